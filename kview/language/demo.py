@@ -18,7 +18,7 @@ _PRESS = {
     FaultKind.STOP: "stop broker {node}",
     FaultKind.HANG: "hang broker {node}",
     FaultKind.SLOW: "slow broker {node} down",
-    FaultKind.START: "bring {node} back",
+    FaultKind.START: "bring broker {node} back",
     FaultKind.LOSE_RACK: "cut the power of rack {rack}",
     FaultKind.CRASH_CONTROLLER: "crash the active controller",
     FaultKind.UNDO: "undo all faults",
@@ -33,6 +33,8 @@ def step_of(number: int, steps: int) -> str:
 def to_press(command: FaultCommand, key: str, is_aimed: bool) -> str:
     """Return what the person should press. `is_aimed` says whether the key would hit the right broker now."""
     does = _PRESS[command.kind].format(node=command.node, rack=command.rack)
+    if len(key) == 1 and key.isupper():
+        key = f"{key} (Shift+{key.lower()})"  # The small letter moves the selection, or does nothing.
     if is_aimed:
         return f"press {key} to {does}"
     if command.kind is FaultKind.LOSE_RACK:
@@ -50,10 +52,14 @@ def not_asked(extra: Sequence[ActiveFault], way_back: str) -> str:
     return f"The demo did not ask for this: {', '.join(in_force(extra))}. {way_back}"
 
 
-def ended(missing: Sequence[tuple[int, str]], key: str) -> str:
+def ended(missing: Sequence[tuple[int, str]], key: str, restart: str) -> str:
     """Return that faults have ended which the demo still needs, each given as a node and its fault."""
     nodes = " and ".join(str(node) for node, _ in missing)
-    return f"This comes too early: the demo still needs {nodes} {missing[0][1]}. Select it and press {key}."
+    way_back = "" if len(missing) > 1 else f"Select it and press {key}, or: "
+    return (
+        f"This comes too early: the demo still needs {nodes} {missing[0][1]}. {way_back}{restart} starts the"
+        " demo again."
+    )
 
 
 def way_back(key: str, does: str) -> str:
@@ -73,6 +79,12 @@ def waiting(sentences: Sequence[tuple[str, int]]) -> str:
         for text, left_ms in sentences
     ]
     return f"waiting until {', and until '.join(parts)}"
+
+
+def watching(sentences: Sequence[str], left_ms: int) -> str:
+    """Return how long the step goes on, and what is true so far and should stay so."""
+    holds = f": {f' {glyphs.DOT} '.join(sentences)}" if sentences else ""
+    return f"watch for another {duration(left_ms, tenths=False)}{holds}"
 
 
 def missed(sentence: str) -> str:

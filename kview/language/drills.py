@@ -4,6 +4,7 @@ from kview.language import glyphs
 from kview.language.words import duration, plural
 
 INTRO = "Something is wrong with this cluster. Find out what was hit, and why. Every screen works."
+HEALTHY = "All is well so far. Take in the figures: in a few seconds something goes wrong, without a word."
 QUIET = "Watch the cluster for a moment: what is wrong may take a minute to show."
 SOMETHING_ELSE = "something else: a controller, a producer or a topic"
 WHERE = "WHAT WAS HIT?"
@@ -15,6 +16,11 @@ def clock(length_ms: int) -> str:
     """Return the time on a drill's clock: `2:05`."""
     seconds = max(0, length_ms) // 1000
     return f"{seconds // 60}:{seconds % 60:02}"
+
+
+def give_up(key: str) -> str:
+    """Return how to give up, which a person may have asked for by mistake."""
+    return f"{key} again gives up and tells the answer"
 
 
 def keys(answer: str, hint: str, left: int, costs_ms: int) -> str:
@@ -31,7 +37,8 @@ def wrong(tries: int) -> str:
 def solved(cause: str, clock_ms: int, hints: int, tries: int) -> str:
     """Return that a drill is solved."""
     helped = f", with {plural(hints, 'hint')}" if hints else ", without a hint"
-    again = f" and {plural(tries, 'wrong answer')}" if tries else ""
+    joined = " and" if hints else ", with"
+    again = f"{joined} {plural(tries, 'wrong answer')}" if tries else ""
     return f"Right: {cause}. Your time: {clock(clock_ms)}{helped}{again}."
 
 

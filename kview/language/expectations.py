@@ -1,5 +1,6 @@
 """What a lesson expects of the cluster, in words: `broker 2 leads invoice-3`, `the lag of billing grows`."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from kview.language.words import plural
@@ -30,12 +31,17 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("partition", "log-end"): "the log end of {0}",
     ("partition", "log-start"): "the log start of {0}",
     ("partition", "uncommitted"): "the number of uncommitted records in {0}",
-    ("partition", "rate"): "the records/s of {0}",
+    ("partition", "rate"): "the rate of {0}",
     ("partition", "min-isr"): "min.insync.replicas of {0}",
     ("partition", "gone"): "the number of records of {0} that are gone",
     ("partition", "end"): "the log end of {0} on broker {at}",
     ("partition", "behind"): "the number of records by which broker {at} is behind in {0}",
-    ("topic", "rate"): "the records/s of {0}",
+    ("topic", "rate"): "the rate of {0}",
+    ("topic", "partitions"): "the number of partitions of {0}",
+    ("topic", "replication"): "the number of copies of {0}",
+    ("topic", "min-isr"): "min.insync.replicas of {0}",
+    ("topic", "silent-leader"): "the number of partitions of {0} led by a silent broker",
+    ("topic", "frozen"): "the number of partitions of {0} whose watermark stands still",
     ("topic", "no-leader"): "the number of partitions of {0} without a leader",
     ("topic", "under-min-isr"): "the number of partitions of {0} below min.insync.replicas",
     ("topic", "under-replicated"): "the number of under-replicated partitions of {0}",
@@ -45,7 +51,7 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("group", "members"): "the number of members of {0}",
     ("group", "active-members"): "the number of members of {0} that own partitions",
     ("group", "idle-members"): "the number of idle members of {0}",
-    ("group", "rate"): "the records/s that {0} reads",
+    ("group", "rate"): "the rate at which {0} reads",
     ("group", "lost"): "the number of records that {0} has missed",
     ("group", "read"): "the number of records that {0} has read",
     ("group", "reread"): "the number of records that {0} has read twice",
@@ -115,6 +121,13 @@ _STATES: Mapping[tuple[str, str], Callable[[str, str], str]] = {
 """Figures whose values are words: the sentence that a value makes."""
 
 
+_PER_SECOND = frozenset({("partition", "rate"), ("topic", "rate"), ("group", "rate")})
+"""Subject and name of the figures in records per second."""
+
+_DURATION = re.compile(r"(\d+)(ms|s|m)")
+_NUMBER_OF = "the number of "
+
+
 def figure_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
     """Return what a figure is called: `the ISR of invoice-3`."""
     if subject == "incident" and name in _PHASES:
@@ -144,13 +157,17 @@ def expected(
         return f"broker {words} leads {of[0]}"
     if (subject, name, operator) == ("broker", "leads", "is") and words.isdigit():
         return f"broker {of[0]} leads {plural(int(words), 'partition')}"
+    if (subject, name, operator, words) == ("cluster", "no-leader", "is", "0"):
+        return "every partition has a leader"
+    if (subject, name, operator) == ("topic", "partitions", "is") and words.isdigit():
+        return f"{of[0]} has {plural(int(words), 'partition')}"
     if (subject, name, operator) == ("cluster", "findings", "has"):
         return f"the headline reports: {words.replace('_', ' ')}"
     if (subject, name, operator) == ("cluster", "events", "has"):
         return f"an event was reported: {words.replace('_', ' ')}"
+    if said is not None and operator == "is-not" and " is " in (made := said(of[0] if of else "", words)):
+        return made.replace(" is ", " is not ", 1)
     noun = figure_noun(subject, of, name, at)
-    if subject == "incident" and name in _PHASES and operator in (">=", "<="):
-        return f"{noun} is {_bound(operator)} {words}"
     match operator:
         case "grows" | "falls" | "changes":
             return f"{noun} {operator}"
@@ -159,15 +176,30 @@ def expected(
         case "has" | "lacks":
             return f"{noun} {'includes' if operator == 'has' else 'does not include'} {', '.join(values)}"
         case ">=" | "<=":
-            return f"{noun} is {_bound(operator)} {_number(words)}"
+            bound = "at least" if operator == ">=" else "at most"
+            return f"{noun} is {bound} {_quantity(subject, name, words)}"
         case "is-not":
-            return f"{noun} is not {words} any more"
+            return f"{noun} is known" if words == "unknown" else f"{noun} is not {words} any more"
+    if words == "0" and noun.startswith(_NUMBER_OF):
+        return f"there are no {noun.removeprefix(_NUMBER_OF)}"
     return f"{noun} is {', '.join(map(_number, values))}"
 
 
-def _bound(operator: str) -> str:
-    return "at least" if operator == ">=" else "at most"
+def between(subject: str, of: Sequence[str], name: str, at: int, least: str, most: str) -> str:
+    """Return an expectation of at least and one of at most as one sentence without a full stop."""
+    return (
+        f"{figure_noun(subject, of, name, at)} is between {_number(least)} and"
+        f" {_quantity(subject, name, most)}"
+    )
+
+
+def _quantity(subject: str, name: str, text: str) -> str:
+    return _number(text) + (" records/s" if (subject, name) in _PER_SECOND else "")
 
 
 def _number(text: str) -> str:
-    return f"{int(text):,}" if text.isdigit() else text.replace("_", " ")
+    if text.isdigit():
+        return f"{int(text):,}"
+    if duration := _DURATION.fullmatch(text):
+        return f"{duration[1]} {duration[2]}"
+    return text.replace("_", " ")

@@ -30,8 +30,8 @@ from kview.pipeline.kept import (
     read_kept,
     runs,
 )
-from kview.pipeline.rolling_here import put_facts, roll_up_run, roll_up_tables
 from kview.pipeline.rolling_here import MOST_BYTES as MOST_BYTES_HERE
+from kview.pipeline.rolling_here import put_facts, roll_up_run, roll_up_tables
 from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_part
 from kview.pipeline.session import interpreted, is_local
 from kview.pipeline.sources import (

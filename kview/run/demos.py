@@ -35,18 +35,20 @@ class RunDemos:
         self._source = source
 
     def listed(self) -> list[Listed]:
-        """Return all demos. Files that are wrong are left out."""
+        """Return all demos, those whose files are wrong last but one."""
+        from kview.language.errors import sentence
         from kview.language.lessons import ABOUT_INCIDENT
         from kview.school.files import lesson_files, read_lesson
 
-        made = []
+        made, wrong = [], []
         for name, path in lesson_files().items():
             try:
                 lesson = read_lesson(path)
-            except BadUse:
+            except BadUse as error:
+                wrong.append(Listed(name, name, 0, "", sentence(error)))
                 continue
             made.append(Listed(name, lesson.title, lesson.minutes, lesson.about))
-        return [*made, Listed(INCIDENT, *ABOUT_INCIDENT)]
+        return [*made, *wrong, Listed(INCIDENT, *ABOUT_INCIDENT)]
 
     def lesson(self, name: str) -> tuple[Lesson, tuple[Staged, ...]]:
         """Return a lesson and its steps. Raises BadUse."""

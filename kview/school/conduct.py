@@ -177,12 +177,22 @@ class Conduct:
     def pressed(self, command: FaultCommand, in_force: Collection[ActiveFault], at_ms: int) -> None:
         """Take over a fault that was carried out, and the faults in force after it."""
         self.missing = ()
-        if not self.expects(command):
+        left = self._wanted & {_which(fault) for fault in in_force}
+        if self.expects(command) and command.kind is FaultKind.START and self._undoes_all and left:
+            self._wanted = left  # One of several is back: the step waits for the others.
+            return
+        undoes_more = command.kind is FaultKind.UNDO and not self._undoes_all and len(self._wanted) > 1
+        if not self.expects(command) or undoes_more:
             self.extra = tuple(one for one in in_force if _which(one) not in self._wanted)
             return
         extra = {_which(fault) for fault in self.extra}
         self._wanted = frozenset(_which(fault) for fault in in_force) - extra
         self._watch(at_ms)
+
+    @property
+    def _undoes_all(self) -> bool:
+        """Whether the step waits for all faults to be undone."""
+        return self.staged.key is not None and self.staged.key.kind is FaultKind.UNDO
 
     def acted(self, in_force: Collection[ActiveFault] | None, at_ms: int, refused: str = "") -> None:
         """Note that what happens by itself has been done, or why the cluster refused it."""
@@ -247,7 +257,7 @@ def _which(fault: ActiveFault) -> tuple[int, str]:
 
 
 def _same(one: FaultCommand, other: FaultCommand) -> bool:
-    """Return whether two commands do the same. A single fault may be undone with either key."""
+    """Return whether two commands do the same, if a single fault is in force: either key undoes that."""
     if {one.kind, other.kind} == {FaultKind.START, FaultKind.UNDO}:
         return True
     return (one.kind, one.node, one.rack) == (other.kind, other.node, other.rack)

@@ -14,12 +14,16 @@ INCIDENT = "incident"
 
 
 class Listed(NamedTuple):
-    """A demo in the list. `minutes` is how long it takes a person."""
+    """A demo in the list. `minutes` is how long it takes a person.
+
+    `wrong` says what is wrong with its file, '' if it can be started.
+    """
 
     name: str
     title: str
     minutes: int
     about: str
+    wrong: str = ""
 
 
 class Opening(NamedTuple):
@@ -33,7 +37,7 @@ class Demos(Protocol):
     """Demos, and the simulated cluster that they run on."""
 
     def listed(self) -> list[Listed]:
-        """Return all demos. Files that are wrong are left out."""
+        """Return all demos, those whose files are wrong last but one."""
         ...
 
     def lesson(self, name: str) -> tuple[Lesson, tuple[Staged, ...]]:

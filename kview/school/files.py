@@ -1,8 +1,9 @@
 """Lessons in files: kview's own, and the user's in `demos/` of the configuration folder."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -12,11 +13,13 @@ from kview.errors import BadUse, ErrorKind
 from kview.school.acts import act, pressed
 from kview.school.captions import figures_in, sentences
 from kview.school.expectations import duration_ms, expectation
-from kview.school.figures import NotAFigure, parse
+from kview.school.figures import Figure, NotAFigure, parse
 from kview.school.folders import lesson_folders
-from kview.school.lesson import MOST_SENTENCES, Lesson, LessonWorld, Question, Step
+from kview.school.lesson import MOST_CHARACTERS, MOST_SENTENCES, Lesson, LessonWorld, Question, Step
 from kview.school.look import mark
+from kview.school.naming import check_act, check_subject
 from kview.school.worlds import world
+from kview.simulate.world import World
 
 MOST_NEAR = 3
 """The most names that an error suggests."""
@@ -27,6 +30,9 @@ MOST_LESSONS = 200
 _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
 _PATH = re.compile(r"at `\$\.?([^`]*)`")
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
+_MISSING = re.compile(r"missing required field `([^`]*)`")
+_LENGTH = re.compile(r"Expected `array` of length ([<>]=) (\d+)")
+_STEP = re.compile(r"\s*\[\[\s*steps\s*\]\]")
 _STRUCTS = (Lesson, LessonWorld, Step, Question)
 
 
@@ -59,85 +65,120 @@ def unknown_lesson(name: str, known: Collection[str]) -> BadUse:
 def read_lesson(path: Path) -> Lesson:
     """Return the lesson in a file. Raises BadUse, with the line that is wrong."""
     data = read_file(path)
-    file = str(path)
+    file, text = str(path), ""
     try:
         text = data.decode()
         lesson = msgspec.toml.decode(data, type=Lesson)
     except msgspec.ValidationError as error:
-        raise _unlike(file, data.decode(), str(error)) from None
+        raise _unlike(file, text, str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         place = _PLACE.search(str(error))
         raise BadUse(ErrorKind.LESSON_GARBLED, file=file, reason=place[1] if place else "not UTF-8") from None
-    for words, wrong in _wrong(lesson):
-        line = _line_of(text, words)
+    for number, words, wrong in _wrong(lesson):
+        begins = _step_lines(text)
+        line = _line_of(text, words, begins[number] if 0 <= number < len(begins) else 1)
         raise BadUse(ErrorKind.LESSON_WRONG, file=file, line=line, reason=wrong.reason, hint=wrong.hint)
     return lesson
 
 
-def _wrong(lesson: Lesson) -> Iterator[tuple[str, NotAFigure]]:
-    """Yield what is wrong with the words of a lesson, each with the words."""
+def _wrong(lesson: Lesson) -> Iterator[tuple[int, str, NotAFigure]]:
+    """Yield what is wrong with the words of a lesson: the step's number from 0, −1 for the world, the words
+    and the error."""
     try:
-        world(lesson.world)
+        made = world(lesson.world)
         if duration_ms(lesson.world.watched) is None:
             raise NotAFigure(f"{lesson.world.watched!r} is not a duration", "write 60s")
     except NotAFigure as wrong:
-        yield "[world]", wrong
-    for step in lesson.steps:
-        for words in _words(step):
+        yield -1, _words_of_world(lesson.world, wrong.reason), wrong
+        return
+    for number, step in enumerate(lesson.steps):
+        for words, check in _checks(step, made):
             try:
-                _check(step, words)
+                check(words)
             except NotAFigure as wrong:
-                yield words, wrong
+                yield number, words, wrong
 
 
-def _words(step: Step) -> Iterator[str]:
-    yield step.caption
-    yield from (*step.look, *step.does, *step.expect, *step.compare)
-    if step.press:
-        yield step.press
-    if step.wait:
-        yield step.wait
-    if step.question is not None:
-        yield step.question.text
+def _words_of_world(words: LessonWorld, reason: str) -> str:
+    """Return the text of a world's list that a reason is about."""
+    listed = (*words.topics, *words.set, *words.producers, *words.groups)
+    quoted = re.findall(r"'([^']+)'", reason)
+    return next((text for text in listed if any(one in text for one in quoted)), "[world]")
 
 
-def _check(step: Step, words: str) -> None:
-    """Raise NotAFigure if `words`, of that step, do not mean anything."""
-    if words == step.caption:
+def _checks(step: Step, made: World) -> Iterator[tuple[str, Callable[[str], None]]]:
+    """Yield the words of a step, each with what raises NotAFigure if they do not mean anything there."""
+
+    def known(figure: Figure) -> None:
+        check_subject(made, figure.subject, figure.of, figure.at)
+
+    def caption(words: str) -> None:
         if not 1 <= sentences(words) <= MOST_SENTENCES:
             raise NotAFigure("the caption has no sentence, or too many", f"write 1 to {MOST_SENTENCES}")
-        figures_in(words)
-    elif words in step.look:
-        mark(words)
-    elif words in step.does:
-        act(words)
-    elif words in step.expect:
-        expectation(words)
-    elif words in step.compare:
-        _, rest = parse(words.split())
+        if len(words) > MOST_CHARACTERS:
+            raise NotAFigure(f"the caption has {len(words)} characters", f"write at most {MOST_CHARACTERS}")
+        for figure in figures_in(words):
+            known(figure)
+
+    def look(words: str) -> None:
+        found = mark(words)
+        if found.subject:
+            check_subject(made, found.subject, found.of)
+
+    def compared(words: str) -> None:
+        figure, rest = parse(words.split())
         if rest:
             raise NotAFigure(f"unexpected {' '.join(rest)!r} after the figure", "remove it")
-    elif words == step.press:
-        pressed(words)
-    elif words == step.wait:
+        known(figure)
+
+    def press(words: str) -> None:
+        if (command := pressed(words)) is not None:
+            check_act(made, command)
+
+    def wait(words: str) -> None:
         if duration_ms(words) is None:
             raise NotAFigure(f"{words!r} is not a duration", "write 12s")
-    elif step.question is not None and not 1 <= step.question.right <= len(step.question.answers):
-        raise NotAFigure("right is not the number of an answer", f"write 1 to {len(step.question.answers)}")
+
+    yield step.caption, caption
+    yield from ((words, look) for words in step.look)
+    yield from ((words, lambda text: check_act(made, act(text))) for words in step.does)
+    yield from ((words, lambda text: known(expectation(text).figure)) for words in step.expect)
+    yield from ((words, compared) for words in step.compare)
+    if step.press:
+        yield step.press, press
+    if step.wait:
+        yield step.wait, wait
+    if (question := step.question) is not None:
+        yield question.text, partial(_check_question, question)
+
+
+def _check_question(question: Question, _: str) -> None:
+    if not 1 <= question.right <= len(question.answers):
+        raise NotAFigure("right is not the number of an answer", f"write 1 to {len(question.answers)}")
 
 
 def _unlike(file: str, text: str, error: str) -> BadUse:
     """Return the error for a file of another shape."""
-    unknown = _UNKNOWN.search(error)
-    if unknown is None:
-        path = _PATH.search(error)
-        key = path[1].rpartition(".")[2] if path else ""
-        key = key.removesuffix("[...]")
-        line = _line_of_key(text, key)
-        reason = error.partition(" - at")[0]
-        hint = f"correct the value of {key}" if key else "correct the file"
-        return BadUse(ErrorKind.LESSON_WRONG, file=file, line=line, reason=reason, hint=hint)
-    key, line = unknown[1], _line_of_key(text, unknown[1])
+    begin = _line_of_wrong_step(text) if "`$.steps[" in error else 1
+    path = _PATH.search(error)
+    key = path[1].replace("[...]", "").rpartition(".")[2] if path else ""
+    if unknown := _UNKNOWN.search(error):
+        return _unknown_key(file, unknown[1], _line_of_key(text, unknown[1], begin))
+    line, reason, hint = (
+        _line_of_key(text, key, begin),
+        error.partition(" - at")[0],
+        f"correct the value of {key}",
+    )
+    if missing := _MISSING.search(error):
+        line = begin if key == "steps" else line
+        reason, hint = f"{missing[1]} is missing", "add it"
+    elif length := _LENGTH.search(error):
+        reason = f"the number of {key} is wrong"
+        hint = f"write {'at most' if length[1] == '<=' else 'at least'} {length[2]}"
+    return BadUse(ErrorKind.LESSON_WRONG, file=file, line=line, reason=reason, hint=hint)
+
+
+def _unknown_key(file: str, key: str, line: int) -> BadUse:
     fields = (field.encode_name for one in _STRUCTS for field in msgspec.structs.fields(one))
     known = tuple(dict.fromkeys(fields))
     near = get_close_matches(key, known, 1)
@@ -146,11 +187,36 @@ def _unlike(file: str, text: str, error: str) -> BadUse:
     return BadUse(ErrorKind.LESSON_KEY_UNKNOWN, file=file, line=line, key=key, known=known)
 
 
-def _line_of_key(text: str, key: str) -> int:
+# -- lines, from 1
+
+
+def _step_lines(text: str) -> list[int]:
+    """Return the lines on which the steps begin."""
+    return [number for number, line in enumerate(text.splitlines(), 1) if _STEP.match(line)]
+
+
+def _line_of_wrong_step(text: str) -> int:
+    """Return the line on which the first step of another shape begins, 1 if there is none."""
+    steps = msgspec.toml.decode(text).get("steps")
+    for line, step in zip(_step_lines(text), steps if isinstance(steps, list) else (), strict=False):
+        try:
+            msgspec.convert(step, Step)
+        except msgspec.ValidationError:
+            return line
+    return 1
+
+
+def _line_of_key(text: str, key: str, begin: int) -> int:
+    """Return the first line from `begin` on that has the key, `begin` if none has."""
     name = re.compile(rf"(?:^|[\s{{,.\[])[\"']?{re.escape(key)}[\"']?\s*[=.\]]")
-    return next((number for number, line in enumerate(text.splitlines(), 1) if key and name.search(line)), 1)
+    return next((at for at, line in _lines(text, begin) if key and name.search(line)), begin)
 
 
-def _line_of(text: str, words: str) -> int:
+def _line_of(text: str, words: str, begin: int) -> int:
+    """Return the first line from `begin` on that has the first line of the words, `begin` if none has."""
     first = words.splitlines()[0] if words else ""
-    return next((number for number, line in enumerate(text.splitlines(), 1) if first and first in line), 1)
+    return next((at for at, line in _lines(text, begin) if first and first in line), begin)
+
+
+def _lines(text: str, begin: int) -> list[tuple[int, str]]:
+    return list(enumerate(text.splitlines(), 1))[begin - 1 :]

@@ -6,6 +6,9 @@ import msgspec
 from msgspec import Meta
 
 MOST_STEPS, MOST_SENTENCES, MOST_MINUTES = 30, 3, 3
+MOST_CHARACTERS = 400
+"""Limit of a caption: six lines of 76 columns, which leave room for what they are about."""
+MOST_BROKERS = 100
 
 
 class LessonWorld(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
@@ -18,8 +21,8 @@ class LessonWorld(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     at the first step, and `latency` the network's.
     """
 
-    brokers: int = 6
-    racks: int = 2
+    brokers: Annotated[int, Meta(ge=1, le=MOST_BROKERS)] = 6
+    racks: Annotated[int, Meta(ge=1, le=MOST_BROKERS)] = 2
     topics: tuple[str, ...] = ()
     placement: str = "teaching"
     set: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """The cluster of a lesson, built from the words in its file."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ from kview.school.figures import NotAFigure
 from kview.school.lesson import LessonWorld
 from kview.simulate.world import GroupSpec, LinkSpec, ProducerSpec, World
 
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
+"""A number that a cluster can have of anything: neither infinite nor negative."""
 _DELIVERY = {"at-least-once": False, "at-most-once": True}
 
 
@@ -115,7 +118,6 @@ def _parts(text: str, topics: set[str], form: str) -> tuple[str, str, str, Mappi
 
 
 def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise NotAFigure(f"{text!r} is not a number", "write a number, such as 200") from None
+    if not _NUMBER.fullmatch(text):
+        raise NotAFigure(f"{text!r} is not a number", "write a number, such as 200")
+    return float(text)

@@ -60,7 +60,7 @@ class DrillShow:
         self._from_ms = 0
         self._began_ms = self._ended_ms = UNKNOWN
         self._hints = self._wrong = 0
-        self._said_wrong = False
+        self._said_wrong = self._gives_up = False
         self._then: list[Value] = []
         self._seen: dict[int, int] = {}
         self._is_asking_cluster = False
@@ -82,7 +82,9 @@ class DrillShow:
         made: list[Paragraph] = []
         if self.stage is Stage.STARTING:
             made.append(Paragraph(demo_words.STARTING, Role.DIM))
-        elif self.stage in (Stage.HEALTHY, Stage.RUNNING):
+        elif self.stage is Stage.HEALTHY:
+            made.append(Paragraph(said.HEALTHY))
+        elif self.stage is Stage.RUNNING:
             made.append(Paragraph(said.INTRO))
             made += [Paragraph(text, Role.HEAD, "?", rank=1) for text in exercise.hints[: self._hints]]
             if self._said_wrong:
@@ -91,13 +93,14 @@ class DrillShow:
             made.append(Paragraph(said.keys(space, hint, left, HINT_COSTS_MS), Role.KEY, glyphs.PLAYING))
         else:
             made += self._debriefing()
+        shown: tuple[tuple[str, str], ...] = (leave,)
         if self.stage in (Stage.SOLVED, Stage.GIVEN_UP):
-            shown: tuple[tuple[str, str], ...] = (
+            shown = (
                 (space, "the moment of the fault"),
                 (keys.name("spark"), "another one"),
                 leave,
             )
-        else:
+        elif self.stage is Stage.RUNNING:
             shown = ((space, "answer"), (hint, "hint"), (keys.name("ignored-groups"), "give up"), leave)
         clock = said.clock(self._clock_ms)
         return Caption(f"INCIDENT {clock}", f"seed {exercise.seed}", tuple(made), shown, is_large)
@@ -193,6 +196,7 @@ class DrillShow:
 
     def do(self, what: str) -> bool:
         """Carry out a key."""
+        gives_up, self._gives_up = self._gives_up, False
         match what:
             case "next" if not self._app.live:
                 self._app.return_to_live()
@@ -202,7 +206,12 @@ class DrillShow:
                 self._push(AnswerScreen(said.WHERE, self._targets(), self._choose_cause))
             case "hint":
                 self._hint()
-            case "give-up" if self.stage is Stage.RUNNING:
+            case "give-up" if self.stage is not Stage.RUNNING:
+                self._app.say(StatusMessage(said.QUIET))
+            case "give-up" if not gives_up:
+                self._gives_up = True
+                self._app.say(StatusMessage(said.give_up(self._app.keys.name("ignored-groups"))))
+            case "give-up":
                 self.stage, self._ended_ms = Stage.GIVEN_UP, self._app.wall_ms()
         self._redraw()
         return True

@@ -1,11 +1,14 @@
 """The caption of a lesson's step. All functions here are pure."""
 
+from collections.abc import Sequence
+
 from kview.language import demo as said
 from kview.language import glyphs
-from kview.language.expectations import expected, short_noun
+from kview.language.expectations import between, expected, short_noun
 from kview.model.units import UNKNOWN
 from kview.school.conduct import Conduct, Phase
-from kview.school.expectations import Expectation
+from kview.school.expectations import Expectation, Operator
+from kview.school.figures import Figure
 from kview.school.lesson import Question
 from kview.tui.text import Role
 from kview.tui.widgets.caption import Paragraph
@@ -20,11 +23,29 @@ def sentence(one: Expectation) -> str:
     return expected(figure.subject, figure.of, figure.name, figure.at, one.operator, one.values)
 
 
-def paragraphs(conduct: Conduct, prompt: str, way_back: str, fault_key: str, now_ms: int) -> list[Paragraph]:
+def sentences(several: Sequence[Expectation]) -> list[str]:
+    """Return a sentence for each expectation. At least and at most for the same figure make one sentence."""
+    bounds: dict[Figure, dict[Operator, str]] = {}
+    for one in several:
+        if one.operator in (Operator.AT_LEAST, Operator.AT_MOST):
+            bounds.setdefault(one.figure, {})[one.operator] = one.values[0]
+    return [_within(one, bounds.get(one.figure, {})) for one in several]
+
+
+def _within(one: Expectation, bounds: dict[Operator, str]) -> str:
+    if one.operator not in bounds or len(bounds) == 1:
+        return sentence(one)
+    figure, least, most = one.figure, bounds[Operator.AT_LEAST], bounds[Operator.AT_MOST]
+    return between(figure.subject, figure.of, figure.name, figure.at, least, most)
+
+
+def paragraphs(
+    conduct: Conduct, prompt: str, way_back: str, again: tuple[str, str], now_ms: int
+) -> list[Paragraph]:
     """Return what is said about the step that a lesson is at.
 
-    `prompt` says what to press, `way_back` how to end the faults that were not asked for, and `fault_key`
-    is the key that causes a fault which was ended too early.
+    `prompt` says what to press, `way_back` how to end the faults that were not asked for, and `again` are the
+    key that causes a fault which was ended too early, and the one that starts the demo again.
     """
     if conduct.phase is Phase.STARTING:
         return [Paragraph(said.STARTING, Role.DIM)]
@@ -40,7 +61,7 @@ def paragraphs(conduct: Conduct, prompt: str, way_back: str, fault_key: str, now
     if conduct.refused:
         made.append(Paragraph(said.refused(conduct.refused), Role.WARN, glyphs.UP))
     if conduct.missing:
-        made.append(Paragraph(said.ended(conduct.missing, fault_key), Role.WARN, glyphs.UP))
+        made.append(Paragraph(said.ended(conduct.missing, *again), Role.WARN, glyphs.UP))
     if conduct.extra:
         made.append(Paragraph(said.not_asked(conduct.extra, way_back), Role.WARN, glyphs.UP))
     return [*made, *checks(conduct, now_ms)]
@@ -64,16 +85,20 @@ def answered(question: Question, chosen: int) -> Paragraph:
 def checks(conduct: Conduct, now_ms: int) -> list[Paragraph]:
     """Return what has come true, what is awaited, and what did not come true in time."""
     watch, made = conduct.watch, []
-    if met := list(dict.fromkeys(map(sentence, conduct.played[-1].met)))[-MOST_CHECKS:]:
-        made.append(Paragraph(f" {glyphs.DOT} ".join(met), Role.GOOD, glyphs.YES, rank=2))
+    if met := list(dict.fromkeys(sentences(conduct.played[-1].met)))[-MOST_CHECKS:]:
+        made.append(Paragraph(f" {glyphs.DOT} ".join(met), Role.GOOD, glyphs.YES, rank=3))
     if watch is None or conduct.phase not in (Phase.WATCH, Phase.DONE):
         return made
     if conduct.phase is Phase.WATCH and watch.pending:
-        awaited = []
-        for one in watch.pending[:MOST_CHECKS]:
+        awaited: dict[str, int] = {}
+        for one, text in zip(watch.pending, sentences(watch.pending), strict=True):
             limit_ms = watch.lasts_ms if one.within_ms == UNKNOWN else one.within_ms
-            awaited.append((sentence(one), watch.began_ms + limit_ms - now_ms))
-        made.append(Paragraph(said.waiting(awaited), Role.DIM, glyphs.ELLIPSIS, rank=2))
+            awaited[text] = max(watch.began_ms + limit_ms - now_ms, awaited.get(text, 0))
+        shown = list(awaited.items())[:MOST_CHECKS]
+        made.append(Paragraph(said.waiting(shown), Role.DIM, glyphs.ELLIPSIS, rank=2))
+    elif conduct.phase is Phase.WATCH and (left_ms := watch.began_ms + watch.lasts_ms - now_ms) > 0:
+        held = list(dict.fromkeys(sentences(watch.held)))[:MOST_CHECKS]
+        made.append(Paragraph(said.watching(held, left_ms), Role.DIM, glyphs.ELLIPSIS, rank=2))
     for one in watch.unmet[:1]:
         made.append(Paragraph(said.missed(sentence(one)), Role.WARN, glyphs.UP, rank=1))
     is_done = conduct.phase is Phase.DONE
@@ -83,5 +108,5 @@ def checks(conduct: Conduct, now_ms: int) -> list[Paragraph]:
             for one in changes
             for f in (one.figure,)
         ]
-        made.append(Paragraph(f" {glyphs.DOT} ".join(words), Role.BRIGHT, glyphs.ARROW, rank=3))
+        made.append(Paragraph(f" {glyphs.DOT} ".join(words), Role.BRIGHT, glyphs.ARROW, rank=2))
     return made

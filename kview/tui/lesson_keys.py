@@ -207,6 +207,7 @@ class LessonKeys:
             *(
                 Command(f"demo {one.name}", "", f"{one.title}: {one.about}", partial(self.start, one.name))
                 for one in listed
+                if not one.wrong
             ),
         ]
 
@@ -278,7 +279,7 @@ class LessonKeys:
 
     def _next_demo(self) -> None:
         assert self._demos is not None and self._show is not None
-        names = [one.name for one in self._demos.listed()]
+        names = [one.name for one in self._demos.listed() if not one.wrong]
         at = names.index(self._show.name) + 1 if self._show.name in names else len(names)
         if at < len(names):
             self.start(names[at])

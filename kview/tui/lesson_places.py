@@ -51,7 +51,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "groups": ("groups", "groups_below", "groups_line"),
     "members": ("members",),
     "events": ("events", "events_list"),
-    "incident": ("incident",),
+    "incident": ("incident", "incidents"),
     "log": ("log",),
     "replicas": ("log",),
 }
@@ -80,12 +80,20 @@ class Subjects(NamedTuple):
         return Subjects((partitions or [self.partition])[0], (groups or [self.group])[0])
 
 
+def first_subjects(steps: Sequence[Sequence[Mark]]) -> Subjects:
+    """Return the partition and the group that a lesson names first, given the marks of its steps."""
+    about = Subjects()
+    for marks in reversed(steps):
+        about = about.after(marks)
+    return about
+
+
 def place(marks: Sequence[Mark], presses: bool, about: Subjects, width: int) -> Place | None:
     """Return the screen that shows most of what is marked, None if any screen does.
 
     `presses` says whether the person has to press a fault's key there, for which a broker must be selected.
     """
-    panels = {mark.panel for mark in marks}
+    panels = {mark.panel for mark in marks} - {""}
     figures = {(mark.subject, mark.name) for mark in marks}
     subjects = {mark.subject for mark in marks} - {""}
     if panels | subjects <= {"header", "headline", "incident", "cluster"} and not presses:

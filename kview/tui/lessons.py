@@ -16,7 +16,7 @@ from kview.tui.dashboard import Dashboard
 from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.lesson_captions import answered, paragraphs
-from kview.tui.lesson_places import Place, Subjects, looks, place
+from kview.tui.lesson_places import WIDE, Place, first_subjects, looks, place
 from kview.tui.looks import Look
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
@@ -50,7 +50,8 @@ class LessonShow:
         self._app, self._faults, self._demos, self._go_to, self._redraw = app, faults, demos, go, redraw
         self._where = where
         self._place: Place | None = None
-        self._about = Subjects(_first_partition(staged[0].step.look), "")
+        self._is_wide = app.size.width >= WIDE
+        self._about = first_subjects([list(map(mark, one.step.look)) for one in staged])
         self._to_point = 0
         """How often the rows that are marked are still looked for."""
         self._from_ms = 0
@@ -105,7 +106,9 @@ class LessonShow:
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
         now_ms = app.now_ms()
-        made = paragraphs(conduct, self._prompt(), self._way_back(), self._fault_key(), now_ms)
+        made = paragraphs(
+            conduct, self._prompt(), self._way_back(), (self._fault_key(), keys.name("spark")), now_ms
+        )
         where = said.step_of(number, conduct.steps) + (f", {said.BY_ITSELF}" if self.is_auto else "")
         first = [(f"1–{self.is_asking}", "answer")] if self.is_asking else [(space, "next")]
         if conduct.phase in (Phase.STARTING, Phase.PRESS):
@@ -154,7 +157,7 @@ class LessonShow:
 
     def _following(self) -> tuple[str, str] | None:
         """Return name and title of the next lesson."""
-        listed = self._demos.listed()
+        listed = [one for one in self._demos.listed() if not one.wrong]
         at = next((at for at, one in enumerate(listed) if one.name == self.name), -1)
         return (listed[at + 1].name, listed[at + 1].title) if 0 <= at < len(listed) - 1 else None
 
@@ -232,6 +235,7 @@ class LessonShow:
         if self._to_point:
             self._to_point -= 1
             self._point()
+        self._follow_size()
         conduct = self.conduct
         if not self.is_auto or self._past is not None or not self._app.live:
             return
@@ -347,6 +351,15 @@ class LessonShow:
             self._app.run_worker(self._open(wanted), group="lesson place")
             self._place = wanted
 
+    def _follow_size(self) -> None:
+        """Show what the step is about where there is room for it, if the terminal has another size now."""
+        is_wide, place = self._app.size.width >= WIDE, self._place
+        if is_wide == self._is_wide:
+            return
+        self._is_wide = is_wide
+        if place is not None and self._where() == (place.mode, place.depth) and self._app.live:
+            self._show()
+
     def _presses(self) -> bool:
         key = self.conduct.staged.key
         return self._past is None and key is not None and self._faults.aims(key)
@@ -369,8 +382,3 @@ class LessonShow:
         if screen.point(self.looks(), broker):
             self._to_point = 0
             self._redraw()
-
-
-def _first_partition(texts: Sequence[str]) -> str:
-    marks = [mark(text) for text in texts]
-    return next((one.of[0] for one in marks if one.subject == "partition"), "")

@@ -2,10 +2,12 @@
 
 import pytest
 
+from kview.model.faults import FaultCommand, FaultKind
 from kview.school.acts import staged
-from kview.school.checking import stage_of
+from kview.school.checking import Stage, stage_of
 from kview.school.conduct import Conduct, Phase
 from kview.school.files import lesson_of
+from kview.school.lesson import Lesson, Step
 
 MOST_S = 400
 
@@ -44,3 +46,46 @@ def test_a_lesson_reaches_its_end_and_misses_nothing(name: str, answers: bool) -
     right, answered = conduct.right_answers
     assert right == answered
     assert not conduct.extra
+
+
+def at_last_press(*presses: str) -> tuple[Stage, Conduct]:
+    """A lesson of steps with a key each, at the last of them."""
+    steps = tuple(Step(caption="Press.", press=text) for text in presses)
+    lesson = Lesson(title="t", about="a", minutes=1, steps=steps)
+    stage, conduct = stage_of(lesson), Conduct(lesson, staged(lesson))
+    while conduct.number < len(presses) - 1 or conduct.phase is not Phase.PRESS:
+        see(stage, conduct)
+        if conduct.phase is Phase.DONE:
+            conduct.next(stage.now_ms)
+        elif conduct.number < len(presses) - 1 and conduct.staged.key is not None:
+            do(stage, conduct, conduct.staged.key)
+    return stage, conduct
+
+
+def see(stage: Stage, conduct: Conduct) -> None:
+    """Let a second pass."""
+    began_ms = stage.now_ms
+    conduct.see(stage.on(), began_ms, stage.now_ms, stage.cluster.faults.active())
+
+
+def do(stage: Stage, conduct: Conduct, command: FaultCommand) -> None:
+    """Press a key."""
+    assert stage.apply(command) is None
+    conduct.pressed(command, stage.cluster.faults.active(), stage.now_ms)
+
+
+def test_a_step_that_undoes_everything_waits_for_the_last_broker() -> None:
+    stage, conduct = at_last_press("lose-rack R1", "undo-faults")
+    for node in (0, 1, 2):
+        assert conduct.phase is Phase.PRESS and not conduct.missing
+        do(stage, conduct, FaultCommand(FaultKind.START, node))
+        see(stage, conduct)
+    assert conduct.phase is Phase.DONE
+
+
+def test_undoing_more_than_the_step_asks_for_is_noticed() -> None:
+    stage, conduct = at_last_press("crash 0", "crash 1", "restore 0")
+    do(stage, conduct, FaultCommand(FaultKind.UNDO))
+    see(stage, conduct)
+    assert conduct.phase is Phase.PRESS
+    assert conduct.missing == ((0, "crashed"), (1, "crashed"))

@@ -170,6 +170,42 @@ expect = ["broker 1 state is silent within 5s"]
         ("Look at broker 1.", "One. Two. Three. Four.", "line 8: the caption has no sentence, or too many"),
         ("Look at broker 1.", "{broker 1 stat}.", "line 8: there is no figure of a broker named 'stat'"),
         ("minutes = 1", "minutes", "is not TOML (line 3, column 8): correct that line"),
+        ("racks = 1", "racks = 0", "line 6: Expected `int` >= 1: correct the value of racks"),
+        ("racks = 1", 'producers = ["a:b:c"]', "line 6: there is no topic named 'b'"),
+        ("racks = 1", 'producers = ["a:invoice:inf"]', "line 6: 'inf' is not a number"),
+        ('["broker 1"]', '["broker 7"]', "line 9: there is no broker 7: the brokers are 0 to 2"),
+        ('["broker 1"]', '["broker one"]', "line 9: there is no broker one"),
+        (
+            '["broker 1"]',
+            '["partition invoice-99"]',
+            "line 9: there is no partition invoice-99: the last one",
+        ),
+        ('["broker 1"]', '["partition invoice"]', "line 9: 'invoice' is not a partition"),
+        (
+            '["broker 1"]',
+            '["group biling lag"]',
+            "line 9: there is no group named 'biling': did you mean billing?",
+        ),
+        ("crash 1", "crash 9", "line 10: there is no broker 9: the brokers are 0 to 2"),
+        ("crash 1", "lose-rack R7", "line 10: there is no rack named 'R7'"),
+        ("Look at broker 1.", "x" * 600 + ".", "line 8: the caption has 601 characters: write at most 400"),
+        ('caption = "Look at broker 1."', "", "line 7: caption is missing: add it"),
+        (GOOD[GOOD.index("[[steps]]") :], "", "line 1: steps is missing: add it"),
+        (
+            GOOD[GOOD.index("[[steps]]") :],
+            '[[steps]]\ncaption = "A."\n' * 40,
+            "line 7: the number of steps is wrong: write at most 30",
+        ),
+        (
+            "[[steps]]",
+            '[[steps]]\ncaption = "A."\ncompare = []\n[[steps]]\ncompare = 5',
+            "line 11: Expected `array`, got `int`: correct the value of compare",
+        ),
+        (
+            "[[steps]]",
+            '[[steps]]\ncaption = "Look at broker 1."\n[[steps]]\nlok = []',
+            "line 10: there is no key named lok: did you mean look?",
+        ),
     ],
 )
 def test_a_wrong_file_says_where(tmp_path: Path, before: str, after: str, said: str) -> None:

@@ -37,7 +37,7 @@ async def test_a_lesson_is_played_by_keys_to_its_end(size: tuple[int, int]) -> N
         assert "1 yes, the leader is alive" in text(app)
         await taken.press("1")
         assert "✕ Not quite: no, not until broker 4 is declared dead." in text(app)
-        assert "► press K to crash broker 4" in text(app)  # the lesson has selected it
+        assert "► press K (Shift+k) to crash broker 4" in text(app)  # the lesson has selected it
         assert app.screen.selected_broker() == 4  # type: ignore[attr-defined]
         await taken.press("K")
         await taken.second(2)
@@ -46,7 +46,7 @@ async def test_a_lesson_is_played_by_keys_to_its_end(size: tuple[int, int]) -> N
         for _ in range(3):
             await taken.press("space")
             if conduct(taken).phase is Phase.PRESS:
-                assert "► press B to bring 4 back" in text(app)
+                assert "► press B (Shift+b) to bring broker 4 back" in text(app)
                 await taken.press("B")
             await finish(taken)
         assert "partition invoice-1 isr" not in text(app)  # no words of the file on the screen
@@ -74,7 +74,7 @@ async def test_a_wrong_key_is_noticed_and_taken_back() -> None:
         assert "did not ask" not in text(app)
         app.faults.give(FaultCommand(FaultKind.START, 4))
         await taken.second()
-        assert "the demo still needs 4 crashed. Select it and press K." in text(app)
+        assert "the demo still needs 4 crashed. Select it and press K" in text(app)
 
 
 @running
@@ -85,6 +85,12 @@ async def test_what_to_look_at_is_marked_and_in_sight() -> None:
         assert any(line.startswith("► invoice      3") for line in marked)
         await taken.press("space")  # the leader's cell
         assert any("►4●·0" in line or "►4·0" in line for line in lines(taken.app))
+
+
+@running
+async def test_a_column_that_a_step_marks_is_shown_on_a_small_screen() -> None:
+    async with lesson("keys", size=(80, 24)) as taken:
+        assert any("leader·ep" in line and "in rec/s" in line for line in lines(taken.app)), text(taken.app)
 
 
 @running
@@ -187,7 +193,10 @@ async def test_a_drill_shows_symptoms_alone_until_it_is_answered() -> None:
         app = taken.app
         show = app.lessons._show
         assert isinstance(show, DrillShow)
+        assert "All is well so far" in text(app)
         await taken.second(12)
+        await taken.press("a")
+        assert "a again gives up" in text(app)
         dead = show.exercise.targets[0]
         assert show.exercise.answer == "crash"
         shown = text(app)

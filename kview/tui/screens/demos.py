@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
+from kview.language import glyphs, words
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
@@ -29,6 +30,8 @@ class Demo(Protocol):
     def minutes(self) -> int: ...
     @property
     def about(self) -> str: ...
+    @property
+    def wrong(self) -> str: ...
 
 
 class DemoRows(Keyed[str]):
@@ -56,6 +59,11 @@ class DemoRows(Keyed[str]):
     def row(self, index: int, now_ms: int) -> Row:
         """Return a demo's cells."""
         demo = self._demos[index]
+        if demo.wrong:
+            file = line(Span(glyphs.DEAD, Role.WARN), " ", demo.title)
+            return Row(
+                (file, line(Span(words.NONE, Role.DIM)), line(Span(demo.wrong, Role.WARN)), line(demo.name))
+            )
         return Row(
             (
                 line(demo.title),

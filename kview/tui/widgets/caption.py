@@ -15,6 +15,12 @@ LEAST_ROWS = 4
 SHARE_PERCENT = 45
 """The most of the screen's height that a caption takes."""
 
+MOST_PERCENT = 60
+"""The most that it takes if nobody could go on otherwise, because a question or a key would not be read."""
+
+LEAST_LINES = 2
+"""So many lines of what is said stay if even that is not enough for the question or the key below it."""
+
 _WIDE = {ord(" "): "\u3000", **{code: chr(code + 0xFEE0) for code in range(ord("!"), ord("~") + 1)}}
 """The wide form of every ASCII character, which takes two cells."""
 
@@ -47,7 +53,10 @@ def caption_rows(caption: Caption | None, cells: int, height: int) -> int:
     """Return the number of lines of a caption on a screen of this size, 0 if there is none."""
     if caption is None:
         return 0
-    most = max(LEAST_ROWS, height * SHARE_PERCENT // 100)
+    needed = [one for one in caption.paragraphs if not one.rank]
+    least = 1 + sum(len(_wrapped(one, cells, caption.is_large, False)) for one in needed)
+    share = max(LEAST_ROWS, height * SHARE_PERCENT // 100)
+    most = max(share, min(least, height * MOST_PERCENT // 100))
     return len(caption_lines(caption, cells, most, False))
 
 
@@ -65,6 +74,11 @@ def caption_lines(caption: Caption, cells: int, rows: int, ascii_only: bool) -> 
             break
         last = max(at for at, paragraph in enumerate(kept) if paragraph.rank == worst)
         del kept[last]
+    if kept and len(made) >= rows:
+        said = _wrapped(kept[0], cells, caption.is_large, ascii_only)
+        most = max(LEAST_LINES, len(said) - (len(made) - rows + 1))
+        if most < len(said):
+            made = [*said[: most - 1], cut(line(*said[most - 1], glyphs.ELLIPSIS), cells), *made[len(said) :]]
     if len(made) >= rows:
         made = [*made[: rows - 2], cut(line(*made[rows - 2], glyphs.ELLIPSIS), cells)]
     return [_heading(caption, cells), *made]

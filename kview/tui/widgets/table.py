@@ -358,10 +358,13 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def _columns(self) -> list[Column]:
         """Return the columns, with figures as wide as they have ever been.
 
-        This way the next column does not move.
+        This way the next column does not move. A column with a mark is never left out.
         """
         columns = []
+        marked = {look.column for look in self.looks if look.key is not None}
         for column in self.rows.columns:
+            if column.rank and column.key in marked:
+                column = replace(column, rank=0)
             if column.right:
                 width = self._widest[column.key] = max(column.width, self._widest.get(column.key, 0))
                 column = column if column.width == width else replace(column, width=width)
