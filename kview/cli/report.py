@@ -167,6 +167,7 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
         ctx.exit(128 + signal.SIGINT)
     finally:
         line.end()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     write_report(made, form, out, ascii_only)
 
 
