@@ -53,7 +53,7 @@ def check_output(form: ReportFormat, out: Path | None, is_terminal: bool) -> Non
 
 
 def _is_device(path: Path) -> bool:
-    """Return whether a path is a pipe or a device, such as /dev/stdout, which no file may take the place of."""
+    """Return whether a path is a pipe or a device, such as /dev/stdout, which no file may replace."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 

@@ -49,7 +49,31 @@ def _troubled(table: Table) -> Array:
     return troubled
 
 
+def _several(table: Table) -> Array:
+    """Return all rows if they are about more than one cluster, otherwise none."""
+    return np.full(len(table), len(table) > 1)
+
+
 PICKS = (
+    Pick(
+        TableName.CLUSTERS,
+        TableName.CLUSTERS,
+        (
+            ("in_rate", 0),
+            ("in_p99", 4),
+            ("in_most", 2),
+            ("out_rate", 0),
+            ("records_in", 3),
+            ("bytes_in", 1),
+            ("offline_ms", 0),
+            ("silent_ms", 0),
+            ("known_s", 2),
+        ),
+        lambda table: [table["cluster"] == "", table["offline_ms"], table["silent_ms"], table["records_in"]],
+        _several,
+        "no leader, leader silent: summed up over the partitions, so ten partitions without a leader for one"
+        " second make 10 s.",
+    ),
     Pick(
         TableName.TOPICS,
         "availability",
@@ -191,6 +215,7 @@ PICKS = (
 )
 
 KEYS = {
+    TableName.CLUSTERS: (),
     "availability": ("topic",),
     TableName.TOPICS: ("topic",),
     TableName.GROUPS: ("group",),
