@@ -311,6 +311,7 @@ _STAGES: Mapping[str, str] = {
     "start": "starting Spark",
     "roll_up": "rolling up the recordings",
     "figures": "adding up the figures",
+    "page": "drawing the page",
 }
 
 

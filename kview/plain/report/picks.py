@@ -54,6 +54,10 @@ def _several(table: Table) -> Array:
     return np.full(len(table), len(table) > 1)
 
 
+_CHANGED_LEADERS = "What a partition got while it changed leaders counts for the new leader."
+"""Nobody reads the log of the old leader after its last answer, so how much came before and how much after
+the change cannot be told."""
+
 PICKS = (
     Pick(
         TableName.CLUSTERS,
@@ -143,6 +147,7 @@ PICKS = (
         TableName.BROKERS,
         (("in_rate", 0), ("in_p99", 2), ("in_most", 1), ("out_rate", 1), ("bytes_in", 0), ("cross_rack", 3)),
         _busiest,
+        hint=_CHANGED_LEADERS,
     ),
     Pick(
         TableName.RACKS,
@@ -150,6 +155,7 @@ PICKS = (
         (("in_rate", 0), ("in_p99", 2), ("in_most", 1), ("out_rate", 1), ("bytes_in", 0), ("cross_rack", 3)),
         _busiest,
         lambda table: table["rack"].astype(str) != "",
+        _CHANGED_LEADERS,
     ),
     Pick(
         TableName.ELECTIONS,
