@@ -150,6 +150,7 @@ _NOTES: Mapping[NoteKind, str] = {
     NoteKind.OUTSIDE: "{recording} has nothing from this period.",
     NoteKind.WHOLE_MINUTES: "The report counts whole minutes, so the period begins {earlier_s} s earlier and"
     " ends {later_s} s later than asked for.",
+    NoteKind.NO_MATCH: "None of the {kind} in this period has a name that matches {patterns}.",
     NoteKind.EMPTY: "{recording} has no complete second.",
 }
 
@@ -295,6 +296,7 @@ def _are(number: int) -> str:
 
 
 NOTHING_WRONG = "no incidents: in the time observed, every partition had a leader that answered"
+NO_MATCH = "nothing matches a pattern that was given (see Notes)"
 NO_FACTS = "incidents and lags are missing for all or part of this period (see Notes)"
 
 LINES: Mapping[str, str] = {"records_in": "in", "records_out": "out"}

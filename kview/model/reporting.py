@@ -15,8 +15,8 @@ from kview.model.events import Severity
 class ReportProgress(Struct, frozen=True):
     """How far a report is.
 
-    `stage` is "start", "roll_up", "figures" or "page". `done` and `total` count segments or figures, `tasks_done` and
-    `tasks` are Spark's tasks in the `stages` that run.
+    `stage` is "start", "roll_up", "figures" or "page". `done` and `total` count segments or figures,
+    `tasks_done` and `tasks` are Spark's tasks in the `stages` that run.
     """
 
     stage: str = "start"

@@ -160,8 +160,11 @@ def runs(entries: Sequence[SegmentEntry], kept: Sequence[Kept], most_bytes: int)
 
 
 def begin(place: Path, name: str) -> Path:
-    """Create an empty folder for a batch that is being written. Raises OSError."""
-    place.mkdir(parents=True, exist_ok=True)
+    """Create an empty folder for a batch that is being written. Raises OSError.
+
+    A recording that was deleted in the meantime is not created again.
+    """
+    place.mkdir(parents=place.name != FOLDER, exist_ok=True)
     folder = place / f"{UNFINISHED}{os.getpid()}-{name}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

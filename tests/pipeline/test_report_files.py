@@ -249,6 +249,15 @@ def test_a_period_that_is_widened_to_whole_minutes_says_so(
     assert (kind, values) == (NoteKind.WHOLE_MINUTES, {"earlier_s": 7, "later_s": 0})
 
 
+def test_patterns_that_match_nothing_are_noted(
+    spark: SparkSession, history: list[View], tmp_path: Path
+) -> None:
+    folder = record(tmp_path / "r", history[:80])
+    made = report_on(spark, tmp_path, folder, question=Question(topics=("none", "no*"), groups=("*",)))
+    found = [(note.kind, dict(note.values)) for note in made.period.notes]
+    assert found == [(NoteKind.NO_MATCH, {"kind": "topics", "patterns": "none, no*"})]
+
+
 def test_two_clusters_are_told_apart_and_summed_up(
     spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
 ) -> None:

@@ -32,6 +32,8 @@ def lines(report: Report, zone: tzinfo | None = None) -> list[SummaryLine]:
     )
     kinds = {note.kind for note in report.period.notes}
     is_partial = bool(kinds & {NoteKind.NO_FACTS, NoteKind.FACTS_INCOMPLETE})
+    if NoteKind.NO_MATCH in kinds:
+        bad.append(SummaryLine(Severity.WARN, reports.NO_MATCH))
     if is_partial:
         bad.append(SummaryLine(Severity.WARN, reports.NO_FACTS))
     elif not bad and _known_s(report):

@@ -57,6 +57,14 @@ def test_calm_is_said_only_if_everything_was_recorded(kind: NoteKind) -> None:
     assert not any("no incidents" in line.text for line in lines(empty()))
 
 
+def test_a_pattern_without_a_match_is_said_first() -> None:
+    quiet = {name: table_of(name, {}) for name in TableName}
+    note = Note(NoteKind.NO_MATCH, {"kind": "topics", "patterns": "pya*"})
+    shown = said(sample(period=Period(START_MS, START_MS + 60_000, quiet, (note,)), topics=("pya*",)))
+    assert "▲ nothing matches a pattern that was given (see Notes)" in shown
+    assert "· None of the topics in this period has a name that matches pya*." in shown
+
+
 def test_tables_say_what_they_leave_out() -> None:
     shown = said(sample(), 200)
     head = shown[shown.index("Incidents") + 1]
