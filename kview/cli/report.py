@@ -224,15 +224,17 @@ def _moments(recordings: Sequence[str], texts: Sequence[str | None]) -> list[int
 def _check_period(since_ms: int | None, until_ms: int | None, first_ms: int, last_ms: int) -> None:
     from kview.plain.report.cells import moment
 
-    since, until = (None if at_ms is None else moment(at_ms, None) for at_ms in (since_ms, until_ms))
-    ends = {"first": moment(first_ms, None), "last": moment(last_ms, None)}
     if since_ms is not None and until_ms is not None and since_ms >= until_ms:
+        since, until = moment(since_ms, None), moment(until_ms, None)
         raise BadUse(ErrorKind.REPORT_PERIOD_BACKWARDS, since=since, until=until)
+    first, last = moment(first_ms, None), moment(last_ms, None)
     # A period is widened to whole minutes.
     if since_ms is not None and since_ms // _MINUTE_MS * _MINUTE_MS > last_ms:
-        raise BadUse(ErrorKind.REPORT_PERIOD_TOO_LATE, since=since, **ends)
+        since = moment(since_ms, None)
+        raise BadUse(ErrorKind.REPORT_PERIOD_TOO_LATE, since=since, first=first, last=last)
     if until_ms is not None and -(-until_ms // _MINUTE_MS) * _MINUTE_MS <= first_ms:
-        raise BadUse(ErrorKind.REPORT_PERIOD_TOO_EARLY, until=until, **ends)
+        until = moment(until_ms, None)
+        raise BadUse(ErrorKind.REPORT_PERIOD_TOO_EARLY, until=until, first=first, last=last)
 
 
 _MINUTE_MS = 60_000

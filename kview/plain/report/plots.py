@@ -59,7 +59,7 @@ def plots(report: Report) -> list[Plot]:
             )
     for cluster in clusters[:MOST_CLUSTERS]:
         mine = table["cluster"] == cluster
-        named = f" of {cluster}" if len(clusters) > 1 else ""
+        named = f" of {short(cluster)}" if len(clusters) > 1 else ""
         whole = np.flatnonzero(mine & (table["topic"] == ""))
         grid = _grid(table["at_ms"][whole], report.step_s)
         if len(grid) < 2:

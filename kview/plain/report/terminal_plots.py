@@ -13,7 +13,7 @@ from kview.plain.report.plots import MOST_NAME, Plot, short
 ROWS = 12
 """The height of a plot, its axes included."""
 
-_LEAST_NAME = 6
+_LEAST_NAME = 5
 """Names in the legend are never shorter than this."""
 
 _MARKERS = ("braille", "·", "x", "+", "o")
