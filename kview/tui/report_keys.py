@@ -135,7 +135,7 @@ _ABOUT_USE = frozenset(
 )
 """Errors about which the log file says nothing more."""
 
-_TOO_EARLY = frozenset({ErrorKind.NO_MANIFEST, ErrorKind.NOTHING_RECORDED, ErrorKind.REPORT_NOTHING_KNOWN})
+_TOO_EARLY = frozenset({ErrorKind.NOTHING_RECORDED, ErrorKind.REPORT_NOTHING_KNOWN})
 """A recording that has just begun has no complete second yet."""
 
 
