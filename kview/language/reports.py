@@ -279,8 +279,8 @@ def behind_line(group: str, behind_ms: int, lag: int, above_ms: int, threshold_m
 
 def rate_line(mean: float, most: int, most_at: str, out: float) -> str:
     """Return the cluster's throughput."""
-    peak = f", at most {most:,} in one second ({most_at})" if most >= 0 else ""
-    return f"{words.rate(mean)} records/s in{peak} · {words.rate(out)} out"
+    peak = f"; at most {most:,} came in within one second ({most_at})" if most >= 0 else ""
+    return f"on average {words.rate(mean)} records/s in and {words.rate(out)} out{peak}"
 
 
 def racks_line(size_bytes: int, share: float, cost: str) -> str:
