@@ -14,7 +14,6 @@ from kview.model.snapshot import Longs
 MOST_LINES = 5
 """The most topics of a plot: more lines cannot be told apart."""
 
-
 MOST_CLUSTERS = 3
 """The most clusters that get plots of their own, the busiest ones: a fleet of hundreds fills pages."""
 
@@ -82,7 +81,7 @@ def short(name: str, most: int = MOST_NAME) -> str:
     beginning."""
     if len(name) <= most:
         return name
-    head = max(0, most // 3)
+    head = most // 3
     return f"{name[:head]}{glyphs.ELLIPSIS}{name[len(name) - (most - head - 1) :]}"
 
 
