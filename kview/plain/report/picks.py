@@ -55,8 +55,8 @@ def _several(table: Table) -> Array:
 
 
 _CHANGED_LEADERS = "What a partition got while it changed leaders counts for the new leader."
-"""Nobody reads the log of the old leader after its last answer, so how much came before and how much after
-the change cannot be told."""
+"""Nobody reads the log of the old leader after its last answer, so it is not known how much came before the
+change and how much after it."""
 
 PICKS = (
     Pick(
