@@ -170,6 +170,7 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
         ctx.exit(128 + signal.SIGINT)
     finally:
         line.end()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     write_report(made, form, out, ascii_only)
 
 
@@ -200,7 +201,11 @@ def _question(recordings: Sequence[str], flags: dict[str, Any]) -> Any:
 
 
 def _moments(recordings: Sequence[str], texts: Sequence[str | None]) -> list[int | None]:
-    """Return what the times stand for, counted from the ends of all recordings together."""
+    """Return what the times stand for, counted from the ends of all recordings together.
+
+    They come in pairs, the beginning and the end of a period. Raises BadUse if a period is not one, or if
+    nothing was recorded in it, because the report itself would find that out only at its end.
+    """
     from kview.derive.times import FORMS, moment_of
     from kview.run.reporting import recordings as folders_of
     from kview.run.reporting import span_ms
@@ -211,7 +216,31 @@ def _moments(recordings: Sequence[str], texts: Sequence[str | None]) -> list[int
         at_ms = None
         if text is not None:
             at_ms = moment_of(text, minus_from_ms=last_ms, plus_from_ms=first_ms, last_ms=last_ms, zone=None)
-            if at_ms is None:
+            if at_ms is None or not 0 <= at_ms < _END_MS:
                 raise BadUse(ErrorKind.NOT_A_TIME, text=text, forms=FORMS)
         found.append(at_ms)
+    for since_ms, until_ms in zip(found[::2], found[1::2], strict=True):
+        _check_period(since_ms, until_ms, first_ms, last_ms)
     return found
+
+
+def _check_period(since_ms: int | None, until_ms: int | None, first_ms: int, last_ms: int) -> None:
+    from kview.plain.report.cells import moment
+
+    if since_ms is not None and until_ms is not None and since_ms >= until_ms:
+        since, until = moment(since_ms, None), moment(until_ms, None)
+        raise BadUse(ErrorKind.REPORT_PERIOD_BACKWARDS, since=since, until=until)
+    first, last = moment(first_ms, None), moment(last_ms, None)
+    # A period is widened to whole minutes.
+    if since_ms is not None and since_ms // _MINUTE_MS * _MINUTE_MS > last_ms:
+        since = moment(since_ms, None)
+        raise BadUse(ErrorKind.REPORT_PERIOD_TOO_LATE, since=since, first=first, last=last)
+    if until_ms is not None and -(-until_ms // _MINUTE_MS) * _MINUTE_MS <= first_ms:
+        until = moment(until_ms, None)
+        raise BadUse(ErrorKind.REPORT_PERIOD_TOO_EARLY, until=until, first=first, last=last)
+
+
+_MINUTE_MS = 60_000
+
+_END_MS = 250_000_000_000_000
+"""Times after the year 9000 cannot be shown."""

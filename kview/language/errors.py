@@ -291,6 +291,16 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.REPORT_NOTHING_KNOWN: ErrorWords(
         "there is no complete second in that period", "choose another period with --since and --until"
     ),
+    ErrorKind.REPORT_PERIOD_BACKWARDS: ErrorWords(
+        "the period ends at {until}, which is not after its beginning at {since}",
+        "give the earlier time first",
+    ),
+    ErrorKind.REPORT_PERIOD_TOO_LATE: ErrorWords(
+        "nothing was recorded after {since}", "choose a period between {first} and {last}"
+    ),
+    ErrorKind.REPORT_PERIOD_TOO_EARLY: ErrorWords(
+        "nothing was recorded before {until}", "choose a period between {first} and {last}"
+    ),
     ErrorKind.REPORT_NEEDS_FOLDER: ErrorWords(
         "{format} is one file for each table", "name a folder for them with --out"
     ),

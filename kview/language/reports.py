@@ -150,6 +150,7 @@ _NOTES: Mapping[NoteKind, str] = {
     NoteKind.OUTSIDE: "{recording} has nothing from this period.",
     NoteKind.WHOLE_MINUTES: "The report counts whole minutes, so the period begins {earlier_s} s earlier and"
     " ends {later_s} s later than asked for.",
+    NoteKind.NO_MATCH: "None of the {kind} in this period has a name that matches {patterns}.",
     NoteKind.EMPTY: "{recording} has no complete second.",
 }
 
@@ -203,14 +204,24 @@ def incidents_line(total: int, longest_ms: int, still_open: int, is_longest_open
     return f"{words.plural(total, 'incident')}; the longest lasted {least}{words.duration(longest_ms)}{still}"
 
 
-def incident_line(what: str, when: str, lasted_ms: int, is_open: bool, led_ms: int, waited_ms: int) -> str:
-    """Return what an incident began with, when, how long it lasted, and how long it hurt. `led_ms` and
-    `waited_ms` may be UNKNOWN."""
+def of_cluster(name: str, cluster: str) -> str:
+    """Return a topic or a group with its cluster, unless that is ''."""
+    return f"{name} of {cluster}" if cluster else name
+
+
+def incident_line(
+    what: str, when: str, lasted_ms: int, is_open: bool, led_ms: int, waited_ms: int, cluster: str = ""
+) -> str:
+    """Return what an incident began with, when, how long it lasted, and how long it hurt.
+
+    `led_ms` and `waited_ms` may be UNKNOWN. `cluster` is '' if the report is about one cluster only.
+    """
     length = words.duration(lasted_ms)
     led = f"led again after {words.duration(led_ms)}, " if led_ms > 0 else ""
     lasted = f"still open at the end, after at least {length}" if is_open else f"over after {length}"
     waited = f"; acks=all writes waited up to {words.duration(waited_ms)}" if waited_ms > 0 else ""
-    return f"{when} {what}: {led}{lasted}{waited}"
+    where = f" in {cluster}" if cluster else ""
+    return f"{when} {what}{where}: {led}{lasted}{waited}"
 
 
 def about_line(kind: str, names: Sequence[str]) -> str:
@@ -253,6 +264,11 @@ def lost_line(group: str, records: int) -> str:
     return f"{group} lost {words.plural(records, 'record')}, deleted before it had read them"
 
 
+def others_lost_line(groups: int, records: int) -> str:
+    """Return that groups which are not named lost records to retention."""
+    return f"{words.plural(groups, 'more group')} lost {words.plural(records, 'record')} in the same way"
+
+
 def behind_line(group: str, behind_ms: int, lag: int, above_ms: int, threshold_ms: int) -> str:
     """Return how far the worst group was behind, and for how long it was above the threshold."""
     threshold = words.duration(threshold_ms, tenths=False)
@@ -263,8 +279,8 @@ def behind_line(group: str, behind_ms: int, lag: int, above_ms: int, threshold_m
 
 def rate_line(mean: float, most: int, most_at: str, out: float) -> str:
     """Return the cluster's throughput."""
-    peak = f", at most {most:,} in one second ({most_at})" if most >= 0 else ""
-    return f"{words.rate(mean)} records/s in{peak} · {words.rate(out)} out"
+    peak = f"; at most {most:,} came in within one second ({most_at})" if most >= 0 else ""
+    return f"on average {words.rate(mean)} records/s in and {words.rate(out)} out{peak}"
 
 
 def racks_line(size_bytes: int, share: float, cost: str) -> str:
@@ -280,6 +296,7 @@ def _are(number: int) -> str:
 
 
 NOTHING_WRONG = "no incidents: in the time observed, every partition had a leader that answered"
+NO_MATCH = "nothing matches a pattern that was given (see Notes)"
 NO_FACTS = "incidents and lags are missing for all or part of this period (see Notes)"
 
 LINES: Mapping[str, str] = {"records_in": "in", "records_out": "out"}
@@ -287,6 +304,7 @@ LINES: Mapping[str, str] = {"records_in": "in", "records_out": "out"}
 
 PLOTS: Mapping[str, str] = {
     "throughput": "Records per second",
+    "clusters": "Records in per second, the busiest clusters",
     "topics": "Records in per second, the busiest topics",
 }
 """Titles of plots."""
@@ -295,6 +313,7 @@ _STAGES: Mapping[str, str] = {
     "start": "starting Spark",
     "roll_up": "rolling up the recordings",
     "figures": "adding up the figures",
+    "page": "drawing the page",
 }
 
 

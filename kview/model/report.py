@@ -56,6 +56,8 @@ class NoteKind(StrEnum):
     WHOLE_MINUTES = "whole_minutes"
     """The period was widened to whole minutes, the unit in which partitions are summed up: it begins
     `earlier_s` s before and ends `later_s` s after what was asked for."""
+    NO_MATCH = "no_match"
+    """None of the `kind` ("topics" or "groups") has a name that matches `patterns`."""
     EMPTY = "empty"
     """`recording` has no complete second."""
 

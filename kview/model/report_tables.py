@@ -193,7 +193,12 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
     ),
     TableName.BROKERS: (
         _CLUSTER,
-        Column("broker", Unit.NAME, "The broker that led the partitions at the time."),
+        Column(
+            "broker",
+            Unit.NAME,
+            "The broker that led the partitions. What came between the last reading of one leader and the"
+            " first of the next counts for the next.",
+        ),
         *_RECORDS,
         *_RATES,
         *_SKEW,
@@ -201,7 +206,9 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
     ),
     TableName.RACKS: (
         _CLUSTER,
-        Column("rack", Unit.NAME, "The leader's rack, '' if it has none."),
+        Column(
+            "rack", Unit.NAME, "The leader's rack, '' if it has none. See `broker` for changes of leaders."
+        ),
         *_RECORDS,
         *_RATES,
         *_SKEW,

@@ -15,8 +15,8 @@ from kview.model.events import Severity
 class ReportProgress(Struct, frozen=True):
     """How far a report is.
 
-    `stage` is "start", "roll_up" or "figures". `done` and `total` count segments or figures, `tasks_done` and
-    `tasks` are Spark's tasks in the `stages` that run.
+    `stage` is "start", "roll_up", "figures" or "page". `done` and `total` count segments or figures,
+    `tasks_done` and `tasks` are Spark's tasks in the `stages` that run.
     """
 
     stage: str = "start"
@@ -29,6 +29,8 @@ class ReportProgress(Struct, frozen=True):
     @property
     def share(self) -> float:
         """The share of the stage that is done, 0 to 1."""
+        if self.stage == "page":
+            return 1.0
         return min(1.0, self.done / self.total) if self.total else 0.0
 
 

@@ -34,6 +34,9 @@ LEAST_WITHIN_S = 10.0
 """The least of this time that is left for a session after Java has started, which may have downloaded
 packages."""
 
+LEAST_WITH_PACKAGES_S = 60.0
+"""The same with packages: Spark takes in jars of hundreds of megabytes, before it talks to the master."""
+
 EXECUTOR_WITHIN_S = 60.0
 """Executors are Java processes that workers start, which may be busy."""
 
@@ -160,7 +163,8 @@ class BatchSession:
         thread = threading.Thread(target=make, name="spark's session", daemon=True)
         thread.start()
         deadline_s = self._began_s + (math.inf if self.is_local else self._within_s)
-        deadline_s = max(deadline_s, time.monotonic() + LEAST_WITHIN_S)
+        least_s = LEAST_WITH_PACKAGES_S if PACKAGES in self._settings else LEAST_WITHIN_S
+        deadline_s = max(deadline_s, time.monotonic() + least_s)
         while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
             thread.join(POLL_S)
             if (code := gateway.process.poll()) is not None and not made:

@@ -6,6 +6,8 @@ when it is complete, so a batch is there completely or not at all. Batches add u
 """
 
 import os
+import platform
+import re
 import secrets
 import shutil
 import time
@@ -31,6 +33,12 @@ ABOUT = "batch.json"
 MOMENTS = "moments.parquet"
 STALE_S = 3_600.0
 """A batch that is not used for this long after it was written can go."""
+
+ABANDONED_S = 86_400.0
+"""A batch that another machine began to write so long ago can go."""
+
+_HOST = re.sub(r"[^A-Za-z0-9.]+", "_", platform.node())
+"""This machine's name, as a part of a file's name."""
 
 UNFINISHED = ".new-"
 """How the names of batches begin that are not complete."""
@@ -160,9 +168,12 @@ def runs(entries: Sequence[SegmentEntry], kept: Sequence[Kept], most_bytes: int)
 
 
 def begin(place: Path, name: str) -> Path:
-    """Create an empty folder for a batch that is being written. Raises OSError."""
-    place.mkdir(parents=True, exist_ok=True)
-    folder = place / f"{UNFINISHED}{os.getpid()}-{name}"
+    """Create an empty folder for a batch that is being written. Raises OSError.
+
+    A recording that was deleted in the meantime is not created again.
+    """
+    place.mkdir(parents=place.name != FOLDER, exist_ok=True)
+    folder = place / f"{UNFINISHED}{os.getpid()}@{_HOST}-{name}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     return folder
@@ -217,10 +228,22 @@ def clean(place: Path, used: Sequence[Kept]) -> None:
         if folder.name.startswith("batch-") and folder.name not in names:
             if _read(folder) is None or time.time() - folder.stat().st_mtime > STALE_S:
                 shutil.rmtree(folder, ignore_errors=True)
-        elif folder.name.startswith(UNFINISHED):
-            owner = folder.name.removeprefix(UNFINISHED).partition("-")[0]
-            if owner.isdigit() and not _runs(int(owner)):
-                shutil.rmtree(folder, ignore_errors=True)
+        elif folder.name.startswith(UNFINISHED) and _is_abandoned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    """Return whether the process that was writing a batch has ended.
+
+    The folder may be shared with other machines, of whose processes nothing is known here.
+    """
+    owner = folder.name.removeprefix(UNFINISHED).partition("-")[0]
+    pid, _, host = owner.partition("@")
+    if not pid.isdigit():
+        return False
+    if host not in ("", _HOST):
+        return time.time() - folder.stat().st_mtime > ABANDONED_S
+    return not _runs(int(pid))
 
 
 def _runs(pid: int) -> bool:

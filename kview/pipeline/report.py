@@ -125,6 +125,7 @@ def _answered(
                 question.price_per_gb,
                 lambda done, total: tell(Stage.FIGURES, done, total),
             )
+        found += _unmatched(made, question)
         return Period(made.since_ms, made.until_ms, made.tables, (*notes, *found, *made.notes)), step_s
 
     now, step_s = period(question.since_ms, question.until_ms, question.step_s)
@@ -141,6 +142,16 @@ def _answered(
     )
 
 
+def _unmatched(made: Period, question: Question) -> list[Note]:
+    """Note the patterns that match nothing: they may be misspelt."""
+    asked = ((TableName.TOPICS, question.topics), (TableName.GROUPS, question.groups))
+    return [
+        Note(NoteKind.NO_MATCH, {"kind": name.value, "patterns": ", ".join(patterns)})
+        for name, patterns in asked
+        if patterns and not len(made.tables[name])
+    ]
+
+
 @contextmanager
 def _shared(
     spark: SparkSession, scratch: Path, sources: Sequence[Source], cache: Path | None
@@ -150,7 +161,11 @@ def _shared(
         yield scratch
         return
     check_stores(spark, [source.place for source in sources])
-    folder = begin(cache or place_of(sources[0], None), "work")
+    place = cache or place_of(sources[0], None)
+    try:
+        folder = begin(place, "work")
+    except OSError as error:
+        raise BadUse(ErrorKind.REPORT_NEEDS_CACHE, recording=str(place)) from error
     try:
         yield folder
     finally:

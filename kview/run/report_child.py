@@ -69,6 +69,7 @@ def _make(control: socket.socket, recording: str, scope: ReportScope, saves: Fol
     reporting = Reporting([recording], question, on_progress=tell, own_group=False)
     threading.Thread(target=_watch_parent, args=(control, reporting), name="parent", daemon=True).start()
     report = reporting.make()
+    tell(ReportProgress("page"))
     saving = saves.begin(name, "html")
     try:
         saving.add(page_of(report))

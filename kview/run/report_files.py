@@ -3,13 +3,13 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
 from kview.errors import BadUse, ErrorKind, KviewError
-from kview.model.report import Report
-from kview.recording.manifest import write_whole
+from kview.model.report import Report, Table
 
 WIDTH = 120
 """The width of text that does not go to a terminal, in cells."""
@@ -41,11 +41,20 @@ def check_output(form: ReportFormat, out: Path | None, is_terminal: bool) -> Non
         raise BadUse(ErrorKind.REPORT_NOT_A_FOLDER, path=str(out), format=form.value)
     if form not in FOLDERS and out.is_dir():
         raise BadUse(ErrorKind.REPORT_NOT_A_FILE, path=str(out), format=form.value)
-    folder = out if form in FOLDERS and out.exists() else out.parent
-    while not folder.exists() and form in FOLDERS:
-        folder = folder.parent
-    if not os.access(folder, os.W_OK | os.X_OK):
+    if _is_device(out):
+        is_writable = os.access(out, os.W_OK)
+    else:
+        folder = out if form in FOLDERS and out.exists() else out.resolve().parent
+        while not folder.exists() and form in FOLDERS:
+            folder = folder.parent
+        is_writable = os.access(folder, os.W_OK | os.X_OK)
+    if not is_writable:
         raise BadUse(ErrorKind.REPORT_NOT_WRITABLE, path=str(out))
+
+
+def _is_device(path: Path) -> bool:
+    """Return whether a path is a pipe or a device, such as /dev/stdout, which no file may replace."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def write_report(report: Report, form: ReportFormat, out: Path | None, ascii_only: bool) -> None:
@@ -58,12 +67,34 @@ def write_report(report: Report, form: ReportFormat, out: Path | None, ascii_onl
             sys.stdout.write(_content(report, form, ascii_only, _width()))
             sys.stdout.flush()
         else:
-            write_whole(out, _content(report, form, ascii_only, WIDTH).encode())
+            with _whole(out) as path:
+                path.write_bytes(_content(report, form, ascii_only, WIDTH).encode())
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
         reason = error.strerror or str(error)
         raise KviewError(ErrorKind.REPORT_NOT_WRITTEN, path=str(out), reason=reason) from error
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Give the path of a new file, which takes the place of `path` once it is complete.
+
+    A link stays a link. Pipes and devices are written to directly. Raises OSError.
+    """
+    if _is_device(path):
+        yield path
+        return
+    path = path.resolve()
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        if path.exists():
+            part.chmod(path.stat().st_mode & 0o7777)
+        part.replace(path)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def _width() -> int:
@@ -101,4 +132,10 @@ def page_of(report: Report) -> str:
 def _write_folder(report: Report, form: ReportFormat, out: Path) -> None:
     from kview.plain.report.documents import csv_file, write_folder, write_parquet
 
-    write_folder(report, out, form.value, csv_file if form is ReportFormat.CSV else write_parquet)
+    write = csv_file if form is ReportFormat.CSV else write_parquet
+
+    def write_whole(table: Table, path: Path) -> None:
+        with _whole(path) as part:
+            write(table, part)
+
+    write_folder(report, out, form.value, write_whole)

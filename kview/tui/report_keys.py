@@ -108,6 +108,8 @@ class ReportKeys:
         if error.kind is ErrorKind.REPORT_CANCELLED:
             self._app.say(StatusMessage("report cancelled", "what was rolled up is kept"))
             return
+        if error.kind in _TOO_EARLY:
+            error = KviewError(ErrorKind.REPORT_NO_RECORDING)
         why = (
             remedy(error) if error.kind in _ABOUT_USE or not self._log_file else f"details: {self._log_file}"
         )
@@ -132,6 +134,9 @@ _ABOUT_USE = frozenset(
     {ErrorKind.REPORT_NO_RECORDING, ErrorKind.NO_JAVA, ErrorKind.FILE_NOT_WRITTEN, ErrorKind.SPARK_DISK_FULL}
 )
 """Errors about which the log file says nothing more."""
+
+_TOO_EARLY = frozenset({ErrorKind.NOTHING_RECORDED, ErrorKind.REPORT_NOTHING_KNOWN})
+"""A recording that has just begun has no complete second yet."""
 
 
 def scope_of(view: View, wanted: Filter) -> ReportScope | None:

@@ -77,6 +77,23 @@ def test_what_is_not_a_recording(tmp_path: Path) -> None:
         assert_sentence(ended(start(path, "--cache", tmp_path, state=tmp_path / "state")), 2, said)
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--since", "+90s", "--until", "+30s"), "which is not after its beginning"),
+        (("--since", "+1h"), "nothing was recorded after 2"),
+        (("--until", "-1h"), "nothing was recorded before 2"),
+        (("--against", "-2h", "-1h"), "choose a period between"),
+        (("--since", "+999999999999h"), "is not a valid time"),
+        (("--since", "soon"), "is not a valid time"),
+    ],
+)
+def test_a_period_in_which_nothing_can_be(
+    recording: Path, tmp_path: Path, flags: tuple[str, ...], said: str
+) -> None:
+    assert_sentence(ended(start(recording, *flags, state=tmp_path, JAVA_HOME="/nowhere")), 2, said)
+
+
 def test_a_store_that_does_not_answer(tmp_path: Path) -> None:
     url = "s3://key:sesame@bucket/x?scheme=http&endpoint_override=127.0.0.1:1&region=eu-west-1"
     began_s = time.monotonic()

@@ -17,7 +17,7 @@ from kview.errors import BadUse, ErrorKind
 from kview.model.report import NoteKind, Report
 from kview.model.report_tables import TableName
 from kview.pipeline import local_facts, local_figures
-from kview.pipeline.kept import ABOUT, FOLDER
+from kview.pipeline.kept import ABOUT, FOLDER, begin, clean
 from kview.pipeline.report import Question, report
 from kview.recording.manifest import read_manifest
 from kview.recording.segment import STREAM_FILE
@@ -100,6 +100,19 @@ def test_rollups_that_are_not_whole_are_never_used(
     left = {path for path in (folder / FOLDER).iterdir() if path != batch}
     assert len(left) == 1 and not any(path.name.startswith(".new-") for path in left)
     assert damage == "other segments" or not batch.exists(), "what cannot be used is removed"
+
+
+def test_what_another_machine_is_writing_stays_for_a_day(tmp_path: Path) -> None:
+    theirs = tmp_path / f".new-{2**22 + 1}@other.host-1"
+    ended = tmp_path / f".new-{2**22 + 1}-1"
+    mine = begin(tmp_path, "1")
+    for folder in (theirs, ended):
+        folder.mkdir()
+    clean(tmp_path, [])
+    assert set(tmp_path.iterdir()) == {theirs, mine}
+    os.utime(theirs, (0, 0))
+    clean(tmp_path, [])
+    assert set(tmp_path.iterdir()) == {mine}
 
 
 def test_a_recording_that_goes_on_is_rolled_up_from_where_it_was(
@@ -260,6 +273,15 @@ def test_a_period_that_is_widened_to_whole_minutes_says_so(
     assert exact.period.notes == ()
     ((kind, values),) = [(note.kind, note.values) for note in made.period.notes]
     assert (kind, values) == (NoteKind.WHOLE_MINUTES, {"earlier_s": 7, "later_s": 0})
+
+
+def test_patterns_that_match_nothing_are_noted(
+    spark: SparkSession, history: list[View], tmp_path: Path
+) -> None:
+    folder = record(tmp_path / "r", history[:80])
+    made = report_on(spark, tmp_path, folder, question=Question(topics=("none", "no*"), groups=("*",)))
+    found = [(note.kind, dict(note.values)) for note in made.period.notes]
+    assert found == [(NoteKind.NO_MATCH, {"kind": "topics", "patterns": "none, no*"})]
 
 
 def test_two_clusters_are_told_apart_and_summed_up(

@@ -129,6 +129,10 @@ async def test_a_failure_is_one_sentence_and_the_place_of_the_log() -> None:
         await press(pilot, ["ctrl+o"])
         reports.fail(ErrorKind.NO_JAVA, least=17)
         await until(pilot, lambda: "Java 17 or later was not found · install it" in text(app), "what to do")
+        await press(pilot, ["ctrl+o"])
+        reports.fail(ErrorKind.REPORT_NOTHING_KNOWN)
+        early = "no report: nothing has been recorded yet · try again in a moment"
+        await until(pilot, lambda: early in text(app), "that it is too early")
 
 
 @running

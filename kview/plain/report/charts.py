@@ -7,10 +7,13 @@ from typing import Any
 
 from kview.language import words
 from kview.language.glyphs import printable
-from kview.plain.report.plots import Plot
+from kview.plain.report.plots import Plot, short
 
 _DAY_MS = 86_400_000
 _WIDTH_IN, _HEIGHT_IN = 10.5, 2.6
+_LEGEND_CHARACTERS = 130
+"""About as many fit above a plot."""
+
 _INK, _GRID = "#010101", "#020202"
 _SERIES = tuple(f"#0a0a{number:02x}" for number in range(1, 7))
 """Stand-ins, replaced by the page's variables: matplotlib takes only real colours."""
@@ -62,7 +65,9 @@ def svg(plot: Plot, zone: tzinfo | None = None) -> str:
         axes.xaxis.set_major_locator(locator)
         concise = ConciseDateFormatter(locator, tz=where)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_formatter(concise)
-        figure.legend(loc="outside upper left", ncols=len(plot.lines), frameon=False)
+        longest = max(len(_shown(line.name)) for line in plot.lines)
+        columns = max(1, min(len(plot.lines), _LEGEND_CHARACTERS // (longest + 6)))
+        figure.legend(loc="outside upper left", ncols=columns, frameon=False)
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return _on_page(out.getvalue())
@@ -75,7 +80,7 @@ def _local(at_ms: int) -> tzinfo:
 
 def _shown(name: str) -> str:
     """Return a name as a label: matplotlib hides labels that begin with an underscore."""
-    shown = printable(name)
+    shown = short(printable(name))
     return f"\u200b{shown}" if shown.startswith("_") else shown
 
 

@@ -49,7 +49,35 @@ def _troubled(table: Table) -> Array:
     return troubled
 
 
+def _several(table: Table) -> Array:
+    """Return all rows if they are about more than one cluster, otherwise none."""
+    return np.full(len(table), len(table) > 1)
+
+
+_CHANGED_LEADERS = "What a partition got while it changed leaders counts for the new leader."
+"""Nobody reads the log of the old leader after its last answer, so it is not known how much came before the
+change and how much after it."""
+
 PICKS = (
+    Pick(
+        TableName.CLUSTERS,
+        TableName.CLUSTERS,
+        (
+            ("in_rate", 0),
+            ("in_p99", 4),
+            ("in_most", 2),
+            ("out_rate", 0),
+            ("records_in", 3),
+            ("bytes_in", 1),
+            ("offline_ms", 0),
+            ("silent_ms", 0),
+            ("known_s", 2),
+        ),
+        lambda table: [table["cluster"] == "", table["offline_ms"], table["silent_ms"], table["records_in"]],
+        _several,
+        "no leader, leader silent: summed up over the partitions, so ten partitions without a leader for one"
+        " second make 10 s.",
+    ),
     Pick(
         TableName.TOPICS,
         "availability",
@@ -119,6 +147,7 @@ PICKS = (
         TableName.BROKERS,
         (("in_rate", 0), ("in_p99", 2), ("in_most", 1), ("out_rate", 1), ("bytes_in", 0), ("cross_rack", 3)),
         _busiest,
+        hint=_CHANGED_LEADERS,
     ),
     Pick(
         TableName.RACKS,
@@ -126,6 +155,7 @@ PICKS = (
         (("in_rate", 0), ("in_p99", 2), ("in_most", 1), ("out_rate", 1), ("bytes_in", 0), ("cross_rack", 3)),
         _busiest,
         lambda table: table["rack"].astype(str) != "",
+        _CHANGED_LEADERS,
     ),
     Pick(
         TableName.ELECTIONS,
@@ -191,6 +221,7 @@ PICKS = (
 )
 
 KEYS = {
+    TableName.CLUSTERS: (),
     "availability": ("topic",),
     TableName.TOPICS: ("topic",),
     TableName.GROUPS: ("group",),

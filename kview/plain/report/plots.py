@@ -5,14 +5,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from kview.derive.view import Floats
-from kview.language import reports
+from kview.language import glyphs, reports
 from kview.model.aggregates import INTERNAL_TOPICS
 from kview.model.report import Report
-from kview.model.report_tables import TableName
+from kview.model.report_tables import Array, TableName
 from kview.model.snapshot import Longs
 
 MOST_LINES = 5
 """The most topics of a plot: more lines cannot be told apart."""
+
+MOST_CLUSTERS = 3
+"""The most clusters that get plots of their own, the busiest ones: a fleet of hundreds fills pages."""
+
+MOST_NAME = 40
+"""The longest name in a legend, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,21 @@ class Plot:
 
 
 def plots(report: Report) -> list[Plot]:
-    """Return records per second in and out of each cluster, and of its busiest topics."""
+    """Return records per second: of the busiest clusters if there are several, in and out of each of them,
+    and of their busiest topics."""
     table = report[TableName.THROUGHPUT]
-    clusters = sorted(set(table["cluster"]))
+    clusters = _busiest(table["cluster"], table["records_in"], table["topic"] == "")
     made = []
-    for cluster in clusters:
+    if len(clusters) > 1:
+        grid = _grid(table["at_ms"][table["topic"] == ""], report.step_s)
+        some = clusters[:MOST_LINES]
+        if len(grid) > 1:
+            made.append(
+                Plot(reports.PLOTS["clusters"], grid, _lines(report, "cluster", "topic", "", some, grid))
+            )
+    for cluster in clusters[:MOST_CLUSTERS]:
         mine = table["cluster"] == cluster
-        named = f" of {cluster}" if len(clusters) > 1 else ""
+        named = f" of {short(cluster)}" if len(clusters) > 1 else ""
         whole = np.flatnonzero(mine & (table["topic"] == ""))
         grid = _grid(table["at_ms"][whole], report.step_s)
         if len(grid) < 2:
@@ -54,22 +68,40 @@ def plots(report: Report) -> list[Plot]:
             PlotLine(reports.LINES["records_out"], _rates(report, whole, grid, "records_out", "out_known_s")),
         )
         made.append(Plot(f"{reports.PLOTS['throughput']}{named}", grid, lines))
-        names = set(table["topic"][mine]) - {"", *INTERNAL_TOPICS}
-        totals = {name: int(table["records_in"][mine & (table["topic"] == name)].sum()) for name in names}
-        busiest = sorted(totals, key=lambda name: (-totals[name], name))[:MOST_LINES]
+        users = mine & ~np.isin(table["topic"].astype(str), ["", *INTERNAL_TOPICS])
+        busiest = _busiest(table["topic"], table["records_in"], users)[:MOST_LINES]
         if len(busiest) > 1:
-            made.append(Plot(f"{reports.PLOTS['topics']}{named}", grid, _topics(report, mine, busiest, grid)))
+            its = _lines(report, "topic", "cluster", cluster, busiest, grid)
+            made.append(Plot(f"{reports.PLOTS['topics']}{named}", grid, its))
     return made
 
 
-def _topics(
-    report: Report, mine: np.ndarray[tuple[int], np.dtype[np.bool_]], names: list[str], grid: Longs
+def short(name: str, most: int = MOST_NAME) -> str:
+    """Return a name for a legend. If it is too long, its end stays, which is what differs, and some of its
+    beginning."""
+    if len(name) <= most:
+        return name
+    head = most // 3
+    return f"{name[:head]}{glyphs.ELLIPSIS}{name[len(name) - (most - head - 1) :]}"
+
+
+def _busiest(names: Array, records: Array, which: Array) -> list[str]:
+    """Return the names in these rows, those with the most records first."""
+    some, places = np.unique(names[which].astype(str), return_inverse=True)
+    totals = np.bincount(places, weights=records[which].astype(np.float64), minlength=len(some))
+    return [str(some[at]) for at in np.lexsort([some, -totals])]
+
+
+def _lines(
+    report: Report, column: str, other: str, value: str, names: list[str], grid: Longs
 ) -> tuple[PlotLine, ...]:
+    """Return a line for each name in `column`, of the rows with `value` in the `other` column."""
     table = report[TableName.THROUGHPUT]
+    mine = table[other] == value
     return tuple(
         PlotLine(
             name,
-            _rates(report, np.flatnonzero(mine & (table["topic"] == name)), grid, "records_in", "known_s"),
+            _rates(report, np.flatnonzero(mine & (table[column] == name)), grid, "records_in", "known_s"),
         )
         for name in names
     )

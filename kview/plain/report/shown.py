@@ -106,6 +106,8 @@ def _column(column: Column, report: Report, rank: int) -> ShownColumn:
 def _cell(column: Column, value: Any, zone: tzinfo | None, is_topic: bool) -> Cell:
     if is_topic and value == "":
         return Cell("all topics", "")
+    if column.name == "cluster" and value == "":
+        return Cell("all clusters", "")
     if column.name == "kind":
         return Cell(reports.kind_words(value), value)
     known = None if _is_unknown(value) else value if isinstance(value, str) else value.item()

@@ -32,6 +32,8 @@ def lines(report: Report, zone: tzinfo | None = None) -> list[SummaryLine]:
     )
     kinds = {note.kind for note in report.period.notes}
     is_partial = bool(kinds & {NoteKind.NO_FACTS, NoteKind.FACTS_INCOMPLETE})
+    if NoteKind.NO_MATCH in kinds:
+        bad.append(SummaryLine(Severity.WARN, reports.NO_MATCH))
     if is_partial:
         bad.append(SummaryLine(Severity.WARN, reports.NO_FACTS))
     elif not bad and _known_s(report):
@@ -45,6 +47,9 @@ def _known_s(report: Report) -> int:
     table = report[TableName.CLUSTERS]
     return max((int(value) for value in table["known_s"]), default=0)
 
+
+MOST_GROUPS = 3
+"""How many groups that lost records are named, those that lost most."""
 
 MOST_INCIDENTS = 3
 """How many incidents are named one by one, the longest ones."""
@@ -66,6 +71,7 @@ def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
         for at in told:
             text = reports.incident_line(
                 what=incident_title(table, at),
+                cluster=_cluster(report, table, at),
                 when=_when(int(table["began_ms"][at]), report, zone),
                 lasted_ms=int(lasted[at]),
                 is_open=bool(is_open[at]),
@@ -91,6 +97,17 @@ def _when(at_ms: int, report: Report, zone: tzinfo | None) -> str:
     return time if ends == {day} else f"{day} {time}"
 
 
+def _cluster(report: Report, table: Table, at: int) -> str:
+    """Return the cluster that a row is about, '' if the report is about one cluster only."""
+    clusters = set(report[TableName.PERIODS]["cluster"])
+    return str(table["cluster"][at]) if len(clusters) > 1 else ""
+
+
+def _named(report: Report, table: Table, name: str, at: int) -> str:
+    """Return the topic or group of a row, with its cluster if there are several."""
+    return reports.of_cluster(str(table[name][at]), _cluster(report, table, at))
+
+
 def _sum(values: Array) -> int:
     return int(values[values != UNKNOWN].sum())
 
@@ -101,11 +118,17 @@ def _availability(report: Report) -> list[SummaryLine]:
     for name, share, is_silent in (("offline_s", "available", False), ("silent_s", "answering", True)):
         if (worst := _greatest(table, name)) is not None:
             others = int(np.count_nonzero(table[name] > 0)) - 1
-            values = (str(table["topic"][worst]), int(table[name][worst]), float(table[share][worst]))
+            values = (
+                _named(report, table, "topic", worst),
+                int(table[name][worst]),
+                float(table[share][worst]),
+            )
             made.append(SummaryLine(Severity.RISK, reports.unavailable_line(*values, others, is_silent)))
     if (worst := _greatest(table, "under_min_isr_s")) is not None:
         others = int(np.count_nonzero(table["under_min_isr_s"] > 0)) - 1
-        text = reports.min_isr_line(str(table["topic"][worst]), int(table["under_min_isr_s"][worst]), others)
+        text = reports.min_isr_line(
+            _named(report, table, "topic", worst), int(table["under_min_isr_s"][worst]), others
+        )
         made.append(SummaryLine(Severity.RISK, text))
     return made
 
@@ -120,14 +143,19 @@ def _greatest(table: Table, name: str) -> int | None:
 def _groups(report: Report) -> list[SummaryLine]:
     table = report[TableName.GROUPS]
     made = []
-    for at in np.flatnonzero(table["lost"] > 0).tolist():
-        text = reports.lost_line(str(table["group"][at]), int(table["lost"][at]))
+    lost = np.flatnonzero(table["lost"] > 0)
+    lost = lost[np.argsort(-table["lost"][lost], kind="stable")]
+    for at in lost[:MOST_GROUPS].tolist():
+        text = reports.lost_line(_named(report, table, "group", at), int(table["lost"][at]))
+        made.append(SummaryLine(Severity.RISK, text))
+    if len(others := lost[MOST_GROUPS:]):
+        text = reports.others_lost_line(len(others), _sum(table["lost"][others]))
         made.append(SummaryLine(Severity.RISK, text))
     over = np.where(table["above_ms"] > 0, table["behind_most"], UNKNOWN)
     if len(over) and np.any(over > 0):
         at = int(np.argmax(over))
         figures = (int(over[at]), int(table["lag_most"][at]), int(table["above_ms"][at]))
-        text = reports.behind_line(str(table["group"][at]), *figures, report.threshold_ms)
+        text = reports.behind_line(_named(report, table, "group", at), *figures, report.threshold_ms)
         made.append(SummaryLine(Severity.WARN, text))
     return made
 

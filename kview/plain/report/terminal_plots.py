@@ -8,10 +8,13 @@ import numpy as np
 from kview.derive.series import stretches
 from kview.language import words
 from kview.language.glyphs import printable
-from kview.plain.report.plots import Plot
+from kview.plain.report.plots import MOST_NAME, Plot, short
 
 ROWS = 12
 """The height of a plot, its axes included."""
+
+_LEAST_NAME = 5
+"""Names in the legend are never shorter than this."""
 
 _MARKERS = ("braille", "·", "x", "+", "o")
 _ASCII_MARKERS = ("*", ".", "x", "+", "o")
@@ -43,8 +46,11 @@ def drawn(plot: Plot, width: int, ascii_only: bool, zone: tzinfo | None = None) 
     up.ticks([0, top / 2, top], ["0", words.si(top / 2), words.si(top)])
     rows = plotext.uncolorize(figure.build().string()).splitlines()
     samples = _ASCII_MARKERS if ascii_only else _SAMPLES
+    count = len(plot.lines)
+    room = max(_LEAST_NAME, min(MOST_NAME, (width + 3) // count - 7))
     legend = "   ".join(
-        f"{samples[number % len(samples)]} {printable(line.name)}" for number, line in enumerate(plot.lines)
+        f"{samples[number % len(samples)]} {short(printable(line.name), room)}"
+        for number, line in enumerate(plot.lines)
     )
     return [legend, *(row.rstrip().translate(_CORNERS if ascii_only else {}) for row in rows)]
 

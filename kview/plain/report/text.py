@@ -58,7 +58,7 @@ def _lines(
             yield ReportLine(LineKind.SUMMARY, part, severity)
     for plot in plots(report):
         yield _EMPTY
-        yield ReportLine(LineKind.HEAD, plot.title)
+        yield from _of(LineKind.HEAD, _wrapped(glyphs.printable(plot.title), width))
         yield from _of(LineKind.TEXT, drawn(plot, width, ascii_only, zone))
     for table in tables(report, zone, most_rows):
         yield _EMPTY

@@ -227,6 +227,20 @@ def throughput(name: str) -> dict[str, Any]:
     return columns
 
 
+def fleet(count: int, prefix: str = "cluster-") -> Report:
+    """Return a report about several clusters, each with the same figures."""
+    names = [f"{prefix}{number:03}" for number in range(count)]
+    one = period()
+    tables = {}
+    for name, table in one.tables.items():
+        columns = {key: np.concatenate([values] * count) for key, values in table.columns.items()}
+        columns["cluster"] = np.repeat(np.array(names, object), len(table))
+        if name is TableName.CLUSTERS:
+            columns = {key: np.append(table[key], values) for key, values in columns.items()}
+        tables[name] = table_of(name, columns)
+    return sample(period=Period(one.since_ms, one.until_ms, tables, one.notes))
+
+
 def compared() -> Report:
     """Return the report, compared with another hour."""
     rows = [

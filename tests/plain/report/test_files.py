@@ -14,7 +14,7 @@ from kview.model.report import Report
 from kview.model.report_tables import TABLES, TableName
 from kview.plain.report.documents import all_tables, csv_file, json_document, write_folder, write_parquet
 from kview.plain.report.page import page
-from tests.plain.report.sample import compared, empty, sample
+from tests.plain.report.sample import compared, empty, fleet, sample
 from tests.plain.report.test_text import with_table
 
 
@@ -72,15 +72,13 @@ class Cells(html.parser.HTMLParser):
             self._rows[-1][given["data-field"]] = given.get("data-value", "None")
 
 
-def test_the_page_has_the_figures_of_the_json() -> None:
-    report = compared()
+def assert_figures_of_json(made: str, report: Report) -> None:
+    """Each cell of a page is a figure of the JSON document, and each row of the document is there."""
     cells, loaded = Cells(), document(report)
-    cells.feed(page(report, UTC))
-    rows_of = {
-        **loaded["tables"],
-        "availability": loaded["tables"]["topics"],
-        "comparison": loaded["comparison"],
-    }
+    cells.feed(made)
+    rows_of = {**loaded["tables"], "availability": loaded["tables"]["topics"]}
+    if "comparison" in loaded:
+        rows_of["comparison"] = loaded["comparison"]
     seen = 0
     for name, rows in cells.tables.items():
         for row in filter(None, rows):
@@ -88,10 +86,15 @@ def test_the_page_has_the_figures_of_the_json() -> None:
             assert matching, (name, row)
             seen += len(row)
     assert seen > 120
-    in_plots_and_summary = {"throughput", "clusters"}
-    assert set(cells.tables) == set(rows_of) - in_plots_and_summary
-    for name in set(rows_of) - in_plots_and_summary - {"availability"}:
+    elsewhere = {"throughput"} | ({"clusters"} if len(rows_of["clusters"]) == 1 else set())
+    assert set(cells.tables) == set(rows_of) - elsewhere
+    for name in set(rows_of) - elsewhere - {"availability"}:
         assert len(list(filter(None, cells.tables[name]))) == len(rows_of[name]), name
+
+
+@pytest.mark.parametrize("report", [compared(), fleet(3)], ids=["compared", "fleet"])
+def test_the_page_has_the_figures_of_the_json(report: Report) -> None:
+    assert_figures_of_json(page(report, UTC), report)
 
 
 @pytest.mark.parametrize(

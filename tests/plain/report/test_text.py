@@ -11,7 +11,7 @@ from kview.model.report import Note, NoteKind, Period, Report, table_of
 from kview.model.report_tables import TableName
 from kview.plain.report.summary import lines
 from kview.plain.report.text import text
-from tests.plain.report.sample import START_MS, compared, empty, period, sample
+from tests.plain.report.sample import START_MS, compared, empty, fleet, period, sample
 
 
 def said(report: Report, width: int = 120) -> list[str]:
@@ -40,7 +40,8 @@ def test_the_worst_is_said_first_and_in_figures() -> None:
         "✕ audit-export lost 41 records, deleted before it had read them",
         "▲ audit-export was up to 7 m 40 s behind (at most 190,113 records), and more than 1 m behind for"
         " 38 m 30 s in all",
-        "● 7,900 records/s in, at most 12,003 in one second (2026-03-01 14:20:01) · 7,840 out",
+        "● on average 7,900 records/s in and 7,840 out; at most 12,003 came in within one second"
+        " (2026-03-01 14:20:01)",
         "● followers copied ≈33 GB between racks (67 % of replication), at a cost of 0.66",
     ]
 
@@ -57,6 +58,14 @@ def test_calm_is_said_only_if_everything_was_recorded(kind: NoteKind) -> None:
     assert not any("no incidents" in line.text for line in lines(empty()))
 
 
+def test_a_pattern_without_a_match_is_said_first() -> None:
+    quiet = {name: table_of(name, {}) for name in TableName}
+    note = Note(NoteKind.NO_MATCH, {"kind": "topics", "patterns": "pya*"})
+    shown = said(sample(period=Period(START_MS, START_MS + 60_000, quiet, (note,)), topics=("pya*",)))
+    assert "▲ nothing matches a pattern that was given (see Notes)" in shown
+    assert "· None of the topics in this period has a name that matches pya*." in shown
+
+
 def test_tables_say_what_they_leave_out() -> None:
     shown = said(sample(), 200)
     head = shown[shown.index("Incidents") + 1]
@@ -64,11 +73,31 @@ def test_tables_say_what_they_leave_out() -> None:
     assert any(line.startswith("While no broker answers, kview finds nothing else") for line in shown)
 
 
+def test_of_several_clusters_each_sentence_names_one_and_the_busiest_are_drawn() -> None:
+    shown = said(fleet(40))
+    summary = shown[3 : shown.index("", 3)]
+    assert "✕ 80 incidents; the longest lasted at least 10 m; some were still open at the end" in summary
+    assert any("quorum lost (controllers 101 and 102) in cluster-001: still" in line for line in summary)
+    assert "✕ audit-export of cluster-002 lost 41 records, deleted before it had read them" in summary
+    assert "✕ 37 more groups lost 1,517 records in the same way" in summary
+    assert len(summary) < 20, "however many clusters there are"
+    plots = [line for line in shown if line.startswith("Records")]
+    assert len(plots) == 1 + 2 * 3 and plots[0].endswith("the busiest clusters")
+    clusters = shown[shown.index("Clusters") :]
+    assert clusters[2].startswith("all clusters") and clusters[3].startswith("cluster-000")
+    assert "Clusters" not in said(sample()), "one cluster is summed up above"
+
+
+TOPICS = period().tables[TableName.THROUGHPUT]["topic"]
+
+
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_every_line_fits(width: int) -> None:
     long_name = "orders-" + "x" * 230 + "-eu"
     name = with_table(TableName.TOPICS, topic=["invoice", long_name, "audit-log"])
-    for report in (sample(), compared(), name):
+    names = with_table(TableName.THROUGHPUT, topic=np.where(TOPICS == "", "", TOPICS + long_name))
+    fleets = (fleet(7), fleet(3, "x" * 249)) if width > 60 else ()
+    for report in (sample(), compared(), name, names, *fleets):
         assert max(len(line) for line in said(report, width)) <= max(width, 60)
     assert any("…" in line and "-eu" in line for line in said(name, width))
 
