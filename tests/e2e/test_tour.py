@@ -18,7 +18,7 @@ def test_the_first_run_shows_the_tour_and_the_second_does_not(tmp_path: Path) ->
         terminal.press("q")
         assert terminal.wait_for_end() == 0
     with kview_on_a_terminal("--simulate", environment=state, tour=True) as terminal:
-        terminal.wait_for_text("6 brokers up, all partitions", START_S)
+        terminal.wait_for_text("K crash", START_S)
         assert "TOUR" not in terminal.text()
         terminal.press("q")
         assert terminal.wait_for_end() == 0

@@ -56,7 +56,7 @@ async def test_five_captions_say_where_to_look_and_end_with_a_crash(size: tuple[
             await played.press("space")
         await played.look()
         assert app.current_mode == "overview" and "brokers" in marked(app)
-        assert "press K to crash broker 0" in text(app)
+        assert "press K (Shift+k) to crash broker 0" in text(app)
         await played.press("space")
         assert "press K on a broker, or Esc to leave the tour" in text(app), "it does not go on by itself"
         await played.press("backspace", "space", "down", "K")

@@ -12,6 +12,7 @@ from kview.language import unheard as whose
 from kview.language.lists import NEXT_GROUP_LIST, Order, order_name
 from kview.language.verdicts import UNDECIDED
 from kview.model.events import Severity
+from kview.model.snapshot import Longs
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
@@ -35,8 +36,8 @@ from kview.tui.text import Line, Role, Span, joined, line, line_width, width
 
 PANEL = "groups"
 SPARK_CELLS = 20
-VERDICT_CELLS = 13
-"""The age of an old verdict fits: `▲ ok 12 s ago`."""
+OLD_VERDICT_CELLS = 13
+"""A verdict's age fits: `▲ ok 12 s ago`."""
 REASON_CELLS = 20
 """Most reasons fit: `coordinator 4 silent`."""
 SUMMARY_LABEL = "  GROUPS  "
@@ -190,7 +191,7 @@ class GroupRows(Keyed[str]):
             Column("coordinator", "coordinator", 11, right=True, rank=6),
             Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=7),
             Column("spark", "lag, last minute", SPARK_CELLS, rank=4),
-            Column("verdict", "verdict", VERDICT_CELLS, flex=2, most=14),
+            Column("verdict", "verdict", self._verdict_width(at), flex=2, most=16),
             Column("reason", "", 11, flex=20, most=70, rank=2, roomy=REASON_CELLS),
         )
         notes.insert(0, order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST)))
@@ -205,6 +206,15 @@ class GroupRows(Keyed[str]):
     def _behind_width(self) -> int:
         """Return the width of the widest lag in time, because none of its digits may be cut."""
         return max(10, *(len(behind(self._view, row)) for row in self._rows)) if self._rows else 10
+
+    def _verdict_width(self, at: Longs) -> int:
+        """Return the width of the longest verdict of some groups, with its sign."""
+        figures = self._view.groups
+        is_old = figures.verdict_age_ms[at] != UNKNOWN
+        names = [verdicts.VERDICTS[Verdict(each)] for each in set(figures.verdict[at].tolist())]
+        names += [verdicts.LOST] if (figures.lost[at] > 0).any() else []
+        widths = [2 + width(name) for name in names] + [OLD_VERDICT_CELLS] * bool(is_old.any())
+        return max(7, *widths) if widths else 7
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a group's cells."""
