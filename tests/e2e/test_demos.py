@@ -21,7 +21,7 @@ def test_a_demo_is_played_to_its_end_and_the_next_one_begins_on_a_fresh_cluster(
         terminal.wait_for_text("broker 4 silent", STEP_S)
         for number in (3, 4, 5):
             _next(terminal, number)
-        terminal.wait_for_text(r"press B \(Shift\+b\) to bring 4 back", STEP_S)
+        terminal.wait_for_text(r"press B \(Shift\+b\) to bring broker 4 back", STEP_S)
         terminal.press("B")
         terminal.wait_for_text(r"invoice-3 isr: 2, 5 → 2, 4, 5", STEP_S)
         _next(terminal, 6)
