@@ -136,9 +136,14 @@ def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
         Fact.TOPICS: line(Span(words.at_least(topics, head.topics_are_bound), Role.HEAD)),
         Fact.PARTITIONS: line(Span(words.at_least(partitions, head.topics_are_bound), Role.HEAD)),
         Fact.CONTROLLER: _controller(seen, Fact.EPOCH in said, none_answer_since(table) != UNKNOWN),
-        Fact.REQUESTS: line(Span(f"{words.rate(head.requests_per_second)} req/s", Role.DIM)),
+        Fact.REQUESTS: _requests(head.requests_per_second),
     }
     return [made for fact, made in facts.items() if fact in said and made]
+
+
+def _requests(per_second: float) -> Line:
+    """Return what observing costs, nothing if it costs no requests, as in a demo that is only calculated."""
+    return () if per_second == 0 else line(Span(f"{words.rate(per_second)} req/s", Role.DIM))
 
 
 def _controller(seen: Observation, with_epoch: bool, none_answers: bool) -> Line:
