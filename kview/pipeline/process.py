@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 import shutil
 import signal
 import socket
@@ -15,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kview.config.children import child_environment
+from kview.config.children import child_environment, ended, log_errors
 from kview.errors import ErrorKind, KviewError, error_of
 from kview.model.aggregates import Aggregates, Rollups, SparkState, SparkStatus
 from kview.model.units import UNKNOWN
@@ -199,7 +198,9 @@ class _Child:
             except OSError:
                 self.control.close()
                 raise
-        threading.Thread(target=self._listen, name="spark's log", daemon=True).start()
+        threading.Thread(
+            target=log_errors, args=(self._process, _log), name="spark's log", daemon=True
+        ).start()
 
     @property
     def pid(self) -> int:
@@ -214,20 +215,7 @@ class _Child:
         """End the process, and return how it ended."""
         self.hang_up()
         self.control.close()
-        try:
-            code = self._process.wait(END_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
-        # If it was killed, its JVM may live on, because a JVM notices the end of its parent only once it has
-        # started.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        code = ended(self._process, END_WITHIN_S)
         if code < 0:
             return KviewError(ErrorKind.SPARK_KILLED, signal=signal.Signals(-code).name)
         return KviewError(ErrorKind.SPARK_ENDED, code=code)
-
-    def _listen(self) -> None:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            _log.warning("%s", line.decode(errors="replace").rstrip())

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import os
 import pickle
 import shutil
 import signal
@@ -19,7 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from kview.config.children import child_environment
+from kview.config.children import child_environment, ended, log_errors
 from kview.errors import ErrorKind, KviewError, error_of
 from kview.model.report import Report
 from kview.model.reporting import ReportLine, ReportProgress, ReportScope
@@ -215,7 +214,9 @@ class _Making:
                 control.close()
                 raise
             self._control = control
-        threading.Thread(target=_listen, args=(self._process,), name="report's log", daemon=True).start()
+        threading.Thread(
+            target=log_errors, args=(self._process, _log), name="report's log", daemon=True
+        ).start()
         return control
 
     def _ended(self, control: socket.socket) -> KviewError:
@@ -225,15 +226,7 @@ class _Making:
             self._control = None
             _shut(control)
             control.close()
-        try:
-            code = self._process.wait(END_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
-        # If it was killed, its JVM may live on, because a JVM notices the end of its parent only once it has
-        # started.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        code = ended(self._process, END_WITHIN_S)
         if code < 0:
             return KviewError(ErrorKind.REPORT_KILLED, signal=signal.Signals(-code).name)
         return KviewError(ErrorKind.REPORT_ENDED, code=code)
@@ -242,9 +235,3 @@ class _Making:
 def _shut(control: socket.socket) -> None:
     with contextlib.suppress(OSError):
         control.shutdown(socket.SHUT_RDWR)
-
-
-def _listen(process: subprocess.Popen[bytes]) -> None:
-    assert process.stderr is not None
-    for line in process.stderr:
-        _log.warning("%s", line.decode(errors="replace").rstrip())

@@ -22,6 +22,7 @@ from kview.pipeline.messages import MessageKind, failure_of, messages
 from kview.pipeline.process import FIRST_BACK_OFF_S, LiveJob
 from kview.recording.writer import RecordingWriter
 from tests.e2e.processes import descendants, exists, jvms, named, runs
+from tests.pipeline.small_disks import mounted
 from tests.recording.snapshots import ticking
 from tests.waiting import wait_until
 from tests.worlds import World
@@ -214,13 +215,8 @@ def test_without_a_folder_for_its_files_it_says_so_and_tries_again(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(folder)]
-    if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no file system can be mounted here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with mounted(tmp_path / "disk", "4m") as folder:
+        yield folder
 
 
 @pytest.mark.slow  # the test without any folder covers the same path

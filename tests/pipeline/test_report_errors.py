@@ -1,7 +1,6 @@
 """Whatever is wrong with the input, `kview report` says so in a sentence, without a trace of Java."""
 
 import json
-import os
 import shutil
 import signal
 import socket
@@ -18,6 +17,7 @@ from kview.recording.schema import SCHEMA_VERSION
 from kview.recording.writer import RecordingWriter
 from tests.benchmarks.synthetic import write_recording
 from tests.pipeline.commanded import document, ended, start
+from tests.pipeline.small_disks import mounted
 from tests.served import kview_command
 from tests.waiting import wait_until
 
@@ -127,13 +127,8 @@ def test_packages_that_cannot_be_downloaded(recording: Path, tmp_path: Path) -> 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(folder)]
-    if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no file system can be mounted here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with mounted(tmp_path / "disk", "16k") as folder:
+        yield folder
 
 
 def test_a_full_disk(recording: Path, small_disk: Path, tmp_path: Path) -> None:

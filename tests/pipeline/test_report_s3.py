@@ -1,11 +1,9 @@
 """Recordings in an S3 store are reported on as if they were in a folder."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from moto.server import ThreadedMotoServer
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
@@ -21,32 +19,13 @@ from kview.run.reporting import recordings
 from tests.benchmarks.synthetic import write_recording
 from tests.errors import raises_saying
 from tests.pipeline.recorded import figures_of, report_on
-
-KEY, SECRET = "AKIAOFATEST", "sesame/open"
-BUCKET = "recordings"
+from tests.s3_store import BUCKET, KEY, SECRET, s3_store, system
 
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[str]:
-    """Start a store with an empty bucket, and yield its address, HOST:PORT."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    system(f"{host}:{port}").create_dir(BUCKET)
-    yield f"{host}:{port}"
-    server.stop()
-
-
-def system(store: str) -> fs.S3FileSystem:
-    return fs.S3FileSystem(
-        access_key=KEY,
-        secret_key=SECRET,
-        region="eu-west-1",
-        scheme="http",
-        endpoint_override=store,
-        allow_bucket_creation=True,
-    )
+    with s3_store() as address:
+        yield address
 
 
 def url(store: str, path: str, scheme: str = "s3") -> str:

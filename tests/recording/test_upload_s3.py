@@ -1,7 +1,6 @@
 """Recordings reach an S3 store, where they are the same, and the credentials reach no log."""
 
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 from kview.model.notices import Notice
@@ -22,38 +20,19 @@ from kview.recording.reader import Recording
 from kview.recording.upload import Uploading, hidden_secrets, open_target
 from tests.recording.runs_with_facts import folded, recorded, rows, two_incidents
 from tests.recording.snapshots import all_of, assert_all_equal
+from tests.s3_store import BUCKET, KEY, SECRET, s3_store, system
 from tests.served import kview_command, kview_environment
 from tests.waiting import PATIENCE_S, wait_until
-
-KEY, SECRET = "AKIAOFATEST", "sesame/open"
-BUCKET = "recordings"
 
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[str]:
-    """Start a store with an empty bucket, and yield its address, HOST:PORT."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    system(f"{host}:{port}").create_dir(BUCKET)
-    yield f"{host}:{port}"
-    server.stop()
+    with s3_store() as address:
+        yield address
 
 
 def _ignore(notice: Notice) -> None:
     """Take a notice of an attempt that a busy machine made too slow: there is another one."""
-
-
-def system(store: str) -> fs.S3FileSystem:
-    return fs.S3FileSystem(
-        access_key=KEY,
-        secret_key=SECRET,
-        region="eu-west-1",
-        scheme="http",
-        endpoint_override=store,
-        allow_bucket_creation=True,
-    )
 
 
 def fetched(store: str, name: str, folder: Path) -> Path:
