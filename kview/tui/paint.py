@@ -165,7 +165,10 @@ def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Sty
 
     `over` is added to every style, as for a selected row. What is wrong keeps its colour there.
     """
-    spans = cut(spans, cells)
+    used = line_width(spans)
+    if used > cells:
+        spans = cut(spans, cells)
+        used = line_width(spans)
     segments: list[Segment] = []
     for span in spans:
         style = _add(palette.base, palette.style(span.role, span.series))
@@ -176,7 +179,6 @@ def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Sty
             if span.role in SEVERE:
                 style = _add(style, palette.style(span.role))
         segments.append(Segment(plain(span.text) if ascii_only else span.text, style))
-    used = line_width(spans)
     if used < cells:
         segments.append(
             Segment(" " * (cells - used), palette.base if over is None else _add(palette.base, over))

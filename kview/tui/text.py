@@ -76,7 +76,11 @@ def width(text: str) -> int:
 
 def line_width(spans: Iterable[Span]) -> int:
     """Return the number of terminal cells that a line takes."""
-    return sum(width(span.text) for span in spans)
+    cells = 0
+    for span in spans:  # for each cell of each table, so without calls
+        text = span.text
+        cells += len(text) if text.isascii() else cell_len(text)
+    return cells
 
 
 def content(spans: Iterable[Span]) -> str:
@@ -119,8 +123,10 @@ def pad(spans: Line, cells: int, right: bool = False) -> Line:
 
     A short line is filled on its right, or on its left if `right` (figures). A longer one is cut.
     """
-    spans = cut(spans, cells)
     gap = cells - line_width(spans)
+    if gap < 0:
+        spans = cut(spans, cells)
+        gap = cells - line_width(spans)  # cutting a wide sign leaves a cell
     if gap <= 0:
         return spans
     space = Span(" " * gap)

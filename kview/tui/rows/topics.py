@@ -18,6 +18,7 @@ from kview.tui.rows.common import (
     SIGNS,
     STATUS_SIGNS,
     Keyed,
+    count_width,
     figure,
     name_width,
     rate_width,
@@ -81,12 +82,12 @@ class TopicRows(Keyed[str]):
         self.empty = ""
         self.columns: Sequence[Column] = (
             Column("topic", "topic", name_width(self.keys, 10, 24), flex=1, most=50, name=True),
-            Column("partitions", "partitions", 10, right=True, rank=1),
+            Column("partitions", "part.", count_width(shown.partitions[self._rows], 5), right=True, rank=1),
             Column("replication", "replicas", 8, right=True, rank=2),
             Column("min_isr", "min isr", 7, right=True, rank=3),
             Column("in", "in rec/s", rate_width(shown.in_rate, 8), right=True),
             Column("size", "size", 7, right=True, rank=4),
-            Column("health", "", 24, flex=3, most=90),
+            Column("health", "", 24, flex=9, most=90, roomy=48),
         )
         note = order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, worst))
         self.title: Line = title("TOPICS", note, options.shown_filter)

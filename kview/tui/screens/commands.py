@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from kview.tui.fuzzy import rank
 from kview.tui.rows.columns import Column
-from kview.tui.rows.common import Keyed
+from kview.tui.rows.common import Keyed, name_width
 from kview.tui.rows.row import Row
 from kview.tui.text import EMPTY, Line, Role, Span, line
 from kview.tui.widgets.prompt import fitting
@@ -72,9 +72,9 @@ class CommandRows(Keyed[int]):
         self._commands = commands
         self.title: Line = line(Span("GO TO", Role.HEAD))
         self.columns = (
-            Column("name", "", 20, flex=1, most=32),
+            Column("name", "", name_width((command.name for command in commands), 16, 32), name=True),
             Column("key", "", 6),
-            Column("help", "", 20, flex=4, rank=1),
+            Column("help", "", 20, flex=1, rank=1),
         )
 
     def row(self, index: int, now_ms: int) -> Row:
