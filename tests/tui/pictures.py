@@ -84,25 +84,35 @@ def is_settled(app: KviewApp, last: list[str]) -> bool:
 
 
 def with_spaces(svg: str) -> str:
-    """Replace leading spaces of texts by a position: some viewers drop such spaces."""
+    """Replace leading spaces of texts by a position, because some viewers drop such spaces, and all spaces
+    between the dots of a plot, because most fonts take these dots from another one, of another width."""
 
     def moved(found: re.Match[str]) -> str:
-        spaces = len(found["spaces"]) // len("&#160;")
         x, length = float(found["x"]), float(found["length"])
         cell = length / len(unescape(found["spaces"] + found["text"]))
-        return (
-            f'{found["head"]}x="{x + spaces * cell:g}"{found["between"]}'
-            f'textLength="{length - spaces * cell:g}"{found["rest"]}>{found["text"]}<'
-        )
+        parts = _SPACES.split(found["text"]) if _DOTS.search(found["text"]) else [found["text"]]
+        pieces, at = [], len(unescape(found["spaces"]))
+        for part in parts:
+            cells = len(unescape(part))
+            if part.replace(SPACE, ""):
+                pieces.append(
+                    f'{found["head"]}x="{x + at * cell:g}"{found["between"]}textLength="{cells * cell:g}"'
+                    f"{found['rest']}>{part}</text>"
+                )
+            at += cells
+        return "".join(pieces)
 
     return _TEXT.sub(moved, svg)
 
 
+SPACE = "&#160;"
 _TEXT = re.compile(
     r'(?P<head><text class="[^"]*" )x="(?P<x>[\d.]+)"(?P<between>[^>]*)'
     r'textLength="(?P<length>[\d.]+)"(?P<rest>[^>]*)>'
-    r"(?P<spaces>(?:&#160;)+)(?P<text>[^<]+)<"
+    rf"(?P<spaces>(?:{SPACE})*)(?P<text>[^<\n]+)</text>"
 )
+_DOTS = re.compile("[\u2801-\u28ff]")
+_SPACES = re.compile(f"((?:{SPACE})+)")
 
 
 def main(folder: Path) -> None:
