@@ -60,7 +60,11 @@ class RecordRows(Keyed[int]):
         now = answer.asked_ms if answer is not None else UNKNOWN
         self._with_day = bool(days - {said.moment(now, zone)[:10]})
         keys = [len(payloads.one_line(one.key, form)) for one in self._items[:100] if isinstance(one, Record)]
-        self.columns: Sequence[Column] = (
+        # A head above nothing would look like a table that failed to fill.
+        self.columns: Sequence[Column] = self._shown(keys) if self._items else ()
+
+    def _shown(self, keys: Sequence[int]) -> Sequence[Column]:
+        return (
             Column("offset", "offset", max([8, *(len(words.count(k)) for k in self.keys)]), right=True),
             Column("time", "time", 23 if self._with_day else 12, rank=1),
             Column("key", "key", min(12, max([6, *keys])), flex=1, most=min(60, max([6, *keys]))),
