@@ -51,6 +51,8 @@ def paragraphs(
         return [Paragraph(said.STARTING, Role.DIM)]
     played, step = conduct.played[-1], conduct.staged.step
     made = [Paragraph(played.caption)]
+    if conduct.is_replaced:
+        return [*made, Paragraph(said.replaced(again[1]), Role.WARN, glyphs.UP)]
     question = step.question
     if question is not None and conduct.phase is Phase.QUESTION:
         made += asked(question)
