@@ -113,6 +113,8 @@ class LessonShow:
         first = [(f"1–{self.is_asking}", "answer")] if self.is_asking else [(space, "next")]
         if conduct.phase in (Phase.STARTING, Phase.PRESS):
             first = []
+        if conduct.is_replaced:
+            first = [(keys.name("spark"), "start again")]
         rest = [(back, "back")] if number else []
         if conduct.phase is Phase.DONE and not conduct.extra and not conduct.is_replaced:
             made.append(Paragraph(f"{space}: next step", Role.KEY, glyphs.PLAYING, rank=4))
