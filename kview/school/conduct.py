@@ -149,7 +149,7 @@ class Conduct:
             self._begin(at_ms)
         self.played[-1].at_ms = at_ms
         if self._is_vague and self.phase is not Phase.OVER:
-            self._tell(moment)
+            self._fill_in(moment)
         self.missing = tuple(sorted(self._wanted - {_which(fault) for fault in in_force}))
         self.extra = tuple(fault for fault in in_force if _which(fault) not in self._wanted)
         if self.phase is not Phase.WATCH or self.watch is None or self.extra or began_ms < self._seen_from_ms:
@@ -225,15 +225,15 @@ class Conduct:
         assert self.moment is not None
         step = self.staged.step
         self.played.append(Played("", at_ms=at_ms))
-        self._tell(self.moment)
+        self._fill_in(self.moment)
         self._before, self.watch, self.refused = self.moment, None, ""
         if step.question is not None:
             self._enter(Phase.QUESTION, at_ms)
         else:
             self._prepare(at_ms)
 
-    def _tell(self, moment: Moment) -> None:
-        """Fill in the caption's figures. It is told again if some are not known yet."""
+    def _fill_in(self, moment: Moment) -> None:
+        """Fill in the caption's figures. It is filled in again until all are known."""
         caption = self.staged.step.caption
         self.played[-1].caption = filled(caption, moment)
         self._is_vague = not is_known(caption, moment)
