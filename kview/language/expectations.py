@@ -3,8 +3,6 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from kview.language.words import plural
-
 _NOUNS: Mapping[tuple[str, str], str] = {
     ("cluster", "severity"): "the verdict on the cluster",
     ("cluster", "headline"): "the headline",
@@ -25,7 +23,7 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("partition", "epoch"): "the leader epoch of {0}",
     ("partition", "isr"): "the ISR of {0}",
     ("partition", "isr-size"): "the size of the ISR of {0}",
-    ("partition", "replicas"): "the list of copies of {0}",
+    ("partition", "replicas"): "the brokers with the copies of {0}",
     ("partition", "racks"): "the number of racks with a copy of {0}",
     ("partition", "watermark"): "the high watermark of {0}",
     ("partition", "log-end"): "the log end of {0}",
@@ -61,36 +59,96 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("position", "owner"): "the owner of {1} in {0}",
     ("position", "lost"): "the number of records of {1} that {0} has missed",
     ("member", "assigned"): "the number of partitions that {0} owns",
-    ("incident", "waited"): "the time that producers waited",
+    ("incident", "waited"): "the longest time that a write waited",
     ("incident", "gone"): "the number of lost records",
     ("incident", "moved"): "the number of partitions with a new leader",
     ("incident", "leaderless"): "the number of partitions without a leader",
-    ("producer", "waiting"): "what {0} holds back",
+    ("producer", "waiting"): "the number of records of {0} that are not acknowledged",
     ("producer", "lost"): "the number of records that {0} has lost",
     ("producer", "created"): "the number of records that {0} has made",
     ("producer", "acknowledged"): "the number of acknowledged records of {0}",
 }
 """What figures are called, by subject and name. `{0}` and `{1}` are names, and `{at}` is a broker."""
 
-_PHASES: Mapping[str, str] = {
-    "silent": "the silence",
-    "frozen": "the watermark standing still",
-    "fenced": "the fencing",
-    "elected": "the election",
-    "moves": "the watermark moving again",
-    "back": "the return",
-    "isr-full": "the full ISR",
-    "stopped": "the stop",
-    "quorum-back": "the quorum's return",
+_COUNTED: Mapping[tuple[str, str], str] = {
+    ("cluster", "brokers"): "there {are} {n} broker{s}",
+    ("cluster", "brokers-up"): "{n} broker{s} {are} up",
+    ("cluster", "under-replicated"): "{n} partition{s} {are} under-replicated",
+    ("broker", "leads"): "broker {0} leads {n} partition{s}",
+    ("partition", "uncommitted"): "{0} has {n} uncommitted record{s}",
+    ("partition", "gone"): "{n} record{s} of {0} {are} gone",
+    ("partition", "behind"): "broker {at} has {n} record{s} of {0} still to copy",
+    ("partition", "racks"): "{0} has copies in {n} rack{s}",
+    ("topic", "partitions"): "{0} has {n} partition{s}",
+    ("topic", "silent-leader"): "{n} partition{s} of {0} {are} led by a silent broker",
+    ("topic", "frozen"): "{n} watermark{s} of {0} {stand} still",
+    ("topic", "no-leader"): "{n} partition{s} of {0} {are} without a leader",
+    ("topic", "under-min-isr"): "{n} partition{s} of {0} {are} below min.insync.replicas",
+    ("topic", "under-replicated"): "{n} partition{s} of {0} {are} under-replicated",
+    ("topic", "gone"): "{n} record{s} of {0} {are} gone",
+    ("topic", "gone-committed"): "{n} committed record{s} of {0} {are} gone",
+    ("topic", "not-preferred"): "{n} partition{s} of {0} {are} off their preferred leader",
+    ("group", "members"): "{0} has {n} member{s}",
+    ("group", "active-members"): "{n} member{s} of {0} {have} partitions",
+    ("group", "idle-members"): "{n} member{s} of {0} {are} idle",
+    ("group", "lost"): "{0} has missed {n} record{s}",
+    ("group", "reread"): "{0} has read {n} record{s} twice",
+    ("group", "skipped"): "{0} has skipped {n} record{s}",
+    ("member", "assigned"): "{0} owns {n} partition{s}",
+    ("incident", "gone"): "{n} record{s} {are} lost",
+    ("producer", "waiting"): "{n} record{s} of {0} {wait} for an acknowledgement",
+    ("producer", "lost"): "{0} has lost {n} record{s}",
 }
+"""The sentences about how many there are of something. `{n}` is the number, such as `at least 2`."""
+
+_SHORT: Mapping[tuple[str, str], str] = {
+    ("cluster", "controller"): "active controller",
+    ("cluster", "controller-epoch"): "controller epoch",
+    ("broker", "leads"): "partitions that broker {0} leads",
+    ("partition", "behind"): "records that broker {at} has to copy",
+    ("partition", "epoch"): "{0} leader epoch",
+    ("partition", "frozen"): "{0} watermark frozen",
+    ("partition", "isr"): "{0} ISR",
+    ("partition", "uncommitted"): "{0} uncommitted records",
+    ("topic", "no-leader"): "partitions of {0} without a leader",
+    ("topic", "under-replicated"): "under-replicated partitions of {0}",
+    ("group", "active-members"): "{0} members with partitions",
+    ("group", "lost"): "records that {0} has missed",
+    ("group", "reread"): "records that {0} has read twice",
+    ("group", "skipped"): "records that {0} has skipped",
+    ("position", "committed"): "committed offset of {0} in {1}",
+    ("position", "lag"): "lag of {0} in {1}",
+    ("member", "assigned"): "partitions of {0}",
+    ("incident", "waited"): "longest wait of a write",
+    ("producer", "waiting"): "unacknowledged records of {0}",
+}
+"""What figures are called next to their values, where their own names do not say it."""
+
+_PHASES: Mapping[str, str] = {
+    "silent": "the broker fell silent",
+    "frozen": "the watermark stopped",
+    "fenced": "the broker was fenced",
+    "elected": "other brokers led its partitions",
+    "moves": "the watermark moved again",
+    "back": "the broker was back",
+    "isr-full": "all replicas were in sync",
+    "stopped": "the broker had stopped",
+    "quorum-back": "the quorum was back",
+}
+"""What happened in the phases of an incident."""
 
 _STATUSES: Mapping[str, str] = {
-    "ok": "well",
+    "ok": "healthy",
+    "under_replicated": "under-replicated",
     "not_preferred": "not led by its preferred leader",
     "silent_leader": "led by a silent broker",
     "no_leader": "without a leader",
     "under_min_isr": "below min.insync.replicas",
     "at_min_isr": "at min.insync.replicas",
+}
+_ERRORS: Mapping[str, str] = {
+    "silent": "accepts connections but does not answer",
+    "refused": "refuses connections",
 }
 _RACKS: Mapping[str, str] = {
     "yes": "survives the loss of a rack",
@@ -105,7 +163,7 @@ _STATES: Mapping[tuple[str, str], Callable[[str, str], str]] = {
         f"broker {of} {'answers' if value == 'yes' else 'does not answer'}"
     ),
     ("broker", "rack"): lambda of, value: f"broker {of} is in rack {value}",
-    ("broker", "error"): lambda of, value: f"broker {of} does not answer: {value}",
+    ("broker", "error"): lambda of, value: f"broker {of} {_ERRORS.get(value, f'does not answer: {value}')}",
     ("partition", "frozen"): lambda of, value: (
         f"the watermark of {of} {'stands still' if value == 'yes' else 'moves'}"
     ),
@@ -125,7 +183,6 @@ _PER_SECOND = frozenset({("partition", "rate"), ("topic", "rate"), ("group", "ra
 """Subject and name of the figures in records per second."""
 
 _DURATION = re.compile(r"(\d+)(ms|s|m)")
-_NUMBER_OF = "the number of "
 
 
 def figure_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
@@ -140,6 +197,8 @@ def figure_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
 
 def short_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
     """Return a figure's name next to its values: `invoice-3 leader`."""
+    if (subject, name) in _SHORT:
+        return _SHORT[subject, name].format(*of, at=at)
     on = f" on broker {at}" if at >= 0 else ""
     first = f"broker {of[0]}" if subject == "broker" else " ".join(of) or subject
     return f"{first} {name.replace('-', ' ')}{on}"
@@ -155,18 +214,25 @@ def expected(
         return said(of[0] if of else "", words)
     if (subject, name, operator) == ("partition", "leader", "is") and words != "none":
         return f"broker {words} leads {of[0]}"
-    if (subject, name, operator) == ("broker", "leads", "is") and words.isdigit():
-        return f"broker {of[0]} leads {plural(int(words), 'partition')}"
+    if (subject, name, operator, words) == ("partition", "leader", "is", "none"):
+        return f"{of[0]} has no leader"
+    if (subject, name, operator) == ("partition", "replicas", "is"):
+        return f"the copies of {of[0]} are on brokers {', '.join(values)}"
+    if (subject, name, operator) == ("incident", "brokers", "is"):
+        return f"the incident is about brokers {', '.join(values)}"
     if (subject, name, operator, words) == ("cluster", "no-leader", "is", "0"):
         return "every partition has a leader"
-    if (subject, name, operator) == ("topic", "partitions", "is") and words.isdigit():
-        return f"{of[0]} has {plural(int(words), 'partition')}"
-    if (subject, name, operator) == ("cluster", "findings", "has"):
-        return f"the headline reports: {words.replace('_', ' ')}"
+    if (subject, name) == ("cluster", "findings") and operator in ("has", "lacks"):
+        reports = "reports" if operator == "has" else "does not report"
+        return f"the headline {reports}: {words.replace('_', ' ')}"
     if (subject, name, operator) == ("cluster", "events", "has"):
         return f"an event was reported: {words.replace('_', ' ')}"
     if said is not None and operator == "is-not" and " is " in (made := said(of[0] if of else "", words)):
         return made.replace(" is ", " is not ", 1)
+    if subject == "incident" and name in _PHASES and operator in (">=", "<="):
+        return f"{_PHASES[name]} {'after at least' if operator == '>=' else 'within'} {_number(words)}"
+    if (subject, name) in _COUNTED and operator in ("is", ">=", "<=") and words.isdigit():
+        return _counted(_COUNTED[subject, name], of, at, operator, int(words))
     noun = figure_noun(subject, of, name, at)
     match operator:
         case "grows" | "falls" | "changes":
@@ -180,13 +246,29 @@ def expected(
             return f"{noun} is {bound} {_quantity(subject, name, words)}"
         case "is-not":
             return f"{noun} is known" if words == "unknown" else f"{noun} is not {words} any more"
-    if words == "0" and noun.startswith(_NUMBER_OF):
-        return f"there are no {noun.removeprefix(_NUMBER_OF)}"
     return f"{noun} is {', '.join(map(_number, values))}"
+
+
+def _counted(sentence: str, of: Sequence[str], at: int, operator: str, number: int) -> str:
+    """Return a sentence about a number of things: `no partition is …`, `at least 2 partitions are …`."""
+    match operator, number:
+        case "is", _:
+            n = f"{number:,}" if number else "no"
+        case ">=", 1:
+            n = "some"
+        case _:
+            n = f"{'at least' if operator == '>=' else 'at most'} {number:,}"
+    if number == 1 and n != "some":
+        verbs = {"s": "", "are": "is", "have": "has", "stand": "stands", "wait": "waits"}
+    else:
+        verbs = {"s": "s", "are": "are", "have": "have", "stand": "stand", "wait": "wait"}
+    return sentence.format(*of, n=n, at=at, **verbs)
 
 
 def between(subject: str, of: Sequence[str], name: str, at: int, least: str, most: str) -> str:
     """Return an expectation of at least and one of at most as one sentence without a full stop."""
+    if subject == "incident" and name in _PHASES:
+        return f"{_PHASES[name]} after {_number(least)} to {_number(most)}"
     return (
         f"{figure_noun(subject, of, name, at)} is between {_number(least)} and"
         f" {_quantity(subject, name, most)}"

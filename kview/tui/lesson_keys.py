@@ -151,6 +151,7 @@ class LessonKeys:
 
     def _end_tour(self) -> None:
         self._set(None)
+        self._app.clear_message(kept=False)  # The last caption has said what came of the fault.
         self._redraw()
 
     def allows(self, what: str) -> bool:
@@ -229,6 +230,7 @@ class LessonKeys:
         if demos is None:
             return
         self._app.return_to_live()
+        self._app.clear_message(kept=False)
         seed = demos.seed_of(name)
         try:
             show = self._made(name, seed)

@@ -31,6 +31,7 @@ class Pair:
         "_due",
         "_idle",
         "_last_us",
+        "_partial",
         "_sent",
         "_timer",
         "follower",
@@ -47,6 +48,9 @@ class Pair:
         # log's end. A slow fetch copies only what the log contained when the leader answered.
         self._due: dict[Replica, int] = {}
         self._behind: dict[Replica, None] = {}  # Replicas whose new watermark the follower does not know
+        # What the last fetch brought a part of. The next one asks for it last, so that no partition starves
+        # the others. Source: kafka.server.FetchSession.
+        self._partial: list[Replica] = []
         self._timer: Timer | None = None
         self._idle = True  # True if no step is scheduled, or only the end of a long poll.
         self._last_us = 0
@@ -186,6 +190,10 @@ class Pair:
             due.setdefault(replica, -1)
         self._behind = {}
         carried = 0
+        for replica in self._partial:
+            if replica in due:
+                due[replica] = due.pop(replica)
+        self._partial = []
         mine = follower.replicas
         follower_id = follower.id
         for replica, mark in due.items():
@@ -202,7 +210,7 @@ class Pair:
             if not own.reconciled:
                 _reconcile(own, replica)
             end = replica.log.end if mark < 0 else min(mark, replica.log.end)
-            at = own.log.end
+            at, size = own.log.end, 0
             if end > at:
                 limits = self._limits(replica)
                 allowed = min([budget - carried, *(limit.available(now_us) for limit in limits)])
@@ -227,6 +235,8 @@ class Pair:
                 own.advance_start(replica.log.start)
             if at < replica.log.end:
                 self._due[replica] = -1
+                if size:
+                    self._partial.append(replica)
             elif watermark < replica.high_watermark:
                 self._behind[replica] = None
         if carried:
