@@ -322,6 +322,11 @@ def progress(stage: str, done: int, total: int) -> str:
     return f"{_STAGES[stage]}, {done:,} of {total:,}" if total else _STAGES[stage]
 
 
+def being_made(lasted: str) -> str:
+    """Return that a report is being made, and for how long."""
+    return f"report underway, {lasted}"
+
+
 def tasks(stages: int, done: int, total: int) -> str:
     """Return how far Spark's jobs are: `12 of 40 tasks in 2 stages`."""
     return f"{done:,} of {words.plural(total, 'task')} in {words.plural(stages, 'stage')}"
