@@ -3,9 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from kview.language import nouns, words
+from kview.language import glyphs, nouns, words
+from kview.model.events import Severity
+from kview.model.findings import FindingKind
 from kview.model.report import Note, NoteKind
 from kview.model.report_tables import TableName
+from kview.model.units import UNKNOWN
 
 TITLES: Mapping[str, str] = {
     TableName.PERIODS: "Recordings",
@@ -44,7 +47,7 @@ HEADS: Mapping[str, str] = {
     "bytes_in": "bytes in",
     "records_out": "records out",
     "replicated": "copied",
-    "cross_rack": "between racks",
+    "cross_rack": "records between racks",
     "in_rate": "in/s",
     "in_p50": "p50",
     "in_p95": "p95",
@@ -76,9 +79,9 @@ HEADS: Mapping[str, str] = {
     "lost": "lost unread",
     "began_ms": "began",
     "fenced_ms": "fenced",
-    "elected_all_ms": "all led again",
-    "moves_all_ms": "watermarks move",
-    "isr_full_ms": "all replicas in sync",
+    "elected_all_ms": "led again",
+    "moves_all_ms": "moves again",
+    "isr_full_ms": "all in sync",
     "moved": "moved",
     "leaderless": "leaderless at end",
     "gone": "records gone",
@@ -188,9 +191,21 @@ def incident_title(kind: str, cause: str, brokers: str, controllers: str, racks:
     return "watermarks frozen" if cause == "frozen" else "partitions without a leader"
 
 
+def fenced(first_ms: int, all_ms: int, brokers: int) -> str:
+    """Return when the first and the last of some brokers were fenced: `+9.1 s`, `+9.1 s to 14 s`.
+
+    `all_ms` is UNKNOWN as long as some of them were not.
+    """
+    first = f"+{words.duration(first_ms)}"
+    if all_ms == UNKNOWN and brokers > 1:
+        return f"{first}, not all"
+    last = words.duration(all_ms)
+    return first if all_ms == UNKNOWN or f"+{last}" == first else f"{first} to {last}"
+
+
 def kind_words(kind: str) -> str:
     """Return the value of an enum as words: `under min ISR`."""
-    return kind.replace("_", " ").replace(" isr", " ISR")
+    return _KINDS.get(kind) or kind.replace("_", " ").replace(" isr", " ISR")
 
 
 def incidents_line(total: int, longest_ms: int, still_open: int, is_longest_open: bool) -> str:
@@ -280,7 +295,8 @@ def behind_line(group: str, behind_ms: int, lag: int, above_ms: int, threshold_m
 def rate_line(mean: float, most: int, most_at: str, out: float) -> str:
     """Return the cluster's throughput."""
     peak = f"; at most {most:,} came in within one second ({most_at})" if most >= 0 else ""
-    return f"on average {words.rate(mean)} records/s in and {words.rate(out)} out{peak}"
+    read = "" if math.isnan(out) else f" and {words.rate(out)} out"
+    return f"on average {words.rate(mean)} records/s in{read}{peak}"
 
 
 def racks_line(size_bytes: int, share: float, cost: str) -> str:
@@ -308,6 +324,29 @@ PLOTS: Mapping[str, str] = {
     "topics": "Records in per second, the busiest topics",
 }
 """Titles of plots."""
+
+_KINDS: Mapping[str, str] = {
+    Severity.RISK: f"{glyphs.SIGNS[Severity.RISK]} risk",
+    Severity.WARN: f"{glyphs.SIGNS[Severity.WARN]} warning",
+    FindingKind.NOT_AUTHORIZED: "not all visible to kview",
+    FindingKind.METADATA_FAILED: "metadata not read",
+    FindingKind.WATERMARK_FROZEN: "watermarks frozen",
+    FindingKind.QUORUM_HEARS_BROKERS: "brokers that only kview cannot reach",
+    FindingKind.BROKERS_LATE: "brokers late to answer",
+    FindingKind.FENCING_DUE: "brokers about to be fenced",
+    FindingKind.BROKERS_GONE: "brokers no longer listed",
+    FindingKind.SILENT_LEADER: "leader silent",
+    FindingKind.UNDER_REPLICATED: "under-replicated",
+    FindingKind.LEADER_RECORDS_LOST: "records of old leaders gone",
+    FindingKind.PARTITIONS_UNREAD: "partitions not read",
+    FindingKind.RECORDS_LOST: "records deleted unread",
+    FindingKind.NO_CONTROLLER: "no active controller",
+    FindingKind.GROUPS_TROUBLED: "groups in trouble",
+    FindingKind.GROUPS_UNREAD: "groups not read",
+    FindingKind.LEADS_NOTHING: "brokers that lead nothing",
+    FindingKind.NOT_PREFERRED: "not led by the preferred leader",
+}
+"""Words for values that would not be read as they are."""
 
 _STAGES: Mapping[str, str] = {
     "start": "starting Spark",

@@ -246,6 +246,7 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
             "no_leader_ms", Unit.MILLISECONDS, "From its beginning to the first partition without a leader."
         ),
         Column("fenced_ms", Unit.MILLISECONDS, "From its beginning to the first fenced broker."),
+        Column("fenced_all_ms", Unit.MILLISECONDS, "From its beginning until all lost brokers were fenced."),
         Column("elected_ms", Unit.MILLISECONDS, "From its beginning to the first new leader."),
         Column(
             "elected_all_ms", Unit.MILLISECONDS, "From its beginning until every partition was led again."

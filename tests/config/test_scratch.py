@@ -15,8 +15,11 @@ import os, subprocess, sys
 from kview.config.scratch import Scratch
 made = Scratch("x-")
 (made.path / "deep").mkdir()
-child = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, pass_fds=made.held_by) if "child" in sys.argv else None
-print(made.path, child.pid if child else 0, flush=True)
+child = 0
+if "child" in sys.argv:
+    null = subprocess.DEVNULL
+    child = subprocess.Popen(["sleep", "60"], stdout=null, pass_fds=made.held_by).pid
+print(made.path, child, flush=True)
 sys.stdin.read()
 """
 

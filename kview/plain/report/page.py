@@ -1,6 +1,6 @@
 """A report as one HTML page that needs nothing besides itself."""
 
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from kview.plain.report.charts import svg
 from kview.plain.report.plots import plots
 from kview.plain.report.shown import tables
 from kview.plain.report.summary import lines
-from kview.plain.report.text import title
+from kview.plain.report.text import title, zone_name
 
 MOST_ROWS = 100
 """The most rows of a table on the page."""
@@ -43,6 +43,6 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
         tables=tables(report, zone, MOST_ROWS),
         notes=list(notes),
         version=version("kview"),
-        zone=datetime.now(zone).astimezone(zone).tzname() or "local time",
+        zone=zone_name(report.period.until_ms, zone),
     )
     return made.encode(errors="replace").decode()

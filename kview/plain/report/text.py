@@ -3,7 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from kview.language import glyphs, reports, words
 from kview.language.glyphs import SIGNS
@@ -96,8 +96,16 @@ def _period(period: Period, zone: tzinfo | None, against: Period | None) -> str:
     if UNKNOWN in (period.since_ms, period.until_ms):
         return ""
     length = words.duration(period.until_ms - period.since_ms, tenths=False)
-    said = f"{moment(period.since_ms, zone)} to {moment(period.until_ms, zone)} ({length})"
+    since, until = moment(period.since_ms, zone), moment(period.until_ms, zone)
+    day, time = until.split()
+    until = time if since.startswith(day) else until
+    said = f"{since} to {until} {zone_name(period.until_ms, zone)} ({length})"
     return f"{said}, compared with {_period(against, zone, None)}" if against is not None else said
+
+
+def zone_name(at_ms: int, zone: tzinfo | None) -> str:
+    """Return the name of a time zone, None for the machine's own, as it is called at a moment."""
+    return datetime.fromtimestamp(max(at_ms, 0) // 1000, UTC).astimezone(zone).tzname() or "local time"
 
 
 def _table(table: ShownTable, width: int) -> Iterator[str]:
