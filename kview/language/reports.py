@@ -56,7 +56,7 @@ HEADS: Mapping[str, str] = {
     "in_most_ms": "at",
     "out_rate": "out/s",
     "skew": "hottest ÷ mean",
-    "truncated": "cut off",
+    "truncated": "truncated",
     "rewound": "rewound",
     "offline_ms": "no leader",
     "silent_ms": "leader silent",
@@ -142,8 +142,9 @@ _NOTES: Mapping[NoteKind, str] = {
     NoteKind.NO_FACTS: "{recording} was made by an older kview, which recorded no incidents, findings or"
     " lags: those figures are “–”.",
     NoteKind.FACTS_INCOMPLETE: "{recording} has no incidents, findings and lags in some of its segments.",
-    NoteKind.OVERLAP: "{recording} and {other} cover {seconds} s of the same cluster twice. They are counted"
-    " once. If they are of two clusters with the same id, report on them one at a time.",
+    NoteKind.OVERLAP: "{recording} begins before {other}, a recording of the same cluster, has ended. No"
+    " second is counted twice: {seconds} s of {recording} were left out (up to a whole minute). If they are"
+    " of two clusters with the same id, report on them one at a time.",
     NoteKind.GAP: "{recording} has {seconds} s without observations (gaps: {gaps}).",
     NoteKind.CLOCK_SET_BACK: "During {recording} the clock was set back (times: {times}). If a second occurs"
     " twice, the later one counts.",
