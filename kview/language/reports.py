@@ -166,6 +166,11 @@ def note(about: Note) -> str:
     )
 
 
+def more_notes(number: int) -> str:
+    """Return that there are more notes like those above."""
+    return f"… and {words.plural(number, 'more note')} of this kind: --format json has all of them."
+
+
 def percent(share: float) -> str:
     """Return a share of 0 to 1 in per cent, never rounded to 100 or 0: `99.982 %`, `100 %`, `43 %`."""
     if share != share:

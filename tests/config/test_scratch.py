@@ -81,16 +81,14 @@ def test_a_folder_stays_while_one_in_it_is_needed(folder: Path) -> None:
     inner.mkdir(parents=True)
     for path in (outer, inner):
         (path / LOCK).touch()
-    held = subprocess.Popen(["flock", inner / LOCK, "sh", "-c", "echo; read _"], **PIPES)
+    command = ["flock", inner / LOCK, "sh", "-c", "echo; read _"]
+    held = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert held.stdout is not None and held.stdout.readline()
     with Scratch("x-"):
         assert inner.is_dir()
     held.communicate(b"\n")
     with Scratch("x-"):
         assert not outer.exists()
-
-
-PIPES: dict[str, int] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 
 
 def test_what_is_not_known_to_be_abandoned_stays(folder: Path) -> None:

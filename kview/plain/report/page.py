@@ -4,10 +4,11 @@ from datetime import tzinfo
 from importlib.metadata import version
 from pathlib import Path
 
-from kview.language import glyphs, reports
+from kview.language import glyphs
 from kview.language.glyphs import SIGNS, printable
 from kview.model.report import Report
 from kview.plain.report.charts import svg
+from kview.plain.report.notes import sentences
 from kview.plain.report.plots import plots
 from kview.plain.report.shown import tables
 from kview.plain.report.summary import lines
@@ -31,8 +32,6 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
         for plot in plots(report)
         if any(line.is_known for line in plot.lines)
     ]
-    periods = [report.period, *([report.against] if report.against is not None else [])]
-    notes = dict.fromkeys(printable(reports.note(note)) for period in periods for note in period.notes)
     name, about = title(report, zone)
     made = template.render(
         title=name,
@@ -41,7 +40,7 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
         signs={severity: glyphs.printable(sign) for severity, sign in SIGNS.items()},
         plots=drawn,
         tables=tables(report, zone, MOST_ROWS),
-        notes=list(notes),
+        notes=sentences(report),
         version=version("kview"),
         zone=zone_name(report.period.until_ms, zone),
     )

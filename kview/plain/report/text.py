@@ -12,6 +12,7 @@ from kview.model.report_tables import TableName
 from kview.model.reporting import LineKind, ReportLine
 from kview.model.units import UNKNOWN
 from kview.plain.report.cells import moment
+from kview.plain.report.notes import sentences
 from kview.plain.report.plots import plots
 from kview.plain.report.shown import MOST_ROWS, ShownTable, fitting, tables
 from kview.plain.report.summary import lines
@@ -65,13 +66,10 @@ def _lines(
         name, heads, *rows = _table(table, width)
         yield from (ReportLine(LineKind.HEAD, name), ReportLine(LineKind.COLUMNS, heads))
         yield from _of(LineKind.TEXT, rows)
-    notes = [glyphs.printable(reports.note(note)) for note in report.period.notes]
-    if report.against is not None:
-        notes += [glyphs.printable(reports.note(note)) for note in report.against.notes]
-    if notes:
+    if notes := sentences(report):
         yield _EMPTY
         yield ReportLine(LineKind.HEAD, "Notes")
-        for said in dict.fromkeys(notes):
+        for said in notes:
             yield from _of(LineKind.TEXT, _wrapped(f"{glyphs.DOT} {said}", width))
 
 

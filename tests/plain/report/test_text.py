@@ -46,6 +46,17 @@ def test_the_worst_is_said_first_and_in_figures() -> None:
     ]
 
 
+def test_notes_of_a_thousand_recordings_stay_short_and_the_worst_come_first() -> None:
+    gaps = [Note(NoteKind.GAP, {"recording": f"r{n}", "gaps": 1, "seconds": n}) for n in range(1_000)]
+    damaged = Note(NoteKind.LEFT_OUT, {"recording": "r7", "reason": "manifest.json is damaged"})
+    shown = said(sample(period=replace(period(), notes=(*gaps, damaged))))
+    notes = shown[shown.index("Notes") + 1 :]
+    assert notes[0] == "· r7 cannot be read (manifest.json is damaged) and was left out."
+    assert len(notes) == 7 and notes[6].endswith(
+        "and 995 more notes of this kind: --format json has all of them."
+    )
+
+
 def test_of_several_lost_brokers_it_is_said_when_the_last_one_was_fenced() -> None:
     def told(all_ms: int) -> str:
         fenced = {"fenced_ms": [9_100, UNKNOWN], "fenced_all_ms": [all_ms, UNKNOWN]}
