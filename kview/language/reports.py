@@ -166,6 +166,19 @@ def note(about: Note) -> str:
     )
 
 
+def change(share: float, is_new: bool) -> str:
+    """Return by how much a figure has changed: `+39 %`; `new` if it was 0."""
+    if is_new:
+        return "new"
+    return words.NONE if math.isnan(share) else f"{share * 100:+,.0f} %"
+
+
+def lengths_differ(before_ms: int, now_ms: int) -> str:
+    """Return that two periods are not equally long."""
+    before, now = (words.duration(length_ms, tenths=False) for length_ms in (before_ms, now_ms))
+    return f"before is {before} long, now is {now}: compare rates and shares, not totals."
+
+
 def more_notes(number: int) -> str:
     """Return that there are more notes like those above."""
     return f"… and {words.plural(number, 'more note')} of this kind: --format json has all of them."

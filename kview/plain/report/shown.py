@@ -19,6 +19,10 @@ MOST_ROWS = 20
 """The most rows of a table that people are shown. The files have all of them."""
 
 
+SAME_WITHIN = 0.02
+"""By what share the lengths of two periods may differ, so that their totals can still be compared."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A cell: its text, and the value that the text is made of (None if it is not known or made up of several
@@ -186,9 +190,11 @@ def _comparison(report: Report, table: Table, when: When, most_rows: int) -> Sho
         ShownColumn("figure", "", True, "figure"),
         *(ShownColumn(name, "", False, name) for name in ("before", "now", "change")),
     )
-    changes = np.abs(np.nan_to_num(table["change"], nan=0))
+    began = (table["before"] == 0) & (table["now"] > 0)
+    changes = np.where(began, np.inf, np.abs(np.nan_to_num(table["change"], nan=0)))
+    kept = np.flatnonzero((table["before"] != 0) | (table["now"] != 0))
     rows = []
-    for at in np.lexsort([-changes, table["topic"] != ""])[:most_rows]:
+    for at in kept[np.lexsort([-changes[kept], table["topic"][kept] != ""])][:most_rows]:
         figure = figures[str(table["figure"][at])]
         change = float(table["change"][at])
         rows.append(
@@ -203,11 +209,20 @@ def _comparison(report: Report, table: Table, when: When, most_rows: int) -> Sho
                         )
                         for name in ("before", "now")
                     ),
-                    Cell(words.NONE if change != change else f"{change * 100:+,.0f} %", _float(change)),
+                    Cell(reports.change(change, bool(began[at])), _float(change)),
                 ]
             )
         )
-    return ShownTable("comparison", reports.TITLES["comparison"], columns, tuple(rows), len(table))
+    return ShownTable(
+        "comparison", reports.TITLES["comparison"], columns, tuple(rows), len(kept), _lengths(report)
+    )
+
+
+def _lengths(report: Report) -> str:
+    """Return that totals of the two periods cannot be compared, '' if they can."""
+    assert report.against is not None
+    before, now = (period.until_ms - period.since_ms for period in (report.against, report.period))
+    return reports.lengths_differ(before, now) if abs(now - before) > SAME_WITHIN * before else ""
 
 
 def _in_unit(figure: Column, value: float) -> Any:

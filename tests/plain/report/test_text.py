@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kview.model.report import Note, NoteKind, Period, Report, table_of
-from kview.model.report_tables import TableName
+from kview.model.report import Note, NoteKind, Period, Report, comparison_of, table_of
+from kview.model.report_tables import COMPARISON, TableName
 from kview.model.units import UNKNOWN
 from kview.plain.report.summary import lines
 from kview.plain.report.text import text
@@ -44,6 +44,25 @@ def test_the_worst_is_said_first_and_in_figures() -> None:
         "● on average 7,900 records/s in and 7,840 out; at most 12,003 came in within one second (14:20:01)",
         "● followers copied ≈33 GB between racks (67 % of replication), at a cost of 0.66",
     ]
+
+
+def test_a_comparison_begins_with_what_is_new_and_says_if_totals_cannot_be_compared() -> None:
+    rows = [
+        ("prod", "", "records_in", 100.0, 139.0, 0.39),
+        ("prod", "", "offline_ms", 0.0, 21_000.0, float("nan")),
+        ("prod", "", "under_min_isr_ms", 0.0, 0.0, float("nan")),
+        ("prod", "", "out_rate", 50.0, 50.0, 0.0),
+    ]
+    columns = {
+        column.name: list(values) for column, values in zip(COMPARISON, zip(*rows, strict=True), strict=True)
+    }
+    hour = period()
+    told = said(sample(against=hour, comparison=comparison_of(columns)))
+    at = told.index("Comparison") + 2
+    assert [line.split()[-2:] for line in told[at : at + 4]] == [["s", "new"], ["+39", "%"], ["+0", "%"], []]
+    shorter = replace(hour, until_ms=hour.until_ms - 600_000)
+    told = said(sample(against=shorter, comparison=comparison_of(columns)))
+    assert "before is 50 m long, now is 1 h: compare rates and shares, not totals." in told
 
 
 def test_notes_of_a_thousand_recordings_stay_short_and_the_worst_come_first() -> None:
