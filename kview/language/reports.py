@@ -251,7 +251,7 @@ def incident_line(
     `led_ms` and `waited_ms` may be UNKNOWN. `cluster` is '' if the report is about one cluster only.
     """
     length = words.duration(lasted_ms)
-    led = f"led again after {words.duration(led_ms)}, " if led_ms > 0 else ""
+    led = f"all partitions led again after {words.duration(led_ms)}, " if led_ms > 0 else ""
     lasted = f"still open at the end, after at least {length}" if is_open else f"over after {length}"
     waited = f"; acks=all writes waited up to {words.duration(waited_ms)}" if waited_ms > 0 else ""
     where = f" in {cluster}" if cluster else ""

@@ -81,7 +81,7 @@ def test_a_folder_stays_while_one_in_it_is_needed(folder: Path) -> None:
     inner.mkdir(parents=True)
     for path in (outer, inner):
         (path / LOCK).touch()
-    command = ["flock", inner / LOCK, "sh", "-c", "echo; read _"]
+    command = ["flock", str(inner / LOCK), "sh", "-c", "echo; read _"]
     held = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert held.stdout is not None and held.stdout.readline()
     with Scratch("x-"):

@@ -30,7 +30,7 @@ def with_table(name: TableName, **columns: Any) -> Report:
 def test_the_worst_is_said_first_and_in_figures() -> None:
     first = said(sample())[3:13]
     assert first == [
-        "✕ 14:20:00 broker 4 silent: led again after 8.7 s, over after 21 s; acks=all writes"
+        "✕ 14:20:00 broker 4 silent: all partitions led again after 8.7 s, over after 21 s; acks=all writes"
         " waited up to 8.7 s",
         "✕ 14:50:00 quorum lost (controllers 101 and 102): still open at the end, after at least 10 m",
         "✕ at least 12 records that only an old leader had are gone",
