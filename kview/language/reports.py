@@ -198,12 +198,17 @@ def percent(share: float) -> str:
 
 
 def incident_title(kind: str, cause: str, brokers: str, controllers: str, racks: str) -> str:
-    """Return what an incident began with: `broker 4 silent`, `rack R2 silent (brokers 3, 4 and 5)`."""
+    """Return what an incident began with: `broker 4 silent`, `brokers 4 and 5 silent (rack R2)`.
+
+    `racks` are those of the brokers. Other brokers of them may have been up.
+    """
     ids = [int(one) for one in brokers.split(",") if one]
     if kind == "brokers":
         what = "left the cluster" if cause == "stopped" else "silent"
         named = nouns.some_brokers(ids) if ids else "a broker"
-        return f"rack {racks} {what} ({named})" if racks and len(ids) > 1 else f"{named} {what}"
+        of = [rack for rack in racks.split(",") if rack]
+        where = f" ({'rack' if len(of) == 1 else 'racks'} {nouns.listed(of)})" if of and len(ids) > 1 else ""
+        return f"{named} {what}{where}"
     if kind == "quorum":
         lost = [int(one) for one in controllers.split(",") if one]
         return f"quorum lost ({nouns.controllers(lost)})" if lost else "no controller could act"

@@ -78,10 +78,11 @@ def test_notes_of_a_thousand_recordings_stay_short_and_the_worst_come_first() ->
 
 def test_of_several_lost_brokers_it_is_said_when_the_last_one_was_fenced() -> None:
     def told(all_ms: int) -> str:
-        fenced = {"fenced_ms": [9_100, UNKNOWN], "fenced_all_ms": [all_ms, UNKNOWN]}
+        fenced = {"fenced_ms": [9_100, UNKNOWN], "fenced_all_ms": [all_ms, UNKNOWN], "racks": ["R1,R2", ""]}
         shown = said(with_table(TableName.INCIDENTS, brokers=["3,4", ""], **fenced))
         return shown[shown.index("Incidents") + 2]
 
+    assert "brokers 3 and 4 silent (racks R1 and R2)" in told(14_200), "the rest of them may be up"
     assert "+9.1 s to 14 s" in told(14_200)
     assert "+9.1 s, not all" in told(UNKNOWN)
     assert " +9.1 s  " in told(9_100)
