@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kview.language import glyphs, reports, words
+from kview.language import glyphs, report_names, reports, words
 from kview.model.report import Period, Report, Table
 from kview.model.report_tables import Array, Column, TableName
 from kview.model.units import UNKNOWN
@@ -83,7 +83,7 @@ def _picked(report: Report, pick: Pick, when: When, most_rows: int) -> ShownTabl
         tuple(_cell(spec[name], table[name][at], when, name == "topic") for name, _ in ranked)
         for at in order[:most_rows]
     )
-    return ShownTable(pick.name, reports.TITLES[pick.name], columns, rows, len(order), pick.hint)
+    return ShownTable(pick.name, report_names.TITLES[pick.name], columns, rows, len(order), pick.hint)
 
 
 def _has_something(values: Array) -> bool:
@@ -102,7 +102,7 @@ def _descending(keys: Array) -> Array:
 
 
 def _column(column: Column, report: Report, rank: int) -> ShownColumn:
-    head = reports.HEADS.get(column.name, reports.kind_words(column.name))
+    head = report_names.HEADS.get(column.name, report_names.kind_words(column.name))
     if column.name == "above_ms":
         head = f"over {words.duration(report.threshold_ms, tenths=False)}"
     return ShownColumn(head, column.meaning, column.unit in LEFT, column.name, rank)
@@ -114,7 +114,7 @@ def _cell(column: Column, value: Any, when: When, is_topic: bool) -> Cell:
     if column.name == "cluster" and value == "":
         return Cell("all clusters", "")
     if column.name in ("kind", "severity"):
-        return Cell(reports.kind_words(value), value)
+        return Cell(report_names.kind_words(value), value)
     known = None if _is_unknown(value) else value if isinstance(value, str) else value.item()
     return Cell(glyphs.printable(text_of(column, value, when)), known)
 
@@ -145,7 +145,7 @@ def _incidents(period: Period, when: When, most_rows: int) -> ShownTable:
         ShownColumn("what", "What the incident began with.", True, ""),
         ShownColumn("lasted", "From the first sign to the end.", False, ""),
         *(
-            ShownColumn(reports.HEADS[name], spec[name].meaning, False, name, _INCIDENT_RANKS[name])
+            ShownColumn(report_names.HEADS[name], spec[name].meaning, False, name, _INCIDENT_RANKS[name])
             for name in known
         ),
     )
@@ -162,7 +162,7 @@ def _incidents(period: Period, when: When, most_rows: int) -> ShownTable:
         cells += [_incident_cell(table, int(at), spec[name], when) for name in known]
         rows.append(tuple(cells))
     return ShownTable(
-        TableName.INCIDENTS, reports.TITLES[TableName.INCIDENTS], columns, tuple(rows), len(table)
+        TableName.INCIDENTS, report_names.TITLES[TableName.INCIDENTS], columns, tuple(rows), len(table)
     )
 
 
@@ -202,7 +202,7 @@ def _comparison(report: Report, table: Table, when: When, most_rows: int) -> Sho
                 [
                     *([Cell(glyphs.printable(str(table["cluster"][at])))] if several else []),
                     _cell(table.spec[1], table["topic"][at], when, True),
-                    Cell(reports.FIGURES.get(figure.name, figure.name), figure.name),
+                    Cell(report_names.FIGURES.get(figure.name, figure.name), figure.name),
                     *(
                         Cell(
                             text_of(figure, _in_unit(figure, table[name][at]), when), _float(table[name][at])
@@ -214,7 +214,7 @@ def _comparison(report: Report, table: Table, when: When, most_rows: int) -> Sho
             )
         )
     return ShownTable(
-        "comparison", reports.TITLES["comparison"], columns, tuple(rows), len(kept), _lengths(report)
+        "comparison", report_names.TITLES["comparison"], columns, tuple(rows), len(kept), _lengths(report)
     )
 
 
