@@ -16,8 +16,8 @@ from kview.pipeline.periods import Share
 MOST_ROWS = 6_000_000
 """The most rows of roll-ups that are read here. A column of them takes 48 MB."""
 
-MOST_OPEN = 50
-"""The most batches whose files stay open, several for each. Often a process may open only 256 of them."""
+MOST_OPEN = 100
+"""The most files that stay open while columns are read. Often a process may open only 256 of them."""
 
 
 def batches_of(counted: Sequence[Share]) -> list[tuple[Share, Kept]]:
@@ -51,9 +51,10 @@ class Columns:
         first minute."""
         self._batches = batches_of(counted)
         self._files = [_Files(files_of(batch, table)) for _, batch in self._batches]
-        # Those of the first batches stay open.
-        for files in self._files[:MOST_OPEN]:
-            files.stay_open = True
+        number = 0
+        for files in self._files:
+            number += len(files)
+            files.stay_open = number <= MOST_OPEN
         self._kept: list[Longs] = []
         times, owners = [], []
         for at, (share, _) in enumerate(self._batches):
@@ -161,6 +162,9 @@ class _Files:
         self._open: list[pq.ParquetFile] = []
         self._ends: list[pq.FileMetaData | None] = [None] * len(paths)
         self.stay_open = False
+
+    def __len__(self) -> int:
+        return len(self._paths)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column. Raises OSError."""
