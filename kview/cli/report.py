@@ -1,6 +1,7 @@
 """`kview report`: the figures of recordings, made by Spark."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,7 +12,14 @@ from typing import Any
 
 import click
 
+from kview.cli.values import Amount
 from kview.errors import BadUse, ErrorKind, KviewError
+
+_MOST_THRESHOLD_S = 366 * 86_400
+"""The longest lag that can be asked about: a year."""
+
+_MOST_PRICE = 1e9
+"""The highest price of 1 GB. Yen have no cents, but nothing costs more."""
 
 
 @click.command()
@@ -42,15 +50,15 @@ from kview.errors import BadUse, ErrorKind, KviewError
 )
 @click.option(
     "--threshold",
-    type=click.FloatRange(min=0),
-    default=60.0,
+    type=Amount(_MOST_THRESHOLD_S),
+    default=60,
     show_default=True,
     metavar="SECONDS",
     help="Report how long each group was further behind than this.",
 )
 @click.option(
     "--price",
-    type=click.FloatRange(min=0),
+    type=Amount(_MOST_PRICE),
     metavar="AMOUNT",
     help="The price of 1 GB (10⁹ bytes) copied between racks; adds a cost column.",
 )
@@ -144,6 +152,7 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     check_output(form, out, sys.stdout.isatty())
     ascii_only = terminal.detect(False, os.environ, sys.stdout.encoding, flags["ascii_only"]).ascii_only
     line = ProgressLine(sys.stderr, ascii_only)
+    _check_master(flags["master"])
     reporting = Reporting(
         recordings,
         _question(recordings, flags),
@@ -154,24 +163,50 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
         on_progress=line.show,
     )
 
+    ended_by: list[int] = []
+    is_writing = False
+
     def cancel(number: int, frame: FrameType | None) -> None:
         # The second Ctrl-C ends kview at once. Spark must not be called by a handler that interrupts a call.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(number, signal.SIG_DFL)
+        ended_by.append(number)
+        if is_writing:
+            raise KeyboardInterrupt
         threading.Thread(target=reporting.cancel, name="cancel", daemon=True).start()
 
-    signal.signal(signal.SIGINT, cancel)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
+            signal.signal(number, cancel)
+    error = KviewError(ErrorKind.REPORT_CANCELLED)
     try:
         made = reporting.make()
-    except KviewError as error:
-        if error.kind is not ErrorKind.REPORT_CANCELLED:
-            raise
+        is_writing = True
+        if ended_by:
+            raise error
         line.end()
-        print(f"kview: {sentence(error)}", file=sys.stderr)
-        ctx.exit(128 + signal.SIGINT)
+        write_report(made, form, out, ascii_only)
+    except KeyboardInterrupt:
+        pass
+    except KviewError as failure:
+        if failure.kind is not ErrorKind.REPORT_CANCELLED:
+            raise
+    else:
+        return
     finally:
         line.end()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    write_report(made, form, out, ascii_only)
+    print(f"kview: {sentence(error)}", file=sys.stderr)
+    ctx.exit(128 + (ended_by[0] if ended_by else signal.SIGINT))
+
+
+_MASTER = re.compile(
+    r"local(\[(\*|[1-9][0-9]{0,3})(,[1-9][0-9]{0,3})?\])?|spark://[^/]+|yarn|k8s://.+", re.IGNORECASE
+)
+
+
+def _check_master(master: str) -> None:
+    """Check a master before anything is read. Raises BadUse if Spark could not understand it."""
+    if master and not _MASTER.fullmatch(master):
+        raise BadUse(ErrorKind.SPARK_MASTER_WRONG, master=master)
 
 
 def _settings(given: Sequence[str], packages: str | None) -> dict[str, str]:

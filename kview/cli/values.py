@@ -1,5 +1,6 @@
 """Values of flags and arguments as people type them: durations and bootstrap servers."""
 
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -34,6 +35,25 @@ class Duration(click.ParamType[int]):
         if not self.least_ms <= duration_ms <= self.most_ms:
             self.fail(f"{value} is not between {words(self.least_ms)} and {words(self.most_ms)}.", param, ctx)
         return duration_ms
+
+
+class Amount(click.ParamType[float]):
+    """A number from 0 to `most`."""
+
+    name = "amount"
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number. Fails with a usage error if `value` is not one or is out of bounds."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number <= self.most:  # NaN is not, either
+            self.fail(f"{value!r} is not a number from 0 to {self.most:,.0f}.", param, ctx)
+        return number
 
 
 def words(duration_ms: int) -> str:

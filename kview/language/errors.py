@@ -254,7 +254,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "check its host and port, and that it runs, or leave out --master to use this machine",
     ),
     ErrorKind.SPARK_MASTER_WRONG: ErrorWords(
-        "{master!r} is not a valid Spark master", "write local[N] or spark://HOST:PORT"
+        "{master!r} is not a valid Spark master", "write local[N], spark://HOST:PORT, yarn or k8s://URL"
     ),
     ErrorKind.SPARK_NO_EXECUTOR: ErrorWords(
         "the Spark cluster {master} has started no executor within {within_s:.0f} s",
@@ -318,7 +318,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.REPORT_NOT_WRITTEN: ErrorWords(
         "the report could not be written to {path} ({reason})",
-        "free some space, or choose another place with --out",
+        "choose another place with --out, or free some space if the disk is full",
     ),
     ErrorKind.REPORT_NO_RECORDING: ErrorWords("nothing has been recorded yet", "try again in a moment"),
     ErrorKind.REPORT_NOT_STARTED: ErrorWords("the report could not be started ({reason})", _LOG),

@@ -1,125 +1,11 @@
-"""Reports in words: titles, heads of columns, what is worth knowing first, and notes about the figures."""
+"""Reports in words: what is worth knowing first, and notes about the figures."""
 
 import math
 from collections.abc import Mapping, Sequence
 
 from kview.language import nouns, words
 from kview.model.report import Note, NoteKind
-from kview.model.report_tables import TableName
-
-TITLES: Mapping[str, str] = {
-    TableName.PERIODS: "Recordings",
-    TableName.CLUSTERS: "Clusters",
-    TableName.TOPICS: "Topics",
-    TableName.PARTITIONS: "Partitions",
-    TableName.BROKERS: "Brokers",
-    TableName.RACKS: "Racks",
-    TableName.GROUPS: "Consumer groups",
-    TableName.INCIDENTS: "Incidents",
-    TableName.ELECTIONS: "Elections",
-    TableName.FINDINGS: "What was wrong, and for how long",
-    TableName.TRAFFIC: "Traffic between racks",
-    TableName.GROWTH: "Growth",
-    TableName.THROUGHPUT: "Throughput",
-    "availability": "Availability",
-    "comparison": "Comparison",
-}
-"""Titles by the names of tables."""
-
-
-HEADS: Mapping[str, str] = {
-    "recording": "recording",
-    "since_ms": "from",
-    "until_ms": "until",
-    "known_s": "known",
-    "gaps": "gaps",
-    "gap_ms": "unknown",
-    "cluster": "cluster",
-    "topic": "topic",
-    "partition": "partition",
-    "broker": "broker",
-    "rack": "rack",
-    "group": "group",
-    "records_in": "records in",
-    "bytes_in": "bytes in",
-    "records_out": "records out",
-    "replicated": "copied",
-    "cross_rack": "between racks",
-    "in_rate": "in/s",
-    "in_p50": "p50",
-    "in_p95": "p95",
-    "in_p99": "p99",
-    "in_most": "most in 1 s",
-    "in_most_ms": "at",
-    "out_rate": "out/s",
-    "skew": "hottest ÷ mean",
-    "truncated": "cut off",
-    "rewound": "rewound",
-    "offline_ms": "no leader",
-    "silent_ms": "leader silent",
-    "under_min_isr_ms": "under min ISR",
-    "under_replicated_ms": "under-replicated",
-    "offline_s": "no leader",
-    "silent_s": "leader silent",
-    "under_min_isr_s": "under min ISR",
-    "under_replicated_s": "under-replicated",
-    "partitions": "partitions",
-    "available": "available",
-    "answering": "answering",
-    "times_mean": "× mean",
-    "peak": "most/s",
-    "peak_ms": "at",
-    "lag_most": "worst lag",
-    "lag_most_ms": "at",
-    "behind_most": "worst behind",
-    "behind_most_ms": "at",
-    "lost": "lost unread",
-    "began_ms": "began",
-    "fenced_ms": "fenced",
-    "elected_all_ms": "all led again",
-    "moves_all_ms": "watermarks move",
-    "isr_full_ms": "all replicas in sync",
-    "moved": "moved",
-    "leaderless": "leaderless at end",
-    "gone": "records gone",
-    "waited_ms": "acks=all waited",
-    "elections": "elections",
-    "lost_leader": "lost leader",
-    "unclean": "unclean",
-    "first_ms": "first",
-    "last_ms": "last",
-    "held_ms": "in all",
-    "share": "of the time",
-    "partitions_most": "partitions",
-    "groups_most": "groups",
-    "severity": "severity",
-    "replicated_bytes": "copied to followers",
-    "cross_rack_bytes": "between racks",
-    "cross_rack_share": "share",
-    "cost": "cost",
-    "bytes_first": "size at start",
-    "bytes_last": "size at end",
-    "growth": "grows a day",
-    "written": "written a day",
-    "retention_ms": "keeps for",
-    "retention_bytes": "keeps per partition",
-    "cleanup_policy": "cleanup",
-    "forecast_bytes": "will reach",
-    "figure": "figure",
-    "before": "before",
-    "now": "now",
-    "change": "change",
-}
-"""Heads by the names of columns."""
-
-FIGURES: Mapping[str, str] = {
-    **HEADS,
-    "in_p50": "p50 in/s",
-    "in_p95": "p95 in/s",
-    "in_p99": "p99 in/s",
-    "in_most": "most in 1 s",
-}
-"""Names of figures by the names of columns, where no other column stands next to them."""
+from kview.model.units import UNKNOWN
 
 _MOST_DIGITS = 4
 
@@ -139,8 +25,9 @@ _NOTES: Mapping[NoteKind, str] = {
     NoteKind.NO_FACTS: "{recording} was made by an older kview, which recorded no incidents, findings or"
     " lags: those figures are “–”.",
     NoteKind.FACTS_INCOMPLETE: "{recording} has no incidents, findings and lags in some of its segments.",
-    NoteKind.OVERLAP: "{recording} and {other} cover {seconds} s of the same cluster twice. They are counted"
-    " once. If they are of two clusters with the same id, report on them one at a time.",
+    NoteKind.OVERLAP: "{recording} begins before {other}, a recording of the same cluster, has ended. No"
+    " second is counted twice: {seconds} s of {recording} were left out (up to a whole minute). If they are"
+    " of two clusters with the same id, report on them one at a time.",
     NoteKind.GAP: "{recording} has {seconds} s without observations (gaps: {gaps}).",
     NoteKind.CLOCK_SET_BACK: "During {recording} the clock was set back (times: {times}). If a second occurs"
     " twice, the later one counts.",
@@ -162,6 +49,24 @@ def note(about: Note) -> str:
     )
 
 
+def change(share: float, is_new: bool) -> str:
+    """Return by how much a figure has changed: `+39 %`; `new` if it was 0."""
+    if is_new:
+        return "new"
+    return words.NONE if math.isnan(share) else f"{share * 100:+,.0f} %"
+
+
+def lengths_differ(before_ms: int, now_ms: int) -> str:
+    """Return that two periods are not equally long."""
+    before, now = (words.duration(length_ms, tenths=False) for length_ms in (before_ms, now_ms))
+    return f"before is {before} long, now is {now}: compare rates and shares, not totals."
+
+
+def more_notes(number: int) -> str:
+    """Return that there are more notes like those above."""
+    return f"… and {words.plural(number, 'more note')} of this kind: --format json has all of them."
+
+
 def percent(share: float) -> str:
     """Return a share of 0 to 1 in per cent, never rounded to 100 or 0: `99.982 %`, `100 %`, `43 %`."""
     if share != share:
@@ -176,21 +81,33 @@ def percent(share: float) -> str:
 
 
 def incident_title(kind: str, cause: str, brokers: str, controllers: str, racks: str) -> str:
-    """Return what an incident began with: `broker 4 silent`, `rack R2 silent (brokers 3, 4 and 5)`."""
+    """Return what an incident began with: `broker 4 silent`, `brokers 4 and 5 silent (rack R2)`.
+
+    `racks` are those of the brokers. Other brokers of them may have been up.
+    """
     ids = [int(one) for one in brokers.split(",") if one]
     if kind == "brokers":
         what = "left the cluster" if cause == "stopped" else "silent"
         named = nouns.some_brokers(ids) if ids else "a broker"
-        return f"rack {racks} {what} ({named})" if racks and len(ids) > 1 else f"{named} {what}"
+        of = [rack for rack in racks.split(",") if rack]
+        where = f" ({'rack' if len(of) == 1 else 'racks'} {nouns.listed(of)})" if of and len(ids) > 1 else ""
+        return f"{named} {what}{where}"
     if kind == "quorum":
         lost = [int(one) for one in controllers.split(",") if one]
         return f"quorum lost ({nouns.controllers(lost)})" if lost else "no controller could act"
     return "watermarks frozen" if cause == "frozen" else "partitions without a leader"
 
 
-def kind_words(kind: str) -> str:
-    """Return the value of an enum as words: `under min ISR`."""
-    return kind.replace("_", " ").replace(" isr", " ISR")
+def fenced(first_ms: int, all_ms: int, brokers: int) -> str:
+    """Return when the first and the last of some brokers were fenced: `+9.1 s`, `+9.1 s to 14 s`.
+
+    `all_ms` is UNKNOWN as long as some of them were not.
+    """
+    first = f"+{words.duration(first_ms)}"
+    if all_ms == UNKNOWN and brokers > 1:
+        return f"{first}, not all"
+    last = words.duration(all_ms)
+    return first if all_ms == UNKNOWN or f"+{last}" == first else f"{first} to {last}"
 
 
 def incidents_line(total: int, longest_ms: int, still_open: int, is_longest_open: bool) -> str:
@@ -217,7 +134,7 @@ def incident_line(
     `led_ms` and `waited_ms` may be UNKNOWN. `cluster` is '' if the report is about one cluster only.
     """
     length = words.duration(lasted_ms)
-    led = f"led again after {words.duration(led_ms)}, " if led_ms > 0 else ""
+    led = f"all partitions led again after {words.duration(led_ms)}, " if led_ms > 0 else ""
     lasted = f"still open at the end, after at least {length}" if is_open else f"over after {length}"
     waited = f"; acks=all writes waited up to {words.duration(waited_ms)}" if waited_ms > 0 else ""
     where = f" in {cluster}" if cluster else ""
@@ -280,7 +197,8 @@ def behind_line(group: str, behind_ms: int, lag: int, above_ms: int, threshold_m
 def rate_line(mean: float, most: int, most_at: str, out: float) -> str:
     """Return the cluster's throughput."""
     peak = f"; at most {most:,} came in within one second ({most_at})" if most >= 0 else ""
-    return f"on average {words.rate(mean)} records/s in and {words.rate(out)} out{peak}"
+    read = "" if math.isnan(out) else f" and {words.rate(out)} out"
+    return f"on average {words.rate(mean)} records/s in{read}{peak}"
 
 
 def racks_line(size_bytes: int, share: float, cost: str) -> str:
@@ -299,16 +217,6 @@ NOTHING_WRONG = "no incidents: in the time observed, every partition had a leade
 NO_MATCH = "nothing matches a pattern that was given (see Notes)"
 NO_FACTS = "incidents and lags are missing for all or part of this period (see Notes)"
 
-LINES: Mapping[str, str] = {"records_in": "in", "records_out": "out"}
-"""Names of a plot's lines."""
-
-PLOTS: Mapping[str, str] = {
-    "throughput": "Records per second",
-    "clusters": "Records in per second, the busiest clusters",
-    "topics": "Records in per second, the busiest topics",
-}
-"""Titles of plots."""
-
 _STAGES: Mapping[str, str] = {
     "start": "starting Spark",
     "roll_up": "rolling up the recordings",
@@ -320,6 +228,11 @@ _STAGES: Mapping[str, str] = {
 def progress(stage: str, done: int, total: int) -> str:
     """Return what a report is doing: `rolling up the recordings, 3 of 12`."""
     return f"{_STAGES[stage]}, {done:,} of {total:,}" if total else _STAGES[stage]
+
+
+def being_made(lasted: str) -> str:
+    """Return that a report is being made, and for how long."""
+    return f"report underway, {lasted}"
 
 
 def tasks(stages: int, done: int, total: int) -> str:

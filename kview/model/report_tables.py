@@ -240,12 +240,13 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
         Column("end", Unit.NAME, "The stage that ended it, '' while it went on."),
         Column("brokers", Unit.NAME, "The brokers that were lost, separated by commas."),
         Column("controllers", Unit.NAME, "The controllers that were lost, separated by commas."),
-        Column("racks", Unit.NAME, "The racks that were lost, separated by commas."),
+        Column("racks", Unit.NAME, "The racks that the lost brokers are in, separated by commas."),
         Column("frozen_ms", Unit.MILLISECONDS, "From its beginning to the first frozen watermark."),
         Column(
             "no_leader_ms", Unit.MILLISECONDS, "From its beginning to the first partition without a leader."
         ),
         Column("fenced_ms", Unit.MILLISECONDS, "From its beginning to the first fenced broker."),
+        Column("fenced_all_ms", Unit.MILLISECONDS, "From its beginning until all lost brokers were fenced."),
         Column("elected_ms", Unit.MILLISECONDS, "From its beginning to the first new leader."),
         Column(
             "elected_all_ms", Unit.MILLISECONDS, "From its beginning until every partition was led again."

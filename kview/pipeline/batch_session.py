@@ -3,9 +3,7 @@
 import logging
 import math
 import os
-import shutil
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
+from kview.config.scratch import REPORTS, Scratch
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
 from kview.pipeline.jvm import GATEWAY_WITHIN_S, PACKAGES, Batch, Gateway, choose_java
 from kview.pipeline.spark_internals import RESERVED_MEMORY, executors, forget_gateway
@@ -125,13 +124,8 @@ class BatchSession:
         """Start the JVM and the session. Raises KviewError."""
         self._began_s = time.monotonic()
         host = _master_address(self.master)
-        try:
-            self.scratch = Path(tempfile.mkdtemp(prefix="kview-report-"))
-        except OSError as error:
-            folder = tempfile.tempdir or "the temporary folder"
-            raise KviewError(
-                ErrorKind.SPARK_NO_FOLDER, folder=folder, reason=error.strerror or str(error)
-            ) from error
+        self._folder = Scratch(REPORTS)
+        self.scratch = self._folder.path
         try:
             self._start(host)
         except BaseException:
@@ -143,7 +137,8 @@ class BatchSession:
         reading, writing = os.pipe()
         threading.Thread(target=_log_lines, args=(reading,), name="java's log", daemon=True).start()
         try:
-            batch = Batch(self._heap_mb, writing, self._is_long, self._submitted(), self._own_group)
+            held = self._folder.held_by
+            batch = Batch(self._heap_mb, writing, self._is_long, self._submitted(), self._own_group, held)
             self._gateway = Gateway(choose_java(os.environ), self.scratch, batch)
         finally:
             os.close(writing)
@@ -285,8 +280,7 @@ class BatchSession:
         if self._gateway is not None:
             self._gateway.end(END_WITHIN_S if kind is None else 0.5)
             forget_gateway()
-        if hasattr(self, "scratch"):
-            shutil.rmtree(self.scratch, ignore_errors=True)
+        self._folder.remove()
 
     def _tell(self) -> None:
         last: Tasks | None = None

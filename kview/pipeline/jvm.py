@@ -127,7 +127,7 @@ class Batch:
     `is_long` is for a batch that takes so long that compiling its code well pays off. If there are any
     settings in `submitted`, Spark's own launcher prepares the JVM: it downloads packages, and knows masters
     like YARN, which need jars that kview does not use otherwise. With `own_group` the JVM is not in this
-    process's group.
+    process's group. It keeps the descriptors in `held` open.
     """
 
     heap_mb: int
@@ -135,6 +135,7 @@ class Batch:
     is_long: bool = True
     submitted: Mapping[str, str] = field(default_factory=dict)
     own_group: bool = True
+    held: tuple[int, ...] = ()
 
     @property
     def is_submitted(self) -> bool:
@@ -166,6 +167,7 @@ class Gateway:
             stdout=sys.stderr.fileno() if batch is None else batch.output,
             stderr=None if batch is None else batch.output,
             env=_environment(self._connection_file),
+            pass_fds=batch.held if batch is not None else (),
             # A terminal sends Ctrl-C to all its processes. A batch is cancelled before its JVM ends.
             process_group=0 if batch is not None and batch.own_group else None,
         )

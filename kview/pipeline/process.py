@@ -2,12 +2,10 @@
 
 import contextlib
 import logging
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kview.config.children import child_environment, ended, log_errors
+from kview.config.scratch import LIVE_JOB, Scratch
 from kview.errors import ErrorKind, KviewError, error_of
 from kview.model.aggregates import Aggregates, Rollups, SparkState, SparkStatus
 from kview.model.units import UNKNOWN
@@ -131,13 +130,9 @@ class LiveJob:
         from kview.pipeline.messages import MessageKind, failure_of, messages
 
         try:
-            scratch = Path(tempfile.mkdtemp(prefix="kview-spark-"))
-        except OSError as error:
-            return KviewError(
-                ErrorKind.SPARK_NO_FOLDER,
-                folder=tempfile.tempdir or "the temporary folder",
-                reason=error.strerror or str(error),
-            )
+            scratch = Scratch(LIVE_JOB)
+        except KviewError as error:
+            return error
         child: _Child | None = None
         why: KviewError | None = None
         try:
@@ -166,7 +161,7 @@ class LiveJob:
             if child is not None:
                 how = child.end()
                 why = why or how
-            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.remove()
         assert why is not None, "a child that was started says how it ended"
         return why
 
@@ -178,7 +173,7 @@ class LiveJob:
 class _Child:
     """The child process. It ends when this side of its control socket closes, even if kview is killed."""
 
-    def __init__(self, python: str, recording: Path, after: int, scratch: Path) -> None:
+    def __init__(self, python: str, recording: Path, after: int, scratch: Scratch) -> None:
         self.control, theirs = socket.socketpair()
         with theirs:
             try:
@@ -186,12 +181,13 @@ class _Child:
                     [
                         python,
                         *("-m", "kview.pipeline.child", "--control-fd", str(theirs.fileno())),
-                        *("--recording", str(recording), "--after", str(after), "--scratch", str(scratch)),
+                        *("--recording", str(recording), "--after", str(after)),
+                        *("--scratch", str(scratch.path)),
                     ],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
-                    pass_fds=[theirs.fileno()],
+                    pass_fds=[theirs.fileno(), *scratch.held_by],
                     process_group=0,
                     env=child_environment(),
                 )

@@ -16,6 +16,9 @@ from kview.pipeline.periods import Share
 MOST_ROWS = 6_000_000
 """The most rows of roll-ups that are read here. A column of them takes 48 MB."""
 
+MOST_OPEN = 100
+"""The most files that stay open while columns are read. Often a process may open only 256 of them."""
+
 
 def batches_of(counted: Sequence[Share]) -> list[tuple[Share, Kept]]:
     """Return the batches of all shares."""
@@ -46,12 +49,16 @@ class Columns:
     def __init__(self, counted: Sequence[Share], table: str, time: str, minute_s: int = 1) -> None:
         """Choose the rows whose `time` (epoch s) is within the seconds of their share, or within those of its
         first minute."""
-        self._table = table
         self._batches = batches_of(counted)
+        self._files = [_Files(files_of(batch, table)) for _, batch in self._batches]
+        number = 0
+        for files in self._files:
+            number += len(files)
+            files.stay_open = number <= MOST_OPEN
         self._kept: list[Longs] = []
         times, owners = [], []
-        for at, (share, batch) in enumerate(self._batches):
-            its = _column(batch, table, time).to_numpy()
+        for at, (share, _) in enumerate(self._batches):
+            its = self._files[at].column(time).to_numpy()
             first_s = share.seconds.from_s // minute_s * minute_s
             kept = np.flatnonzero((its >= first_s) & (its < share.seconds.until_s))
             self._kept.append(kept)
@@ -93,8 +100,8 @@ class Columns:
         return np.concatenate(rates), codes, names, np.concatenate(partitions)
 
     def _each(self, name: str) -> Iterator[tuple[Longs, pa.ChunkedArray]]:
-        for kept, (_, batch) in zip(self._kept, self._batches, strict=True):
-            yield kept, _column(batch, self._table, name)
+        for kept, files in zip(self._kept, self._files, strict=True):
+            yield kept, files.column(name)
 
 
 class FactRows:
@@ -143,12 +150,37 @@ def matching(names: Sequence[str], pattern: str) -> "np.ndarray[tuple[int], np.d
     return np.array([found.search(name) is not None for name in names], np.bool_)
 
 
-def _column(batch: Kept, table: str, name: str) -> pa.ChunkedArray:
-    parts = [
-        pq.ParquetFile(path, page_checksum_verification=True).read(columns=[name])[name]
-        for path in files_of(batch, table)
-    ]
-    return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+class _Files:
+    """The files of a batch's table, of which columns are read one after the other.
+
+    Those that `stay_open` are opened once. The ends of the others, which say where the columns are, are read
+    once.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._open: list[pq.ParquetFile] = []
+        self._ends: list[pq.FileMetaData | None] = [None] * len(paths)
+        self.stay_open = False
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column. Raises OSError."""
+        parts = [file.read(columns=[name])[name] for file in self._opened()]
+        return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+
+    def _opened(self) -> Iterator[pq.ParquetFile]:
+        if self._open:
+            yield from self._open
+            return
+        for at, path in enumerate(self._paths):
+            file = pq.ParquetFile(path, metadata=self._ends[at], page_checksum_verification=True)
+            self._ends[at] = file.metadata
+            if self.stay_open:
+                self._open.append(file)
+            yield file
 
 
 def _coded(columns: Sequence[tuple[Longs, pa.ChunkedArray]]) -> tuple[Longs, list[str]]:

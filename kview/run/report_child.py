@@ -70,9 +70,11 @@ def _make(control: socket.socket, recording: str, scope: ReportScope, saves: Fol
     threading.Thread(target=_watch_parent, args=(control, reporting), name="parent", daemon=True).start()
     report = reporting.make()
     tell(ReportProgress("page"))
+    # Drawing takes seconds, in which kview can end, and this process with it: no file must be left half-done.
+    page = page_of(report)
     saving = saves.begin(name, "html")
     try:
-        saving.add(page_of(report))
+        saving.add(page)
         path = saving.finish()
     except BaseException:
         saving.cancel()

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
-from kview.errors import BadUse, ErrorKind, KviewError
+from kview.errors import BadUse, ErrorKind
 from kview.model.report import Report, Table
 
 WIDTH = 120
@@ -58,7 +58,7 @@ def _is_device(path: Path) -> bool:
 
 
 def write_report(report: Report, form: ReportFormat, out: Path | None, ascii_only: bool) -> None:
-    """Write a report. Files get their new content at once or keep the old one. Raises KviewError."""
+    """Write a report. Files get their new content at once or keep the old one. Raises BadUse."""
     try:
         if form in FOLDERS:
             assert out is not None
@@ -73,7 +73,9 @@ def write_report(report: Report, form: ReportFormat, out: Path | None, ascii_onl
         if isinstance(error, BrokenPipeError):
             raise
         reason = error.strerror or str(error)
-        raise KviewError(ErrorKind.REPORT_NOT_WRITTEN, path=str(out), reason=reason) from error
+        raise BadUse(
+            ErrorKind.REPORT_NOT_WRITTEN, path=str(out or "standard output"), reason=reason
+        ) from error
 
 
 @contextmanager

@@ -4,12 +4,10 @@ import asyncio
 import contextlib
 import logging
 import pickle
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -19,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from kview.config.children import child_environment, ended, log_errors
+from kview.config.scratch import REPORTS, Scratch
 from kview.errors import ErrorKind, KviewError, error_of
 from kview.model.report import Report
 from kview.model.reporting import ReportLine, ReportProgress, ReportScope
@@ -153,10 +152,9 @@ class _Making:
     def _run(self) -> None:
         result: Made | KviewError
         try:
-            scratch = tempfile.mkdtemp(prefix="kview-report-")
-        except OSError as error:
-            folder, reason = tempfile.tempdir or "the temporary folder", error.strerror or str(error)
-            self._end(KviewError(ErrorKind.SPARK_NO_FOLDER, folder=folder, reason=reason))
+            scratch = Scratch(REPORTS)
+        except KviewError as error:
+            self._end(error)
             return
         try:
             result = self._made(scratch)
@@ -167,13 +165,13 @@ class _Making:
             _log.exception("what the report's process sent could not be read")
             result = KviewError(ErrorKind.REPORT_FAILED, cause=type(error).__name__)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.remove()
         self._end(KviewError(ErrorKind.REPORT_CANCELLED) if self._is_unwanted(result) else result)
 
     def _is_unwanted(self, result: Made | KviewError) -> bool:
         return self._cancelled and not isinstance(result, Made)
 
-    def _made(self, scratch: str) -> Made | KviewError:
+    def _made(self, scratch: Scratch) -> Made | KviewError:
         """Start the child, and return what it made or why it made nothing. Raises OSError."""
         from kview.pipeline.messages import MessageKind, failure_of, messages
 
@@ -195,7 +193,7 @@ class _Making:
             how = self._ended(control)
         return result or how
 
-    def _start(self, scratch: str) -> socket.socket:
+    def _start(self, scratch: Scratch) -> socket.socket:
         control, theirs = socket.socketpair()
         with theirs, self._changing:
             if self._cancelled:
@@ -206,9 +204,9 @@ class _Making:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
-                    pass_fds=[theirs.fileno()],
+                    pass_fds=[theirs.fileno(), *scratch.held_by],
                     process_group=0,
-                    env={**child_environment(), "TMPDIR": scratch},
+                    env={**child_environment(), "TMPDIR": str(scratch.path)},
                 )
             except OSError:
                 control.close()

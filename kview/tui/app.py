@@ -218,9 +218,10 @@ class KviewApp(ActingApp, inherit_bindings=False):
     def _tick(self) -> None:
         screen = self._visible()
         self.lessons.tick()
-        if self.status.expire(self.wall_ms()) and screen is not None:
-            screen.say()
         self._ticks += 1
+        is_counting = self._reports.is_busy and self._ticks % TICKS_A_SECOND == 0
+        if (self.status.expire(self.wall_ms()) or is_counting) and screen is not None:
+            screen.say()
         if self._ticks % TICKS_A_SECOND == 0:
             self._remembering.keep(self.options, self.current_mode)
         if screen is not None:
@@ -234,7 +235,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         # A screen that was opened from the lab has none of its keys.
         in_lab = self.current_mode == "lab" and len(self.screen_stack) == 1
         message = self.lab.with_undo(self.faults.with_undo(self.status.message), in_lab)
-        return message if message.text else self._reports.progress
+        return self._reports.told_with(message)
 
     @property
     def caption(self) -> Caption | None:

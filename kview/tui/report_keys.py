@@ -3,12 +3,13 @@
 import asyncio
 
 import numpy as np
+from msgspec.structs import replace
 
 from kview.derive.filters import Filter
 from kview.derive.passing import Passing
 from kview.derive.view import View
 from kview.errors import ErrorKind, KviewError
-from kview.language import glyphs, reports
+from kview.language import glyphs, reports, words
 from kview.language.errors import message, remedy
 from kview.model.events import Severity
 from kview.model.reporting import MadeReport, ReportProgress, Reports, ReportScope
@@ -34,6 +35,7 @@ class ReportKeys:
         self._reports = reports
         self._log_file = log_file
         self._progress: ReportProgress | None = None
+        self._began_ms = 0
         self._unread: tuple[MadeReport, str] | None = None
 
     @property
@@ -42,16 +44,25 @@ class ReportKeys:
         return self._reports is not None
 
     @property
-    def progress(self) -> StatusMessage:
-        """How far the report is, an empty message if none is being made."""
+    def is_busy(self) -> bool:
+        """Whether a report is being made."""
+        return self._progress is not None
+
+    def told_with(self, message: StatusMessage) -> StatusMessage:
+        """Return how far the report is, or a message that is more important. It says that there is one."""
         now = self._progress
         if now is None:
-            return StatusMessage()
+            return message
+        lasted = words.duration(self._app.wall_ms() - self._began_ms, tenths=False)
+        if message.text:
+            tail = f" {glyphs.DOT} ".join(filter(None, (message.tail, reports.being_made(lasted))))
+            return replace(message, tail=tail)
         full = round(now.share * BAR_CELLS)
         bar = glyphs.LINE * full + glyphs.DOTTED * (BAR_CELLS - full)
         said = reports.progress(now.stage, now.done, now.total)
         if now.tasks:
             said += f" {glyphs.DOT} {reports.tasks(now.stages, now.tasks_done, now.tasks)}"
+        said += f" {glyphs.DOT} {lasted}"
         return StatusMessage(f"report {bar} {said}", f"{self._app.keys.name('back')} cancels")
 
     def do(self) -> None:
@@ -82,6 +93,7 @@ class ReportKeys:
             self._app.say(StatusMessage(said, "narrow the filter, or clear it", Severity.WARN))
             return
         self._app.clear_message()
+        self._began_ms = self._app.wall_ms()
         self._tell(ReportProgress())
         self._app.run_worker(self._make(reports, scope, typed), group="report")
 

@@ -1,6 +1,9 @@
 """Whatever is wrong with the input, `kview report` says so in a sentence, without a trace of Java."""
 
+import contextlib
 import json
+import os
+import select
 import shutil
 import signal
 import socket
@@ -148,12 +151,71 @@ def test_a_heap_that_is_too_small(tmp_path: Path) -> None:
     assert not list((tmp_path / "r").glob(f"{FOLDER}/batch-*"))
 
 
-def test_ctrl_c_while_spark_starts(recording: Path, tmp_path: Path) -> None:
-    process = start(recording, state=tmp_path)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_while_spark_starts(recording: Path, tmp_path: Path, number: int) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process = start(recording, state=tmp_path, TMPDIR=str(scratch))
     (java,) = wait_until(lambda: children(process.pid), "Java")
-    process.send_signal(signal.SIGINT)
-    assert_sentence(ended(process), 130, "the report was cancelled")
+    process.send_signal(number)
+    assert_sentence(ended(process), 128 + number, "the report was cancelled")
     wait_until(lambda: not Path(f"/proc/{java}").exists(), "the end of Java")
+    assert not list(scratch.iterdir())
+
+
+def test_ctrl_c_while_the_report_is_written(recording: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    unread = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so it has to wait once the pipe is full
+    try:
+        process = start(recording, "--format", "json", "--out", pipe, state=tmp_path)
+        wait_until(lambda: select.select([unread], [], [], 0)[0], "that it writes", 120)
+        process.send_signal(signal.SIGINT)
+        assert_sentence(ended(process), 130, "the report was cancelled")
+    finally:
+        os.close(unread)
+
+
+def test_what_a_killed_report_left_goes_with_the_next_one(recording: Path, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process = start(recording, state=tmp_path, TMPDIR=str(scratch))
+    (left,) = wait_until(lambda: list(scratch.glob("kview-report-*/gateway")), "the session", 120)
+    process.kill()
+    ended(process)
+    assert left.parent.exists()
+    # As long as the JVM still runs, its folder stays.
+    wait_until(lambda: not jvms_of(left.parent), "the end of Java", 120)
+    assert document(start(recording, "--format", "json", state=tmp_path, TMPDIR=str(scratch)))["tables"]
+    assert not list(scratch.iterdir())
+
+
+def jvms_of(scratch: Path) -> list[int]:
+    """The processes whose command names a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if str(scratch).encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--master", "foo"), "'foo' is not a valid Spark master"),
+        (("--master", "local[0]"), "is not a valid Spark master"),
+    ],
+)
+def test_a_master_that_spark_does_not_know(recording: Path, flags: tuple[str, ...], said: str) -> None:
+    assert_sentence(ended(start(recording, *flags, JAVA_HOME="/nowhere")), 2, said)
+
+
+@pytest.mark.parametrize("flag", ["--threshold", "--price"])
+@pytest.mark.parametrize("value", ["nan", "inf", "1e300", "-1", "much"])
+def test_an_amount_that_is_none(flag: str, value: str) -> None:
+    code, output, errors = ended(start("/nowhere", flag, value))
+    assert (code, output) == (2, "") and f"{value!r} is not a number from 0 to " in errors
 
 
 def test_ctrl_c_during_a_job(tmp_path: Path) -> None:

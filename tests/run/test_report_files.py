@@ -41,7 +41,7 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
 def test_a_full_device_is_reported_and_stays() -> None:
     full = Path("/dev/full")
     check_output(ReportFormat.HTML, full, False)
-    with pytest.raises(KviewError) as caught:
+    with pytest.raises(BadUse) as caught:
         write_report(sample(), ReportFormat.HTML, full, False)
     assert caught.value.kind is ErrorKind.REPORT_NOT_WRITTEN
     assert full.is_char_device()

@@ -9,7 +9,19 @@ import pytest
 from kview.errors import ErrorKind, KviewError
 from kview.model.events import Severity
 from kview.model.reporting import LineKind, ReportLine, ReportProgress, ReportScope
-from tests.tui.harness import CRASH, LOG_FILE, FakeTimeline, dashboard, press, running, state, text, until
+from kview.tui.app import KviewApp
+from tests.tui.harness import (
+    CRASH,
+    LOG_FILE,
+    FakeClock,
+    FakeTimeline,
+    dashboard,
+    press,
+    running,
+    state,
+    text,
+    until,
+)
 
 PATH = "/state/saved/kview-report-1.html"
 LINES = 200
@@ -91,6 +103,27 @@ async def test_a_report_is_made_while_keys_work_and_opens_when_it_is_complete() 
         await press(pilot, ["escape"])
         assert "1ST (preferred)" in text(app), "back where it was"
     assert reports.scopes == [ReportScope()]
+
+
+def move(app: KviewApp, ms: int) -> None:
+    """Let time pass."""
+    assert isinstance(app.clock_ms, FakeClock)
+    app.clock_ms.now_ms += ms
+
+
+@running
+async def test_the_time_goes_on_and_another_message_leaves_room_for_it() -> None:
+    reports = FakeReports()
+    async with dashboard(state(CRASH), reports=reports) as (app, pilot):
+        await press(pilot, ["ctrl+o"])
+        assert "starting Spark · 0 s · Esc cancels" in text(app)
+        move(app, 75_000)
+        await until(pilot, lambda: "starting Spark · 1 m 15 s" in text(app), "the time that has passed")
+        await press(pilot, ["Z"])
+        await until(pilot, lambda: "does nothing here" in text(app), "another message")
+        assert "report underway, 1 m 15 s" in text(app)
+        move(app, 13_000)
+        await until(pilot, lambda: "starting Spark · 1 m 28 s" in text(app), "the progress again")
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+o"])

@@ -6,24 +6,28 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from kview.language import reports, words
+from kview.model.report import Report
 from kview.model.report_tables import Column, Unit
 from kview.model.units import UNKNOWN
 
 NO_LIMIT = -1
 """The value of retention.ms and retention.bytes if nothing is deleted."""
 
+When = Callable[[int], str]
+"""Writes a time (epoch ms)."""
+
 LEFT = frozenset({Unit.NAME})
 """Units whose values are aligned to the left."""
 
 
-def text_of(column: Column, value: Any, zone: tzinfo | None = None) -> str:
-    """Return a value as a text, `–` if it is not known. Times are in `zone`; None is the machine's own."""
+def text_of(column: Column, value: Any, when: When) -> str:
+    """Return a value as a text, `–` if it is not known. `when` writes times."""
     if isinstance(value, str):
         return value or words.NONE
     if value != value or (not column.is_fraction and value == UNKNOWN):
         return words.NONE
     if column.unit is Unit.TIME:
-        return moment(int(value), zone)
+        return when(int(value))
     if column.name.startswith("retention") and value == NO_LIMIT:
         return "for ever" if column.unit is Unit.MILLISECONDS else "no limit"
     text = _TEXTS[column.unit](value)
@@ -33,6 +37,23 @@ def text_of(column: Column, value: Any, zone: tzinfo | None = None) -> str:
 def moment(at_ms: int, zone: tzinfo | None) -> str:
     """Return a moment with its day: `2026-03-01 14:02:07`."""
     return datetime.fromtimestamp(at_ms // 1000, zone).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def times(report: Report, zone: tzinfo | None) -> When:
+    """Return how the times of a report are written: in `zone`, and without the day if it is about one day.
+
+    None is the machine's own zone.
+    """
+    ends = [report.period.since_ms, report.period.until_ms - 1]
+    if report.against is not None:
+        ends += [report.against.since_ms, report.against.until_ms - 1]
+    days = {moment(at_ms, zone).split()[0] for at_ms in ends if at_ms > UNKNOWN}
+
+    def when(at_ms: int) -> str:
+        day, time = moment(at_ms, zone).split()
+        return time if days == {day} else f"{day} {time}"
+
+    return when
 
 
 def money(value: float) -> str:

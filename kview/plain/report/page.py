@@ -1,17 +1,18 @@
 """A report as one HTML page that needs nothing besides itself."""
 
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from importlib.metadata import version
 from pathlib import Path
 
-from kview.language import glyphs, reports
+from kview.language import glyphs
 from kview.language.glyphs import SIGNS, printable
 from kview.model.report import Report
 from kview.plain.report.charts import svg
+from kview.plain.report.notes import sentences
 from kview.plain.report.plots import plots
 from kview.plain.report.shown import tables
 from kview.plain.report.summary import lines
-from kview.plain.report.text import title
+from kview.plain.report.text import title, zone_name
 
 MOST_ROWS = 100
 """The most rows of a table on the page."""
@@ -31,8 +32,6 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
         for plot in plots(report)
         if any(line.is_known for line in plot.lines)
     ]
-    periods = [report.period, *([report.against] if report.against is not None else [])]
-    notes = dict.fromkeys(printable(reports.note(note)) for period in periods for note in period.notes)
     name, about = title(report, zone)
     made = template.render(
         title=name,
@@ -41,8 +40,8 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
         signs={severity: glyphs.printable(sign) for severity, sign in SIGNS.items()},
         plots=drawn,
         tables=tables(report, zone, MOST_ROWS),
-        notes=list(notes),
+        notes=sentences(report),
         version=version("kview"),
-        zone=datetime.now(zone).astimezone(zone).tzname() or "local time",
+        zone=zone_name(report.period.until_ms, zone),
     )
     return made.encode(errors="replace").decode()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kview.derive.view import Floats
-from kview.language import glyphs, reports
+from kview.language import glyphs, report_names
 from kview.model.aggregates import INTERNAL_TOPICS
 from kview.model.report import Report
 from kview.model.report_tables import Array, TableName
@@ -54,7 +54,7 @@ def plots(report: Report) -> list[Plot]:
         some = clusters[:MOST_LINES]
         if len(grid) > 1:
             made.append(
-                Plot(reports.PLOTS["clusters"], grid, _lines(report, "cluster", "topic", "", some, grid))
+                Plot(report_names.PLOTS["clusters"], grid, _lines(report, "cluster", "topic", "", some, grid))
             )
     for cluster in clusters[:MOST_CLUSTERS]:
         mine = table["cluster"] == cluster
@@ -64,15 +64,17 @@ def plots(report: Report) -> list[Plot]:
         if len(grid) < 2:
             continue
         lines = (
-            PlotLine(reports.LINES["records_in"], _rates(report, whole, grid, "records_in", "known_s")),
-            PlotLine(reports.LINES["records_out"], _rates(report, whole, grid, "records_out", "out_known_s")),
+            PlotLine(report_names.LINES["records_in"], _rates(report, whole, grid, "records_in", "known_s")),
+            PlotLine(
+                report_names.LINES["records_out"], _rates(report, whole, grid, "records_out", "out_known_s")
+            ),
         )
-        made.append(Plot(f"{reports.PLOTS['throughput']}{named}", grid, lines))
+        made.append(Plot(f"{report_names.PLOTS['throughput']}{named}", grid, lines))
         users = mine & ~np.isin(table["topic"].astype(str), ["", *INTERNAL_TOPICS])
         busiest = _busiest(table["topic"], table["records_in"], users)[:MOST_LINES]
         if len(busiest) > 1:
             its = _lines(report, "topic", "cluster", cluster, busiest, grid)
-            made.append(Plot(f"{reports.PLOTS['topics']}{named}", grid, its))
+            made.append(Plot(f"{report_names.PLOTS['topics']}{named}", grid, its))
     return made
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kview.language import reports
+from kview.language import report_names
 from kview.model.report import REPORT_VERSION, NoteKind
 from kview.model.report_tables import COMPARISON, TABLES, Column, Unit
 
@@ -20,8 +20,8 @@ _MOMENT = {"type": ["integer", "null"], "unit": _UNITS[Unit.TIME]}
 def report_schema() -> dict[str, Any]:
     """Return the definitions of a report's document, by their names."""
     names = {name.value: f"ReportTable_{name.value}" for name in TABLES}
-    made = {names[name.value]: _table(reports.TITLES[name], spec) for name, spec in TABLES.items()}
-    made["ReportTable_comparison"] = _table(reports.TITLES["comparison"], COMPARISON)
+    made = {names[name.value]: _table(report_names.TITLES[name], spec) for name, spec in TABLES.items()}
+    made["ReportTable_comparison"] = _table(report_names.TITLES["comparison"], COMPARISON)
     tables = _object("The tables of the period.", {name: _ref(each) for name, each in names.items()})
     period = {
         "since_ms": {**_MOMENT, "description": "Where the period begins; null if nothing is known."},

@@ -7,16 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from kview.language import glyphs, reports, words
+from kview.language import glyphs, report_names, reports, words
 from kview.model.report import Period, Report, Table
 from kview.model.report_tables import Array, Column, TableName
 from kview.model.units import UNKNOWN
-from kview.plain.report.cells import LEFT, text_of
+from kview.plain.report.cells import LEFT, When, text_of, times
 from kview.plain.report.picks import KEYS, PICKS, Pick
 from kview.plain.report.summary import incident_title
 
 MOST_ROWS = 20
 """The most rows of a table that people are shown. The files have all of them."""
+
+
+SAME_WITHIN = 0.02
+"""By what share the lengths of two periods may differ, so that their totals can still be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +60,15 @@ class ShownTable:
 
 def tables(report: Report, zone: tzinfo | None = None, most_rows: int = MOST_ROWS) -> list[ShownTable]:
     """Return the tables that have something to say, the most important first."""
-    made = [_incidents(report.period, zone, most_rows)]
+    when = times(report, zone)
+    made = [_incidents(report.period, when, most_rows)]
     if report.comparison is not None:
-        made.append(_comparison(report, report.comparison, zone, most_rows))
-    made += [_picked(report, pick, zone, most_rows) for pick in PICKS]
+        made.append(_comparison(report, report.comparison, when, most_rows))
+    made += [_picked(report, pick, when, most_rows) for pick in PICKS]
     return [table for table in made if table.total]
 
 
-def _picked(report: Report, pick: Pick, zone: tzinfo | None, most_rows: int) -> ShownTable:
+def _picked(report: Report, pick: Pick, when: When, most_rows: int) -> ShownTable:
     table = report[pick.table]
     kept = np.flatnonzero(pick.keep(table)) if len(table) else np.zeros(0, np.int64)
     order = kept[np.lexsort([_descending(keys[kept]) for keys in reversed(pick.order(table))])]
@@ -75,10 +80,10 @@ def _picked(report: Report, pick: Pick, zone: tzinfo | None, most_rows: int) -> 
     ]
     columns = tuple(_column(spec[name], report, rank) for name, rank in ranked)
     rows = tuple(
-        tuple(_cell(spec[name], table[name][at], zone, name == "topic") for name, _ in ranked)
+        tuple(_cell(spec[name], table[name][at], when, name == "topic") for name, _ in ranked)
         for at in order[:most_rows]
     )
-    return ShownTable(pick.name, reports.TITLES[pick.name], columns, rows, len(order), pick.hint)
+    return ShownTable(pick.name, report_names.TITLES[pick.name], columns, rows, len(order), pick.hint)
 
 
 def _has_something(values: Array) -> bool:
@@ -97,21 +102,21 @@ def _descending(keys: Array) -> Array:
 
 
 def _column(column: Column, report: Report, rank: int) -> ShownColumn:
-    head = reports.HEADS.get(column.name, reports.kind_words(column.name))
+    head = report_names.HEADS.get(column.name, report_names.kind_words(column.name))
     if column.name == "above_ms":
         head = f"over {words.duration(report.threshold_ms, tenths=False)}"
     return ShownColumn(head, column.meaning, column.unit in LEFT, column.name, rank)
 
 
-def _cell(column: Column, value: Any, zone: tzinfo | None, is_topic: bool) -> Cell:
+def _cell(column: Column, value: Any, when: When, is_topic: bool) -> Cell:
     if is_topic and value == "":
         return Cell("all topics", "")
     if column.name == "cluster" and value == "":
         return Cell("all clusters", "")
-    if column.name == "kind":
-        return Cell(reports.kind_words(value), value)
+    if column.name in ("kind", "severity"):
+        return Cell(report_names.kind_words(value), value)
     known = None if _is_unknown(value) else value if isinstance(value, str) else value.item()
-    return Cell(glyphs.printable(text_of(column, value, zone)), known)
+    return Cell(glyphs.printable(text_of(column, value, when)), known)
 
 
 def _is_unknown(value: Any) -> bool:
@@ -122,49 +127,58 @@ def _is_unknown(value: Any) -> bool:
 
 _STOPWATCH = ("fenced_ms", "elected_all_ms", "moves_all_ms", "isr_full_ms")
 
+_INCIDENT_RANKS = {
+    **{"gone": 1, "waited_ms": 1, "elected_all_ms": 2, "fenced_ms": 3, "isr_full_ms": 4, "moves_all_ms": 5},
+    **{"moved": 6, "leaderless": 6},
+}
 
-def _incidents(period: Period, zone: tzinfo | None, most_rows: int) -> ShownTable:
+
+def _incidents(period: Period, when: When, most_rows: int) -> ShownTable:
     table = period.tables[TableName.INCIDENTS]
     spec = {column.name: column for column in table.spec}
     several = len(set(table["cluster"])) > 1
-    columns = [
-        *([ShownColumn("cluster", "", True, "cluster")] if several else []),
+    numbers = (*_STOPWATCH, "moved", "leaderless", "gone", "waited_ms")
+    known = [name for name in numbers if name == "fenced_ms" or _has_something(table[name])]
+    columns = (
+        *((ShownColumn("cluster", "", True, "cluster"),) if several else ()),
         ShownColumn("began", spec["began_ms"].meaning, False, "began_ms"),
         ShownColumn("what", "What the incident began with.", True, ""),
         ShownColumn("lasted", "From the first sign to the end.", False, ""),
         *(
-            ShownColumn(reports.HEADS[name], spec[name].meaning, False, name, rank)
-            for rank, name in enumerate(_STOPWATCH, 3)
+            ShownColumn(report_names.HEADS[name], spec[name].meaning, False, name, _INCIDENT_RANKS[name])
+            for name in known
         ),
-        *(
-            ShownColumn(reports.HEADS[name], spec[name].meaning, False, name, rank)
-            for name, rank in (("moved", 2), ("leaderless", 2), ("gone", 1), ("waited_ms", 1))
-        ),
-    ]
+    )
     rows = []
     for at in np.argsort(table["began_ms"], kind="stable")[:most_rows]:
-        cells = [_cell(spec["cluster"], table["cluster"][at], zone, False)] if several else []
-        cells.append(_cell(spec["began_ms"], table["began_ms"][at], zone, False))
+        cells = [_cell(spec["cluster"], table["cluster"][at], when, False)] if several else []
+        cells.append(_cell(spec["began_ms"], table["began_ms"][at], when, False))
         cells.append(Cell(glyphs.printable(incident_title(table, int(at)))))
         ended, began = int(table["ended_ms"][at]), int(table["began_ms"][at])
         open_for = period.until_ms - began
         cells.append(
             Cell(words.duration(ended - began) if ended != UNKNOWN else f"≥{words.duration(open_for)}")
         )
-        for name in (*_STOPWATCH, "moved", "leaderless", "gone", "waited_ms"):
-            text = _cell(spec[name], table[name][at], zone, False)
-            if name in _STOPWATCH and text.value is not None:
-                text = Cell(f"+{text.text}", text.value)
-            if name == "waited_ms" and text.value is not None:
-                text = Cell(f"≤{text.text}", text.value)
-            cells.append(text)
+        cells += [_incident_cell(table, int(at), spec[name], when) for name in known]
         rows.append(tuple(cells))
     return ShownTable(
-        TableName.INCIDENTS, reports.TITLES[TableName.INCIDENTS], tuple(columns), tuple(rows), len(table)
+        TableName.INCIDENTS, report_names.TITLES[TableName.INCIDENTS], columns, tuple(rows), len(table)
     )
 
 
-def _comparison(report: Report, table: Table, zone: tzinfo | None, most_rows: int) -> ShownTable:
+def _incident_cell(table: Table, at: int, column: Column, when: When) -> Cell:
+    cell = _cell(column, table[column.name][at], when, False)
+    if cell.value is None:
+        return cell
+    if column.name == "fenced_ms":
+        brokers = str(table["brokers"][at]).count(",") + 1
+        return Cell(reports.fenced(int(cell.value), int(table["fenced_all_ms"][at]), brokers), cell.value)
+    if column.name in _STOPWATCH:
+        return Cell(f"+{cell.text}", cell.value)
+    return Cell(f"≤{cell.text}", cell.value) if column.name == "waited_ms" else cell
+
+
+def _comparison(report: Report, table: Table, when: When, most_rows: int) -> ShownTable:
     """Return the comparison, the greatest changes first. Each row has the unit of its figure."""
     figures = {
         column.name: column for name in (TableName.CLUSTERS, TableName.TOPICS) for column in report[name].spec
@@ -176,28 +190,39 @@ def _comparison(report: Report, table: Table, zone: tzinfo | None, most_rows: in
         ShownColumn("figure", "", True, "figure"),
         *(ShownColumn(name, "", False, name) for name in ("before", "now", "change")),
     )
-    changes = np.abs(np.nan_to_num(table["change"], nan=0))
+    began = (table["before"] == 0) & (table["now"] > 0)
+    changes = np.where(began, np.inf, np.abs(np.nan_to_num(table["change"], nan=0)))
+    kept = np.flatnonzero((table["before"] != 0) | (table["now"] != 0))
     rows = []
-    for at in np.lexsort([-changes, table["topic"] != ""])[:most_rows]:
+    for at in kept[np.lexsort([-changes[kept], table["topic"][kept] != ""])][:most_rows]:
         figure = figures[str(table["figure"][at])]
         change = float(table["change"][at])
         rows.append(
             tuple(
                 [
                     *([Cell(glyphs.printable(str(table["cluster"][at])))] if several else []),
-                    _cell(table.spec[1], table["topic"][at], zone, True),
-                    Cell(reports.FIGURES.get(figure.name, figure.name), figure.name),
+                    _cell(table.spec[1], table["topic"][at], when, True),
+                    Cell(report_names.FIGURES.get(figure.name, figure.name), figure.name),
                     *(
                         Cell(
-                            text_of(figure, _in_unit(figure, table[name][at]), zone), _float(table[name][at])
+                            text_of(figure, _in_unit(figure, table[name][at]), when), _float(table[name][at])
                         )
                         for name in ("before", "now")
                     ),
-                    Cell(words.NONE if change != change else f"{change * 100:+,.0f} %", _float(change)),
+                    Cell(reports.change(change, bool(began[at])), _float(change)),
                 ]
             )
         )
-    return ShownTable("comparison", reports.TITLES["comparison"], columns, tuple(rows), len(table))
+    return ShownTable(
+        "comparison", report_names.TITLES["comparison"], columns, tuple(rows), len(kept), _lengths(report)
+    )
+
+
+def _lengths(report: Report) -> str:
+    """Return that totals of the two periods cannot be compared, '' if they can."""
+    assert report.against is not None
+    before, now = (period.until_ms - period.since_ms for period in (report.against, report.period))
+    return reports.lengths_differ(before, now) if abs(now - before) > SAME_WITHIN * before else ""
 
 
 def _in_unit(figure: Column, value: float) -> Any:

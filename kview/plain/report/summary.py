@@ -10,7 +10,7 @@ from kview.model.events import Severity
 from kview.model.report import NoteKind, Report, Table
 from kview.model.report_tables import Array, TableName
 from kview.model.units import UNKNOWN
-from kview.plain.report.cells import moment, money
+from kview.plain.report.cells import money, times
 
 
 class SummaryLine(NamedTuple):
@@ -57,6 +57,7 @@ MOST_INCIDENTS = 3
 
 def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
     table = report[TableName.INCIDENTS]
+    when = times(report, zone)
     made = []
     if len(table):
         ended = np.where(table["ended_ms"] == UNKNOWN, report.period.until_ms, table["ended_ms"])
@@ -72,7 +73,7 @@ def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
             text = reports.incident_line(
                 what=incident_title(table, at),
                 cluster=_cluster(report, table, at),
-                when=_when(int(table["began_ms"][at]), report, zone),
+                when=when(int(table["began_ms"][at])),
                 lasted_ms=int(lasted[at]),
                 is_open=bool(is_open[at]),
                 led_ms=int(table["elected_all_ms"][at]),
@@ -88,13 +89,6 @@ def incident_title(table: Table, at: int) -> str:
     """Return what the incident in a row began with."""
     names = ("kind", "cause", "brokers", "controllers", "racks")
     return reports.incident_title(*(str(table[name][at]) for name in names))
-
-
-def _when(at_ms: int, report: Report, zone: tzinfo | None) -> str:
-    """Return a moment, with its day if the report is about more than one."""
-    day, time = moment(at_ms, zone).split()
-    ends = {moment(ms, zone).split()[0] for ms in (report.period.since_ms, report.period.until_ms)}
-    return time if ends == {day} else f"{day} {time}"
 
 
 def _cluster(report: Report, table: Table, at: int) -> str:
@@ -167,9 +161,9 @@ def _throughput(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
     every = np.flatnonzero(table["cluster"] == "")
     at = int(every[0]) if len(every) else 0
     most_ms = int(table["in_most_ms"][at])
-    when = moment(most_ms, zone) if most_ms != UNKNOWN else ""
+    peak_at = times(report, zone)(most_ms) if most_ms != UNKNOWN else ""
     text = reports.rate_line(
-        float(table["in_rate"][at]), int(table["in_most"][at]), when, float(table["out_rate"][at])
+        float(table["in_rate"][at]), int(table["in_most"][at]), peak_at, float(table["out_rate"][at])
     )
     made = [SummaryLine(Severity.CALM, text)]
     racks = report[TableName.TRAFFIC]

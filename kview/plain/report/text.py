@@ -3,7 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from kview.language import glyphs, reports, words
 from kview.language.glyphs import SIGNS
@@ -12,6 +12,7 @@ from kview.model.report_tables import TableName
 from kview.model.reporting import LineKind, ReportLine
 from kview.model.units import UNKNOWN
 from kview.plain.report.cells import moment
+from kview.plain.report.notes import sentences
 from kview.plain.report.plots import plots
 from kview.plain.report.shown import MOST_ROWS, ShownTable, fitting, tables
 from kview.plain.report.summary import lines
@@ -65,13 +66,10 @@ def _lines(
         name, heads, *rows = _table(table, width)
         yield from (ReportLine(LineKind.HEAD, name), ReportLine(LineKind.COLUMNS, heads))
         yield from _of(LineKind.TEXT, rows)
-    notes = [glyphs.printable(reports.note(note)) for note in report.period.notes]
-    if report.against is not None:
-        notes += [glyphs.printable(reports.note(note)) for note in report.against.notes]
-    if notes:
+    if notes := sentences(report):
         yield _EMPTY
         yield ReportLine(LineKind.HEAD, "Notes")
-        for said in dict.fromkeys(notes):
+        for said in notes:
             yield from _of(LineKind.TEXT, _wrapped(f"{glyphs.DOT} {said}", width))
 
 
@@ -96,8 +94,16 @@ def _period(period: Period, zone: tzinfo | None, against: Period | None) -> str:
     if UNKNOWN in (period.since_ms, period.until_ms):
         return ""
     length = words.duration(period.until_ms - period.since_ms, tenths=False)
-    said = f"{moment(period.since_ms, zone)} to {moment(period.until_ms, zone)} ({length})"
+    since, until = moment(period.since_ms, zone), moment(period.until_ms, zone)
+    day, time = until.split()
+    until = time if since.startswith(day) else until
+    said = f"{since} to {until} {zone_name(period.until_ms, zone)} ({length})"
     return f"{said}, compared with {_period(against, zone, None)}" if against is not None else said
+
+
+def zone_name(at_ms: int, zone: tzinfo | None) -> str:
+    """Return the name of a time zone, None for the machine's own, as it is called at a moment."""
+    return datetime.fromtimestamp(max(at_ms, 0) // 1000, UTC).astimezone(zone).tzname() or "local time"
 
 
 def _table(table: ShownTable, width: int) -> Iterator[str]:

@@ -52,7 +52,7 @@ def status_lines(message: StatusMessage, active: Sequence[str], cells: int, undo
     if line_width(whole) + line_width(tail) <= cells:
         return [(*whole, *tail)]
     # Narrower by one cell than the line, because wide characters may stand on both of its ends.
-    parts = wrap(message.text, max(cells - 2, 1)) or [""]
+    parts = wrap(message.text, max(cells - 2, 1), break_on_hyphens=False) or [""]
     first, rest = parts[0], " ".join(parts[1:])
     begin = cut(line(Span(f" {first}", role, link=message.link)), cells)
     if not rest:

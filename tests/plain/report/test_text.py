@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kview.model.report import Note, NoteKind, Period, Report, table_of
-from kview.model.report_tables import TableName
+from kview.model.report import Note, NoteKind, Period, Report, comparison_of, table_of
+from kview.model.report_tables import COMPARISON, TableName
+from kview.model.units import UNKNOWN
 from kview.plain.report.summary import lines
 from kview.plain.report.text import text
 from tests.plain.report.sample import START_MS, compared, empty, fleet, period, sample
@@ -29,7 +30,7 @@ def with_table(name: TableName, **columns: Any) -> Report:
 def test_the_worst_is_said_first_and_in_figures() -> None:
     first = said(sample())[3:13]
     assert first == [
-        "✕ 14:20:00 broker 4 silent: led again after 8.7 s, over after 21 s; acks=all writes"
+        "✕ 14:20:00 broker 4 silent: all partitions led again after 8.7 s, over after 21 s; acks=all writes"
         " waited up to 8.7 s",
         "✕ 14:50:00 quorum lost (controllers 101 and 102): still open at the end, after at least 10 m",
         "✕ at least 12 records that only an old leader had are gone",
@@ -40,10 +41,63 @@ def test_the_worst_is_said_first_and_in_figures() -> None:
         "✕ audit-export lost 41 records, deleted before it had read them",
         "▲ audit-export was up to 7 m 40 s behind (at most 190,113 records), and more than 1 m behind for"
         " 38 m 30 s in all",
-        "● on average 7,900 records/s in and 7,840 out; at most 12,003 came in within one second"
-        " (2026-03-01 14:20:01)",
+        "● on average 7,900 records/s in and 7,840 out; at most 12,003 came in within one second (14:20:01)",
         "● followers copied ≈33 GB between racks (67 % of replication), at a cost of 0.66",
     ]
+
+
+def test_a_comparison_begins_with_what_is_new_and_says_if_totals_cannot_be_compared() -> None:
+    rows = [
+        ("prod", "", "records_in", 100.0, 139.0, 0.39),
+        ("prod", "", "offline_ms", 0.0, 21_000.0, float("nan")),
+        ("prod", "", "under_min_isr_ms", 0.0, 0.0, float("nan")),
+        ("prod", "", "out_rate", 50.0, 50.0, 0.0),
+    ]
+    columns = {
+        column.name: list(values) for column, values in zip(COMPARISON, zip(*rows, strict=True), strict=True)
+    }
+    hour = period()
+    told = said(sample(against=hour, comparison=comparison_of(columns)))
+    at = told.index("Comparison") + 2
+    assert [line.split()[-2:] for line in told[at : at + 4]] == [["s", "new"], ["+39", "%"], ["+0", "%"], []]
+    shorter = replace(hour, until_ms=hour.until_ms - 600_000)
+    told = said(sample(against=shorter, comparison=comparison_of(columns)))
+    assert "before is 50 m long, now is 1 h: compare rates and shares, not totals." in told
+
+
+def test_notes_of_a_thousand_recordings_stay_short_and_the_worst_come_first() -> None:
+    gaps = [Note(NoteKind.GAP, {"recording": f"r{n}", "gaps": 1, "seconds": n}) for n in range(1_000)]
+    damaged = Note(NoteKind.LEFT_OUT, {"recording": "r7", "reason": "manifest.json is damaged"})
+    shown = said(sample(period=replace(period(), notes=(*gaps, damaged))))
+    notes = shown[shown.index("Notes") + 1 :]
+    assert notes[0] == "· r7 cannot be read (manifest.json is damaged) and was left out."
+    assert len(notes) == 7 and notes[6].endswith(
+        "and 995 more notes of this kind: --format json has all of them."
+    )
+
+
+def test_of_several_lost_brokers_it_is_said_when_the_last_one_was_fenced() -> None:
+    def told(all_ms: int) -> str:
+        fenced = {"fenced_ms": [9_100, UNKNOWN], "fenced_all_ms": [all_ms, UNKNOWN], "racks": ["R1,R2", ""]}
+        shown = said(with_table(TableName.INCIDENTS, brokers=["3,4", ""], **fenced))
+        return shown[shown.index("Incidents") + 2]
+
+    assert "brokers 3 and 4 silent (racks R1 and R2)" in told(14_200), "the rest of them may be up"
+    assert "+9.1 s to 14 s" in told(14_200)
+    assert "+9.1 s, not all" in told(UNKNOWN)
+    assert " +9.1 s  " in told(9_100)
+
+
+def test_the_day_is_said_once_unless_there_are_several() -> None:
+    day, hour = said(sample()), 3_600_000
+    assert day[1] == "2026-03-01 14:00:00 to 15:00:00 UTC (1 h)"
+    assert sum("2026-" in line for line in day) == 1
+    stretched = period()
+    days = said(sample(period=replace(stretched, until_ms=stretched.since_ms + 10 * hour + 1)))
+    assert days[1].startswith("2026-03-01 14:00:00 to 2026-03-02 00:00:00 UTC")
+    assert any("2026-03-01 14:20:00 broker 4 silent" in line for line in days)
+    until_midnight = said(sample(period=replace(stretched, until_ms=stretched.since_ms + 10 * hour)))
+    assert not any("2026-03-01 14:20:00" in line for line in until_midnight), "midnight is the end of the day"
 
 
 @pytest.mark.parametrize("kind", [NoteKind.NO_FACTS, NoteKind.FACTS_INCOMPLETE])
@@ -68,6 +122,8 @@ def test_a_pattern_without_a_match_is_said_first() -> None:
 
 def test_tables_say_what_they_leave_out() -> None:
     shown = said(sample(), 200)
+    assert "leaderless at end" not in shown[shown.index("Incidents") + 1], "there are none"
+    shown = said(with_table(TableName.INCIDENTS, leaderless=[0, 2]), 200)
     head = shown[shown.index("Incidents") + 1]
     assert "leaderless at end" in head and "no leader" not in head, "0 at the end is not 0 throughout"
     assert any(line.startswith("While no broker answers, kview finds nothing else") for line in shown)
