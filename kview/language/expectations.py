@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from kview.language.nouns import listed
 from kview.language.words import plural
 
 _NOUNS: Mapping[tuple[str, str], str] = {
@@ -72,6 +73,55 @@ _NOUNS: Mapping[tuple[str, str], str] = {
 }
 """What figures are called, by subject and name. `{0}` and `{1}` are names, and `{at}` is a broker."""
 
+_COUNTED: Mapping[tuple[str, str], tuple[str, str, str]] = {
+    ("cluster", "brokers-up"): ("broker", "{n} {is} up", ""),
+    ("cluster", "under-replicated"): ("partition", "{n} {is} under-replicated", ""),
+    ("cluster", "no-leader"): ("partition", "{n} {has} no leader", "every partition has a leader"),
+    ("cluster", "under-min-isr"): ("partition", "{n} {is} below min.insync.replicas", ""),
+    ("cluster", "at-min-isr"): ("partition", "{n} {is} at min.insync.replicas", ""),
+    ("broker", "leads"): ("partition", "broker {0} leads {n}", ""),
+    ("broker", "replicas"): ("replica", "broker {0} has {n}", ""),
+    ("partition", "isr-size"): ("member", "the ISR of {0} has {n}", ""),
+    ("partition", "racks"): ("rack", "{0} has copies in {n}", ""),
+    ("partition", "uncommitted"): ("record", "{n} of {0} {is} uncommitted", ""),
+    ("partition", "gone"): ("record", "{n} of {0} {is} gone", ""),
+    ("partition", "behind"): ("record", "broker {at} is {n} behind in {0}", ""),
+    ("topic", "partitions"): ("partition", "{0} has {n}", ""),
+    ("topic", "silent-leader"): ("partition", "{n} of {0} {is} led by a silent broker", ""),
+    ("topic", "frozen"): (
+        "partition", "{n} of {0} {has} a frozen watermark", "every watermark of {0} moves",
+    ),
+    ("topic", "no-leader"): (
+        "partition", "{n} of {0} {has} no leader", "every partition of {0} has a leader",
+    ),
+    ("topic", "under-min-isr"): ("partition", "{n} of {0} {is} below min.insync.replicas", ""),
+    ("topic", "under-replicated"): (
+        "partition", "{n} of {0} {is} under-replicated", "every copy of {0} is in sync",
+    ),
+    ("topic", "not-preferred"): (
+        "partition", "{n} of {0} {is} not led by the preferred leader",
+        "every partition of {0} is led by its preferred leader",
+    ),
+    ("group", "members"): ("member", "{0} has {n}", ""),
+    ("group", "active-members"): ("member", "{n} of {0} {is} reading", ""),
+    ("group", "idle-members"): ("member", "{n} of {0} {is} idle", ""),
+    ("group", "lost"): ("record", "{0} has missed {n}", ""),
+    ("group", "read"): ("record", "{0} has read {n}", ""),
+    ("group", "reread"): ("record", "{0} has read {n} twice", ""),
+    ("group", "skipped"): ("record", "{0} has skipped {n}", ""),
+    ("position", "lost"): ("record", "{0} has missed {n} of {1}", ""),
+    ("member", "assigned"): ("partition", "{0} has {n}", ""),
+    ("incident", "gone"): ("record", "{n} {is} lost", ""),
+    ("incident", "moved"): ("partition", "{n} {has} a new leader", ""),
+    ("incident", "leaderless"): ("partition", "{n} {has} no leader", ""),
+    ("producer", "waiting"): ("record", "{0} holds back {n}", ""),
+    ("producer", "lost"): ("record", "{0} has lost {n}", ""),
+    ("producer", "created"): ("record", "{0} has made {n}", ""),
+    ("producer", "acknowledged"): ("record", "{n} of {0} {is} acknowledged", ""),
+}  # fmt: skip
+"""Figures that count: what they count, the sentence that a count makes (`{n}` is `3 partitions`, `no
+partition` or `at least 3 partitions`), and the sentence for none of them if it is another one."""
+
 _PHASES: Mapping[str, str] = {
     "silent": "the silence",
     "frozen": "the watermark standing still",
@@ -125,7 +175,34 @@ _PER_SECOND = frozenset({("partition", "rate"), ("topic", "rate"), ("group", "ra
 """Subject and name of the figures in records per second."""
 
 _DURATION = re.compile(r"(\d+)(ms|s|m)")
-_NUMBER_OF = "the number of "
+
+_FINDINGS: Mapping[str, str] = {
+    "brokers_silent": "a broker is silent",
+    "brokers_slow": "a broker answers slowly",
+    "brokers_fenced": "a broker is fenced",
+    "brokers_gone": "a broker has left the cluster",
+    "watermark_frozen": "high watermarks stand still",
+    "no_leader": "partitions have no leader",
+    "under_min_isr": "partitions are below min.insync.replicas",
+    "under_replicated": "partitions are under-replicated",
+    "at_min_isr": "partitions are at min.insync.replicas",
+    "leader_records_lost": "records of an old leader are lost",
+    "records_lost": "records were deleted before a group read them",
+    "no_controller": "no controller is active",
+    "quorum_silent": "nobody answers for the controllers",
+    "quorum_lost": "the controllers have lost their majority",
+    "controllers_lost": "a controller is missing",
+    "groups_troubled": "a group has a problem",
+    "leads_nothing": "a broker leads nothing",
+}
+"""What the headline says by finding."""
+
+_SEVERITIES: Mapping[str, str] = {
+    "calm": "nothing is wrong",
+    "good": "nothing is wrong",
+    "warn": "the headline warns",
+    "risk": "the headline is red",
+}
 
 
 def figure_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
@@ -141,6 +218,8 @@ def figure_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
 def short_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
     """Return a figure's name next to its values: `invoice-3 leader`."""
     on = f" on broker {at}" if at >= 0 else ""
+    if subject == "cluster":
+        return "active controller" if name == "controller" else name.replace("-", " ")
     first = f"broker {of[0]}" if subject == "broker" else " ".join(of) or subject
     return f"{first} {name.replace('-', ' ')}{on}"
 
@@ -155,14 +234,19 @@ def expected(
         return said(of[0] if of else "", words)
     if (subject, name, operator) == ("partition", "leader", "is") and words != "none":
         return f"broker {words} leads {of[0]}"
-    if (subject, name, operator) == ("broker", "leads", "is") and words.isdigit():
-        return f"broker {of[0]} leads {plural(int(words), 'partition')}"
-    if (subject, name, operator, words) == ("cluster", "no-leader", "is", "0"):
-        return "every partition has a leader"
-    if (subject, name, operator) == ("topic", "partitions", "is") and words.isdigit():
-        return f"{of[0]} has {plural(int(words), 'partition')}"
-    if (subject, name, operator) == ("cluster", "findings", "has"):
-        return f"the headline reports: {words.replace('_', ' ')}"
+    if (subject, name, operator) == ("partition", "leader", "is"):
+        return f"{of[0]} has no leader"
+    if (subject, name, operator) == ("partition", "replicas", "is"):
+        return f"{of[0]} has its copies on brokers {listed(values)}"
+    if (subject, name, operator) == ("partition", "isr", "is"):
+        return f"the ISR of {of[0]} is {listed(values)}"
+    if operator in ("is", ">=", "<=") and words.isdigit() and (subject, name) in _COUNTED:
+        return _counted(subject, of, name, at, operator, int(words))
+    if (subject, name) == ("cluster", "findings") and operator in ("has", "lacks"):
+        found = ", ".join(_FINDINGS.get(one, one.replace("_", " ")) for one in values)
+        return found if operator == "has" else f"the headline does not say that {found}"
+    if (subject, name, operator) == ("cluster", "severity", "is"):
+        return _SEVERITIES.get(words, words)
     if (subject, name, operator) == ("cluster", "events", "has"):
         return f"an event was reported: {words.replace('_', ' ')}"
     if said is not None and operator == "is-not" and " is " in (made := said(of[0] if of else "", words)):
@@ -180,9 +264,18 @@ def expected(
             return f"{noun} is {bound} {_quantity(subject, name, words)}"
         case "is-not":
             return f"{noun} is known" if words == "unknown" else f"{noun} is not {words} any more"
-    if words == "0" and noun.startswith(_NUMBER_OF):
-        return f"there are no {noun.removeprefix(_NUMBER_OF)}"
     return f"{noun} is {', '.join(map(_number, values))}"
+
+
+def _counted(subject: str, of: Sequence[str], name: str, at: int, operator: str, number: int) -> str:
+    noun, said, none = _COUNTED[subject, name]
+    if not number and operator != ">=":
+        if none:
+            return none.format(*of, at=at)
+        return said.format(*of, at=at, n=f"no {noun}", **{"is": "is", "has": "has"})
+    bound = {">=": "at least ", "<=": "at most "}.get(operator, "")
+    verbs = {"is": "is", "has": "has"} if number == 1 else {"is": "are", "has": "have"}
+    return said.format(*of, at=at, n=bound + plural(number, noun), **verbs)
 
 
 def between(subject: str, of: Sequence[str], name: str, at: int, least: str, most: str) -> str:

@@ -3,6 +3,7 @@
 import re
 
 from kview.language.words import NONE, count, duration
+from kview.model.units import NO_BROKER
 from kview.school.expectations import shown
 from kview.school.figures import Figure, NotAFigure, parse
 from kview.school.moment import Moment, Value
@@ -45,6 +46,8 @@ def worded(figure: Figure, value: Value) -> str:
     if isinstance(value, bool):
         return shown(value)
     if isinstance(value, int):
+        if value == NO_BROKER and figure.name in ("leader", "controller"):
+            return "none"
         return duration(value) if figure.is_duration else count(value)
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"
