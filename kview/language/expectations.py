@@ -171,6 +171,21 @@ _STATES: Mapping[tuple[str, str], Callable[[str, str], str]] = {
 """Figures whose values are words: the sentence that a value makes."""
 
 
+_SHORT: Mapping[tuple[str, str], str] = {
+    ("cluster", "controller"): "active controller",
+    ("member", "assigned"): "partitions",
+    ("group", "reread"): "records read twice",
+    ("group", "skipped"): "records skipped",
+    ("group", "lost"): "records missed",
+    ("topic", "no-leader"): "partitions without a leader",
+    ("topic", "under-replicated"): "under-replicated partitions",
+    ("partition", "uncommitted"): "uncommitted records",
+    ("partition", "behind"): "records behind",
+    ("producer", "lost"): "records lost",
+    ("producer", "waiting"): "records waiting",
+}
+"""What figures are called after the name of what they are about."""
+
 _PER_SECOND = frozenset({("partition", "rate"), ("topic", "rate"), ("group", "rate")})
 """Subject and name of the figures in records per second."""
 
@@ -218,8 +233,9 @@ def figure_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
 def short_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
     """Return a figure's name next to its values: `invoice-3 leader`."""
     on = f" on broker {at}" if at >= 0 else ""
+    name = _SHORT.get((subject, name), name)
     if subject == "cluster":
-        return "active controller" if name == "controller" else name.replace("-", " ")
+        return name.replace("-", " ")
     first = f"broker {of[0]}" if subject == "broker" else " ".join(of) or subject
     return f"{first} {name.replace('-', ' ')}{on}"
 
