@@ -3,9 +3,6 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from kview.language.nouns import listed
-from kview.language.words import plural
-
 _NOUNS: Mapping[tuple[str, str], str] = {
     ("cluster", "severity"): "the verdict on the cluster",
     ("cluster", "headline"): "the headline",
@@ -26,7 +23,7 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("partition", "epoch"): "the leader epoch of {0}",
     ("partition", "isr"): "the ISR of {0}",
     ("partition", "isr-size"): "the size of the ISR of {0}",
-    ("partition", "replicas"): "the list of copies of {0}",
+    ("partition", "replicas"): "the brokers with the copies of {0}",
     ("partition", "racks"): "the number of racks with a copy of {0}",
     ("partition", "watermark"): "the high watermark of {0}",
     ("partition", "log-end"): "the log end of {0}",
@@ -62,85 +59,96 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("position", "owner"): "the owner of {1} in {0}",
     ("position", "lost"): "the number of records of {1} that {0} has missed",
     ("member", "assigned"): "the number of partitions that {0} owns",
-    ("incident", "waited"): "the time that producers waited",
+    ("incident", "waited"): "the longest time that a write waited",
     ("incident", "gone"): "the number of lost records",
     ("incident", "moved"): "the number of partitions with a new leader",
     ("incident", "leaderless"): "the number of partitions without a leader",
-    ("producer", "waiting"): "what {0} holds back",
+    ("producer", "waiting"): "the number of records of {0} that are not acknowledged",
     ("producer", "lost"): "the number of records that {0} has lost",
     ("producer", "created"): "the number of records that {0} has made",
     ("producer", "acknowledged"): "the number of acknowledged records of {0}",
 }
 """What figures are called, by subject and name. `{0}` and `{1}` are names, and `{at}` is a broker."""
 
-_COUNTED: Mapping[tuple[str, str], tuple[str, str, str]] = {
-    ("cluster", "brokers-up"): ("broker", "{n} {is} up", ""),
-    ("cluster", "under-replicated"): ("partition", "{n} {is} under-replicated", ""),
-    ("cluster", "no-leader"): ("partition", "{n} {has} no leader", "every partition has a leader"),
-    ("cluster", "under-min-isr"): ("partition", "{n} {is} below min.insync.replicas", ""),
-    ("cluster", "at-min-isr"): ("partition", "{n} {is} at min.insync.replicas", ""),
-    ("broker", "leads"): ("partition", "broker {0} leads {n}", ""),
-    ("broker", "replicas"): ("replica", "broker {0} has {n}", ""),
-    ("partition", "isr-size"): ("member", "the ISR of {0} has {n}", ""),
-    ("partition", "racks"): ("rack", "{0} has copies in {n}", ""),
-    ("partition", "uncommitted"): ("record", "{n} of {0} {is} uncommitted", ""),
-    ("partition", "gone"): ("record", "{n} of {0} {is} gone", ""),
-    ("partition", "behind"): ("record", "broker {at} is {n} behind in {0}", ""),
-    ("topic", "partitions"): ("partition", "{0} has {n}", ""),
-    ("topic", "silent-leader"): ("partition", "{n} of {0} {is} led by a silent broker", ""),
-    ("topic", "frozen"): (
-        "partition", "{n} of {0} {has} a frozen watermark", "every watermark of {0} moves",
-    ),
-    ("topic", "no-leader"): (
-        "partition", "{n} of {0} {has} no leader", "every partition of {0} has a leader",
-    ),
-    ("topic", "under-min-isr"): ("partition", "{n} of {0} {is} below min.insync.replicas", ""),
-    ("topic", "under-replicated"): (
-        "partition", "{n} of {0} {is} under-replicated", "every copy of {0} is in sync",
-    ),
-    ("topic", "not-preferred"): (
-        "partition", "{n} of {0} {is} not led by the preferred leader",
-        "every partition of {0} is led by its preferred leader",
-    ),
-    ("group", "members"): ("member", "{0} has {n}", ""),
-    ("group", "active-members"): ("member", "{n} of {0} {is} reading", ""),
-    ("group", "idle-members"): ("member", "{n} of {0} {is} idle", ""),
-    ("group", "lost"): ("record", "{0} has missed {n}", ""),
-    ("group", "read"): ("record", "{0} has read {n}", ""),
-    ("group", "reread"): ("record", "{0} has read {n} twice", ""),
-    ("group", "skipped"): ("record", "{0} has skipped {n}", ""),
-    ("position", "lost"): ("record", "{0} has missed {n} of {1}", ""),
-    ("member", "assigned"): ("partition", "{0} has {n}", ""),
-    ("incident", "gone"): ("record", "{n} {is} lost", ""),
-    ("incident", "moved"): ("partition", "{n} {has} a new leader", ""),
-    ("incident", "leaderless"): ("partition", "{n} {has} no leader", ""),
-    ("producer", "waiting"): ("record", "{0} holds back {n}", ""),
-    ("producer", "lost"): ("record", "{0} has lost {n}", ""),
-    ("producer", "created"): ("record", "{0} has made {n}", ""),
-    ("producer", "acknowledged"): ("record", "{n} of {0} {is} acknowledged", ""),
-}  # fmt: skip
-"""Figures that count: what they count, the sentence that a count makes (`{n}` is `3 partitions`, `no
-partition` or `at least 3 partitions`), and the sentence for none of them if it is another one."""
+_COUNTED: Mapping[tuple[str, str], str] = {
+    ("cluster", "brokers"): "there {are} {n} broker{s}",
+    ("cluster", "brokers-up"): "{n} broker{s} {are} up",
+    ("cluster", "under-replicated"): "{n} partition{s} {are} under-replicated",
+    ("broker", "leads"): "broker {0} leads {n} partition{s}",
+    ("partition", "uncommitted"): "{0} has {n} uncommitted record{s}",
+    ("partition", "gone"): "{n} record{s} of {0} {are} gone",
+    ("partition", "behind"): "broker {at} has {n} record{s} of {0} still to copy",
+    ("partition", "racks"): "{0} has copies in {n} rack{s}",
+    ("topic", "partitions"): "{0} has {n} partition{s}",
+    ("topic", "silent-leader"): "{n} partition{s} of {0} {are} led by a silent broker",
+    ("topic", "frozen"): "{n} watermark{s} of {0} {stand} still",
+    ("topic", "no-leader"): "{n} partition{s} of {0} {are} without a leader",
+    ("topic", "under-min-isr"): "{n} partition{s} of {0} {are} below min.insync.replicas",
+    ("topic", "under-replicated"): "{n} partition{s} of {0} {are} under-replicated",
+    ("topic", "gone"): "{n} record{s} of {0} {are} gone",
+    ("topic", "gone-committed"): "{n} committed record{s} of {0} {are} gone",
+    ("topic", "not-preferred"): "{n} partition{s} of {0} {are} off their preferred leader",
+    ("group", "members"): "{0} has {n} member{s}",
+    ("group", "active-members"): "{n} member{s} of {0} {have} partitions",
+    ("group", "idle-members"): "{n} member{s} of {0} {are} idle",
+    ("group", "lost"): "{0} has missed {n} record{s}",
+    ("group", "reread"): "{0} has read {n} record{s} twice",
+    ("group", "skipped"): "{0} has skipped {n} record{s}",
+    ("member", "assigned"): "{0} owns {n} partition{s}",
+    ("incident", "gone"): "{n} record{s} {are} lost",
+    ("producer", "waiting"): "{n} record{s} of {0} {wait} for an acknowledgement",
+    ("producer", "lost"): "{0} has lost {n} record{s}",
+}
+"""The sentences about how many there are of something. `{n}` is the number, such as `at least 2`."""
+
+_SHORT: Mapping[tuple[str, str], str] = {
+    ("cluster", "controller"): "active controller",
+    ("cluster", "controller-epoch"): "controller epoch",
+    ("broker", "leads"): "partitions that broker {0} leads",
+    ("partition", "behind"): "records that broker {at} has to copy",
+    ("partition", "epoch"): "{0} leader epoch",
+    ("partition", "frozen"): "{0} watermark frozen",
+    ("partition", "isr"): "{0} ISR",
+    ("partition", "uncommitted"): "{0} uncommitted records",
+    ("topic", "no-leader"): "partitions of {0} without a leader",
+    ("topic", "under-replicated"): "under-replicated partitions of {0}",
+    ("group", "active-members"): "{0} members with partitions",
+    ("group", "lost"): "records that {0} has missed",
+    ("group", "reread"): "records that {0} has read twice",
+    ("group", "skipped"): "records that {0} has skipped",
+    ("position", "committed"): "committed offset of {0} in {1}",
+    ("position", "lag"): "lag of {0} in {1}",
+    ("member", "assigned"): "partitions of {0}",
+    ("incident", "waited"): "longest wait of a write",
+    ("producer", "waiting"): "unacknowledged records of {0}",
+}
+"""What figures are called next to their values, where their own names do not say it."""
 
 _PHASES: Mapping[str, str] = {
-    "silent": "the silence",
-    "frozen": "the watermark standing still",
-    "fenced": "the fencing",
-    "elected": "the election",
-    "moves": "the watermark moving again",
-    "back": "the return",
-    "isr-full": "the full ISR",
-    "stopped": "the stop",
-    "quorum-back": "the quorum's return",
+    "silent": "the broker fell silent",
+    "frozen": "the watermark stopped",
+    "fenced": "the broker was fenced",
+    "elected": "other brokers led its partitions",
+    "moves": "the watermark moved again",
+    "back": "the broker was back",
+    "isr-full": "all replicas were in sync",
+    "stopped": "the broker had stopped",
+    "quorum-back": "the quorum was back",
 }
+"""What happened in the phases of an incident."""
 
 _STATUSES: Mapping[str, str] = {
-    "ok": "well",
+    "ok": "healthy",
+    "under_replicated": "under-replicated",
     "not_preferred": "not led by its preferred leader",
     "silent_leader": "led by a silent broker",
     "no_leader": "without a leader",
     "under_min_isr": "below min.insync.replicas",
     "at_min_isr": "at min.insync.replicas",
+}
+_ERRORS: Mapping[str, str] = {
+    "silent": "accepts connections but does not answer",
+    "refused": "refuses connections",
 }
 _RACKS: Mapping[str, str] = {
     "yes": "survives the loss of a rack",
@@ -155,7 +163,7 @@ _STATES: Mapping[tuple[str, str], Callable[[str, str], str]] = {
         f"broker {of} {'answers' if value == 'yes' else 'does not answer'}"
     ),
     ("broker", "rack"): lambda of, value: f"broker {of} is in rack {value}",
-    ("broker", "error"): lambda of, value: f"broker {of} does not answer: {value}",
+    ("broker", "error"): lambda of, value: f"broker {of} {_ERRORS.get(value, f'does not answer: {value}')}",
     ("partition", "frozen"): lambda of, value: (
         f"the watermark of {of} {'stands still' if value == 'yes' else 'moves'}"
     ),
@@ -171,32 +179,15 @@ _STATES: Mapping[tuple[str, str], Callable[[str, str], str]] = {
 """Figures whose values are words: the sentence that a value makes."""
 
 
-_SHORT: Mapping[tuple[str, str], str] = {
-    ("cluster", "controller"): "active controller",
-    ("member", "assigned"): "partitions",
-    ("group", "reread"): "records read twice",
-    ("group", "skipped"): "records skipped",
-    ("group", "lost"): "records missed",
-    ("topic", "no-leader"): "partitions without a leader",
-    ("topic", "under-replicated"): "under-replicated partitions",
-    ("partition", "uncommitted"): "uncommitted records",
-    ("partition", "behind"): "records behind",
-    ("producer", "lost"): "records lost",
-    ("producer", "waiting"): "records waiting",
-}
-"""What figures are called after the name of what they are about."""
-
 _PER_SECOND = frozenset({("partition", "rate"), ("topic", "rate"), ("group", "rate")})
 """Subject and name of the figures in records per second."""
-
-_DURATION = re.compile(r"(\d+)(ms|s|m)")
 
 _FINDINGS: Mapping[str, str] = {
     "brokers_silent": "a broker is silent",
     "brokers_slow": "a broker answers slowly",
     "brokers_fenced": "a broker is fenced",
     "brokers_gone": "a broker has left the cluster",
-    "watermark_frozen": "high watermarks stand still",
+    "watermark_frozen": "watermarks are frozen",
     "no_leader": "partitions have no leader",
     "under_min_isr": "partitions are below min.insync.replicas",
     "under_replicated": "partitions are under-replicated",
@@ -204,20 +195,22 @@ _FINDINGS: Mapping[str, str] = {
     "leader_records_lost": "records of an old leader are lost",
     "records_lost": "records were deleted before a group read them",
     "no_controller": "no controller is active",
-    "quorum_silent": "nobody answers for the controllers",
-    "quorum_lost": "the controllers have lost their majority",
-    "controllers_lost": "a controller is missing",
+    "quorum_silent": "there is no word from the controllers",
+    "quorum_lost": "the controllers have no majority",
+    "controllers_lost": "a controller is down",
     "groups_troubled": "a group has a problem",
     "leads_nothing": "a broker leads nothing",
 }
-"""What the headline says by finding."""
+"""What the headline says, by finding."""
 
 _SEVERITIES: Mapping[str, str] = {
     "calm": "nothing is wrong",
     "good": "nothing is wrong",
-    "warn": "the headline warns",
+    "warn": "the headline is yellow",
     "risk": "the headline is red",
 }
+
+_DURATION = re.compile(r"(\d+)(ms|s|m)")
 
 
 def figure_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
@@ -232,10 +225,9 @@ def figure_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
 
 def short_noun(subject: str, of: Sequence[str], name: str, at: int) -> str:
     """Return a figure's name next to its values: `invoice-3 leader`."""
+    if (subject, name) in _SHORT:
+        return _SHORT[subject, name].format(*of, at=at)
     on = f" on broker {at}" if at >= 0 else ""
-    name = _SHORT.get((subject, name), name)
-    if subject == "cluster":
-        return name.replace("-", " ")
     first = f"broker {of[0]}" if subject == "broker" else " ".join(of) or subject
     return f"{first} {name.replace('-', ' ')}{on}"
 
@@ -250,23 +242,27 @@ def expected(
         return said(of[0] if of else "", words)
     if (subject, name, operator) == ("partition", "leader", "is") and words != "none":
         return f"broker {words} leads {of[0]}"
-    if (subject, name, operator) == ("partition", "leader", "is"):
+    if (subject, name, operator, words) == ("partition", "leader", "is", "none"):
         return f"{of[0]} has no leader"
     if (subject, name, operator) == ("partition", "replicas", "is"):
-        return f"{of[0]} has its copies on brokers {listed(values)}"
-    if (subject, name, operator) == ("partition", "isr", "is"):
-        return f"the ISR of {of[0]} is {listed(values)}"
-    if operator in ("is", ">=", "<=") and words.isdigit() and (subject, name) in _COUNTED:
-        return _counted(subject, of, name, at, operator, int(words))
+        return f"the copies of {of[0]} are on brokers {', '.join(values)}"
+    if (subject, name, operator) == ("incident", "brokers", "is"):
+        return f"the incident is about brokers {', '.join(values)}"
+    if (subject, name, operator, words) == ("cluster", "no-leader", "is", "0"):
+        return "every partition has a leader"
     if (subject, name) == ("cluster", "findings") and operator in ("has", "lacks"):
-        found = ", ".join(_FINDINGS.get(one, one.replace("_", " ")) for one in values)
-        return found if operator == "has" else f"the headline does not say that {found}"
+        says = "says" if operator == "has" else "does not say"
+        return f"the headline {says} that {' and '.join(_FINDINGS.get(one, one) for one in values)}"
     if (subject, name, operator) == ("cluster", "severity", "is"):
         return _SEVERITIES.get(words, words)
     if (subject, name, operator) == ("cluster", "events", "has"):
         return f"an event was reported: {words.replace('_', ' ')}"
     if said is not None and operator == "is-not" and " is " in (made := said(of[0] if of else "", words)):
         return made.replace(" is ", " is not ", 1)
+    if subject == "incident" and name in _PHASES and operator in (">=", "<="):
+        return f"{_PHASES[name]} {'after at least' if operator == '>=' else 'within'} {_number(words)}"
+    if (subject, name) in _COUNTED and operator in ("is", ">=", "<=") and words.isdigit():
+        return _counted(_COUNTED[subject, name], of, at, operator, int(words))
     noun = figure_noun(subject, of, name, at)
     match operator:
         case "grows" | "falls" | "changes":
@@ -283,19 +279,26 @@ def expected(
     return f"{noun} is {', '.join(map(_number, values))}"
 
 
-def _counted(subject: str, of: Sequence[str], name: str, at: int, operator: str, number: int) -> str:
-    noun, said, none = _COUNTED[subject, name]
-    if not number and operator != ">=":
-        if none:
-            return none.format(*of, at=at)
-        return said.format(*of, at=at, n=f"no {noun}", **{"is": "is", "has": "has"})
-    bound = {">=": "at least ", "<=": "at most "}.get(operator, "")
-    verbs = {"is": "is", "has": "has"} if number == 1 else {"is": "are", "has": "have"}
-    return said.format(*of, at=at, n=bound + plural(number, noun), **verbs)
+def _counted(sentence: str, of: Sequence[str], at: int, operator: str, number: int) -> str:
+    """Return a sentence about a number of things: `no partition is …`, `at least 2 partitions are …`."""
+    match operator, number:
+        case "is", _:
+            n = f"{number:,}" if number else "no"
+        case ">=", 1:
+            n = "some"
+        case _:
+            n = f"{'at least' if operator == '>=' else 'at most'} {number:,}"
+    if number == 1 and n != "some":
+        verbs = {"s": "", "are": "is", "have": "has", "stand": "stands", "wait": "waits"}
+    else:
+        verbs = {"s": "s", "are": "are", "have": "have", "stand": "stand", "wait": "wait"}
+    return sentence.format(*of, n=n, at=at, **verbs)
 
 
 def between(subject: str, of: Sequence[str], name: str, at: int, least: str, most: str) -> str:
     """Return an expectation of at least and one of at most as one sentence without a full stop."""
+    if subject == "incident" and name in _PHASES:
+        return f"{_PHASES[name]} after {_number(least)} to {_number(most)}"
     return (
         f"{figure_noun(subject, of, name, at)} is between {_number(least)} and"
         f" {_quantity(subject, name, most)}"

@@ -155,7 +155,8 @@ def outcome(of: FaultOutcome) -> str:
     clean = of.kind is FaultKind.STOP
     how = {FaultKind.STOP: "stopped cleanly", FaultKind.HANG: "hangs"}.get(of.kind, "crashed")
     when = "before it exited" if clean else f"after {duration(of.after_ms)}"
-    parts = [f"{plural(of.moved, 'partition')} got new leaders {when}"] if of.moved else []
+    leaders = "a new leader" if of.moved == 1 else "new leaders"
+    parts = [f"{plural(of.moved, 'partition')} got {leaders} {when}"] if of.moved else []
     if of.moved_to_silent:
         does = "does" if len(of.silent_leaders) == 1 else "do"
         they, them = ("it", "it") if of.moved_to_silent == 1 else ("they", "them")

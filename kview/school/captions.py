@@ -8,6 +8,8 @@ from kview.school.expectations import shown
 from kview.school.figures import Figure, NotAFigure, parse
 from kview.school.moment import Moment, Value
 
+NO_LEADER = "none"
+
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _END = re.compile(r"[.!?…](?:\s|$)")
 
@@ -28,6 +30,11 @@ def figures_in(caption: str) -> list[Figure]:
     return found
 
 
+def is_known(caption: str, moment: Moment) -> bool:
+    """Return whether all figures of a caption are known at a moment."""
+    return all(figure.value(moment) is not None for figure in figures_in(caption))
+
+
 def filled(caption: str, moment: Moment) -> str:
     """Return a caption with its figures as they are at a moment."""
     figures = iter(figures_in(caption))
@@ -45,9 +52,9 @@ def worded(figure: Figure, value: Value) -> str:
         return NONE
     if isinstance(value, bool):
         return shown(value)
+    if figure.name == "leader" and value == NO_BROKER:
+        return NO_LEADER
     if isinstance(value, int):
-        if value == NO_BROKER and figure.name in ("leader", "controller"):
-            return "none"
         return duration(value) if figure.is_duration else count(value)
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"

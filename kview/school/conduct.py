@@ -10,7 +10,7 @@ from enum import StrEnum
 from kview.model.adjustments import Adjustment
 from kview.model.faults import ActiveFault, FaultCommand, FaultKind, FaultState
 from kview.model.units import UNKNOWN
-from kview.school.captions import filled, worded
+from kview.school.captions import filled, is_known, worded
 from kview.school.expectations import Expectation, expectation
 from kview.school.figures import Figure, parse
 from kview.school.lesson import Lesson, Step
@@ -93,6 +93,8 @@ class Conduct:
         self._seen_from_ms = 0
         self.began_ms = UNKNOWN
         """When the phase began."""
+        self._is_vague = False
+        """Whether the caption has figures that are not known yet."""
         self.refused = ""
         """Why the cluster refused what the step does, '' if it did not."""
 
@@ -141,6 +143,8 @@ class Conduct:
         if self.phase is Phase.STARTING:
             self._begin(at_ms)
         self.played[-1].at_ms = at_ms
+        if self._is_vague and self.phase is not Phase.OVER:
+            self._tell(moment)
         self.missing = tuple(sorted(self._wanted - {_which(fault) for fault in in_force}))
         self.extra = tuple(fault for fault in in_force if _which(fault) not in self._wanted)
         if self.phase is not Phase.WATCH or self.watch is None or self.extra or began_ms < self._seen_from_ms:
@@ -215,12 +219,19 @@ class Conduct:
     def _begin(self, at_ms: int) -> None:
         assert self.moment is not None
         step = self.staged.step
-        self.played.append(Played(filled(step.caption, self.moment), at_ms=at_ms))
+        self.played.append(Played("", at_ms=at_ms))
+        self._tell(self.moment)
         self._before, self.watch, self.refused = self.moment, None, ""
         if step.question is not None:
             self._enter(Phase.QUESTION, at_ms)
         else:
             self._prepare(at_ms)
+
+    def _tell(self, moment: Moment) -> None:
+        """Fill in the caption's figures. It is told again if some are not known yet."""
+        caption = self.staged.step.caption
+        self.played[-1].caption = filled(caption, moment)
+        self._is_vague = not is_known(caption, moment)
 
     def _prepare(self, at_ms: int) -> None:
         staged = self.staged

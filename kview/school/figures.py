@@ -204,7 +204,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "topic": Subject(
         ("TOPIC",),
         ("partitions", "replication", "min-isr", "no-leader", "silent-leader", "frozen", "under-min-isr",
-         "under-replicated", "not-preferred", "rack-safe", "rate"),
+         "under-replicated", "not-preferred", "rack-safe", "rate", "gone", "gone-committed"),
         of_topic,
     ),
     "group": Subject(
@@ -227,8 +227,9 @@ SUBJECTS: Mapping[str, Subject] = {
         ("NAME",), ("created", "acknowledged", "lost", "waiting", "blocked"), _producer
     ),
 }  # fmt: skip
-"""What lessons may name. A producer's figures, and what a group read twice, are counted by the simulated
-cluster itself; all others are of the view."""
+"""What lessons may name. A producer's figures, what a group read twice, and the records of a topic that an
+earlier leader had and the present one has not, are counted by the simulated cluster itself; all others are of
+the view."""
 
 _DURATIONS = frozenset({
     *(("incident", name) for name in (*_PHASES, "waited")), ("group", "behind"), ("broker", "latency"),

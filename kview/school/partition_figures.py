@@ -74,6 +74,9 @@ def _gone(view: View, name: str) -> int | None:
 
 def of_topic(moment: Moment, figure: Asked) -> Any:
     """Return a topic's figure, None if there is no such topic."""
+    if figure.name in ("gone", "gone-committed"):
+        counted = moment.counters["topics"].get(figure.of[0], {})
+        return counted.get(figure.name.replace("-", "_"))
     figures = moment.view.topics
     row = topic_row(figures, figure.of[0])
     if row is None:

@@ -9,6 +9,7 @@ is cancelled, or if the process of a group coordinator dies first.
 from kview.simulate.adjusting import Adjustments
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
+from kview.simulate.brokers.gone import gone
 from kview.simulate.brokers.partitions import Partitions
 from kview.simulate.brokers.replication import Replication
 from kview.simulate.brokers.retention import Retention
@@ -40,6 +41,10 @@ from kview.simulate.warm import WarmStart, first_image
 from kview.simulate.world import World
 
 FILLER_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789 "
+
+
+_TOPIC_COUNTERS = ("log_end", "high_watermark", "no_leader", "gone", "gone_committed")
+"""What is counted for each topic, as sums over its partitions."""
 
 
 class Cluster:
@@ -137,12 +142,15 @@ class Cluster:
         topics: dict[str, dict[str, int]] = {}
         for key, _ in self.metadata.image.all_partitions():
             replica = self.partitions.leader(key)
-            row = topics.setdefault(key[0], {"log_end": 0, "high_watermark": 0, "no_leader": 0})
+            row = topics.setdefault(key[0], dict.fromkeys(_TOPIC_COUNTERS, 0))
             if replica is None:
                 row["no_leader"] += 1
             else:
                 row["log_end"] += replica.log.end
                 row["high_watermark"] += replica.high_watermark
+                lost = gone(replica, self.partitions.replicas(key, replica.topic_id))
+                row["gone"] += lost.records
+                row["gone_committed"] += lost.committed
         producers = {
             name: {
                 "created": sum(p.counters.created),

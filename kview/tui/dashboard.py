@@ -218,8 +218,9 @@ class Dashboard(Protocol):
         """Remove the message that a key does nothing, because it is about another screen."""
         ...
 
-    def clear_message(self) -> None:
-        """Remove the message from the status line, because it is about another moment."""
+    def clear_message(self, kept: bool = True) -> None:
+        """Remove the message from the status line, because it is about another moment. Without `kept`, one
+        that stays until the next message stays."""
         ...
 
     def redraw(self) -> None:

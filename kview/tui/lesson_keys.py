@@ -151,6 +151,7 @@ class LessonKeys:
 
     def _end_tour(self) -> None:
         self._set(None)
+        self._app.clear_message(kept=False)  # The last caption has said what came of the fault.
         self._redraw()
 
     def allows(self, what: str) -> bool:

@@ -3,10 +3,13 @@
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
+from kview.derive.lookup import partition_row
 from kview.derive.view import View
+from kview.model.units import NO_BROKER
 from kview.school.look import Mark
 from kview.school.moment import split
 from kview.tui.looks import Look
+from kview.tui.rows.placement import place_column
 
 WIDE = 112
 """From this width on, the overview lists the groups."""
@@ -37,6 +40,7 @@ _COLUMNS = {
     "rate": "in", "status": "state", "frozen": "state", "leads": "leads", "state": "state",
     "latency": "latency", "lag": "lag", "behind": "behind", "verdict": "verdict", "reason": "reason",
     "committed": "committed", "assigned": "assigned", "under-replicated": "health", "no-leader": "health",
+    "waited": "waited",
     "under-min-isr": "health", "not-preferred": "health", "rack-safe": "health", "slow": "latency",
 }  # fmt: skip
 """The columns of figures."""
@@ -125,9 +129,23 @@ def place(marks: Sequence[Mark], presses: bool, about: Subjects, width: int) -> 
 def looks(marks: Sequence[Mark], at: Place, view: View | None) -> tuple[Look, ...]:
     """Return the marks on the screen of a place."""
     found = [look for mark in marks if (look := _look(mark, at, view)) is not None]
-    if at.mode == "placement" and any(mark.subject == "partition" for mark in marks):
-        found.append(Look(frozenset({"grid"})))  # where the list of partitions has no room
+    if at.mode == "placement" and view is not None:
+        found += [look for mark in marks if mark.subject == "partition" for look in _placed(mark, view)]
     return tuple(dict.fromkeys(found))
+
+
+def _placed(mark: Mark, view: View) -> list[Look]:
+    """Return the marks in the table of brokers on a partition's replicas, or on its leader."""
+    topic, number = split(mark.of[0])
+    row = partition_row(view, topic, number)
+    if row is None:
+        return []
+    table = view.snapshot.partitions
+    return [
+        Look(frozenset({"grid"}), broker, place_column(place), f"P{number}")
+        for place, broker in enumerate(table.replicas[row].tolist())
+        if broker != NO_BROKER and (mark.name != "leader" or broker == table.leader[row])
+    ]
 
 
 def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
@@ -154,6 +172,8 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
         case "member":
             return Look(frozenset({"members"}), _member(mark.of[0], view), column)
         case "incident":
+            if at.mode == "events" and column and view is not None and view.incidents:
+                return Look(frozenset({"incidents"}), view.incidents[-1].key, column)
             return Look(frozenset({"incident"}))
         case "cluster":
             return Look(frozenset({"headline"}))

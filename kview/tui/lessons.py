@@ -299,6 +299,7 @@ class LessonShow:
                 self._insists = True
                 app.say(StatusMessage(said.still_waits(app.keys.name("pause"))))
             case Phase.WATCH | Phase.DONE:
+                app.clear_message(kept=False)  # It is about the step before.
                 conduct.next(app.now_ms())
                 self._arrive()
                 self._act()

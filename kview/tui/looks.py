@@ -16,11 +16,13 @@ _CELL = Style(bold=True, underline=True)
 
 class Look(NamedTuple):
     """A mark on the widgets with these ids: on the panel, on the row with `key`, or on its cell in
-    `column`. A cell that is not shown has its row marked instead."""
+    `column`. Of the cell, only `word` is marked, if it is given. A cell that is not shown has its row marked
+    instead."""
 
     ids: frozenset[str]
     key: Hashable | None = None
     column: str = ""
+    word: str = ""
 
 
 class Spot(NamedTuple):

@@ -85,8 +85,11 @@ class ShowingApp(OwnApp, inherit_bindings=False):
             self._inert_on = None
             self.clear_message()
 
-    def clear_message(self) -> None:
-        """Remove the message from the status line, because it is about another moment."""
+    def clear_message(self, kept: bool = True) -> None:
+        """Remove the message from the status line, because it is about another moment. Without `kept`, one
+        that stays until the next message stays."""
+        if not kept and self.status.is_kept:
+            return
         self.status.say(StatusMessage(), self.wall_ms(), keep=False)
         self.redraw_status()
 

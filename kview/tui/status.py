@@ -14,6 +14,11 @@ class Status:
         self.message = StatusMessage()
         self._until_ms: int | None = None
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the message stays until the next one."""
+        return bool(self.message.text) and self._until_ms is None
+
     def say(self, message: StatusMessage, now_ms: int, keep: bool) -> None:
         """Show a message from `now_ms` on. With `keep`, the message stays until the next one."""
         self.message = message

@@ -50,7 +50,7 @@ async def test_a_lesson_is_played_by_keys_to_its_end(size: tuple[int, int]) -> N
                 await taken.press("B")
             await finish(taken)
         assert "partition invoice-1 isr" not in text(app)  # no words of the file on the screen
-        assert "invoice-1 isr: 1, 3 → 1, 3, 4" in text(app) or size == (80, 24)
+        assert "invoice-1 ISR: 1, 3 → 1, 3, 4" in text(app) or size == (80, 24)
         await taken.press("space")
         assert "Your answer was wrong: now you know." in " ".join(text(app).split())
         assert all(len(line) == size[0] for line in lines(app))

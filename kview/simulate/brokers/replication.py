@@ -186,6 +186,9 @@ class Pair:
             due.setdefault(replica, -1)
         self._behind = {}
         carried = 0
+        # A fetch asks last for what the one before brought a part of, so that no partition starves the
+        # others. Source: kafka.server.FetchSession.
+        last: dict[Replica, int] = {}
         mine = follower.replicas
         follower_id = follower.id
         for replica, mark in due.items():
@@ -202,7 +205,7 @@ class Pair:
             if not own.reconciled:
                 _reconcile(own, replica)
             end = replica.log.end if mark < 0 else min(mark, replica.log.end)
-            at = own.log.end
+            at, size = own.log.end, 0
             if end > at:
                 limits = self._limits(replica)
                 allowed = min([budget - carried, *(limit.available(now_us) for limit in limits)])
@@ -226,9 +229,10 @@ class Pair:
             if replica.log.start > own.log.start:
                 own.advance_start(replica.log.start)
             if at < replica.log.end:
-                self._due[replica] = -1
+                (last if size else self._due)[replica] = -1
             elif watermark < replica.high_watermark:
                 self._behind[replica] = None
+        self._due |= last
         if carried:
             leader.out_link.take(carried)
             follower.in_link.take(carried)

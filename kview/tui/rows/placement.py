@@ -32,6 +32,11 @@ MAX_NAMED = 12
 usual, or counts these too if there are as many of them."""
 
 
+def place_column(place: int) -> str:
+    """Return the key of the column of a position in the replica lists, from 0."""
+    return f"place{min(place, MAX_PLACES - 1)}"
+
+
 def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
     """Return the brokers in placement order: round-robin over the racks, and by id within each rack.
 

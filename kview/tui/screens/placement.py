@@ -95,10 +95,11 @@ class PlacementScreen(KviewScreen):
         self.query_one(Heading).fill(lambda: rows().headline(self.app.size.width - 2))
         grid = self.query_one("#grid", Table)
         grid.fill(rows)
-        room = self.panel_height - LOW_CHROME - 2 - LEAST_TOPICS
-        hides_brokers = self.page_height < self.app.size.height and len(grid.rows) + 1 > room
-        is_low = self.page_height < LOW or hides_brokers  # What a caption is about comes first.
-        room = self.panel_height - LOW_CHROME if is_low else room
+        is_low, lists_rows = self.page_height < LOW, 2 + LEAST_TOPICS
+        room = self.panel_height - LOW_CHROME
+        # A caption is about the brokers: they come before the lists.
+        is_low |= self.dashboard.caption is not None and room - lists_rows < len(grid.rows) + 1
+        room -= 0 if is_low else lists_rows
         grid.styles.height = max(3, min(len(grid.rows) + 1, room))
         self.query_one("#lists").display = self.query_one("#above").display = not is_low
         self.query_one(f"#{PLACED}", Table).fill(lambda: self._placed(view))

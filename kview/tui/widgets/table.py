@@ -3,6 +3,7 @@
 The selection is a row's key, so it stays on its row while rows appear, disappear and change places.
 """
 
+import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -335,9 +336,20 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         y, begin = self._head_height() + index - top, GUTTER
         for at, width in share(self._columns(), max(1, self.size.width - GUTTER)):
             if self.rows.columns[at].key == look.column:
+                if look.word:
+                    begin, width = self._word(look.word, index, at, begin, width)
                 return [Spot(y, begin, begin + width, begin - 1)]
             begin += width + GAP
         return [Spot(y, 0, 0, 0)]
+
+    def _word(self, word: str, index: int, column: int, begin: int, width: int) -> tuple[int, int]:
+        """Return where a word of a cell begins and how wide it is, or the same of the cell if the cell has no
+        such word."""
+        cell = content(self.rows.row(index, canvas(self).now_ms()).cells[column])
+        found = re.search(rf"\b{re.escape(word)}\b", cell)
+        if found is None or found.end() > width:
+            return begin, width
+        return begin + found.start(), found.end() - found.start()
 
     def _row_strip(self, index: int, now_ms: int, shared: list[tuple[int, int]], cells: int) -> Strip:
         at = canvas(self)
