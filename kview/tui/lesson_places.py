@@ -159,7 +159,7 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
             return Look(frozenset(_ROWS["broker"]), int(mark.of[0]), column)
         case "partition":
             if at.partition:
-                return Look(frozenset({"log"}))
+                return Look(frozenset({"log"}), column=column)
             return Look(frozenset(_ROWS["partition"]), split(mark.of[0]), column)
         case "topic" if mark.name == "rack-safe" and at.mode == "placement":
             return Look(frozenset({"heading"}))
