@@ -52,14 +52,20 @@ def not_asked(extra: Sequence[ActiveFault], way_back: str) -> str:
     return f"The demo did not ask for this: {', '.join(in_force(extra))}. {way_back}"
 
 
-def ended(missing: Sequence[tuple[int, str]], key: str, restart: str) -> str:
-    """Return that faults have ended which the demo still needs, each given as a node and its fault."""
-    nodes = " and ".join(str(node) for node, _ in missing)
+def ended(missing: Sequence[tuple[str, int, str]], key: str, restart: str) -> str:
+    """Return that faults have ended which the demo still needs, each given as a node's role, number and
+    fault."""
+    nodes = " and ".join(f"{role} {node}" for role, node, _ in missing)
     way_back = "" if len(missing) > 1 else f"Select it and press {key}, or: "
     return (
-        f"This comes too early: the demo still needs {nodes} {missing[0][1]}. {way_back}{restart} starts the"
+        f"This comes too early: the demo still needs {nodes} {missing[0][2]}. {way_back}{restart} starts the"
         " demo again."
     )
+
+
+def replaced(restart: str) -> str:
+    """Return that the demo's cluster is gone, and the key that starts the demo again."""
+    return f"The demo's cluster has failed, and a fresh one is in its place: {restart} starts the demo again."
 
 
 def way_back(key: str, does: str) -> str:

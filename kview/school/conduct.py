@@ -14,7 +14,7 @@ from kview.school.captions import filled, is_known, worded
 from kview.school.expectations import Expectation, expectation
 from kview.school.figures import Figure, parse
 from kview.school.lesson import Lesson, Step
-from kview.school.moment import Moment
+from kview.school.moment import Counters, Moment
 from kview.school.watching import Watch
 
 Act = FaultCommand | Adjustment
@@ -86,13 +86,15 @@ class Conduct:
         self.watch: Watch | None = None
         self.extra: tuple[ActiveFault, ...] = ()
         """The faults in force that the lesson has not asked for."""
-        self.missing: tuple[tuple[int, str], ...] = ()
-        """The nodes whose faults the lesson needs and somebody has ended, each with its fault."""
-        self._wanted: frozenset[tuple[int, str]] = frozenset()
+        self.missing: tuple[tuple[str, int, str], ...] = ()
+        """The nodes whose faults the lesson needs and somebody has ended: role, number, and fault."""
+        self._wanted: frozenset[tuple[str, int, str]] = frozenset()
         self._before: Moment | None = None
         self._seen_from_ms = 0
         self.began_ms = UNKNOWN
         """When the phase began."""
+        self.is_replaced = False
+        """Whether another cluster has taken the place of the lesson's, which has failed."""
         self._is_vague = False
         """Whether the caption has figures that are not known yet."""
         self.refused = ""
@@ -139,6 +141,9 @@ class Conduct:
 
     def see(self, moment: Moment, began_ms: int, at_ms: int, in_force: Collection[ActiveFault]) -> None:
         """Take over an observation that was made from `began_ms` to `at_ms`, and the faults in force."""
+        self.is_replaced |= self.moment is not None and _is_fresh(moment.counters, self.moment.counters)
+        if self.is_replaced:
+            return
         self.moment = moment
         if self.phase is Phase.STARTING:
             self._begin(at_ms)
@@ -261,10 +266,16 @@ class Conduct:
         self.phase, self.began_ms = phase, at_ms
 
 
-def _which(fault: ActiveFault) -> tuple[int, str]:
+def _which(fault: ActiveFault) -> tuple[str, int, str]:
     """Return what makes a fault the same while it goes on: a broker that stops is stopped later."""
     state = FaultState.STOPPED if fault.state is FaultState.STOPPING else fault.state
-    return fault.node, state.value
+    return fault.role.value, fault.node, state.value
+
+
+def _is_fresh(now: Counters, before: Counters) -> bool:
+    """Return whether a producer has made fewer records than before: its cluster has just begun."""
+    made, had = now["producers"], before["producers"]
+    return any(name in made and made[name]["created"] < one["created"] for name, one in had.items())
 
 
 def _same(one: FaultCommand, other: FaultCommand) -> bool:

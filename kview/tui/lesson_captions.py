@@ -51,6 +51,8 @@ def paragraphs(
         return [Paragraph(said.STARTING, Role.DIM)]
     played, step = conduct.played[-1], conduct.staged.step
     made = [Paragraph(played.caption)]
+    if conduct.is_replaced:
+        return [*made, Paragraph(said.replaced(again[1]), Role.WARN, glyphs.UP)]
     question = step.question
     if question is not None and conduct.phase is Phase.QUESTION:
         made += asked(question)
@@ -101,7 +103,9 @@ def checks(conduct: Conduct, now_ms: int) -> list[Paragraph]:
         made.append(Paragraph(said.watching(held, left_ms), Role.DIM, glyphs.ELLIPSIS, rank=2))
     for one in watch.unmet[:1]:
         made.append(Paragraph(said.missed(sentence(one)), Role.WARN, glyphs.UP, rank=1))
-    is_done = conduct.phase is Phase.DONE
+    # What a step without an act waits for may have happened before it began: then nothing has changed.
+    did = conduct.staged.key is not None or bool(conduct.staged.acts)
+    is_done = conduct.phase is Phase.DONE and did
     if changes := [one for one in conduct.changes() if is_done or one.before != one.after]:
         words = [
             said.change(short_noun(f.subject, f.of, f.name, f.at), one.before, one.after)

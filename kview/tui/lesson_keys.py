@@ -230,6 +230,7 @@ class LessonKeys:
         if demos is None:
             return
         self._app.return_to_live()
+        self._app.clear_message(kept=False)
         seed = demos.seed_of(name)
         try:
             show = self._made(name, seed)

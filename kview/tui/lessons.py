@@ -102,7 +102,7 @@ class LessonShow:
             made.append(Paragraph(said.past(clock, space), Role.KEY))
             return Caption(
                 f"DEMO {title}", said.step_of(self._past, conduct.steps), tuple(made),
-                ((space, "return"), (back, "step before"), leave), is_large,
+                ((space, "return"), *(((back, "step before"),) if self._past else ()), leave), is_large,
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
         now_ms = app.now_ms()
@@ -113,8 +113,10 @@ class LessonShow:
         first = [(f"1–{self.is_asking}", "answer")] if self.is_asking else [(space, "next")]
         if conduct.phase in (Phase.STARTING, Phase.PRESS):
             first = []
+        if conduct.is_replaced:
+            first = [(keys.name("spark"), "start again")]
         rest = [(back, "back")] if number else []
-        if conduct.phase is Phase.DONE and not conduct.extra:
+        if conduct.phase is Phase.DONE and not conduct.extra and not conduct.is_replaced:
             made.append(Paragraph(f"{space}: next step", Role.KEY, glyphs.PLAYING, rank=4))
         return Caption(
             f"DEMO {title}", where, tuple(made),
@@ -152,7 +154,7 @@ class LessonShow:
         """Return the key that causes a fault which was ended too early."""
         kinds = {"crashed": FaultKind.CRASH, "stopped": FaultKind.STOP, "hung": FaultKind.HANG}
         kind = (
-            kinds.get(self.conduct.missing[0][1], FaultKind.SLOW) if self.conduct.missing else FaultKind.SLOW
+            kinds.get(self.conduct.missing[0][2], FaultKind.SLOW) if self.conduct.missing else FaultKind.SLOW
         )
         return self._app.keys.name(next(one.name for one in FAULT_KEYS.values() if one.kind is kind))
 
@@ -238,7 +240,7 @@ class LessonShow:
             self._point()
         self._follow_size()
         conduct = self.conduct
-        if not self.is_auto or self._past is not None or not self._app.live:
+        if not self.is_auto or self._past is not None or not self._app.live or conduct.is_replaced:
             return
         if conduct.phase in (Phase.STARTING, Phase.ACT, Phase.OVER):
             return
@@ -265,7 +267,8 @@ class LessonShow:
 
     def allows(self, what: str) -> bool:
         """Return whether a key of demos does something now."""
-        return what in ("next", "auto", "restart") or (what == "before" and self.conduct.number > 0)
+        shown = self.conduct.number if self._past is None else self._past
+        return what in ("next", "auto", "restart") or (what == "before" and shown > 0)
 
     def do(self, what: str) -> bool:
         """Carry out a key. Returns False if the next demo should begin."""
@@ -291,6 +294,8 @@ class LessonShow:
         match conduct.phase:
             case Phase.OVER:
                 return False
+            case _ if conduct.is_replaced:
+                app.say(StatusMessage(said.replaced(app.keys.name("spark"))))
             case Phase.QUESTION:
                 app.say(StatusMessage(said.NO_ANSWER))
             case Phase.PRESS:

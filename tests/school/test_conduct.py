@@ -1,5 +1,7 @@
 """What conducts a lesson on the screen agrees with what plays it without one."""
 
+import re
+
 import pytest
 
 from kview.model.faults import FaultCommand, FaultKind
@@ -7,7 +9,7 @@ from kview.school.acts import staged
 from kview.school.checking import Stage, stage_of
 from kview.school.conduct import Conduct, Phase
 from kview.school.files import lesson_of
-from kview.school.lesson import Lesson, Step
+from kview.school.lesson import Lesson, LessonWorld, Step
 
 MOST_S = 400
 
@@ -88,4 +90,25 @@ def test_undoing_more_than_the_step_asks_for_is_noticed() -> None:
     do(stage, conduct, FaultCommand(FaultKind.UNDO))
     see(stage, conduct)
     assert conduct.phase is Phase.PRESS
-    assert conduct.missing == ((0, "crashed"), (1, "crashed"))
+    assert conduct.missing == (("broker", 0, "crashed"), ("broker", 1, "crashed"))
+
+
+def test_a_caption_waits_for_figures_that_the_first_view_does_not_have() -> None:
+    step = Step(caption="invoice gets {topic invoice rate} records a second.", wait="5s")
+    lesson = Lesson(title="t", about="a", minutes=1, world=LessonWorld(watched="0s"), steps=(step,))
+    stage, conduct = stage_of(lesson), Conduct(lesson, staged(lesson))
+    conduct.see(stage.moment, stage.now_ms, stage.now_ms, ())
+    assert conduct.played[0].caption == "invoice gets – records a second."
+    for _ in range(3):
+        see(stage, conduct)
+    told = conduct.played[0].caption
+    assert re.search(r"gets \d", told)
+    see(stage, conduct)
+    assert conduct.played[0].caption == told, "it can be read in peace"
+
+
+def test_a_fresh_cluster_in_place_of_the_lessons_own_is_noticed() -> None:
+    stage, conduct = at_last_press("crash 0", "restore 0")
+    other = stage_of(conduct.lesson)
+    conduct.see(other.moment, stage.now_ms, stage.now_ms + 1, ())
+    assert conduct.is_replaced and not conduct.missing

@@ -176,3 +176,26 @@ def test_leaders_know_their_epoch() -> None:
     assert read(1, "none", 0, 0, 1000).error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert cluster.records.epoch_end(1, TOPIC, 0, 0)[1:] == (0, 3)
     assert cluster.records.epoch_end(1, TOPIC, 0, 1)[1:] == (1, 3)
+
+
+def test_a_busy_partition_does_not_starve_a_small_one_on_a_slow_link() -> None:
+    world = World(
+        brokers=racked_brokers(3, 1),
+        topics=(TopicSpec(TOPIC, 1, 3), TopicSpec("small", 1, 3)),
+        settings={"offsets.topic.num.partitions": "1"},
+        link=LinkSpec(bytes_per_second=100_000),
+        traffic=False,
+    )
+    cluster = build(world, 1, START_MS)
+    producer = cluster.records.register_producer("p", None)
+    leader = cluster.metadata.image.topics["small"].partitions[0].leader
+    assert leader == 0, "both share a link"
+    ends = []
+    for _ in range(100):
+        now_us = cluster.kernel.now_us
+        cluster.records.append_run(0, TOPIC, 0, 50, now_us, 1000, 300, producer, 1, 1000, None)
+        cluster.records.append_run(leader, "small", 0, 1, now_us, 100, 300, producer, 1, 1000, None)
+        go(cluster, 0.1)  # 150 kB/s to each follower over links of 100 kB/s
+        ends.append(cluster.brokers[leader].replicas["small", 0].high_watermark)
+    assert replica(cluster, 0).high_watermark < replica(cluster, 0).log.end // 2
+    assert ends[-1] > ends[60] > ends[30] > 0

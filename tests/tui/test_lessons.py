@@ -74,7 +74,7 @@ async def test_a_wrong_key_is_noticed_and_taken_back() -> None:
         assert "did not ask" not in text(app)
         app.faults.give(FaultCommand(FaultKind.START, 4))
         await taken.second()
-        assert "the demo still needs 4 crashed. Select it and press K" in text(app)
+        assert "the demo still needs broker 4 crashed. Select it and press K" in text(app)
 
 
 @running
@@ -91,6 +91,30 @@ async def test_what_to_look_at_is_marked_and_in_sight() -> None:
 async def test_a_column_that_a_step_marks_is_shown_on_a_small_screen() -> None:
     async with lesson("hot-key", size=(80, 24)) as taken:
         assert any("leader·ep" in line and "in rec/s" in line for line in lines(taken.app)), text(taken.app)
+
+
+@running
+async def test_partitions_are_marked_among_all_brokers_on_a_small_screen() -> None:
+    async with lesson("placement", size=(80, 24)) as taken:
+        await taken.press("space")
+        await taken.second()
+        brokers = [line for line in lines(taken.app) if "● up " in line]
+        leaders = [line.split("up")[1].split()[0] for line in brokers]
+        assert leaders == ["►P0●", "►P1●", "►P2●", "P3●", "P4●", "P5●"]
+        await taken.press("space")
+        assert any("►P0● ►P6●" in line for line in lines(taken.app))
+
+
+@running
+async def test_the_wait_of_a_write_has_a_column_on_a_small_screen() -> None:
+    async with lesson("stop-or-crash", size=(80, 24)) as taken:
+        for keys in (["2", "S"], ["B"], ["K"]):
+            await taken.press(*keys)
+            await finish(taken)
+            await taken.press("space")
+        await taken.second()
+        assert any("waited ≤" in line for line in lines(taken.app))
+        assert "was killed" not in text(taken.app), "the status line is about this step"
 
 
 @running

@@ -31,6 +31,7 @@ class Pair:
         "_due",
         "_idle",
         "_last_us",
+        "_partial",
         "_sent",
         "_timer",
         "follower",
@@ -47,6 +48,9 @@ class Pair:
         # log's end. A slow fetch copies only what the log contained when the leader answered.
         self._due: dict[Replica, int] = {}
         self._behind: dict[Replica, None] = {}  # Replicas whose new watermark the follower does not know
+        # What the last fetch brought a part of. The next one asks for it last, so that no partition starves
+        # the others. Source: kafka.server.FetchSession.
+        self._partial: list[Replica] = []
         self._timer: Timer | None = None
         self._idle = True  # True if no step is scheduled, or only the end of a long poll.
         self._last_us = 0
@@ -186,9 +190,10 @@ class Pair:
             due.setdefault(replica, -1)
         self._behind = {}
         carried = 0
-        # A fetch asks last for what the one before brought a part of, so that no partition starves the
-        # others. Source: kafka.server.FetchSession.
-        last: dict[Replica, int] = {}
+        for replica in self._partial:
+            if replica in due:
+                due[replica] = due.pop(replica)
+        self._partial = []
         mine = follower.replicas
         follower_id = follower.id
         for replica, mark in due.items():
@@ -229,10 +234,11 @@ class Pair:
             if replica.log.start > own.log.start:
                 own.advance_start(replica.log.start)
             if at < replica.log.end:
-                (last if size else self._due)[replica] = -1
+                self._due[replica] = -1
+                if size:
+                    self._partial.append(replica)
             elif watermark < replica.high_watermark:
                 self._behind[replica] = None
-        self._due |= last
         if carried:
             leader.out_link.take(carried)
             follower.in_link.take(carried)

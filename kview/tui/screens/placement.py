@@ -28,11 +28,14 @@ from kview.tui.widgets.table import Table
 LOW = 18
 """Below this height there is only the table of brokers: keys choose the topic."""
 
-LOW_CHROME = 6
-"""The lines around that table: two at the top, a rule and the heading above it, and two below."""
+HEADING = 2
+"""The lines of the rule and the heading above that table."""
 
 LEAST_TOPICS = 5
 """The number of lines reserved for the list of topics: title, head, and three rows."""
+
+LISTS = 1 + LEAST_TOPICS
+"""The lines reserved below that table: a rule and the list of topics."""
 
 BESIDE_WIDTH = 150
 """From this width on, the list of partitions is to the right of the list of topics."""
@@ -95,11 +98,12 @@ class PlacementScreen(KviewScreen):
         self.query_one(Heading).fill(lambda: rows().headline(self.app.size.width - 2))
         grid = self.query_one("#grid", Table)
         grid.fill(rows)
-        is_low, lists_rows = self.page_height < LOW, 2 + LEAST_TOPICS
-        room = self.panel_height - LOW_CHROME
+        height = self.page_height
+        room = self.panel_height - layout.CHROME - layout.headline_height(height) - HEADING
         # A caption is about the brokers: they come before the lists.
-        is_low |= self.dashboard.caption is not None and room - lists_rows < len(grid.rows) + 1
-        room -= 0 if is_low else lists_rows
+        is_crowded = self.dashboard.caption is not None and room - LISTS < len(grid.rows) + 1
+        is_low = height < LOW or is_crowded
+        room -= 0 if is_low else LISTS
         grid.styles.height = max(3, min(len(grid.rows) + 1, room))
         self.query_one("#lists").display = self.query_one("#above").display = not is_low
         self.query_one(f"#{PLACED}", Table).fill(lambda: self._placed(view))

@@ -21,7 +21,7 @@ MOST_PERCENT = 60
 LEAST_LINES = 2
 """So many lines of what is said stay if even that is not enough for the question or the key below it."""
 
-_WIDE = {ord(" "): "\u3000", **{code: chr(code + 0xFEE0) for code in range(ord("!"), ord("~") + 1)}}
+_WIDE = {ord(" "): "  ", **{code: chr(code + 0xFEE0) for code in range(ord("!"), ord("~") + 1)}}
 """The wide form of every ASCII character, which takes two cells."""
 
 
