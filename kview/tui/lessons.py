@@ -116,7 +116,8 @@ class LessonShow:
         if conduct.is_replaced:
             first = [(keys.name("spark"), "start again")]
         rest = [(back, "back")] if number else []
-        if conduct.phase is Phase.DONE and not conduct.extra and not conduct.is_replaced:
+        is_disturbed = conduct.extra or conduct.missing or conduct.is_replaced
+        if conduct.phase is Phase.DONE and not is_disturbed:
             made.append(Paragraph(f"{space}: next step", Role.KEY, glyphs.PLAYING, rank=4))
         return Caption(
             f"DEMO {title}", where, tuple(made),

@@ -19,6 +19,8 @@ def gone(leader: Replica, replicas: Iterable[Replica]) -> Gone:
     records = committed = 0
     for replica in replicas:
         log = replica.log
+        if log.spans[-1:] == leader.log.spans[-1:]:
+            continue  # It follows, as nearly all do.
         agreed = max(log.agreement(leader.log), log.start)
         records = max(records, log.end - agreed)
         committed = max(committed, min(log.end, replica.high_watermark) - agreed)
