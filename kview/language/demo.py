@@ -73,8 +73,13 @@ def way_back(key: str, does: str) -> str:
     return f"Watch what it does; {key} ({does}) takes it back and the demo goes on."
 
 
-def way_back_selected(key: str, node: int) -> str:
-    """Return what to press if the key would bring another node back first."""
+def way_back_selected(key: str, node: int, is_broker: bool = True) -> str:
+    """Return what to press if the key would bring another node back first.
+
+    A controller often has no row that could be selected, but it was hit last.
+    """
+    if not is_broker:
+        return f"Select a broker that is up and press {key}: that restores {node} and the demo goes on."
     return f"Select broker {node} and press {key}: that takes it back and the demo goes on."
 
 

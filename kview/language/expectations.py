@@ -182,6 +182,34 @@ _STATES: Mapping[tuple[str, str], Callable[[str, str], str]] = {
 _PER_SECOND = frozenset({("partition", "rate"), ("topic", "rate"), ("group", "rate")})
 """Subject and name of the figures in records per second."""
 
+_FINDINGS: Mapping[str, str] = {
+    "brokers_silent": "a broker is silent",
+    "brokers_slow": "a broker answers slowly",
+    "brokers_fenced": "a broker is fenced",
+    "brokers_gone": "a broker has left the cluster",
+    "watermark_frozen": "watermarks are frozen",
+    "no_leader": "partitions have no leader",
+    "under_min_isr": "partitions are below min.insync.replicas",
+    "under_replicated": "partitions are under-replicated",
+    "at_min_isr": "partitions are at min.insync.replicas",
+    "leader_records_lost": "records of an old leader are lost",
+    "records_lost": "records were deleted before a group read them",
+    "no_controller": "no controller is active",
+    "quorum_silent": "there is no word from the controllers",
+    "quorum_lost": "the controllers have no majority",
+    "controllers_lost": "a controller is down",
+    "groups_troubled": "a group has a problem",
+    "leads_nothing": "a broker leads nothing",
+}
+"""What the headline says, by finding."""
+
+_SEVERITIES: Mapping[str, str] = {
+    "calm": "nothing is wrong",
+    "good": "nothing is wrong",
+    "warn": "the headline is yellow",
+    "risk": "the headline is red",
+}
+
 _DURATION = re.compile(r"(\d+)(ms|s|m)")
 
 
@@ -223,8 +251,10 @@ def expected(
     if (subject, name, operator, words) == ("cluster", "no-leader", "is", "0"):
         return "every partition has a leader"
     if (subject, name) == ("cluster", "findings") and operator in ("has", "lacks"):
-        reports = "reports" if operator == "has" else "does not report"
-        return f"the headline {reports}: {words.replace('_', ' ')}"
+        says = "says" if operator == "has" else "does not say"
+        return f"the headline {says} that {' and '.join(_FINDINGS.get(one, one) for one in values)}"
+    if (subject, name, operator) == ("cluster", "severity", "is"):
+        return _SEVERITIES.get(words, words)
     if (subject, name, operator) == ("cluster", "events", "has"):
         return f"an event was reported: {words.replace('_', ' ')}"
     if said is not None and operator == "is-not" and " is " in (made := said(of[0] if of else "", words)):

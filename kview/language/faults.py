@@ -84,7 +84,7 @@ _DONE: Mapping[FaultKind, str] = {
     FaultKind.START: "{node} was started",
     FaultKind.LOSE_RACK: "every broker in rack {rack} has lost power",
     FaultKind.CRASH_CONTROLLER: "the active {node} was killed: the other voters elect a new one",
-    FaultKind.UNDO: "all faults undone; every node is running",
+    FaultKind.UNDO: "all faults undone; nodes that were down are starting",
 }
 
 _DONE_TO_A_CONTROLLER: Mapping[FaultKind, str] = {

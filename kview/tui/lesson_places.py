@@ -36,7 +36,8 @@ _IN_LIST = frozenset({"rate", "min-isr"})
 
 _COLUMNS = {
     "leader": "leader", "epoch": "leader", "isr": "isr", "isr-size": "isr", "replicas": "replicas",
-    "watermark": "watermark", "log-start": "start", "log-end": "end", "uncommitted": "uncommitted",
+    "watermark": "watermark", "log-start": "start", "log-end": "end", "end": "end",
+    "uncommitted": "uncommitted",
     "rate": "in", "status": "state", "frozen": "state", "leads": "leads", "state": "state",
     "latency": "latency", "lag": "lag", "behind": "behind", "verdict": "verdict", "reason": "reason",
     "committed": "committed", "assigned": "assigned", "under-replicated": "health", "no-leader": "health",
@@ -159,7 +160,7 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
             return Look(frozenset(_ROWS["broker"]), int(mark.of[0]), column)
         case "partition":
             if at.partition:
-                return Look(frozenset({"log"}))
+                return Look(frozenset({"log"}), column=column)
             return Look(frozenset(_ROWS["partition"]), split(mark.of[0]), column)
         case "topic" if mark.name == "rack-safe" and at.mode == "placement":
             return Look(frozenset({"heading"}))

@@ -7,7 +7,7 @@ from kview.language import demo as said
 from kview.language import glyphs, words
 from kview.language.errors import sentence
 from kview.model.adjustments import AdjustmentReply
-from kview.model.faults import FaultCommand, FaultKind, FaultReply
+from kview.model.faults import FaultCommand, FaultKind, FaultReply, NodeRole
 from kview.school.conduct import Act, Conduct, Phase
 from kview.school.demos import Demos
 from kview.school.look import Mark, mark
@@ -148,7 +148,8 @@ class LessonShow:
             return ""
         if name and any(name.endswith(f" {fault.node}") for fault in extra):
             return said.way_back(keys.name("restore"), name)
-        return said.way_back_selected(keys.name("restore"), extra[-1].node)
+        last = extra[-1]
+        return said.way_back_selected(keys.name("restore"), last.node, last.role is NodeRole.BROKER)
 
     def _fault_key(self) -> str:
         """Return the key that causes a fault which was ended too early."""

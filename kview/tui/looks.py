@@ -48,7 +48,7 @@ def _marked(strip: Strip, spot: Spot, palette: Palette, ascii_only: bool) -> Str
     end = min(spot.end, cells)
     parts = [
         strip.crop(0, spot.begin),
-        _over(strip.crop(spot.begin, end), _CELL + Style(color=palette.style(Role.KEY).color)),
+        _over(strip.crop(spot.begin, end), palette),
         strip.crop(end, cells),
     ]
     whole = Strip.join(parts)
@@ -61,5 +61,12 @@ def _marked(strip: Strip, spot: Spot, palette: Palette, ascii_only: bool) -> Str
     )
 
 
-def _over(strip: Strip, style: Style) -> Strip:
-    return Strip([Segment(text, (own or Style()) + style) for text, own, _ in strip], strip.cell_length)
+def _over(strip: Strip, palette: Palette) -> Strip:
+    """Underline a strip in the colour of marks. What is red or yellow stays so: a mark is no all-clear."""
+    kept = {palette.style(role).color for role in (Role.RISK, Role.WARN, Role.ALERT)}
+    made = []
+    for text, own, _ in strip:
+        style = own or Style()
+        color = style.color if style.color in kept else palette.style(Role.KEY).color
+        made.append(Segment(text, style + _CELL + Style(color=color)))
+    return Strip(made, strip.cell_length)

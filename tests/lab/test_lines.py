@@ -34,7 +34,7 @@ def console() -> Console:
         (["start 1"], "error broker 1 is running normally: nothing to start"),
         (["crash 1", "start 1"], "ok broker 1 was started: it rejoins the ISRs once it has caught up"),
         (["undo"], "ok no fault in force"),
-        (["crash 1", "undo"], "ok all faults undone; every node is running"),
+        (["crash 1", "undo"], "ok all faults undone; nodes that were down are starting"),
         (
             ["slow 1 20ms", "hang 1", "status"],
             "ok 3 brokers, 3 controllers; faults in force: broker 1 hung; broker 1 slow 20 ms",

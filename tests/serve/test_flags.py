@@ -153,7 +153,7 @@ def test_lines_are_answered_and_the_end_of_input_ends_only_the_reading() -> None
             ("hang 102", "ok controller 102 is hung"),
             ("start 102", "ok controller 102 was resumed (kill −CONT): it votes again\n"),
             ("start 102", "error controller 102 is running normally: nothing to start\n"),
-            ("undo", "ok all faults undone; every node is running\n"),
+            ("undo", "ok all faults undone; nodes that were down are starting\n"),
             ("undo", "ok no fault in force\n"),
             ("crahs 1", "error unknown command 'crahs': did you mean crash?"),
         ]:

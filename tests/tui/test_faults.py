@@ -33,7 +33,7 @@ TO_PARTITIONS = ["tab"]
         ("B", FaultCommand(FaultKind.START, 0), "broker 0 was started", ""),
         ("X", FaultCommand(FaultKind.LOSE_RACK, rack="R1"), "every broker in rack R1 has lost", "U undo all"),
         ("C", FaultCommand(FaultKind.CRASH_CONTROLLER), "was killed: the other voters elect", "U undo all"),
-        ("U", FaultCommand(FaultKind.UNDO), "all faults undone; every node is running", ""),
+        ("U", FaultCommand(FaultKind.UNDO), "all faults undone; nodes that were down are starting", ""),
     ],
 )
 @running

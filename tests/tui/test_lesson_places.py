@@ -96,6 +96,10 @@ def test_bounds_of_one_figure_make_one_sentence() -> None:
         ("broker 2 error is silent", "broker 2 accepts connections but does not answer"),
         ("group b verdict is-not blocked", "b is not blocked"),
         ("partition a-0 rate is-not unknown", "the rate of a-0 is known"),
+        (
+            "cluster findings has quorum_silent",
+            "the headline says that there is no word from the controllers",
+        ),
         ("cluster controller is-not 101", "the active controller is not 101 any more"),
     ],
 )

@@ -230,3 +230,17 @@ def test_a_bug_elsewhere_ends_the_dashboard(caplog: pytest.LogCaptureFixture) ->
 
     with caplog.at_level(logging.WARNING), pytest.raises(Exception, match="a bug in a key"):
         crash()
+
+
+@running
+async def test_a_screen_that_is_being_taken_away_is_not_drawn() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["4"])
+        screen = app.shown()
+        assert screen is not None
+        await screen.query_one("#page").remove()
+        screen.update()
+        screen.say()
+        screen.refit()
+        await press(pilot, ["1"])
+        await until(pilot, lambda: "BROKERS" in text(app), "the next screen")

@@ -119,6 +119,7 @@ class SimulatedMember:
         """Commit, leave the group, and do nothing more."""
         if self.member_id and self.phase is not Phase.LEFT and self._reachable():
             if self.phase is Phase.ASSIGNED:
+                self._reader.finish(self.committed if self.spec.at_most_once else {})
                 self._commit()
             self._link.coordinator().leave(self.spec.name, [LeavingMember(self.member_id)])
         self.phase = Phase.LEFT
@@ -214,6 +215,7 @@ class SimulatedMember:
     def _rejoin(self, keep_id: bool) -> None:
         """Release the partitions and join again, after a last commit if it can still succeed."""
         if keep_id and self.phase is Phase.ASSIGNED and self._link.broker >= 0:
+            self._reader.finish(self.committed if self.spec.at_most_once else {})
             self._commit()
         if not keep_id:
             self.member_id = ""

@@ -1,5 +1,7 @@
 """How a simulated member reads its partitions in turn, at its rate, up to the high watermark."""
 
+from collections.abc import Mapping
+
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.traffic.connections import Connections
@@ -72,6 +74,15 @@ class Reader:
         """Return where the partition's position would be after a poll of at most so many records."""
         position = self.positions[pair]
         return max(position, min(position + records, self._ends.get(pair, position)))
+
+    def finish(self, committed: Mapping[TopicPartition, int]) -> None:
+        """Process what was committed before it was processed, as a client does before it polls again."""
+        for pair, position in self.positions.items():
+            until = committed.get(pair, position)
+            if until > position:
+                self.positions[pair] = until
+                self.records += until - position
+                self._progress.reads(pair, until)
 
     def begin(self, owned: list[TopicPartition]) -> None:
         """Replace the owned partitions. They are read once they have positions."""

@@ -133,8 +133,16 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         size = self.app.size
         return size.width < MIN_WIDTH or size.height < MIN_HEIGHT
 
+    @property
+    def _is_complete(self) -> bool:
+        """Whether all lines are there. They are not while a demo's step takes the screen away, and a view may
+        arrive then."""
+        return all(self.query(kind) for kind in (Header, HeadlinePanel, StatusLine, KeyLine))
+
     def refit(self) -> None:
         """Arrange and draw everything."""
+        if not self._is_complete:
+            return
         small = self.is_small
         self.query_one("#page").display = not small
         self.query_one("#small").display = small
@@ -147,6 +155,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def update(self) -> None:
         """Draw the view shown."""
+        if not self._is_complete:
+            return
         dashboard, view = self.dashboard, self.view
         header, headline = self.query_one(Header), self.query_one(HeadlinePanel)
         header.view = headline.view = view
@@ -223,6 +233,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def say(self) -> None:
         """Draw the status line."""
+        if not self._is_complete:
+            return
         dashboard = self.dashboard
         # The faults in force are of now, not of an earlier moment.
         active = dashboard.active_faults if dashboard.live else ()

@@ -12,10 +12,11 @@ from kview.derive.view import View
 from kview.language import failures, glyphs, verdicts, words
 from kview.model.units import NO_BROKER
 from kview.tui.canvas import canvas
+from kview.tui.layout import CHROME, headline_height
 from kview.tui.plot import sparkline
 from kview.tui.rows import group as rows
 from kview.tui.rows.common import verdict
-from kview.tui.rows.group import OffsetRows
+from kview.tui.rows.group import MEMBERS_PANEL, OffsetRows
 from kview.tui.rows.groups import behind, members
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, line, line_width, middle
@@ -25,6 +26,13 @@ from kview.tui.widgets.table import Table
 
 LOW = 18
 """Below this height there are no members, and no line about the selected partition."""
+
+HEADING_ROWS = 3
+"""The lines about the group."""
+
+LEAST_OFFSETS = 3
+"""The fewest lines (title, head, one row) for which the partitions are shown below members that a demo
+marks."""
 
 SPARK_CELLS = 60
 LEAST_SPARK_CELLS = 12
@@ -138,19 +146,28 @@ class GroupScreen(KviewScreen):
         yield Rule(id="lower")
         yield SelectedOffset(id="selected")
 
-    def lay_out_panels(self) -> None:
-        """Leave a small screen to the partitions: they are what is behind."""
+    def _lay_out(self, members: int) -> None:
+        """Leave a small screen to the partitions: they are what is behind. If a demo marks the members, they
+        come first."""
         is_low = self.page_height < LOW
-        for id in ("members", "lower", "selected"):
+        asked = any(MEMBERS_PANEL in look.ids for look in self.dashboard.looks)
+        for id in ("lower", "selected"):
             self.query_one(f"#{id}").display = not is_low
+        listed, offsets = self.query_one(f"#{MEMBERS_PANEL}", Table), self.query_one("#offsets", Table)
+        listed.display = asked or not is_low
+        wanted, room = max(1, members) + 2, max(3, (self.page_height - 14) // 3)
+        if asked:
+            chrome = CHROME + headline_height(self.page_height) + HEADING_ROWS + (1 if is_low else 3)
+            room = self.panel_height - chrome
+        listed.styles.height = min(wanted, room)
+        offsets.display = not asked or room - wanted >= LEAST_OFFSETS
 
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
         self.query_one(GroupHeading).view = view
         members_table = self.query_one("#members", Table)
         members_table.fill(lambda: rows.MemberRows(view, self.group, self.dashboard.options))
-        room = max(3, (self.page_height - 14) // 3)
-        members_table.styles.height = min(max(1, len(members_table.rows)) + 2, room)
+        self._lay_out(len(members_table.rows))
         offsets = self.query_one("#offsets", Table)
         offset_rows = cache(partial(OffsetRows, view, self.group, self.dashboard.options))
         offsets.fill(offset_rows)

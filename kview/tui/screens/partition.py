@@ -23,6 +23,10 @@ BOTH_FROM_HEIGHT = 36
 """From this height on, the end of the log is drawn below the whole log."""
 
 
+ENDS = frozenset({"end", "behind", "uncommitted"})
+"""Columns of figures near the end of a log. If a demo marks one, the end is drawn large."""
+
+
 class PartitionScreen(KviewScreen):
     """The screen of a single partition."""
 
@@ -69,9 +73,11 @@ class PartitionScreen(KviewScreen):
         )
 
     def _zoom(self) -> Zoom:
-        if self._is_zoomed:
+        has_both = self.page_height >= BOTH_FROM_HEIGHT
+        is_end = any(look.column in ENDS for look in self.dashboard.looks if look.column)
+        if self._is_zoomed != (is_end and not has_both):
             return Zoom.END
-        return Zoom.BOTH if self.page_height >= BOTH_FROM_HEIGHT else Zoom.WHOLE
+        return Zoom.BOTH if has_both else Zoom.WHOLE
 
     def action_zoom(self) -> None:
         """Draw the whole log, or only its end."""
