@@ -1,8 +1,6 @@
-"""Rolls up segments in this process, where Spark would take longer to get going."""
+"""Sums up rows of deltas, and writes the roll-ups as the tables of a batch."""
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,19 +13,11 @@ from kview.model.snapshot import Longs
 from kview.pipeline.kept import About
 from kview.pipeline.local_rollup import NO_ID, STATES, TRUE, Rows, SetBacks, Spans, by_partition, by_topic
 from kview.pipeline.rollup import HOTTEST_SHIFT
-from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE, schema_of_part
-from kview.pipeline.sources import DELTA_PARTS, Source
+from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE
 from kview.pipeline.words import Index, Words
-from kview.recording.damage import damage_in
-from kview.recording.manifest import SegmentEntry
-from kview.recording.places import Place
-
-MOST_BYTES = 48 << 20
-"""With more to roll up than this, Spark does it: two hours of 1,000 partitions, or five million rows. Spark
-takes longer than such a recording to plan and compile its queries."""
 
 ROWS_AT_ONCE = 125_000
-"""The rows that a thread works on, with what it calculates about 80 MB."""
+"""The rows that are worked on at once, with what is calculated of them about 80 MB."""
 
 MERGE_ROWS = 1_000_000
 """Roll-ups of parts are merged when they have this many rows."""
@@ -40,13 +30,12 @@ _MINUTES_SCHEMA: pa.Schema = to_arrow_schema(MINUTES, timezone="UTC")
 Columns = dict[str, Longs]
 
 
-class RollingUp:
-    """Sums up rows of deltas. `add` may be called on several threads."""
+class Summing:
+    """Sums up rows of deltas."""
 
     def __init__(self, head_s: int, tail_s: int, set_backs: SetBacks) -> None:
         self._bounds = head_s, tail_s, set_backs
         self._words = Words()
-        self._lock = threading.Lock()
         self._parts: dict[str, list[Columns]] = {SECONDS_TABLE: [], MINUTES_TABLE: []}
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -62,13 +51,12 @@ class RollingUp:
             self._put(MINUTES_TABLE, {"topic": topic, "partition": partition, **found})
 
     def _put(self, table: str, columns: Columns) -> None:
-        with self._lock:
-            parts = self._parts[table]
-            parts.append(columns)
-            first, *rest = (len(next(iter(part.values()))) for part in parts)
-            if sum(rest) > max(MERGE_ROWS, first):
-                merged = self._merged_seconds if table == SECONDS_TABLE else _merged_minutes
-                parts[:] = [merged(parts)]
+        parts = self._parts[table]
+        parts.append(columns)
+        first, *rest = (len(next(iter(part.values()))) for part in parts)
+        if sum(rest) > max(MERGE_ROWS, first):
+            merged = self._merged_seconds if table == SECONDS_TABLE else _merged_minutes
+            parts[:] = [merged(parts)]
 
     def _by_kind(self, rows: Rows, of: Columns) -> Columns:
         """Return a row for each kind under which a sum counts, like `rollup.SUMMED`."""
@@ -138,8 +126,8 @@ class RollingUp:
         found["topic_partitions"] = index.most(of["topic_partitions"])
         return found
 
-    def write(self, about: About, folder: Path) -> None:
-        """Write the roll-ups as the tables of a batch. Raises OSError."""
+    def write(self, about: About, folder: Path, part: int = 0) -> None:
+        """Write the roll-ups into the folder of a batch, as a part of its tables. Raises OSError."""
         of = self._merged_seconds(self._parts[SECONDS_TABLE])
         order = np.lexsort((of["second"], self._words.ranks()[of["name"]], of["kind"]))
         of = {name: values[order] for name, values in of.items()}
@@ -160,9 +148,9 @@ class RollingUp:
             ),
             "topic_partitions": _known(of["topic_partitions"], pa.int32()),
         }
-        _save(columns, _SECONDS_SCHEMA, about, folder / SECONDS_TABLE)
+        _save(columns, _SECONDS_SCHEMA, about, folder / SECONDS_TABLE, part)
         if not self._parts[MINUTES_TABLE]:
-            _save({}, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE)
+            _save({}, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE, part)
             return
         of = _merged_minutes(self._parts[MINUTES_TABLE])
         order = np.lexsort((of["slot"], of["partition"], self._words.ranks()[of["topic"]]))
@@ -170,7 +158,7 @@ class RollingUp:
         columns = {name: pa.array(values) for name, values in of.items()}
         columns |= {"topic": self._strings(of["topic"]), "internal": pa.array(of["internal"] == TRUE)}
         columns |= {"peak": _known(of["peak"], pa.int64())}
-        _save(columns, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE)
+        _save(columns, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE, part)
 
     def _strings(self, codes: Longs) -> pa.Array:
         return pa.DictionaryArray.from_arrays(
@@ -197,113 +185,37 @@ def _known(values: Longs, kind: pa.DataType) -> pa.Array:
     return pa.array(np.maximum(values, 0), kind, mask=values < 0)
 
 
-def _save(columns: dict[str, pa.Array], schema: pa.Schema, about: About, folder: Path) -> None:
+def _save(columns: dict[str, pa.Array], schema: pa.Schema, about: About, folder: Path, part: int) -> None:
     count = len(next(iter(columns.values()))) if columns else 0
     columns["batch"] = pa.array(np.full(count, about.id), pa.int64())
     arrays = [columns.get(one.name, pa.nulls(0, one.type)).cast(one.type) for one in schema]
+    _write(pa.Table.from_arrays(arrays, schema=schema), folder, part)
+
+
+def _write(table: pa.Table, folder: Path, part: int) -> None:
     folder.mkdir(exist_ok=True)
-    _write(pa.Table.from_arrays(arrays, schema=schema), folder / "rows.parquet")
-
-
-def _write(table: pa.Table, path: Path) -> None:
     # Damaged files must not become wrong figures.
-    pq.write_table(table, path, compression="zstd", store_schema=False, write_page_checksum=True)
+    pq.write_table(
+        table,
+        folder / f"rows-{part:05}.parquet",
+        compression="zstd",
+        store_schema=False,
+        write_page_checksum=True,
+    )
 
 
-def roll_up_run(
-    source: Source,
-    run: Sequence[SegmentEntry],
-    about: About,
-    folder: Path,
-    threads: int,
-    on_segments: Callable[[int], None],
-) -> None:
-    """Roll up some closed segments into the folder of a batch.
-
-    `on_segments` is called with the number of segments that were read, several times a second. Raises
-    KviewError for a damaged segment, FileNotFoundError if one is gone, and OSError.
-    """
-    rolling = RollingUp(about.head_s, about.tail_s, about.set_backs)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for number, entry in enumerate(run):
-            on_segments(number)
-            for batch in _batches(source, entry):
-                yield batch
-                on_segments(number)
-
-    _add_all(rolling, batches(), threads)
-    rolling.write(about, folder)
-    for part in sorted(source.form.facts):
-        tables = [table for entry in run for table in _read(source, entry, part)]
-        put_facts(pa.concat_tables(tables) if tables else None, part, about, folder)
-
-
-def put_facts(table: pa.Table | None, part: str, about: About, folder: Path) -> None:
-    """Write a table of facts, if it has rows, into the folder of a batch. Raises OSError."""
-    if table is not None and len(table):
-        (folder / part).mkdir()
+def put_facts(table: pa.Table, name: str, about: About, folder: Path, part: int = 0) -> None:
+    """Write rows of facts, if there are any, into the folder of a batch, as a part of a table. Raises
+    OSError."""
+    if len(table):
         of_batch = pa.array(np.full(len(table), about.id), pa.int64())
-        _write(table.add_column(0, "batch", of_batch), folder / part / "rows.parquet")
+        _write(table.add_column(0, "batch", of_batch), folder / name, part)
 
 
 def roll_up_tables(parts: Iterable[pa.Table], about: About, folder: Path) -> None:
     """Roll up deltas in memory into the folder of a batch. Raises OSError."""
-    rolling = RollingUp(about.head_s, about.tail_s, about.set_backs)
+    summing = Summing(about.head_s, about.tail_s, about.set_backs)
     for table in parts:
         for batch in table.combine_chunks().to_batches(max_chunksize=ROWS_AT_ONCE):
-            rolling.add(batch)
-    rolling.write(about, folder)
-
-
-def _add_all(rolling: RollingUp, batches: Iterable[pa.RecordBatch], threads: int) -> None:
-    if threads == 1:
-        for batch in batches:
-            rolling.add(batch)
-        return
-    waiting: set[Future[None]] = set()
-    with ThreadPoolExecutor(threads, "kview-rollup") as pool:
-        for batch in batches:
-            waiting.add(pool.submit(rolling.add, batch))
-            if len(waiting) > threads:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for one in done:
-                    one.result()
-        for one in waiting:
-            one.result()
-
-
-def _batches(source: Source, entry: SegmentEntry) -> Iterator[pa.RecordBatch]:
-    folder = source.place / entry.folder
-    there = folder.files()
-    for part in DELTA_PARTS:
-        if (name := f"{part}.parquet") not in there:
-            continue
-        with damage_in(f"{folder.address}/{name}"):
-            wanted = schema_of_part(part)
-            words = [one.name for one in wanted if one.dataType.typeName() == "string"]
-            opened = _open(folder, name)
-            columns = pq.read_schema(opened).names
-            # Older versions recorded fewer columns.
-            words = [word for word in words if word in columns]
-            file = pq.ParquetFile(opened, read_dictionary=words, page_checksum_verification=True)
-            names = [one for one in columns if one in wanted.names]
-            found = file.iter_batches(ROWS_AT_ONCE, columns=names, use_threads=False)
-        while True:
-            with damage_in(f"{folder.address}/{name}"):
-                batch = next(found, None)
-            if batch is None:
-                break
-            yield batch
-
-
-def _open(folder: Place, name: str) -> pa.BufferReader | str:
-    return pa.BufferReader(folder.read(name)) if folder.is_remote else f"{folder.path}/{name}"
-
-
-def _read(source: Source, entry: SegmentEntry, part: str) -> Iterator[pa.Table]:
-    folder = source.place / entry.folder
-    if (name := f"{part}.parquet") in folder.files():
-        with damage_in(f"{folder.address}/{name}"):
-            file = pq.ParquetFile(_open(folder, name), page_checksum_verification=True)
-            yield file.read().cast(source.form.parts[part])
+            summing.add(batch)
+    summing.write(about, folder)
