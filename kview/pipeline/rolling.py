@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from msgspec.structs import replace
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -243,7 +244,9 @@ class Rolling:
                 if engine is Engine.EXPRESSIONS:
                     self._roll_up_by_expressions(source, files, about, folder)
                 else:
-                    self._roll_up_by_numpy(source, run, files, about, folder, engine is Engine.NUMPY)
+                    here = engine is Engine.NUMPY
+                    parts = self._roll_up_by_numpy(source, run, files, about, folder, here)
+                    about = replace(about, parts=parts)
             return finish(folder, about, its)
         except tasks.Damaged as damaged:
             shutil.rmtree(folder, ignore_errors=True)
@@ -266,14 +269,14 @@ class Rolling:
         about: About,
         folder: Path,
         here: bool,
-    ) -> None:
+    ) -> int:
         segments = [
             tasks.Segment(entry.number, entry.size_bytes, f"{source.address}/{entry.folder}", its)
             for entry, its in zip(run, files, strict=True)
         ]
         facts = {name: source.form.parts[name] for name in sorted(source.form.facts)}
         work = tasks.Work(about, folder, facts)
-        tasks.roll_up(self._spark, segments, work, here, lambda: self._on_segments(0, len(run)))
+        return tasks.roll_up(self._spark, segments, work, here, lambda: self._on_segments(0, len(run)))
 
     def _roll_up_by_expressions(
         self, source: Source, files: Sequence[Mapping[str, str]], about: About, folder: Path

@@ -11,9 +11,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from kview.model.aggregates import Kind, Sum
 from kview.model.snapshot import Longs
 from kview.pipeline.kept import About
-from kview.pipeline.local_rollup import NO_ID, STATES, TRUE, Rows, SetBacks, Spans, by_partition, by_topic
+from kview.pipeline.local_rollup import NO_ID, STATES, TRUE, Rows, SetBacks
 from kview.pipeline.rollup import HOTTEST_SHIFT
+from kview.pipeline.rollup_sums import by_partition, by_topic
 from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE
+from kview.pipeline.splitting import Split
 from kview.pipeline.words import Index, Words
 
 ROWS_AT_ONCE = 125_000
@@ -44,10 +46,10 @@ class Summing:
             return
         head_s, tail_s, set_backs = self._bounds
         rows = Rows.of(batch, self._words)
-        spans = Spans(rows)
-        self._put(SECONDS_TABLE, self._merged_seconds([self._by_kind(*by_topic(rows, spans, set_backs))]))
+        split = Split(rows, head_s, set_backs)
+        self._put(SECONDS_TABLE, self._merged_seconds([self._by_kind(*by_topic(rows, split))]))
         if "topic_partitions" in batch.schema.names:
-            topic, partition, found = by_partition(rows, spans, head_s, tail_s, set_backs)
+            topic, partition, found = by_partition(rows, split, head_s, tail_s)
             self._put(MINUTES_TABLE, {"topic": topic, "partition": partition, **found})
 
     def _put(self, table: str, columns: Columns) -> None:

@@ -68,12 +68,14 @@ def roll_up(
     work: Work,
     here: bool,
     check: Callable[[], None],
-) -> None:
+) -> int:
     """Roll up segments into the folder of a batch: in this process if `here` is set, or else in tasks.
+    Return the number of parts that its tables have.
 
     In this process, `check` is called often, and may raise. Raises Damaged, OSError, and whatever Spark
     raises.
     """
+    tasks = [list(segments)]
     if here:
         found = list(_walk(segments, work, 0, check))
     else:
@@ -83,6 +85,7 @@ def roll_up(
         found = of_batch.flatMap(lambda task: _walk(task[1], work, task[0], lambda: None)).collect()
     if found:
         raise Damaged({number: _error(file, reason) for number, file, reason in found})
+    return len(tasks)
 
 
 def _error(file: str, reason: str | None) -> KviewError:
