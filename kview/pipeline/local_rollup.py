@@ -67,9 +67,15 @@ class Rows:
         def codes(name: str) -> Longs:
             return words.codes(there[name]) if name in there else np.full(count, -1, np.int64)
 
+        def counts(name: str) -> bool:
+            column = there.get(name)
+            return column is not None and not (pa.types.is_boolean(column.type) and not column.true_count)
+
         topic, internal = codes("topic"), longs("internal", NULL)
-        places = [words.place(name) for name in INTERNAL_TOPICS]
-        guessed = np.where(topic < 0, NULL, np.isin(topic, places))
+        if (unknown := internal == NULL).any():
+            places = [words.place(name) for name in INTERNAL_TOPICS]
+            guessed = np.where(topic < 0, NULL, np.isin(topic, places))
+            internal = np.where(unknown, guessed, internal)
         return cls(
             sequence=longs("sequence"),
             observed_ms=longs("observed_ms"),
@@ -78,11 +84,11 @@ class Rows:
             leader=longs("leader", NO_ID),
             rack=codes("leader_rack"),
             group=codes("group"),
-            internal=np.where(internal == NULL, guessed, internal),
+            internal=internal,
             topic_partitions=longs("topic_partitions", -1),
             began_ms=longs("began_ms"),
             ended_ms=longs("ended_ms"),
-            numbers={name: its for name in _NUMBERS if name in there and (its := longs(name)).any()},
+            numbers={name: its for name in _NUMBERS if counts(name) and (its := longs(name)).any()},
         )
 
     def __len__(self) -> int:

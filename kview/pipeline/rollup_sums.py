@@ -73,7 +73,8 @@ def by_topic(rows: Rows, split: Split) -> tuple[Rows, dict[str, Longs]]:
 def by_partition(
     rows: Rows, split: Split, head_s: int, tail_s: int
 ) -> tuple[Longs, Longs, Mapping[str, Longs]]:
-    """Return sums by minute, topic and partition: topics, partitions, and the columns of `minutes`.
+    """Return sums by minute, topic and partition: topics, partitions, and the columns of `minutes` that are
+    not 0 everywhere.
 
     The rows must be those of partitions.
     """
@@ -88,6 +89,7 @@ def by_partition(
     products = {"centibytes_in": "records"}
     products |= {f"{name}_centibytes": name for name in ("replicated", "cross_rack")}
     found |= {name: _products(cells, shares, of, rows) for name, of in products.items()}
+    found = {name: values for name, values in found.items() if values.any()}
     began_s = rows.began_ms // 1000
     found["peak"] = cells.most([_joined(its, 1 << PEAK_SHIFT, began_s) for its in shares])
     found["slot"], found["internal"] = cells.second, rows.internal[cells.example]
