@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -16,7 +16,6 @@ from pyspark.sql import types as t
 
 from kview.errors import ErrorKind, ErrorValue, KviewError
 from kview.model.report import Note, NoteKind
-from kview.pipeline import tasks
 from kview.pipeline.batch import closed_deltas, rolled_tables
 from kview.pipeline.kept import (
     About,
@@ -49,19 +48,21 @@ from kview.pipeline.sources import (
     set_backs_of,
 )
 from kview.pipeline.summing import put_facts, roll_up_tables
+from kview.pipeline.tasks import DamagedSegments, Segment, Work, roll_up
 from kview.recording.manifest import SegmentEntry
 
 LITTLE_BYTES = 256 << 10
 """With less to roll up than this, compiling the queries does not pay off."""
 
-MOST_BYTES_HERE = 12 << 20
-"""With less to roll up than this, it takes less time than the start of Spark's Python workers."""
+MOST_BYTES_HERE = 32 << 20
+"""With less to roll up than this, about four million rows, Spark's Python workers are not faster than this
+process alone: their start takes two seconds."""
 
 MOST_BYTES = 4 << 30
 """The size of the segments in one batch. If a report is cancelled, the batches before stay."""
 
 
-class Engine(Enum):
+class Engine(StrEnum):
     """What rolls up closed segments. All of them make the same roll-ups."""
 
     EXPRESSIONS = "expressions"
@@ -90,14 +91,6 @@ class RolledUp:
     def cluster(self) -> str:
         """The cluster's id, or the recording's name if it is not known."""
         return next((one.about.cluster for one in self.batches if one.about.cluster), self.source.name)
-
-
-class _DamagedSegments(Exception):
-    """Segments that turned out to be damaged, each with what is wrong with it."""
-
-    def __init__(self, segments: Sequence[tuple[SegmentEntry, KviewError]]) -> None:
-        super().__init__(segments)
-        self.segments = segments
 
 
 @dataclass(slots=True)
@@ -141,9 +134,9 @@ class Rolling:
         while True:
             try:
                 return self._roll_up(source)
-            except _DamagedSegments as found:
-                for entry, error in found.segments:
-                    source.leave_out(entry, error)
+            except DamagedSegments as damaged:
+                for entry in [one for one in source.closed if one.number in damaged.found]:
+                    source.leave_out(entry, damaged.found[entry.number])
 
     def _roll_up(self, source: Source) -> RolledUp:
         done = RolledUp(source)
@@ -179,7 +172,12 @@ class Rolling:
                 is_first = its.sequences[0] == everything.sequences[0]
                 cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
                 about = about_of(segments_of(run), its, everything, cluster, is_first)
-                batches.append(self._closed_batch(source, place, run, its, about, engine))
+                before = done.rolled_segments - ready.segments
+
+                def on_rows(number: int, before: int = before) -> None:
+                    self._on_segments(before + number, total)
+
+                batches.append(self._closed_batch(source, place, run, its, about, engine, on_rows))
                 done.rolled_segments += len(run)
                 self._on_segments(done.rolled_segments - ready.segments, total)
         if opened is not None:
@@ -237,6 +235,7 @@ class Rolling:
         its: Moments,
         about: About,
         engine: Engine,
+        on_rows: Callable[[int], None],
     ) -> Kept:
         folder = begin_or_note(source, place, self._scratch, str(run[0].number))
         try:
@@ -244,15 +243,15 @@ class Rolling:
                 if engine is Engine.EXPRESSIONS:
                     self._roll_up_by_expressions(source, files, about, folder)
                 else:
+                    segments = [
+                        Segment(entry, f"{source.address}/{entry.folder}", paths)
+                        for entry, paths in zip(run, files, strict=True)
+                    ]
+                    facts = {name: source.form.parts[name] for name in sorted(source.form.facts)}
+                    work = Work(about, folder, facts)
                     here = engine is Engine.NUMPY
-                    parts = self._roll_up_by_numpy(source, run, files, about, folder, here)
-                    about = replace(about, parts=parts)
+                    about = replace(about, parts=roll_up(self._spark, segments, work, here, on_rows))
             return finish(folder, about, its)
-        except tasks.Damaged as damaged:
-            shutil.rmtree(folder, ignore_errors=True)
-            entries = {entry.number: entry for entry in run}
-            found = [(entries[number], error) for number, error in damaged.found.items()]
-            raise _DamagedSegments(found) from damaged
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
             if isinstance(error, FileNotFoundError) or (
@@ -260,23 +259,6 @@ class Rolling:
             ):
                 self._look_for_damage(source, run, error)
             raise
-
-    def _roll_up_by_numpy(
-        self,
-        source: Source,
-        run: Sequence[SegmentEntry],
-        files: Sequence[Mapping[str, str]],
-        about: About,
-        folder: Path,
-        here: bool,
-    ) -> int:
-        segments = [
-            tasks.Segment(entry.number, entry.size_bytes, f"{source.address}/{entry.folder}", its)
-            for entry, its in zip(run, files, strict=True)
-        ]
-        facts = {name: source.form.parts[name] for name in sorted(source.form.facts)}
-        work = tasks.Work(about, folder, facts)
-        return tasks.roll_up(self._spark, segments, work, here, lambda: self._on_segments(0, len(run)))
 
     def _roll_up_by_expressions(
         self, source: Source, files: Sequence[Mapping[str, str]], about: About, folder: Path
@@ -295,20 +277,20 @@ class Rolling:
                 table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
 
     def _look_for_damage(self, source: Source, run: Sequence[SegmentEntry], error: BaseException) -> None:
-        """Raise _DamagedSegments if damage within files has made the job fail, which only a reader
+        """Raise DamagedSegments if damage within files has made the job fail, which only a reader
         of all their pages finds."""
-        found = []
+        found = {}
         for number, entry in enumerate(run):
             self._on_segments(number, len(run))  # raises if the report was cancelled
             try:
                 check_pages(source, entry)
             except KviewError as damage:
-                found.append((entry, damage))
+                found[entry.number] = damage
             except FileNotFoundError:
                 gone = KviewError(ErrorKind.FILE_MISSING, file=f"{source.address}/{entry.folder}")
-                found.append((entry, gone))
+                found[entry.number] = gone
         if found:
-            raise _DamagedSegments(found) from error
+            raise DamagedSegments(found) from error
 
     def _open_batch(self, source: Source, opened: OpenSegment, everything: Moments, is_first: bool) -> Kept:
         """Roll up an open segment, which this process has read. Its roll-ups are not kept, because it

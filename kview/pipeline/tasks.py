@@ -18,6 +18,7 @@ from kview.pipeline.schemas import schema_of_part
 from kview.pipeline.sources import DELTA_PARTS
 from kview.pipeline.summing import ROWS_AT_ONCE, Summing, put_facts
 from kview.recording.damage import damage_in, damaged
+from kview.recording.manifest import SegmentEntry
 
 TASK_BYTES = 32 << 20
 """The most bytes of segments in one task, if they are of several segments: about three million rows."""
@@ -32,10 +33,9 @@ LEAST_TASK_BYTES = 2 << 20
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A closed segment: the paths of its files by part, and the folder by which people know it."""
+    """A closed segment: the folder by which people know it, and the paths of its files by part."""
 
-    number: int
-    size_bytes: int
+    entry: SegmentEntry
     folder: str
     paths: Mapping[str, str]
 
@@ -54,8 +54,8 @@ class Work:
     facts: Mapping[str, pa.Schema]
 
 
-class Damaged(Exception):
-    """Segments that are damaged or gone: their numbers, each with what is wrong."""
+class DamagedSegments(Exception):
+    """Segments that turned out to be damaged or gone: their numbers, each with what is wrong with it."""
 
     def __init__(self, found: Mapping[int, KviewError]) -> None:
         super().__init__(found)
@@ -67,25 +67,29 @@ def roll_up(
     segments: Sequence[Segment],
     work: Work,
     here: bool,
-    check: Callable[[], None],
+    on_rows: Callable[[int], None],
 ) -> int:
     """Roll up segments into the folder of a batch: in this process if `here` is set, or else in tasks.
     Return the number of parts that its tables have.
 
-    In this process, `check` is called often, and may raise. Raises Damaged, OSError, and whatever Spark
-    raises.
+    In this process, `on_rows` is called often, with the number of segments that are done, and may raise.
+    Raises DamagedSegments, OSError, and whatever Spark raises.
     """
     tasks = [list(segments)]
     if here:
-        found = list(_walk(segments, work, 0, check))
+        found = list(_walk(segments, work, 0, on_rows))
     else:
         tasks = _tasks(segments, spark.sparkContext.defaultParallelism)
         of_batch = spark.sparkContext.parallelize(list(enumerate(tasks)), len(tasks))
         # A DataFrame's function over Arrow would be the same, but requires pandas.
-        found = of_batch.flatMap(lambda task: _walk(task[1], work, task[0], lambda: None)).collect()
+        found = of_batch.flatMap(lambda task: _walk(task[1], work, task[0], _nothing)).collect()
     if found:
-        raise Damaged({number: _error(file, reason) for number, file, reason in found})
+        raise DamagedSegments({number: _error(file, reason) for number, file, reason in found})
     return len(tasks)
+
+
+def _nothing(done: int) -> None:
+    """Workers have nobody to tell."""
 
 
 def _error(file: str, reason: str | None) -> KviewError:
@@ -96,21 +100,21 @@ def _error(file: str, reason: str | None) -> KviewError:
 
 def _tasks(segments: Sequence[Segment], cores: int) -> list[list[Segment]]:
     """Return runs of segments of about equal size."""
-    whole = sum(one.size_bytes for one in segments)
+    whole = sum(one.entry.size_bytes for one in segments)
     most = max(LEAST_TASK_BYTES, min(TASK_BYTES, whole // (cores * TASKS_PER_CORE)))
     found: list[list[Segment]] = []
     size = most
     for one in segments:
-        if size + one.size_bytes > most:
+        if size + one.entry.size_bytes > most:
             found.append([])
             size = 0
         found[-1].append(one)
-        size += one.size_bytes
+        size += one.entry.size_bytes
     return found
 
 
 def _walk(
-    segments: Sequence[Segment], work: Work, part: int, check: Callable[[], None]
+    segments: Sequence[Segment], work: Work, part: int, on_rows: Callable[[int], None]
 ) -> Iterator[tuple[int, str, str | None]]:
     """Roll up segments into a part of a batch's tables. Yield the number, the file and the reason (None if it
     is gone) of each segment that is damaged, in which case nothing is written. Raises OSError."""
@@ -118,30 +122,29 @@ def _walk(
     summing = Summing(about.head_s, about.tail_s, about.set_backs)
     facts: dict[str, list[pa.Table]] = {name: [] for name in work.facts}
     is_whole = True
-    for one in segments:
+    for done, one in enumerate(segments):
         try:
             for batch in _batches(one):
-                check()
+                on_rows(done)
                 summing.add(batch)
             for name, schema in work.facts.items():
                 if name in one.paths:
                     with damage_in(one.address(name)):
                         file = pq.ParquetFile(one.paths[name], page_checksum_verification=True)
                         facts[name].append(file.read().cast(schema))
-        except (KviewError, FileNotFoundError) as error:
+        except KviewError as error:
+            if error.kind is not ErrorKind.FILE_DAMAGED:
+                raise
             is_whole = False
-            yield _found(one, error)
+            yield one.entry.number, str(error.values["file"]), str(error.values["reason"])
+        except FileNotFoundError:
+            is_whole = False
+            yield one.entry.number, one.folder, None
     if is_whole:
         summing.write(about, work.folder, part)
         for name, tables in facts.items():
             if tables:
                 put_facts(pa.concat_tables(tables), name, about, work.folder, part)
-
-
-def _found(segment: Segment, error: KviewError | FileNotFoundError) -> tuple[int, str, str | None]:
-    if isinstance(error, KviewError):
-        return segment.number, str(error.values.get("file", "")), str(error.values.get("reason", ""))
-    return segment.number, segment.folder, None
 
 
 def _batches(segment: Segment) -> Iterator[pa.RecordBatch]:
