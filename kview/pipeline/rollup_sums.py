@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from kview.model.snapshot import Longs
-from kview.pipeline.local_rollup import STATES, Rows
 from kview.pipeline.minutes import PEAK_SHIFT
+from kview.pipeline.pieces import STATES, Rows
 from kview.pipeline.rollup import HOTTEST_SHIFT
 from kview.pipeline.splitting import Shares, Split
 from kview.pipeline.words import Index, near

@@ -7,7 +7,7 @@ import numpy as np
 
 from kview.model.aggregates import BLOCK_S
 from kview.model.snapshot import Longs
-from kview.pipeline.local_rollup import SPREAD, STATES, Bools, Pieces, Rows, SetBacks, Spans
+from kview.pipeline.pieces import SPREAD, STATES, Bools, Pieces, Rows, SetBacks, Spans
 
 _COUNTED = ("records", "replicated", "fell", "in_gap")
 """A row counts in the seconds of its interval if one of these is not 0."""

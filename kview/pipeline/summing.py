@@ -11,8 +11,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from kview.model.aggregates import Kind, Sum
 from kview.model.snapshot import Longs
 from kview.pipeline.kept import About
-from kview.pipeline.local_rollup import NO_ID, STATES, TRUE, Rows, SetBacks
 from kview.pipeline.minutes import SUMMED
+from kview.pipeline.pieces import NO_ID, STATES, TRUE, Rows, SetBacks
 from kview.pipeline.rollup import HOTTEST_SHIFT
 from kview.pipeline.rollup_sums import by_partition, by_topic
 from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE

@@ -21,11 +21,10 @@ from kview.recording.damage import damage_in, damaged
 from kview.recording.manifest import SegmentEntry
 
 TASK_BYTES = 32 << 20
-"""The most bytes of segments in one task, if they are of several segments: about three million rows."""
+"""The size of the segments in one task, about four million rows. A larger segment is a task of its own."""
 
 TASKS_PER_CORE = 4
-"""With less to do than this in tasks of TASK_BYTES, tasks are smaller, so that all cores have work to the
-end."""
+"""Tasks are smaller if there would be fewer than this, so that all cores have work until the end."""
 
 LEAST_TASK_BYTES = 2 << 20
 """The least: a task takes some time to start."""

@@ -1,8 +1,5 @@
-"""The roll-ups of `kview.pipeline.rollup` and `kview.pipeline.minutes` in numpy, for what this process reads
-itself. They are the same rows, to the last record.
-
-Spark takes fifteen seconds to plan, compile and warm up for a million rows, and this takes one.
-"""
+"""Rows of deltas as numpy columns, and their parts in the seconds that they touch:
+`kview.pipeline.rollup.PIECES` without Spark."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -144,16 +141,13 @@ class Pieces:
     `at` is the row of each piece, `second` its second.
     """
 
-    def __init__(self, rows: Rows, spans: Spans, set_backs: SetBacks, head_s: int = 0) -> None:
+    def __init__(self, rows: Rows, spans: Spans, set_backs: SetBacks) -> None:
         self._rows, self._spans = rows, spans
         counts = spans.to_s - spans.from_s + 1
         at = np.repeat(np.arange(len(rows)), counts)
         second = np.repeat(spans.from_s - (np.cumsum(counts) - counts), counts) + np.arange(len(at))
-        kept = second >= head_s if head_s else None
         for sequence, since_s in set_backs:
-            its = (rows.sequence[at] >= sequence) | (second < since_s)
-            kept = its if kept is None else kept & its
-        if kept is not None:
+            kept = (rows.sequence[at] >= sequence) | (second < since_s)
             at, second = at[kept], second[kept]
         self.at: Longs = at
         self.second: Longs = second
