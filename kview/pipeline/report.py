@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -19,7 +19,7 @@ from kview.model.units import UNKNOWN
 from kview.pipeline.figures import Filters
 from kview.pipeline.kept import begin, kept_bytes, place_of, remove_damaged
 from kview.pipeline.periods import asked, shares, widened
-from kview.pipeline.rolling import Engine, RolledUp, Rolling
+from kview.pipeline.rolling import Engine, Ready, RolledUp, Rolling
 from kview.pipeline.session import interpreted, is_local
 from kview.pipeline.sources import Source, open_source
 from kview.pipeline.stores import check_stores
@@ -82,7 +82,7 @@ def report(
     for is_last in (False, True):
         sources, notes = open_sources(recordings)
         with _shared(spark, scratch, sources, cache) as work:
-            ready = {}
+            ready: Mapping[str, Ready] = {}
             if engine is Engine.EXPRESSIONS:
                 # With numpy, a small recording takes a few hundredths of a second.
                 ready = Together(spark, work, cache, rolling_up).roll_up(sources)

@@ -34,8 +34,8 @@ class _Cells:
             ends = np.cumsum([0, *map(len, self._at)]).tolist()
             self._at = [inverse[begin:end] for begin, end in pairwise(ends)]
             self._size, self._there = len(keys), np.arange(len(keys))
-        self.second: Longs = keys // groups.count + base if groups.count else keys
-        self.example: Longs = groups.example[keys % groups.count] if groups.count else keys
+        self.second: Longs = keys // groups.count + base
+        self.example: Longs = groups.example[keys % groups.count]
         """A row of each."""
 
     def sums(self, columns: Sequence[Longs | None]) -> Longs:

@@ -43,6 +43,8 @@ from tests.pipeline.recorded import figures_of
 
 LIMIT = 4.0
 HEAP_MB = 1024
+DUCK_MB = 4096
+"""DuckDB runs out of 1 GB with 100 million rows."""
 SECONDS = {1: 1_000, 10: 1_000, 14: 14_400, 86: 86_400, 100: 10_000}
 PARTITIONS = {1: 1_000, 10: 10_000, 14: 1_000, 86: 1_000, 100: 10_000}
 
@@ -82,7 +84,7 @@ class Duck:
     """DuckDB at the same work."""
 
     def __init__(self, folder: Path, threads: int) -> None:
-        self._connection = duckdb.connect(config={"threads": threads, "memory_limit": f"{HEAP_MB}MB"})
+        self._connection = duckdb.connect(config={"threads": threads, "memory_limit": f"{DUCK_MB}MB"})
         self._run(
             f"create view deltas as {_DELTAS.format(folder=folder, offsets=_OFFSETS.format(folder=folder))}"
         )
@@ -263,6 +265,7 @@ def measure(folder: Path, cores: int, engine: str, rows: int, line: str) -> None
     with BatchSession(f"local[{cores}]", heap_mb=HEAP_MB, is_long=rows > 2) as session:
         ready, ready_cpu = time.monotonic(), cpu_s(session.pid) + time.process_time()
         made = report(session.spark, [folder], Question(), session.scratch, None, on_stage, Engine(engine))
+        worker_mb = max(map(peak_mb, tree(session.pid)[1:]), default=0)
         done, done_cpu = time.monotonic(), cpu_s(session.pid) + time.process_time()
         again_at = time.monotonic()
         report(session.spark, [folder], Question(), session.scratch)
@@ -276,7 +279,13 @@ def measure(folder: Path, cores: int, engine: str, rows: int, line: str) -> None
         in_spark_s = time.monotonic() - there_at
         assert figures_of(there) == figures_of(made), "Spark's figures"
         most_mb, here_mb = peak_mb(session.pid), peak_mb(os.getpid())
-        worker_mb = max(map(peak_mb, tree(session.pid)[1:]), default=0)
+    times = (
+        f"{engine} rolls up {figures_at[0] - ready:.1f} s, figures {done - figures_at[0]:.1f} s",
+        f"CPU {done_cpu - ready_cpu:.0f} s",
+        f"again {again:.2f} s (CPU {again_cpu:.2f} s; {in_spark_s:.1f} s if Spark finds the figures)",
+        f"{most_mb} MB in Java, {here_mb} MB in Python, {worker_mb} MB in a worker",
+    )
+    print(f"{line} {cores} cores: session {ready - began:.1f} s; {'; '.join(times)}", flush=True)
     since_s, until_s = made.period.since_ms // 1000, made.period.until_ms // 1000
     duck = Duck(folder, cores)
     duck_began, duck_cpu = time.monotonic(), time.process_time()
@@ -288,15 +297,12 @@ def measure(folder: Path, cores: int, engine: str, rows: int, line: str) -> None
     duck.check_rollups(folder)
     ratio = (done - ready) / (duck_done - duck_began)
     times = (
-        f"{engine} rolls up {figures_at[0] - ready:.1f} s, figures {done - figures_at[0]:.1f} s",
-        f"again {again:.2f} s (CPU {again_cpu:.2f} s; {in_spark_s:.1f} s if Spark finds the figures)",
-        f"{most_mb} MB in Java, {here_mb} MB in Python, {worker_mb} MB in a worker",
         f"DuckDB {duck_rolled - duck_began:.1f} s + {duck_done - duck_rolled:.1f} s",
         f"ratio {ratio:.2f} ({ratio / LIMIT:.2f} of {LIMIT:g})",
         f"CPU {done_cpu - ready_cpu:.0f} s : {duck_cpu:.0f} s = {(done_cpu - ready_cpu) / duck_cpu:.2f}",
         f"load {os.getloadavg()[0]:.1f}",
     )
-    print(f"{line} {cores} cores: session {ready - began:.1f} s; {'; '.join(times)}", flush=True)
+    print(f"    {'; '.join(times)}", flush=True)
 
 
 def main() -> None:
