@@ -114,8 +114,8 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     kept. A folder stands for all recordings in it. A recording is read once; the roll-ups are kept in its
     folder, so that the next report is quick. Periods are whole minutes.
 
-    Without --master, kview itself rolls up what is small, because Spark takes longer than that to plan its
-    queries.
+    Without --master, Spark works on this machine, with a Python process per core that reads the recording.
+    What is small kview rolls up itself, because these processes take longer to start.
 
     RECORDING may also be in a store: s3://BUCKET/FOLDER, gs://… or hdfs://…, with the same credentials as for
     --record-upload. The roll-ups then go to the folder given with --cache, and this machine copies what it

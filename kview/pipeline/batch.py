@@ -6,19 +6,15 @@ Only Spark's own expressions are used, so executors on other machines need nothi
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from kview.pipeline.minutes import minutes
-from kview.pipeline.packed import unpacked
-from kview.pipeline.reading import packed_table, rows
 from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS, pieces, summed
 from kview.pipeline.schemas import MINUTES, SECONDS, schema_of_part
 from kview.pipeline.sources import DELTA_PARTS, closed_moments, joined, open_source, set_backs_of
 from kview.recording.segment import parquet_file
-from kview.recording.segment_reader import DeltaBatches
 
 
 def rollups(spark: SparkSession, recording: Path) -> DataFrame:
@@ -57,21 +53,6 @@ def closed_deltas(spark: SparkSession, paths: Mapping[str, Sequence[str]]) -> Da
             some = _as_deltas(spark.read.schema(schema_of_part(part)).parquet(*paths[part]), part)
             deltas = some if deltas is None else deltas.unionByName(some)
     return spark.createDataFrame([], DELTAS) if deltas is None else deltas
-
-
-def open_deltas(spark: SparkSession, parts: Mapping[str, pa.Table]) -> DataFrame:
-    """Return rows of DELTAS from the parts of an open segment."""
-    moments = parts["observations"].select(["sequence", "ended_ms"])
-    named = moments.rename_columns(["sequence", "observed_ms"])
-    tables = (parts["partition_deltas"], parts["offset_deltas"], named)
-    partitions, offsets, seen = (_one_batch(table) for table in tables)
-    whole = DeltaBatches(partitions, offsets, seen, last_sequence=-1)
-    return unpacked(spark.createDataFrame(packed_table(rows(whole))))
-
-
-def _one_batch(table: pa.Table) -> pa.RecordBatch:
-    batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
 def rolled_tables(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HEAP_MB = 1024
-"""The heap of the driver, in which all the work happens without a cluster."""
+"""The heap of the driver, which answers what is asked of roll-ups without a cluster."""
 
 SESSION_WITHIN_S = 26.0
 """Limit for a session on a cluster, Java's start included, so that kview says within half a minute that a
@@ -117,7 +117,7 @@ class BatchSession:
 
     @property
     def is_local(self) -> bool:
-        """Whether everything happens in this machine's JVM."""
+        """Whether everything happens on this machine."""
         return self.master.startswith("local")
 
     def __enter__(self) -> Self:

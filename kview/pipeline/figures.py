@@ -97,9 +97,9 @@ class Figures:
         hottest = f.when((f.col("kind") != Kind.GROUP) | settled, f.col("hottest")).alias("hottest")
         columns = [records_out if name == Sum.RECORDS_OUT else f.col(name) for name in _COUNTED]
         table = table.select(*KEY, "second", *columns, hottest, "topic_partitions")
-        if all(len(share.rolled.batches) == 1 for share in self._counted):
+        if all(sum(batch.about.parts for batch in share.rolled.batches) == 1 for share in self._counted):
             return table
-        # An interval that began in one batch and ended in the next has a share of a second in both.
+        # An interval that began in one part and ended in the next has a share of a second in both.
         return table.groupBy(*KEY, "second").agg(
             *(f.sum(name).alias(name) for name in _COUNTED),
             f.max("hottest").alias("hottest"),

@@ -13,6 +13,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from kview.config.children import child_environment
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.pipeline.spark_internals import CONNECTION_FILE, GATEWAY_SERVER, SHELL, SUBMIT, use_gateway
 
@@ -212,7 +213,8 @@ class Gateway:
 
 def _environment(connection_file: Path) -> dict[str, str]:
     return {
-        **os.environ,
+        # Spark's Python workers inherit this.
+        **child_environment(),
         CONNECTION_FILE: str(connection_file),
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",

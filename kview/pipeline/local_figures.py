@@ -84,10 +84,12 @@ class SecondFigures:
         rates, places = rates[self._order], (topics * _PLACES + partitions)[self._order]
         of_row = np.repeat(np.arange(len(self._rows)), np.diff(self._rows, append=len(rates)))
         counts = (rates >= 0) & (~self._is_group[self.key_at[of_row]] | settled[self._order])
-        order = np.lexsort((places, rates, of_row))
-        order = order[counts[order]]
-        last = order[np.flatnonzero(np.diff(of_row[order], append=-1))]
-        self._hot_row, self._hot_rate, self._hot_place = of_row[last], rates[last], places[last]
+        # Of the parts of a row, the one with the greatest rate counts, then the greatest place.
+        rates = np.where(counts, rates, -1)
+        most = np.maximum.reduceat(rates, self._rows)
+        place = np.maximum.reduceat(np.where(rates == most[of_row], places, -1), self._rows)
+        self._hot_row = np.flatnonzero(most >= 0)
+        self._hot_rate, self._hot_place = most[self._hot_row], place[self._hot_row]
 
     def sums(self) -> Rows:
         """Return what `Figures.sums` does."""

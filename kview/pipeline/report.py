@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -19,7 +19,7 @@ from kview.model.units import UNKNOWN
 from kview.pipeline.figures import Filters
 from kview.pipeline.kept import begin, kept_bytes, place_of, remove_damaged
 from kview.pipeline.periods import asked, shares, widened
-from kview.pipeline.rolling import RolledUp, Rolling
+from kview.pipeline.rolling import Engine, Ready, RolledUp, Rolling
 from kview.pipeline.session import interpreted, is_local
 from kview.pipeline.sources import Source, open_source
 from kview.pipeline.stores import check_stores
@@ -66,10 +66,10 @@ def report(
     scratch: Path,
     cache: Path | None = None,
     on_stage: Callable[[Stage, int, int], None] | None = None,
-    in_spark: bool = False,
+    engine: Engine | None = None,
 ) -> Report:
-    """Return a report about recordings. `scratch` is for files that are not kept. With `in_spark`, Spark
-    rolls up even what this process could.
+    """Return a report about recordings. `scratch` is for files that are not kept. Without an `engine`, it
+    depends on the master what rolls up.
 
     Raises KviewError if there is nothing to report on, and whatever Spark raises.
     """
@@ -78,13 +78,15 @@ def report(
     def rolling_up(done: int, total: int) -> None:
         tell(Stage.ROLL_UP, done, total)
 
-    here = is_local(spark) and not in_spark
+    engine = engine or (Engine.NUMPY if is_local(spark) else Engine.EXPRESSIONS)
     for is_last in (False, True):
         sources, notes = open_sources(recordings)
         with _shared(spark, scratch, sources, cache) as work:
-            # Here, a small recording takes a few hundredths of a second.
-            ready = {} if here else Together(spark, work, cache, rolling_up).roll_up(sources)
-            rolling = Rolling(spark, work, cache, rolling_up, ready, here)
+            ready: Mapping[str, Ready] = {}
+            if engine is Engine.EXPRESSIONS:
+                # With numpy, a small recording takes a few hundredths of a second.
+                ready = Together(spark, work, cache, rolling_up).roll_up(sources)
+            rolling = Rolling(spark, work, cache, rolling_up, ready, engine)
             rolled = [rolling.roll_up(source) for source in sources]
             notes += [note for one in rolled for note in one.source.notes]
             try:

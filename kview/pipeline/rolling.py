@@ -4,17 +4,19 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
+from msgspec.structs import replace
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from kview.errors import ErrorKind, ErrorValue, KviewError
 from kview.model.report import Note, NoteKind
-from kview.pipeline.batch import closed_deltas, open_deltas, rolled_tables
+from kview.pipeline.batch import closed_deltas, rolled_tables
 from kview.pipeline.kept import (
     About,
     Kept,
@@ -30,8 +32,6 @@ from kview.pipeline.kept import (
     read_kept,
     runs,
 )
-from kview.pipeline.rolling_here import MOST_BYTES as MOST_BYTES_HERE
-from kview.pipeline.rolling_here import put_facts, roll_up_run, roll_up_tables
 from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_part
 from kview.pipeline.session import interpreted, is_local
 from kview.pipeline.sources import (
@@ -47,13 +47,30 @@ from kview.pipeline.sources import (
     readable,
     set_backs_of,
 )
+from kview.pipeline.summing import put_facts, roll_up_tables
+from kview.pipeline.tasks import DamagedSegments, Segment, Work, roll_up
 from kview.recording.manifest import SegmentEntry
 
 LITTLE_BYTES = 256 << 10
 """With less to roll up than this, compiling the queries does not pay off."""
 
+MOST_BYTES_HERE = 32 << 20
+"""With less to roll up than this, about four million rows, Spark's Python workers are not faster than this
+process alone: their start takes two seconds."""
+
 MOST_BYTES = 4 << 30
 """The size of the segments in one batch. If a report is cancelled, the batches before stay."""
+
+
+class Engine(StrEnum):
+    """What rolls up closed segments. All of them make the same roll-ups."""
+
+    EXPRESSIONS = "expressions"
+    """Spark's own expressions, which workers on other machines understand."""
+    TASKS = "tasks"
+    """numpy in Spark's tasks on this machine."""
+    NUMPY = "numpy"
+    """numpy in this process if there is little to do, or else in Spark's tasks."""
 
 
 @dataclass(slots=True)
@@ -76,14 +93,6 @@ class RolledUp:
         return next((one.about.cluster for one in self.batches if one.about.cluster), self.source.name)
 
 
-class _DamagedSegments(Exception):
-    """Segments that turned out to be damaged, each with what is wrong with it."""
-
-    def __init__(self, segments: Sequence[tuple[SegmentEntry, KviewError]]) -> None:
-        super().__init__(segments)
-        self.segments = segments
-
-
 @dataclass(slots=True)
 class Ready:
     """What was rolled up of a recording before its turn: batches of closed segments, the number of these
@@ -95,8 +104,8 @@ class Ready:
 
 
 class Rolling:
-    """Rolls up recordings, in this process if `here` is set and there is not too much. `scratch` is for what
-    cannot be kept, and `on_segments` is called with the number of segments that are done, and of all."""
+    """Rolls up recordings. `scratch` is for what cannot be kept, and `on_segments` is called with the number
+    of segments that are done, and of all."""
 
     def __init__(
         self,
@@ -105,7 +114,7 @@ class Rolling:
         cache: Path | None = None,
         on_segments: Callable[[int, int], None] | None = None,
         ready: Mapping[str, Ready] | None = None,
-        here: bool = False,
+        engine: Engine = Engine.EXPRESSIONS,
     ) -> None:
         self._spark = spark
         self._scratch = scratch
@@ -114,7 +123,7 @@ class Rolling:
         self._in_place = not is_local(spark)
         self._on_segments = on_segments or (lambda done, total: None)
         self._ready = ready or {}
-        self._here = here
+        self._engine = engine
         self._ids: set[int] = set()
 
     def roll_up(self, source: Source) -> RolledUp:
@@ -125,9 +134,9 @@ class Rolling:
         while True:
             try:
                 return self._roll_up(source)
-            except _DamagedSegments as found:
-                for entry, error in found.segments:
-                    source.leave_out(entry, error)
+            except DamagedSegments as damaged:
+                for entry in [one for one in source.closed if one.number in damaged.found]:
+                    source.leave_out(entry, damaged.found[entry.number])
 
     def _roll_up(self, source: Source) -> RolledUp:
         done = RolledUp(source)
@@ -146,7 +155,9 @@ class Rolling:
         self._add_moments(source, kept, moments, clusters)
         known = {number for one in kept for number, _ in one.about.segments}
         size = sum(entry.size_bytes for entry in source.closed if entry.number not in known)
-        here = self._here and size <= MOST_BYTES_HERE
+        engine = self._engine
+        if engine is Engine.NUMPY and size > MOST_BYTES_HERE:
+            engine = Engine.TASKS
         new = runs(source.closed, kept, MOST_BYTES)
         total = sum(map(len, new))
         batches = list(kept)
@@ -155,23 +166,23 @@ class Rolling:
         done.rolled_segments = ready.segments
         _note_rolled_up_only(source, kept)
         self._on_segments(0, total)
-        opened_bytes = 0 if opened is None else opened.parts["partition_deltas"].nbytes
-        with interpreted(self._spark, not here and size + opened_bytes < LITTLE_BYTES):
+        with interpreted(self._spark, engine is Engine.EXPRESSIONS and size < LITTLE_BYTES):
             for run in new:
                 its = joined([moments[entry.number] for entry in run])
                 is_first = its.sequences[0] == everything.sequences[0]
                 cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
                 about = about_of(segments_of(run), its, everything, cluster, is_first)
+                before = done.rolled_segments - ready.segments
 
-                def on_read(number: int, before: int = done.rolled_segments - ready.segments) -> None:
+                def on_rows(number: int, before: int = before) -> None:
                     self._on_segments(before + number, total)
 
-                batches.append(self._closed_batch(source, place, run, its, about, on_read if here else None))
+                batches.append(self._closed_batch(source, place, run, its, about, engine, on_rows))
                 done.rolled_segments += len(run)
                 self._on_segments(done.rolled_segments - ready.segments, total)
-            if opened is not None:
-                is_first = len(everything) == len(opened.moments)
-                batches.append(self._open_batch(source, opened, everything, is_first, here))
+        if opened is not None:
+            is_first = len(everything) == len(opened.moments)
+            batches.append(self._open_batch(source, opened, everything, is_first))
         with suppress(OSError):
             clean(place, batches)
         batches.sort(key=lambda one: int(one.moments.sequences[0]) if len(one.moments) else -1)
@@ -223,72 +234,75 @@ class Rolling:
         run: Sequence[SegmentEntry],
         its: Moments,
         about: About,
-        on_read: Callable[[int], None] | None,
+        engine: Engine,
+        on_rows: Callable[[int], None],
     ) -> Kept:
-        """Roll up segments: in this process with `on_read`, which is called with the number of segments that
-        were read, and otherwise in Spark."""
         folder = begin_or_note(source, place, self._scratch, str(run[0].number))
         try:
-            if on_read is not None:
-                threads = self._spark.sparkContext.defaultParallelism
-                roll_up_run(source, run, about, folder, threads, on_read)
-            else:
-                self._roll_up_in_spark(source, run, about, folder)
+            with readable(source, run, self._scratch, self._in_place) as files:
+                if engine is Engine.EXPRESSIONS:
+                    self._roll_up_by_expressions(source, files, about, folder)
+                else:
+                    segments = [
+                        Segment(entry, f"{source.address}/{entry.folder}", paths)
+                        for entry, paths in zip(run, files, strict=True)
+                    ]
+                    facts = {name: source.form.parts[name] for name in sorted(source.form.facts)}
+                    work = Work(about, folder, facts)
+                    here = engine is Engine.NUMPY
+                    about = replace(about, parts=roll_up(self._spark, segments, work, here, on_rows))
             return finish(folder, about, its)
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
-            is_damage = isinstance(error, KviewError) and error.kind is ErrorKind.FILE_DAMAGED
-            if is_damage or isinstance(error, FileNotFoundError | PySparkException | Py4JJavaError):
+            if isinstance(error, FileNotFoundError) or (
+                engine is Engine.EXPRESSIONS and isinstance(error, PySparkException | Py4JJavaError)
+            ):
                 self._look_for_damage(source, run, error)
             raise
 
-    def _roll_up_in_spark(
-        self, source: Source, run: Sequence[SegmentEntry], about: About, folder: Path
+    def _roll_up_by_expressions(
+        self, source: Source, files: Sequence[Mapping[str, str]], about: About, folder: Path
     ) -> None:
-        with readable(source, run, self._scratch, self._in_place) as paths:
-            self._write(closed_deltas(self._spark, paths), about, folder)
-            for part in sorted(source.form.facts):
-                if paths[part]:
-                    table = self._spark.read.schema(schema_of_part(part)).parquet(*paths[part])
-                    of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
-                    table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
+        def paths(part: str) -> list[str]:
+            return [its[part] for its in files if part in its]
+
+        deltas = closed_deltas(self._spark, {part: paths(part) for part in DELTA_PARTS})
+        by_second, by_minute = rolled_tables(deltas, about.id, about.head_s, about.tail_s, about.set_backs)
+        by_second.write.parquet(str(folder / SECONDS_TABLE))
+        by_minute.write.parquet(str(folder / MINUTES_TABLE))
+        for part in sorted(source.form.facts):
+            if paths(part):
+                table = self._spark.read.schema(schema_of_part(part)).parquet(*paths(part))
+                of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
+                table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
 
     def _look_for_damage(self, source: Source, run: Sequence[SegmentEntry], error: BaseException) -> None:
-        """Raise _DamagedSegments if damage within files has made the job fail, which only a reader
+        """Raise DamagedSegments if damage within files has made the job fail, which only a reader
         of all their pages finds."""
-        found = []
+        found = {}
         for number, entry in enumerate(run):
             self._on_segments(number, len(run))  # raises if the report was cancelled
             try:
                 check_pages(source, entry)
             except KviewError as damage:
-                found.append((entry, damage))
+                found[entry.number] = damage
             except FileNotFoundError:
                 gone = KviewError(ErrorKind.FILE_MISSING, file=f"{source.address}/{entry.folder}")
-                found.append((entry, gone))
+                found[entry.number] = gone
         if found:
-            raise _DamagedSegments(found) from error
+            raise DamagedSegments(found) from error
 
-    def _open_batch(
-        self, source: Source, opened: OpenSegment, everything: Moments, is_first: bool, here: bool
-    ) -> Kept:
-        """Roll up an open segment. Its roll-ups are not kept, because it grows."""
+    def _open_batch(self, source: Source, opened: OpenSegment, everything: Moments, is_first: bool) -> Kept:
+        """Roll up an open segment, which this process has read. Its roll-ups are not kept, because it
+        grows."""
         assert source.open is not None
         segments = ((source.open.number, -1),)
         about = about_of(segments, opened.moments, everything, opened.cluster, is_first)
         folder = begin(self._scratch / "open", f"{about.id:x}")
-        if here:
-            roll_up_tables([opened.parts[part] for part in DELTA_PARTS], about, folder)
-        else:
-            self._write(open_deltas(self._spark, opened.parts), about, folder)
+        roll_up_tables([opened.parts[part] for part in DELTA_PARTS], about, folder)
         for part in sorted(source.form.facts):
             put_facts(opened.parts[part], part, about, folder)
         return finish(folder, about, opened.moments)
-
-    def _write(self, deltas: DataFrame, about: About, folder: Path) -> None:
-        by_second, by_minute = rolled_tables(deltas, about.id, about.head_s, about.tail_s, about.set_backs)
-        by_second.write.parquet(str(folder / SECONDS_TABLE))
-        by_minute.write.parquet(str(folder / MINUTES_TABLE))
 
 
 def begin_or_note(source: Source, place: Path, scratch: Path, name: str) -> Path:

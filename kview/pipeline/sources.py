@@ -163,8 +163,8 @@ def read_parts(source: Source, run: Sequence[SegmentEntry]) -> dict[str, pa.Tabl
 @contextmanager
 def readable(
     source: Source, run: Sequence[SegmentEntry], scratch: Path, in_place: bool
-) -> Iterator[dict[str, list[str]]]:
-    """Return the files of some closed segments for Spark: paths or URLs by part.
+) -> Iterator[list[dict[str, str]]]:
+    """Return the files of some closed segments for Spark: the paths or URLs of each by part.
 
     What is in a store is copied to `scratch` for the time being, unless Spark reads it `in_place`. Raises
     KviewError, OSError, and FileNotFoundError if a segment is gone.
@@ -185,12 +185,15 @@ def _fetched(source: Source, entry: SegmentEntry, scratch: Path) -> Place:
     return Place.of(copy)
 
 
-def _paths(source: Source, folders: Sequence[Place]) -> dict[str, list[str]]:
-    files = [(folder, folder.files()) for folder in folders]
-    return {
-        part: [f"{folder.spark_url}/{part}.parquet" for folder, there in files if f"{part}.parquet" in there]
-        for part in source.parts
-    }
+def _paths(source: Source, folders: Sequence[Place]) -> list[dict[str, str]]:
+    return [
+        {
+            name.removesuffix(".parquet"): f"{folder.spark_url}/{name}"
+            for name in folder.files()
+            if name.removesuffix(".parquet") in source.parts
+        }
+        for folder in folders
+    ]
 
 
 def closed_moments(source: Source, entry: SegmentEntry) -> tuple[Moments, str]:

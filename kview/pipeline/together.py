@@ -22,7 +22,6 @@ from kview.pipeline.batch import closed_deltas, seconds
 from kview.pipeline.kept import About, Kept, begin, chosen, finish, place_of, read_kept, runs
 from kview.pipeline.minutes import minutes
 from kview.pipeline.rolling import Ready, about_of, begin_or_note, segments_of
-from kview.pipeline.rolling_here import put_facts
 from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE
 from kview.pipeline.session import interpreted
 from kview.pipeline.sources import (
@@ -36,6 +35,7 @@ from kview.pipeline.sources import (
     read_parts,
     set_backs_of,
 )
+from kview.pipeline.summing import put_facts
 from kview.recording.schema import PARTS
 
 SMALL_BYTES = 4 << 20

@@ -1,7 +1,5 @@
 """Numbers for words, and for combinations of keys."""
 
-import threading
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,16 +8,14 @@ from kview.model.snapshot import Longs
 
 
 class Words:
-    """A list of different words that grows, for several threads."""
+    """A list of different words that grows."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._places: dict[str, int] = {}
 
     def place(self, word: str) -> int:
         """Return the code of a word."""
-        with self._lock:
-            return self._places.setdefault(word, len(self._places))
+        return self._places.setdefault(word, len(self._places))
 
     def codes(self, column: pa.Array) -> Longs:
         """Return the codes of a column's words, −1 for null."""
@@ -31,8 +27,7 @@ class Words:
 
     def listed(self) -> list[str]:
         """Return all words by code."""
-        with self._lock:
-            return list(self._places)
+        return list(self._places)
 
     def ranks(self) -> Longs:
         """Return each word's place in the order of all words, by code."""

@@ -78,6 +78,7 @@ class Reporting:
         from kview.pipeline.batch_session import HEAP_MB, BatchSession, Tasks
         from kview.pipeline.kept import work_bytes
         from kview.pipeline.report import Question, Stage, open_sources, report
+        from kview.pipeline.rolling import Engine
 
         start_log()
         places = recordings(self._paths)
@@ -114,10 +115,8 @@ class Reporting:
                 self._check()
                 question = self._question or Question()
                 # Who names a master wants Spark to do the work.
-                in_spark = bool(self._master)
-                return report(
-                    session.spark, places, question, session.scratch, self._cache, on_stage, in_spark
-                )
+                engine = Engine.TASKS if self._master and session.is_local else None
+                return report(session.spark, places, question, session.scratch, self._cache, on_stage, engine)
             except KviewError:
                 self._check()
                 raise

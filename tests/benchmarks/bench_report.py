@@ -1,16 +1,17 @@
 """Measures reports on large recordings against DuckDB.
 
-    python -m tests.benchmarks.bench_report [--rows 1 10 14 86 100] [--cores 1 2] [--engine numpy spark]
-        [--folder DIR]
+    python -m tests.benchmarks.bench_report [--rows 1 10 14 86 100] [--cores 1 2]
+        [--engine numpy tasks expressions] [--folder DIR]
 
 For each size (millions of rows of partitions, in a recording's own Parquet files; 14 and 86 are four hours
-and a day of 1,000 partitions), number of cores and engine that rolls up (numpy in this process, which kview
-chooses on one machine, or Spark): the time of Spark's session, of rolling up, and of all figures, and the
-time in which DuckDB rolls up the same files with the same SQL and answers the same figures from that, with as
-many threads. Spark has a heap of 1 GB. The roll-ups must be equal row by row, and so must the figures, also
-those of a further report, in which Spark finds what this process usually finds, facts included. The
-ratio counts rolling up and figures, without the session; that of CPU time is the one to believe on a machine
-that is busy with other things.
+and a day of 1,000 partitions), number of cores and engine that rolls up (numpy, which kview chooses on one
+machine: in Spark's tasks, or in this process if there is little to do; numpy in tasks in any case; or the
+expressions that a cluster gets): the time of Spark's session, of rolling up, and of all figures, and the time
+in which DuckDB rolls up the same files with the same SQL and answers the same figures from that, with as many
+threads. Spark has a heap of 1 GB. The roll-ups must be equal row by row, and so must the figures, also those
+of a further report, in which Spark finds what this process usually finds, facts included. The ratio counts
+rolling up and figures, without the session; that of CPU time is the one to believe on a machine that is busy
+with other things. With --folder, the recordings stay there for the next run.
 """
 
 import argparse
@@ -19,12 +20,14 @@ import re
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import duckdb
+import pyarrow.parquet as pq
 
 from kview.derive.windows import OUT_SETTLES_S
 from kview.model.aggregates import SUMS
@@ -34,11 +37,14 @@ from kview.pipeline import local_facts, local_figures, rollup
 from kview.pipeline import minutes as minutes_module
 from kview.pipeline.batch_session import BatchSession
 from kview.pipeline.report import Question, Stage, report
+from kview.pipeline.rolling import Engine
 from tests.benchmarks.synthetic import START_MS, write_recording
 from tests.pipeline.recorded import figures_of
 
 LIMIT = 4.0
 HEAP_MB = 1024
+DUCK_MB = 4096
+"""DuckDB runs out of 1 GB with 100 million rows."""
 SECONDS = {1: 1_000, 10: 1_000, 14: 14_400, 86: 86_400, 100: 10_000}
 PARTITIONS = {1: 1_000, 10: 10_000, 14: 1_000, 86: 1_000, 100: 10_000}
 
@@ -78,7 +84,7 @@ class Duck:
     """DuckDB at the same work."""
 
     def __init__(self, folder: Path, threads: int) -> None:
-        self._connection = duckdb.connect(config={"threads": threads, "memory_limit": f"{HEAP_MB}MB"})
+        self._connection = duckdb.connect(config={"threads": threads, "memory_limit": f"{DUCK_MB}MB"})
         self._run(
             f"create view deltas as {_DELTAS.format(folder=folder, offsets=_OFFSETS.format(folder=folder))}"
         )
@@ -219,10 +225,23 @@ def check(made: Report, found: dict[str, list[tuple[Any, ...]]]) -> None:
     assert {row[0]: row[3] // 100 for row in found["traffic"]}.items() <= ours.items(), "traffic"
 
 
+def tree(pid: int) -> list[int]:
+    """Return a process and all that it and its children have started and that still run."""
+    with suppress(OSError):
+        threads = Path(f"/proc/{pid}/task").iterdir()
+        started = [one for thread in threads for one in (thread / "children").read_text().split()]
+        return [pid, *(one for child in started for one in tree(int(child)))]
+    return []
+
+
 def cpu_s(pid: int) -> float:
-    """Return the CPU time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the CPU time of a process and of what it has started so far."""
+    found = 0
+    for one in tree(pid):
+        with suppress(OSError):
+            fields = Path(f"/proc/{one}/stat").read_text().rsplit(")", 1)[1].split()
+            found += sum(map(int, fields[11:15]))
+    return found / os.sysconf("SC_CLK_TCK")
 
 
 def peak_mb(pid: int) -> int:
@@ -245,8 +264,8 @@ def measure(folder: Path, cores: int, engine: str, rows: int, line: str) -> None
 
     with BatchSession(f"local[{cores}]", heap_mb=HEAP_MB, is_long=rows > 2) as session:
         ready, ready_cpu = time.monotonic(), cpu_s(session.pid) + time.process_time()
-        in_spark = engine == "spark"
-        made = report(session.spark, [folder], Question(), session.scratch, None, on_stage, in_spark)
+        made = report(session.spark, [folder], Question(), session.scratch, None, on_stage, Engine(engine))
+        worker_mb = max(map(peak_mb, tree(session.pid)[1:]), default=0)
         done, done_cpu = time.monotonic(), cpu_s(session.pid) + time.process_time()
         again_at = time.monotonic()
         report(session.spark, [folder], Question(), session.scratch)
@@ -260,6 +279,13 @@ def measure(folder: Path, cores: int, engine: str, rows: int, line: str) -> None
         in_spark_s = time.monotonic() - there_at
         assert figures_of(there) == figures_of(made), "Spark's figures"
         most_mb, here_mb = peak_mb(session.pid), peak_mb(os.getpid())
+    times = (
+        f"{engine} rolls up {figures_at[0] - ready:.1f} s, figures {done - figures_at[0]:.1f} s",
+        f"CPU {done_cpu - ready_cpu:.0f} s",
+        f"again {again:.2f} s (CPU {again_cpu:.2f} s; {in_spark_s:.1f} s if Spark finds the figures)",
+        f"{most_mb} MB in Java, {here_mb} MB in Python, {worker_mb} MB in a worker",
+    )
+    print(f"{line} {cores} cores: session {ready - began:.1f} s; {'; '.join(times)}", flush=True)
     since_s, until_s = made.period.since_ms // 1000, made.period.until_ms // 1000
     duck = Duck(folder, cores)
     duck_began, duck_cpu = time.monotonic(), time.process_time()
@@ -271,32 +297,31 @@ def measure(folder: Path, cores: int, engine: str, rows: int, line: str) -> None
     duck.check_rollups(folder)
     ratio = (done - ready) / (duck_done - duck_began)
     times = (
-        f"{engine} rolls up {figures_at[0] - ready:.1f} s, figures {done - figures_at[0]:.1f} s",
-        f"again {again:.2f} s (CPU {again_cpu:.2f} s; {in_spark_s:.1f} s if Spark finds the figures)",
-        f"{most_mb} MB in Java, {here_mb} MB in Python",
         f"DuckDB {duck_rolled - duck_began:.1f} s + {duck_done - duck_rolled:.1f} s",
         f"ratio {ratio:.2f} ({ratio / LIMIT:.2f} of {LIMIT:g})",
         f"CPU {done_cpu - ready_cpu:.0f} s : {duck_cpu:.0f} s = {(done_cpu - ready_cpu) / duck_cpu:.2f}",
         f"load {os.getloadavg()[0]:.1f}",
     )
-    print(f"{line} {cores} cores: session {ready - began:.1f} s; {'; '.join(times)}", flush=True)
+    print(f"    {'; '.join(times)}", flush=True)
 
 
 def main() -> None:
     flags = argparse.ArgumentParser()
     flags.add_argument("--rows", type=int, nargs="+", default=[1, 10], choices=sorted(SECONDS))
     flags.add_argument("--cores", type=int, nargs="+", default=[1, 2])
-    flags.add_argument("--engine", nargs="+", default=["numpy", "spark"], choices=("numpy", "spark"))
+    flags.add_argument("--engine", nargs="+", default=["numpy", "expressions"], choices=[*Engine])
     flags.add_argument("--folder", type=Path)
     given = flags.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+    with tempfile.TemporaryDirectory() as scratch:
         for rows in given.rows:
-            recording = Path(folder) / f"{rows}M"
-            count = write_recording(recording, PARTITIONS[rows], SECONDS[rows], facts=True)
-            size = sum(path.stat().st_size for path in recording.rglob("*.parquet")) >> 20
+            recording = (given.folder or Path(scratch)) / f"{rows}M"
+            if not recording.exists():
+                write_recording(recording, PARTITIONS[rows], SECONDS[rows], facts=True)
+            files = list(recording.glob("seg-*/*_deltas.parquet"))
+            count = sum(pq.read_metadata(file).num_rows for file in files)
+            size = sum(file.stat().st_size for file in files) >> 20
             for cores, engine in product(given.cores, given.engine):
                 measure(recording, cores, engine, rows, f"{count / 1e6:.1f} M rows ({size} MB),")
-            shutil.rmtree(recording)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from kview.model.report import Report
 from kview.model.report_tables import TableName
 from kview.pipeline.reading import next_rows
 from kview.pipeline.report import Question, report
+from kview.pipeline.rolling import Engine
 from kview.pipeline.rollup import DELTAS, rolled
 from kview.pipeline.store import RollupStore
 from kview.recording.reader import Recording
@@ -37,10 +38,10 @@ def report_on(
     scratch: Path,
     *folders: Path,
     question: Question | None = None,
-    in_spark: bool = False,
+    engine: Engine | None = None,
 ) -> Report:
     """Report on recordings, which keep their roll-ups."""
-    return report(spark, folders, question or Question(), scratch, in_spark=in_spark)
+    return report(spark, folders, question or Question(), scratch, engine=engine)
 
 
 def rolled_live(spark: SparkSession, folder: Path) -> Rollups:

@@ -8,17 +8,20 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kview.config.children import child_environment
 from kview.pipeline.kept import FOLDER
 from kview.recording.names import MANIFEST
 from kview.recording.schema import SCHEMA_VERSION
 from kview.recording.writer import RecordingWriter
 from tests.benchmarks.synthetic import write_recording
+from tests.e2e.processes import descendants, runs
 from tests.pipeline.commanded import document, ended, start
 from tests.pipeline.small_disks import mounted
 from tests.served import kview_command
@@ -27,8 +30,24 @@ from tests.waiting import wait_until
 SAID_WITHIN_S = 30
 """How soon kview says that a master cannot be reached."""
 
-IN_SPARK = ("--master", "local[2]")
-"""Who names a master lets Spark do what kview could do itself."""
+IN_TASKS = ("--master", "local[2]")
+"""Who names a master lets Spark's tasks do what kview could do itself."""
+
+SHORT_OF_MEMORY = """
+import sys
+from pathlib import Path
+from kview.language.errors import sentence
+from kview.pipeline.batch_session import BatchSession
+from kview.pipeline.report import Question, report
+from kview.pipeline.rolling import Engine
+
+with BatchSession("local[2]", heap_mb=256) as session:
+    try:
+        report(session.spark, [Path(sys.argv[1])], Question(), session.scratch, engine=Engine.EXPRESSIONS)
+    except Exception as error:
+        print(sentence(session.error_of(error).facts))
+"""
+"""A report by the expressions that a cluster gets, because numpy needs none of Java's memory."""
 
 NO_PACKAGES = """<ivysettings><settings defaultResolver="none"/><resolvers>
 <filesystem name="none"><ivy pattern="{folder}/[module].xml"/><artifact pattern="{folder}/[module].jar"/>
@@ -145,9 +164,14 @@ def test_a_full_disk(recording: Path, small_disk: Path, tmp_path: Path) -> None:
 def test_a_heap_that_is_too_small(tmp_path: Path) -> None:
     write_recording(tmp_path / "r", 40_000, 20, 2)
     # Little more than Spark starts with; --heap does not let anyone ask for so little.
-    little = {"_JAVA_OPTIONS": "-Xmx100m"}
-    done = ended(start(tmp_path / "r", "--heap", "256", *IN_SPARK, state=tmp_path / "state", **little))
-    assert_sentence(done, 2, "needs more than 256 MB of memory", "--heap")
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT_OF_MEMORY, tmp_path / "r"],
+        capture_output=True,
+        text=True,
+        env=child_environment() | {"_JAVA_OPTIONS": "-Xmx100m"},
+        check=True,
+    )
+    assert "needs more than 256 MB of memory" in done.stdout and "--heap" in done.stdout
     assert not list((tmp_path / "r").glob(f"{FOLDER}/batch-*"))
 
 
@@ -221,10 +245,15 @@ def test_an_amount_that_is_none(flag: str, value: str) -> None:
 def test_ctrl_c_during_a_job(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     write_recording(folder, 500, 300, 3)
-    process = start(folder, *IN_SPARK, state=tmp_path)
-    wait_until(lambda: list(folder.glob(f"{FOLDER}/.new-*/seconds")), "a roll-up that is being written")
+    process = start(folder, *IN_TASKS, state=tmp_path)
+
+    def workers() -> list[int]:
+        return [pid for pid, words in descendants(process.pid) if "pyspark.daemon" in words]
+
+    started = wait_until(workers, "Spark's Python workers")
     process.send_signal(signal.SIGINT)
     assert_sentence(ended(process), 130, "the report was cancelled")
+    wait_until(lambda: not any(map(runs, started)), "the end of the workers")
     assert not list(folder.glob(f"{FOLDER}/.new-*"))
     shutil.copytree(folder, tmp_path / "copy")
     made, fresh = (document(start(one, "--format", "json")) for one in (folder, tmp_path / "copy"))

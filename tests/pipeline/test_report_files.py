@@ -19,6 +19,7 @@ from kview.model.report_tables import TableName
 from kview.pipeline import local_facts, local_figures
 from kview.pipeline.kept import ABOUT, FOLDER, begin, clean
 from kview.pipeline.report import Question, report
+from kview.pipeline.rolling import Engine
 from kview.recording.manifest import read_manifest
 from kview.recording.segment import STREAM_FILE
 from tests.pipeline.recorded import figures_of, record, report_on, rows_of
@@ -172,12 +173,13 @@ def flip(file: Path) -> None:
     file.write_bytes(content)
 
 
+@pytest.mark.parametrize("engine", Engine)
 def test_a_segment_with_a_damaged_page_is_left_out(
-    spark: SparkSession, history: list[View], tmp_path: Path
+    spark: SparkSession, history: list[View], engine: Engine, tmp_path: Path
 ) -> None:
     folder = record(tmp_path / "r", history[:80])
     flip(folder / "seg-000003" / "partition_deltas.parquet")
-    made = report_on(spark, tmp_path, folder)
+    made = report_on(spark, tmp_path, folder, engine=engine)
     without = record(tmp_path / "without", history[:80])
     (without / "seg-000003" / "partition_deltas.parquet").write_bytes(b"")
     assert_same(made, report_on(spark, tmp_path, without))

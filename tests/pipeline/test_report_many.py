@@ -15,6 +15,7 @@ from kview.model.report import NoteKind, Report
 from kview.model.report_tables import TableName
 from kview.pipeline.kept import FOLDER
 from kview.pipeline.report import Question, report
+from kview.pipeline.rolling import Engine
 from kview.pipeline.together import LEAST
 from kview.recording.listing import find_recordings
 from tests.benchmarks.synthetic import write_recording
@@ -83,7 +84,7 @@ def test_recordings_together_have_the_figures_of_each_alone(
     here = report_on(spark, tmp_path, *folders)
     for folder in folders:
         shutil.rmtree(folder / FOLDER)
-    fresh = report_on(spark, tmp_path, *folders, in_spark=True)
+    fresh = report_on(spark, tmp_path, *folders, engine=Engine.EXPRESSIONS)
     kept = report_on(spark, tmp_path, *folders)
     for cluster, one in alone.items():
         expected = rows_of_cluster(one, cluster)
@@ -101,7 +102,7 @@ def test_what_is_damaged_is_left_out_of_many(spark: SparkSession, fleet: Path, t
     for folder in find_recordings([str(fleet)]):
         folders.append(tmp_path / folder.name)
         shutil.copytree(folder, folders[-1], ignore=shutil.ignore_patterns(FOLDER))
-    expected = report_on(spark, tmp_path, *folders, in_spark=True)
+    expected = report_on(spark, tmp_path, *folders, engine=Engine.EXPRESSIONS)
     for folder in folders:
         shutil.rmtree(folder / FOLDER)
     damaged = tmp_path / "r1" / "seg-000002" / "partition_deltas.parquet"
@@ -109,7 +110,7 @@ def test_what_is_damaged_is_left_out_of_many(spark: SparkSession, fleet: Path, t
     content[len(content) // 3] ^= 0x10
     damaged.write_bytes(content)
     (tmp_path / "r0" / "manifest.json").write_text("{")
-    made = report_on(spark, tmp_path, *folders, in_spark=True)
+    made = report_on(spark, tmp_path, *folders, engine=Engine.EXPRESSIONS)
     notes = {note.kind: note.values for note in made.period.notes}
     assert notes[NoteKind.LEFT_OUT]["recording"] == str(tmp_path / "r0")
     assert notes[NoteKind.SEGMENT_DAMAGED]["file"] == str(damaged)
@@ -152,7 +153,7 @@ def test_thousands_of_recordings(spark: SparkSession, tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
     try:
         before = last_job(spark)
-        made = report(spark, folders, Question(), tmp_path, tmp_path / "cache", in_spark=True)
+        made = report(spark, folders, Question(), tmp_path, tmp_path / "cache", engine=Engine.EXPRESSIONS)
         jobs = last_job(spark) - before
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

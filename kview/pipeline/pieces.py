@@ -1,21 +1,17 @@
-"""The roll-ups of `kview.pipeline.rollup` and `kview.pipeline.minutes` in numpy, for what this process reads
-itself. They are the same rows, to the last record.
+"""Rows of deltas as numpy columns, and their parts in the seconds that they touch:
+`kview.pipeline.rollup.PIECES` without Spark."""
 
-Spark takes fifteen seconds to plan, compile and warm up for a million rows, and this takes one.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kview.model.aggregates import BLOCK_S, INTERNAL_TOPICS
+from kview.model.aggregates import INTERNAL_TOPICS
 from kview.model.snapshot import Longs
-from kview.pipeline.minutes import PEAK_SHIFT
-from kview.pipeline.rollup import HOTTEST_SHIFT, NAMES_IN_DELTAS
-from kview.pipeline.words import Index, Words, near
+from kview.pipeline.rollup import NAMES_IN_DELTAS
+from kview.pipeline.words import Words
 
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 SetBacks = Sequence[tuple[int, int]]
@@ -68,9 +64,15 @@ class Rows:
         def codes(name: str) -> Longs:
             return words.codes(there[name]) if name in there else np.full(count, -1, np.int64)
 
+        def counts(name: str) -> bool:
+            column = there.get(name)
+            return column is not None and not (pa.types.is_boolean(column.type) and not column.true_count)
+
         topic, internal = codes("topic"), longs("internal", NULL)
-        places = [words.place(name) for name in INTERNAL_TOPICS]
-        guessed = np.where(topic < 0, NULL, np.isin(topic, places))
+        if (unknown := internal == NULL).any():
+            places = [words.place(name) for name in INTERNAL_TOPICS]
+            guessed = np.where(topic < 0, NULL, np.isin(topic, places))
+            internal = np.where(unknown, guessed, internal)
         return cls(
             sequence=longs("sequence"),
             observed_ms=longs("observed_ms"),
@@ -79,11 +81,11 @@ class Rows:
             leader=longs("leader", NO_ID),
             rack=codes("leader_rack"),
             group=codes("group"),
-            internal=np.where(internal == NULL, guessed, internal),
+            internal=internal,
             topic_partitions=longs("topic_partitions", -1),
             began_ms=longs("began_ms"),
             ended_ms=longs("ended_ms"),
-            numbers={name: its for name in _NUMBERS if name in there and (its := longs(name)).any()},
+            numbers={name: its for name in _NUMBERS if counts(name) and (its := longs(name)).any()},
         )
 
     def __len__(self) -> int:
@@ -139,16 +141,13 @@ class Pieces:
     `at` is the row of each piece, `second` its second.
     """
 
-    def __init__(self, rows: Rows, spans: Spans, set_backs: SetBacks, head_s: int = 0) -> None:
+    def __init__(self, rows: Rows, spans: Spans, set_backs: SetBacks) -> None:
         self._rows, self._spans = rows, spans
         counts = spans.to_s - spans.from_s + 1
         at = np.repeat(np.arange(len(rows)), counts)
         second = np.repeat(spans.from_s - (np.cumsum(counts) - counts), counts) + np.arange(len(at))
-        kept = second >= head_s if head_s else None
         for sequence, since_s in set_backs:
-            its = (rows.sequence[at] >= sequence) | (second < since_s)
-            kept = its if kept is None else kept & its
-        if kept is not None:
+            kept = (rows.sequence[at] >= sequence) | (second < since_s)
             at, second = at[kept], second[kept]
         self.at: Longs = at
         self.second: Longs = second
@@ -234,92 +233,3 @@ class Pieces:
         """Whether records came in at a known rate."""
         found: Bools = self._spans.has_rate[self.at] & (self.overlap_ms > 0)
         return found
-
-
-def by_topic(rows: Rows, spans: Spans, set_backs: SetBacks) -> tuple[Rows, dict[str, Longs]]:
-    """Return sums by second, topic, leader, rack, group and whether it is internal: a row that has these
-    names for each, and the columns."""
-    pieces = Pieces(rows, spans, set_backs)
-    keys = (rows.topic + 1, near(rows.leader), rows.rack + 1, rows.group + 1, rows.internal)
-    combined = Index(*keys)
-    index = Index(near(pieces.second), combined.at[pieces.at])
-    records = pieces.share("records")
-    sums = {
-        "records": records,
-        "centibytes": _times(records, rows.number("record_centibytes")[pieces.at]),
-        **{name: pieces.share(name) for name in ("replicated", "cross_rack")},
-        "active_ms": pieces.active_ms(),
-        **{name: pieces.at_end(name) for name in ("fell", "in_gap")},
-        **{f"{name}_ms": pieces.held_ms(name) for name in STATES},
-    }
-    rate = spans.rate * HOTTEST_SHIFT + rows.partition
-    found = {name: index.sums(values) for name, values in sums.items()}
-    found["hottest"] = index.most(np.where(pieces.has_rate, rate[pieces.at], -1))
-    found["topic_partitions"] = index.most(rows.topic_partitions[pieces.at])
-    found["second"] = pieces.second[index.example]
-    return rows.take(pieces.at[index.example]), found
-
-
-def by_partition(
-    rows: Rows, spans: Spans, head_s: int, tail_s: int, set_backs: SetBacks
-) -> tuple[Longs, Longs, Mapping[str, Longs]]:
-    """Return sums by minute, topic and partition: topics, partitions, and the columns of `minutes`.
-
-    The rows must be those of partitions.
-    """
-
-    def slot(second: Longs) -> Longs:
-        return np.where(second >= tail_s, second, second // BLOCK_S * BLOCK_S)
-
-    whole = (spans.from_s >= head_s) & (slot(spans.from_s) == slot(spans.to_s))
-    for sequence, since_s in set_backs:
-        whole &= (rows.sequence >= sequence) | (spans.to_s < since_s)
-    at, cut = np.flatnonzero(whole), rows.take(np.flatnonzero(~whole))
-    pieces = Pieces(cut, cut_spans := Spans(cut), set_backs, head_s)
-
-    def both(of_whole: Longs | None, of_pieces: Longs | None) -> Longs | None:
-        if of_whole is None:
-            return None
-        some = np.zeros(len(pieces.at), np.int64) if of_pieces is None else of_pieces
-        return np.concatenate([of_whole[at], some])
-
-    def same(name: str) -> Longs:
-        return np.concatenate([getattr(rows, name)[at], getattr(cut, name)[pieces.at]])
-
-    numbers = rows.numbers
-    centibytes = both(rows.number("record_centibytes"), cut.number("record_centibytes")[pieces.at])
-    spread = {name: both(numbers.get(name), pieces.share(name)) for name in SPREAD}
-    records, state_ms = numbers.get("records"), rows.number("state_ms")
-    active_ms = None if records is None else np.where(records > 0, spans.length_ms, 0)
-    sums = {
-        "records_in": spread["records"],
-        "centibytes_in": _times(spread["records"], centibytes),
-        "replicated": spread["replicated"],
-        "replicated_centibytes": _times(spread["replicated"], centibytes),
-        "cross_rack": spread["cross_rack"],
-        "cross_rack_centibytes": _times(spread["cross_rack"], centibytes),
-        "active_ms": both(active_ms, pieces.active_ms()),
-        "truncated": both(numbers.get("fell"), pieces.at_end("fell")),
-        "records_in_gap": both(numbers.get("in_gap"), pieces.at_end("in_gap")),
-        **{
-            f"{name}_ms": both(
-                None if (state := numbers.get(name)) is None else np.where(state > 0, state_ms, 0),
-                pieces.held_ms(name),
-            )
-            for name in STATES
-        },
-    }
-    slots = np.concatenate([slot(spans.from_s)[at], slot(pieces.second)])
-    peak, cut_peak = (
-        np.where(its.has_rate, (its.rate << PEAK_SHIFT) + its.first_s, -1) for its in (spans, cut_spans)
-    )
-    peaks = np.concatenate([peak[at], np.where(pieces.has_rate, cut_peak[pieces.at], -1)])
-    topic, partition, internal = same("topic"), same("partition"), same("internal")
-    index = Index(near(slots), topic, partition)
-    found = {name: index.sums(values) for name, values in sums.items()}
-    found |= {"peak": index.most(peaks), "slot": slots[index.example], "internal": internal[index.example]}
-    return topic[index.example], partition[index.example], found
-
-
-def _times(values: Longs | None, by: Longs | None) -> Longs | None:
-    return None if values is None or by is None else values * by

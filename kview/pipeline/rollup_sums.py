@@ -1,0 +1,115 @@
+"""Sums of what rows have in seconds and minutes: the roll-ups of `kview.pipeline.rollup` and
+`kview.pipeline.minutes` in numpy, for this machine. They are the same rows, to the last record.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from kview.model.snapshot import Longs
+from kview.pipeline.minutes import PEAK_SHIFT
+from kview.pipeline.pieces import STATES, Rows
+from kview.pipeline.rollup import HOTTEST_SHIFT
+from kview.pipeline.splitting import Shares, Split
+from kview.pipeline.words import Index, near
+
+
+class _Cells:
+    """The combinations of a time and a group of rows that shares are about. `groups` are numbered from 0."""
+
+    def __init__(self, shares: Sequence[Shares], groups: Index) -> None:
+        count = sum(len(its.second) for its in shares)
+        base = min((int(its.second.min()) for its in shares if len(its.second)), default=0)
+        last = max((int(its.second.max()) for its in shares if len(its.second)), default=-1)
+        self._size = (last - base + 1) * groups.count
+        self._at = [(its.second - base) * groups.count + groups.at[its.at] for its in shares]
+        if self._size <= 4 * count + 1_000:
+            there = np.zeros(self._size, np.bool_)
+            for at in self._at:
+                there[at] = True
+            self._there = keys = np.flatnonzero(there)
+        else:
+            keys, inverse = np.unique(np.concatenate(self._at), return_inverse=True)
+            ends = np.cumsum([0, *map(len, self._at)]).tolist()
+            self._at = [inverse[begin:end] for begin, end in pairwise(ends)]
+            self._size, self._there = len(keys), np.arange(len(keys))
+        self.second: Longs = keys // groups.count + base
+        self.example: Longs = groups.example[keys % groups.count]
+        """A row of each."""
+
+    def sums(self, columns: Sequence[Longs | None]) -> Longs:
+        """Return the sums of a column of each of the shares, in their order; None stands for zeros."""
+        found = np.zeros(self._size, np.int64)
+        for at, values in zip(self._at, columns, strict=True):
+            if values is not None:
+                np.add.at(found, at, values)
+        return found[self._there]
+
+    def most(self, columns: Sequence[Longs | None]) -> Longs:
+        """Return the greatest value of a column of each of the shares, at least −1."""
+        found = np.full(self._size, -1, np.int64)
+        for at, values in zip(self._at, columns, strict=True):
+            if values is not None:
+                np.maximum.at(found, at, values)
+        return found[self._there]
+
+
+def by_topic(rows: Rows, split: Split) -> tuple[Rows, dict[str, Longs]]:
+    """Return sums by second, topic, leader, rack, group and whether it is internal: a row that has these
+    names for each, and the columns."""
+    shares = (split.first, split.last, split.rest)
+    keys = (rows.topic + 1, near(rows.leader), rows.rack + 1, rows.group + 1, rows.internal)
+    cells = _Cells(shares, Index(*keys))
+    names = ("records", "replicated", "cross_rack", "active_ms", "fell", "in_gap")
+    found = {name: _sums(cells, shares, name) for name in (*names, *(f"{state}_ms" for state in STATES))}
+    found["centibytes"] = _products(cells, shares, "records", rows)
+    found["hottest"] = cells.most([_joined(its, HOTTEST_SHIFT, rows.partition) for its in shares])
+    found["topic_partitions"] = cells.most([rows.topic_partitions[its.at] for its in shares])
+    found["second"] = cells.second
+    return rows.take(cells.example), found
+
+
+def by_partition(
+    rows: Rows, split: Split, head_s: int, tail_s: int
+) -> tuple[Longs, Longs, Mapping[str, Longs]]:
+    """Return sums by minute, topic and partition: topics, partitions, and the columns of `minutes` that are
+    not 0 everywhere.
+
+    The rows must be those of partitions.
+    """
+    shares = split.by_slot(tail_s, head_s)
+    cells = _Cells(shares, Index(rows.topic, rows.partition))
+    names = {
+        **{"records_in": "records", "truncated": "fell", "records_in_gap": "in_gap"},
+        **{name: name for name in ("replicated", "cross_rack", "active_ms")},
+        **{f"{name}_ms": f"{name}_ms" for name in STATES},
+    }
+    found = {name: _sums(cells, shares, of) for name, of in names.items()}
+    products = {"centibytes_in": "records"}
+    products |= {f"{name}_centibytes": name for name in ("replicated", "cross_rack")}
+    found |= {name: _products(cells, shares, of, rows) for name, of in products.items()}
+    found = {name: values for name, values in found.items() if values.any()}
+    began_s = rows.began_ms // 1000
+    found["peak"] = cells.most([_joined(its, 1 << PEAK_SHIFT, began_s) for its in shares])
+    found["slot"], found["internal"] = cells.second, rows.internal[cells.example]
+    return rows.topic[cells.example], rows.partition[cells.example], found
+
+
+def _sums(cells: _Cells, shares: Sequence[Shares], name: str) -> Longs:
+    return cells.sums([its.sums.get(name) for its in shares])
+
+
+def _products(cells: _Cells, shares: Sequence[Shares], name: str, rows: Rows) -> Longs:
+    """Return the sums of a column in hundredths of bytes."""
+    centibytes = rows.number("record_centibytes")
+    return cells.sums([its.sums[name] * centibytes[its.at] if name in its.sums else None for its in shares])
+
+
+def _joined(shares: Shares, scale: int, lower: Longs) -> Longs | None:
+    """Return the rates with what counts if they are equal, in one number; −1 where there is no rate."""
+    if shares.rates is None:
+        return None
+    found: Longs = shares.rates * scale + lower[shares.at]
+    found[shares.rates < 0] = -1
+    return found

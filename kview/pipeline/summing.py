@@ -1,0 +1,241 @@
+"""Sums up rows of deltas, and writes the roll-ups as the tables of a batch."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from kview.model.aggregates import Kind, Sum
+from kview.model.snapshot import Longs
+from kview.pipeline.kept import About
+from kview.pipeline.minutes import SUMMED
+from kview.pipeline.pieces import NO_ID, STATES, TRUE, Rows, SetBacks
+from kview.pipeline.rollup import HOTTEST_SHIFT
+from kview.pipeline.rollup_sums import by_partition, by_topic
+from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE
+from kview.pipeline.splitting import Split
+from kview.pipeline.words import Index, Words
+
+ROWS_AT_ONCE = 250_000
+"""The rows that are worked on at once, with what is calculated of them about 150 MB."""
+
+MERGE_ROWS = 1_000_000
+"""Roll-ups of parts are merged when they have this many rows."""
+
+KINDS = tuple(Kind)
+
+_SECONDS_SCHEMA: pa.Schema = to_arrow_schema(SECONDS, timezone="UTC")
+_MINUTES_SCHEMA: pa.Schema = to_arrow_schema(MINUTES, timezone="UTC")
+
+Columns = dict[str, Longs]
+"""Columns of roll-ups. Sums that are 0 everywhere are left out."""
+
+
+class Summing:
+    """Sums up rows of deltas."""
+
+    def __init__(self, head_s: int, tail_s: int, set_backs: SetBacks) -> None:
+        self._bounds = head_s, tail_s, set_backs
+        self._words = Words()
+        self._parts: dict[str, list[Columns]] = {SECONDS_TABLE: [], MINUTES_TABLE: []}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows of a part of a segment."""
+        if not batch.num_rows:
+            return
+        head_s, tail_s, set_backs = self._bounds
+        rows = Rows.of(batch, self._words)
+        split = Split(rows, head_s, set_backs)
+        self._put(SECONDS_TABLE, self._merged_seconds([self._by_kind(*by_topic(rows, split))]))
+        if "topic_partitions" in batch.schema.names:
+            topic, partition, found = by_partition(rows, split, head_s, tail_s)
+            self._put(MINUTES_TABLE, {"topic": topic, "partition": partition, **found})
+
+    def _put(self, table: str, columns: Columns) -> None:
+        parts = self._parts[table]
+        parts.append(columns)
+        first, *rest = (len(next(iter(part.values()))) for part in parts)
+        if sum(rest) > max(MERGE_ROWS, first):
+            merged = self._merged_seconds if table == SECONDS_TABLE else _merged_minutes
+            parts[:] = [merged(parts)]
+
+    def _by_kind(self, rows: Rows, of: Columns) -> Columns:
+        """Return a row for each kind under which a sum counts, like `rollup.SUMMED`."""
+        is_user = rows.internal != TRUE
+        has_group = rows.group >= 0
+        nothing = np.zeros(len(rows), np.int64)
+        empty = np.full(len(rows), self._words.place(""))
+        leaders, at = np.unique(rows.leader, return_inverse=True)
+        leader_codes = np.array([self._words.place(str(leader)) for leader in leaders.tolist()], np.int64)
+        names = {
+            Kind.CLUSTER: (is_user, empty),
+            Kind.INTERNAL: (~is_user, empty),
+            Kind.TOPIC: (rows.topic >= 0, rows.topic),
+            Kind.BROKER: (is_user & (rows.leader >= 0), leader_codes[at]),
+            Kind.RACK: (
+                is_user & ((rows.leader >= 0) | (rows.leader == NO_ID)) & (rows.rack >= 0),
+                rows.rack,
+            ),
+            Kind.GROUP: (has_group, rows.group),
+        }
+        columns = {
+            Sum.RECORDS_IN: of["records"] * ~has_group,
+            Sum.CENTIBYTES_IN: of["centibytes"],
+            Sum.REPLICATED: of["replicated"],
+            Sum.CROSS_RACK: of["cross_rack"],
+            Sum.RECORDS_OUT: of["records"] * has_group,
+            Sum.ACTIVE_MS: of["active_ms"] * ~has_group,
+            Sum.TRUNCATED: of["fell"] * ~has_group,
+            Sum.RECORDS_IN_GAP: of["in_gap"] * ~has_group,
+            Sum.REWOUND: of["fell"] * has_group,
+            Sum.RECORDS_OUT_GAP: of["in_gap"] * has_group,
+            **{Sum(f"{name}_ms"): of[f"{name}_ms"] for name in STATES},
+        }
+        columns = {name: values for name, values in columns.items() if values.any()}
+        hot = {
+            is_group: np.where((of["hottest"] >= 0) & (has_group == is_group), of["hottest"], -1)
+            for is_group in (False, True)
+        }
+        parts: dict[str, list[Longs]] = {}
+        for kind, (mask, name) in names.items():
+            at = np.flatnonzero(mask)
+            hottest = hot[kind is Kind.GROUP]
+            its = {
+                "second": of["second"],
+                "kind": np.full(len(rows), KINDS.index(kind)),
+                "name": name,
+                **{str(column): values for column, values in columns.items()},
+                # Without any, the rate is −1, and the topic and partition do not matter.
+                "hot_rate": hottest // HOTTEST_SHIFT,
+                "hot_topic": np.maximum(rows.topic, 0),
+                "hot_partition": hottest % HOTTEST_SHIFT,
+                "topic_partitions": of["topic_partitions"] if kind is Kind.TOPIC else nothing - 1,
+            }
+            for column, values in its.items():
+                parts.setdefault(column, []).append(values[at])
+        return {column: np.concatenate(values) for column, values in parts.items()}
+
+    def _merged_seconds(self, parts: Sequence[Columns]) -> Columns:
+        of = _joined(parts)
+        if not len(of["second"]):
+            return of
+        index = Index(of["kind"], of["name"], of["second"] - of["second"].min())
+        found = {name: of[name][index.example] for name in ("kind", "name", "second")}
+        found |= {str(name): index.sums(of[name]) for name in Sum if name in of}
+        # The hottest partition is the one with the greatest (rate, topic, partition).
+        ranks = self._words.ranks()
+        rate = index.most(of["hot_rate"])
+        places = ranks[of["hot_topic"]] * HOTTEST_SHIFT + of["hot_partition"]
+        is_most = (of["hot_rate"] >= 0) & (of["hot_rate"] == rate[index.at])
+        place = np.maximum(index.most(np.where(is_most, places, -1)), 0)
+        found |= {"hot_rate": rate, "hot_topic": np.argsort(ranks)[place // HOTTEST_SHIFT]}
+        found |= {"hot_partition": place % HOTTEST_SHIFT}
+        found["topic_partitions"] = index.most(of["topic_partitions"])
+        return found
+
+    def write(self, about: About, folder: Path, part: int = 0) -> None:
+        """Write the roll-ups into the folder of a batch, as a part of its tables. Raises OSError."""
+        of = self._merged_seconds(self._parts[SECONDS_TABLE])
+        order = np.lexsort((of["second"], self._words.ranks()[of["name"]], of["kind"]))
+        of = {name: values[order] for name, values in of.items()}
+        hottest = [
+            pa.array(of["hot_rate"]),
+            self._strings(of["hot_topic"]),
+            pa.array(of["hot_partition"], pa.int32()),
+        ]
+        kinds = pa.array([str(kind) for kind in KINDS])
+        nothing = np.zeros(len(order), np.int64)
+        columns = {
+            **{name: pa.array(of.get(name, nothing)) for name in ("second", *map(str, Sum))},
+            "kind": pa.DictionaryArray.from_arrays(pa.array(of["kind"], pa.int32()), kinds),
+            "name": self._strings(of["name"]),
+            "hottest": pa.StructArray.from_arrays(
+                hottest,
+                fields=list(_SECONDS_SCHEMA.field("hottest").type),
+                mask=pa.array(of["hot_rate"] < 0),
+            ),
+            "topic_partitions": _known(of["topic_partitions"], pa.int32()),
+        }
+        _save(columns, _SECONDS_SCHEMA, about, folder / SECONDS_TABLE, part)
+        if not self._parts[MINUTES_TABLE]:
+            _save({}, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE, part)
+            return
+        of = _merged_minutes(self._parts[MINUTES_TABLE])
+        order = np.lexsort((of["slot"], of["partition"], self._words.ranks()[of["topic"]]))
+        of = {name: values[order] for name, values in of.items()}
+        nothing = np.zeros(len(order), np.int64)
+        columns = {name: pa.array(of.get(name, nothing)) for name in ("slot", "partition", *SUMMED)}
+        columns |= {"topic": self._strings(of["topic"]), "internal": pa.array(of["internal"] == TRUE)}
+        columns |= {"peak": _known(of["peak"], pa.int64())}
+        _save(columns, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE, part)
+
+    def _strings(self, codes: Longs) -> pa.Array:
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes, pa.int32()), pa.array(self._words.listed(), pa.string())
+        ).cast(pa.string())
+
+
+def _joined(parts: Sequence[Columns]) -> Columns:
+    if len(parts) == 1:
+        return parts[0]
+    nothing = [np.zeros(len(next(iter(part.values()))), np.int64) for part in parts]
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {
+        name: np.concatenate([part.get(name, zeros) for part, zeros in zip(parts, nothing, strict=True)])
+        for name in names
+    }
+
+
+def _merged_minutes(parts: Sequence[Columns]) -> Columns:
+    of = _joined(parts)
+    if not len(of["slot"]):
+        return of
+    index = Index(of["slot"] - of["slot"].min(), of["topic"], of["partition"])
+    same, most = ("slot", "topic", "partition", "internal"), ("peak",)
+    found = {name: of[name][index.example] for name in same}
+    found |= {name: index.most(of[name]) for name in most}
+    return found | {name: index.sums(values) for name, values in of.items() if name not in (*same, *most)}
+
+
+def _known(values: Longs, kind: pa.DataType) -> pa.Array:
+    return pa.array(np.maximum(values, 0), kind, mask=values < 0)
+
+
+def _save(columns: dict[str, pa.Array], schema: pa.Schema, about: About, folder: Path, part: int) -> None:
+    count = len(next(iter(columns.values()))) if columns else 0
+    columns["batch"] = pa.array(np.full(count, about.id), pa.int64())
+    arrays = [columns.get(one.name, pa.nulls(0, one.type)).cast(one.type) for one in schema]
+    _write(pa.Table.from_arrays(arrays, schema=schema), folder, part)
+
+
+def _write(table: pa.Table, folder: Path, part: int) -> None:
+    folder.mkdir(exist_ok=True)
+    # Damaged files must not become wrong figures.
+    pq.write_table(
+        table,
+        folder / f"rows-{part:05}.parquet",
+        compression="zstd",
+        use_dictionary=[one.name for one in table.schema if not pa.types.is_integer(one.type)],
+        store_schema=False,
+        write_page_checksum=True,
+    )
+
+
+def put_facts(table: pa.Table, name: str, about: About, folder: Path, part: int = 0) -> None:
+    """Write rows of facts, if there are any, into the folder of a batch, as a part of a table. Raises
+    OSError."""
+    if len(table):
+        of_batch = pa.array(np.full(len(table), about.id), pa.int64())
+        _write(table.add_column(0, "batch", of_batch), folder / name, part)
+
+
+def roll_up_tables(parts: Iterable[pa.Table], about: About, folder: Path) -> None:
+    """Roll up deltas in memory into the folder of a batch. Raises OSError."""
+    summing = Summing(about.head_s, about.tail_s, about.set_backs)
+    for table in parts:
+        for batch in table.combine_chunks().to_batches(max_chunksize=ROWS_AT_ONCE):
+            summing.add(batch)
+    summing.write(about, folder)
