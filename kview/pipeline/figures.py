@@ -42,7 +42,6 @@ class Figures:
         self._spark = spark
         self._counted = counted
         self._filters = filters
-        self._windows = f.broadcast(spark.createDataFrame(_windows(counted)))
         self._lock = threading.Lock()
 
     @property
@@ -60,6 +59,10 @@ class Figures:
     def seconds(self) -> DataFrame:
         """One row per cluster, kind, name and second that counts."""
         return self._seconds()
+
+    @cached_property
+    def _windows(self) -> DataFrame:
+        return f.broadcast(self._spark.createDataFrame(_windows(self._counted)))
 
     @cached_property
     def _known(self) -> DataFrame:

@@ -168,7 +168,7 @@ class _Files:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column. Raises OSError."""
-        parts = [file.read(columns=[name])[name] for file in self._opened()]
+        parts = [file.read(columns=[name], use_threads=False)[name] for file in self._opened()]
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
 
     def _opened(self) -> Iterator[pq.ParquetFile]:

@@ -63,15 +63,18 @@ def period_of(
             return lambda: None
         return here if rows <= local_facts.MOST_ROWS else there
 
-    seconds = SecondFigures(counted, filters) if fit(counted) else None
-    partitions = PartitionFigures(counted, filters) if seconds is not None else None
-    of_seconds, of_partitions = seconds or figures, partitions or figures
+    pool = ThreadPoolExecutor(AT_ONCE, "kview-figures")
+    if fit(counted):
+        # These come first in the pool, so that what waits for them does not keep them from being made.
+        of_seconds: Callable[[], SecondFigures | Figures] = pool.submit(
+            SecondFigures, counted, filters
+        ).result
+        of_partitions: Callable[[], PartitionFigures | Figures] = pool.submit(
+            PartitionFigures, counted, filters
+        ).result
+    else:
+        of_seconds = of_partitions = lambda: figures
     queries: dict[str, Callable[[], DataFrame | Rows | None]] = {
-        "sums": of_seconds.sums,
-        "percentiles": of_seconds.percentiles,
-        "hottest": of_seconds.hottest,
-        "partitions": lambda: of_partitions.partitions(MOST_PARTITIONS),
-        "traffic": of_partitions.traffic,
         "lags": of_facts(
             "group_lags",
             lambda: local_facts.group_lags(counted, filters.groups, threshold_ms),
@@ -95,6 +98,11 @@ def period_of(
             lambda: local_facts.sizes(counted, filters.topics),
             lambda: fact_figures.sizes(figures, filters.topics),
         ),
+        "sums": lambda: of_seconds().sums(),
+        "percentiles": lambda: of_seconds().percentiles(),
+        "hottest": lambda: of_seconds().hottest(),
+        "partitions": lambda: of_partitions().partitions(MOST_PARTITIONS),
+        "traffic": lambda: of_partitions().traffic(),
     }
     found: dict[str, Rows] = {}
     total = len(queries) + 1
@@ -104,7 +112,7 @@ def period_of(
         on_figures(len(found), total)
 
     on_figures(0, total)
-    with ThreadPoolExecutor(AT_ONCE, "kview-figures") as pool:
+    with pool:
         for done in [pool.submit(answer, name) for name in queries]:
             done.result()
     answers = Answers(counted, found, step_s, price_per_gb)
@@ -112,7 +120,7 @@ def period_of(
     steps = sum(-(-share.seconds.length_s // step_s) + 1 for share in counted)
     shown = topics[: max(1, MOST_THROUGHPUT_ROWS // steps)]
     answers.cut_off(TableName.THROUGHPUT, len(shown), len(topics))
-    throughput = _rows(of_seconds.throughput(shown, step_s))
+    throughput = _rows(of_seconds().throughput(shown, step_s))
     figures.forget()
     on_figures(total, total)
     return Period(
