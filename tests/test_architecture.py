@@ -34,6 +34,7 @@ def test_ruff_has_nothing_to_say() -> None:
     must_succeed(sys.executable, "-m", "ruff", "check", "--output-format=concise", "kview", "tests")
 
 
+@pytest.mark.slow  # mypy takes minutes where it has read nothing before, and ruff finds much of it
 def test_types_are_strict_and_right() -> None:
     must_succeed(sys.executable, "-m", "mypy", "--no-error-summary")
 

@@ -77,6 +77,7 @@ def read_at_odd_times(snapshot: Snapshot, chance: np.random.Generator) -> Snapsh
     )
 
 
+@pytest.mark.slow  # test_engines.py compares the engines, e2e/test_spark.py the live job with the cluster
 def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapshot], tmp_path: Path) -> None:
     lock, received = threading.Lock(), [Aggregates()]
 

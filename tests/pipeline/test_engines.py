@@ -79,7 +79,9 @@ def added(name: str, one: Any, other: Any, key: tuple[str, ...]) -> Any:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("observed", [odd, every_third, list])
+@pytest.mark.parametrize(
+    "observed", [odd, *(pytest.param(one, marks=pytest.mark.slow) for one in (every_third, list))]
+)
 def test_rollups_do_not_depend_on_the_engine(
     spark: SparkSession,
     plan: str,

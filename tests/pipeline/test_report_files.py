@@ -173,7 +173,13 @@ def flip(file: Path) -> None:
     file.write_bytes(content)
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize(
+    "engine",
+    [
+        Engine.TASKS,
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (Engine.EXPRESSIONS, Engine.NUMPY)),
+    ],
+)
 def test_a_segment_with_a_damaged_page_is_left_out(
     spark: SparkSession, history: list[View], engine: Engine, tmp_path: Path
 ) -> None:
@@ -232,9 +238,9 @@ MIDDLE_MS = PLAN.snapshots(1, 1)[0].observation.ended_ms + 60_000
     [
         Question(threshold_ms=2_000),
         Question(topics=("*e*",), groups=("*1*",)),
-        Question(topics=("none",)),
-        Question(since_ms=MIDDLE_MS),
-        Question(until_ms=MIDDLE_MS - 60_000),
+        pytest.param(Question(topics=("none",)), marks=pytest.mark.slow),
+        pytest.param(Question(since_ms=MIDDLE_MS), marks=pytest.mark.slow),
+        pytest.param(Question(until_ms=MIDDLE_MS - 60_000), marks=pytest.mark.slow),
     ],
 )
 def test_spark_finds_the_figures_that_this_process_finds(

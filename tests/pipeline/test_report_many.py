@@ -97,6 +97,7 @@ def test_recordings_together_have_the_figures_of_each_alone(
     assert [note.kind for note in fresh.period.notes if note.kind is NoteKind.CLOCK_SET_BACK]
 
 
+@pytest.mark.slow  # of one recording, test_report_files.py shows it
 def test_what_is_damaged_is_left_out_of_many(spark: SparkSession, fleet: Path, tmp_path: Path) -> None:
     folders = []
     for folder in find_recordings([str(fleet)]):

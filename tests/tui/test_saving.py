@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -73,7 +74,9 @@ async def test_a_screenshot_is_the_screen_as_a_picture_and_as_text() -> None:
     async with dashboard(state(CRASH), saves=saves) as (app, pilot):
         shown = text(app)
         await press(pilot, ["p"])
-        await until(pilot, lambda: "screenshot saved: /saved/kview-screen-" in text(app), "the path")
+        await until(
+            pilot, lambda: re.search(r"screenshot saved:\s+/saved/kview-screen-", text(app)), "the path"
+        )
         assert saves.only("txt") == shown
         assert saves.only("svg").startswith("<svg")
 
@@ -85,7 +88,7 @@ async def test_an_export_has_the_rows_as_filtered_and_sorted() -> None:
         await press(pilot, ["slash", *"invoice", "enter", "tab", "ctrl+e"])
         app.clock_ms.now_ms += 5_000  # type: ignore[attr-defined]
         await press(pilot, ["enter"])
-        await until(pilot, lambda: "10 rows saved: /saved/kview-" in text(app), "the path")
+        await until(pilot, lambda: re.search(r"10 rows saved:\s+/saved/kview-", text(app)), "the path")
         rows = list(csv.DictReader(io.StringIO(saves.only("csv"))))
         assert [row["p"] for row in rows[:2]] == ["3", "9"], "worst first, as on the screen"
         assert len(rows) == 10, "and more rows than are in sight"
