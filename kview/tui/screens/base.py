@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input
 
 from kview.derive.view import View
@@ -51,6 +52,9 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     has_targets: ClassVar[bool] = False
     """Whether the screen has rows that a fault could hit."""
+
+    _lines: tuple[Widget, ...] = ()
+    """The lines that every screen has, once they are there."""
 
     @property
     def dashboard(self) -> Dashboard:
@@ -137,7 +141,10 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def _is_complete(self) -> bool:
         """Whether all lines are there. They are not while a demo's step takes the screen away, and a view may
         arrive then."""
-        return all(self.query(kind) for kind in (Header, HeadlinePanel, StatusLine, KeyLine))
+        if not self._lines:  # a query walks the whole screen
+            found = [self.query(kind) for kind in (Header, HeadlinePanel, StatusLine, KeyLine)]
+            self._lines = tuple(each.first() for each in found) if all(found) else ()
+        return bool(self._lines) and all(each.is_attached for each in self._lines)
 
     def refit(self) -> None:
         """Arrange and draw everything."""
@@ -168,8 +175,10 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if view is not None:
             self.draw(view)
         self.say()
+        said = (StatusLine, KeyLine)
         for widget in self.query(Lines):
-            widget.redraw()
+            if not isinstance(widget, said):
+                widget.redraw()
 
     @property
     def panel_height(self) -> int:
