@@ -18,7 +18,9 @@ SetBacks = Sequence[tuple[int, int]]
 
 STATES = ("offline", "silent", "under_min_isr", "under_replicated")
 SPREAD = ("records", "replicated", "cross_rack")
-_NUMBERS = (*SPREAD, "fell", "in_gap", "record_centibytes", "state_ms", *STATES)
+AT_END = ("fell", "in_gap")
+"""Figures that belong to the second in which their interval ended."""
+_NUMBERS = (*SPREAD, *AT_END, "record_centibytes", "state_ms", *STATES)
 
 NO_ID = -(1 << 31)
 """Stands for a leader that is null."""
@@ -96,6 +98,12 @@ class Rows:
         found = self.numbers.get(name)
         return np.zeros(len(self), np.int64) if found is None else found
 
+    def counted(self) -> Bools:
+        """Return which rows have something that counts in the seconds of their intervals."""
+        names = ("records", "replicated", *AT_END)
+        some = (self.numbers[name] for name in names if name in self.numbers)
+        return np.asarray(sum(some, np.zeros(len(self), np.int64)) > 0, np.bool_)
+
     def take(self, at: Longs) -> "Rows":
         """Return some rows."""
         names = [name for name in self.__slots__ if name != "numbers"]
@@ -108,10 +116,7 @@ class Spans:
 
     def __init__(self, rows: Rows) -> None:
         began_ms, ended_ms = rows.began_ms, rows.ended_ms
-        names = ("records", "replicated", "fell", "in_gap")
-        counted = (
-            sum((rows.numbers[n] for n in names if n in rows.numbers), np.zeros(len(rows), np.int64)) > 0
-        )
+        counted = rows.counted()
         records, state_ms = rows.number("records"), rows.number("state_ms")
         held = state_ms > 0
         seen_s = rows.observed_ms // 1000

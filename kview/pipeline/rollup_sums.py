@@ -9,7 +9,7 @@ import numpy as np
 
 from kview.model.snapshot import Longs
 from kview.pipeline.minutes import PEAK_SHIFT
-from kview.pipeline.pieces import STATES, Rows
+from kview.pipeline.pieces import AT_END, SPREAD, STATES, Rows
 from kview.pipeline.rollup import HOTTEST_SHIFT
 from kview.pipeline.splitting import Shares, Split
 from kview.pipeline.words import Index, near
@@ -61,7 +61,7 @@ def by_topic(rows: Rows, split: Split) -> tuple[Rows, dict[str, Longs]]:
     shares = (split.first, split.last, split.rest)
     keys = (rows.topic + 1, near(rows.leader), rows.rack + 1, rows.group + 1, rows.internal)
     cells = _Cells(shares, Index(*keys))
-    names = ("records", "replicated", "cross_rack", "active_ms", "fell", "in_gap")
+    names = (*SPREAD, "active_ms", *AT_END)
     found = {name: _sums(cells, shares, name) for name in (*names, *(f"{state}_ms" for state in STATES))}
     found["centibytes"] = _products(cells, shares, "records", rows)
     found["hottest"] = cells.most([_joined(its, HOTTEST_SHIFT, rows.partition) for its in shares])

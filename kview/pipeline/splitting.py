@@ -7,10 +7,7 @@ import numpy as np
 
 from kview.model.aggregates import BLOCK_S
 from kview.model.snapshot import Longs
-from kview.pipeline.pieces import SPREAD, STATES, Bools, Pieces, Rows, SetBacks, Spans
-
-_COUNTED = ("records", "replicated", "fell", "in_gap")
-"""A row counts in the seconds of its interval if one of these is not 0."""
+from kview.pipeline.pieces import AT_END, SPREAD, STATES, Bools, Pieces, Rows, SetBacks, Spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +40,7 @@ class Split:
     def __init__(self, rows: Rows, head_s: int, set_backs: SetBacks) -> None:
         length_ms = rows.ended_ms - rows.began_ms
         first_s, end_s = rows.began_ms // 1000, rows.ended_ms // 1000
-        some = (rows.numbers[name] for name in _COUNTED if name in rows.numbers)
-        counted = sum(some, np.zeros(1, np.int64))
-        simple = (counted > 0) & (length_ms > 0) & (end_s - first_s <= 1) & (first_s >= head_s)
+        simple = rows.counted() & (length_ms > 0) & (end_s - first_s <= 1) & (first_s >= head_s)
         for sequence, since_s in set_backs:
             simple &= (rows.sequence >= sequence) | (end_s < since_s)
         others = ~simple
@@ -65,7 +60,7 @@ class Split:
         twice_first_ms, twice_ms = 2 * first_ms, 2 * length_ms
         begun = {name: (values * twice_first_ms + length_ms) // twice_ms for name, values in spread.items()}
         ended = {name: values - begun[name] for name, values in spread.items()}
-        at_end = {name: numbers[name] for name in ("fell", "in_gap") if name in numbers}
+        at_end = {name: numbers[name] for name in AT_END if name in numbers}
         rates = last_rates = None
         whole: dict[str, Longs] = {}
         if (records := numbers.get("records")) is not None:
@@ -108,13 +103,13 @@ def _rest(rows: Rows, at: Longs, simple: Bools, set_backs: SetBacks) -> Shares:
     some = rows.take(at)
     spans = Spans(some)
     others = ~simple[at]
-    for name in ("records", "replicated", "cross_rack", "fell", "in_gap"):
+    for name in (*SPREAD, *AT_END):
         if name in some.numbers:
             some.numbers[name] = some.numbers[name] * others
     pieces = Pieces(some, spans, set_backs)
     found = {name: pieces.share(name) for name in SPREAD}
     found |= {"active_ms": pieces.active_ms()}
-    found |= {name: pieces.at_end(name) for name in ("fell", "in_gap")}
+    found |= {name: pieces.at_end(name) for name in AT_END}
     found |= {f"{name}_ms": pieces.held_ms(name) for name in STATES}
     sums = {name: values for name, values in found.items() if values is not None}
     rates = np.where(pieces.has_rate & others[pieces.at], spans.rate[pieces.at], -1)

@@ -155,10 +155,12 @@ def _batches(segment: Segment) -> Iterator[pa.RecordBatch]:
         with damage_in(segment.address(part)):
             wanted = schema_of_part(part)
             words = [one.name for one in wanted if one.dataType.typeName() == "string"]
-            columns = pq.read_schema(segment.paths[part]).names
+            path = segment.paths[part]
+            end = pq.read_metadata(path)
+            columns = end.schema.to_arrow_schema().names
             # Older versions recorded fewer columns.
             words = [word for word in words if word in columns]
-            file = pq.ParquetFile(segment.paths[part], read_dictionary=words, page_checksum_verification=True)
+            file = pq.ParquetFile(path, metadata=end, read_dictionary=words, page_checksum_verification=True)
             names = [one for one in columns if one in wanted.names]
             found = file.iter_batches(ROWS_AT_ONCE, columns=names, use_threads=False)
         while True:
