@@ -194,6 +194,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
         losses,
         state.readers if same_owners else readers(snapshot.offsets),
         _kept(state, snapshot, commits_then, offset_rows),
+        state.in_series,
         state.topic_series,
         state.broker_series,
         state.group_series,

@@ -97,7 +97,8 @@ def pending(view: View) -> View:
         throughput=replace(
             view.throughput,
             at_ms=(),
-            in_rates=tuple(() for _ in view.throughput.topics),
+            in_series=(),
+            in_rates=(PENDING_RATE,) * len(view.throughput.topics),
             total_in=PENDING_RATE,
             total_out=PENDING_RATE,
         ),

@@ -1,5 +1,6 @@
 """The figures of a moment: those that are added to series, and the view, on which nothing depends."""
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from kview.derive.quorum import can_fence, quorum_findings
 from kview.derive.seen import Seen
 from kview.derive.series import extended
 from kview.derive.state import State, log_ends, offsets_of, read_of, seen_of
-from kview.derive.topics import throughput, topic_figures, topic_rates
+from kview.derive.topics import throughput, topic_figures, topic_rates, total_in
 from kview.derive.view import Floats, OffsetFigures, View
 from kview.model.units import UNKNOWN
 
@@ -39,11 +40,15 @@ def sample(state: State) -> tuple[State, Sample]:
     offsets = offsets_of(state, in_rate)
     groups = group_lags(snapshot, offsets, read_of(state).group)
     names, brokers = topics.tolist(), snapshot.brokers.id.tolist()
+    (in_series,) = extended(
+        {"": state.in_series}, [""], np.array([total_in(snapshot.partitions, in_rate)]), points
+    )
     topic_series = extended(state.topic_series, names, by_topic, points)
     broker_series = extended(state.broker_series, brokers, by_broker, points)
     now = replace(
         state,
         kept=Kept.of(snapshot.offsets, offsets),
+        in_series=in_series,
         topic_series=dict(zip(names, topic_series, strict=True)),
         broker_series=dict(zip(brokers, broker_series, strict=True)),
         group_series=group_series(
@@ -116,7 +121,10 @@ def view_of(state: State, sampled: Sample) -> View:
         groups=groups,
         offsets=offsets,
         throughput=throughput(
-            topics, state.moments, total_out(snapshot, offsets.partition_row, offsets.read_rate, quiet)
+            topics,
+            state.moments,
+            state.in_series,
+            total_out(snapshot, offsets.partition_row, offsets.read_rate, quiet),
         ),
         events=state.events,
         new_events=state.new_events,

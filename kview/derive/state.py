@@ -57,6 +57,8 @@ class State(Struct, frozen=True):
     readers: Longs = field(default_factory=lambda: _NONE)
     """A number for each offset's group and owner."""
     kept: Kept = field(default_factory=lambda: Kept.none(0))
+    in_series: Series = ()
+    """The records in per second of all of the user's topics."""
     topic_series: Mapping[str, Series] = field(default_factory=dict)
     broker_series: Mapping[int, Series] = field(default_factory=dict)
     group_series: GroupSeries = field(default_factory=GroupSeries)

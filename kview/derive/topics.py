@@ -9,7 +9,7 @@ from kview.derive.racks import topic_safety
 from kview.derive.series import Series
 from kview.derive.view import Floats, PartitionFigures, PartitionStatus, RackSafety, Throughput, TopicFigures
 from kview.model.events import SEVERITY_ORDER
-from kview.model.snapshot import Longs, Snapshot, Strings
+from kview.model.snapshot import Longs, Partitions, Snapshot, Strings
 from kview.model.units import UNKNOWN
 
 
@@ -99,13 +99,25 @@ def topic_figures(
     )
 
 
-def throughput(topics: TopicFigures, moments: tuple[int, ...], total_out: float) -> Throughput:
-    """Return the series of the user's topics over `moments`. The series of a younger topic begins with
-    NaN."""
-    rows = np.flatnonzero(~topics.internal).tolist()
-    width = len(moments)
-    gap = float("nan")
-    rates = tuple((gap,) * (width - len(topics.in_series[row])) + topics.in_series[row] for row in rows)
-    mine = topics.in_rate[rows]
-    total_in = float(np.nansum(mine)) if np.isfinite(mine).any() else gap
-    return Throughput(moments, tuple(topics.topic[rows]), rates, total_in, total_out)
+def total_in(table: Partitions, in_rate: Floats) -> float:
+    """Return the records per second appended to all of the user's topics, NaN if no rate is known.
+
+    `in_rate` has the rates of partitions.
+    """
+    known = in_rate[np.isfinite(in_rate) & ~table.internal]
+    return float(known.sum()) if len(known) else np.nan
+
+
+def throughput(
+    topics: TopicFigures, moments: tuple[int, ...], in_series: Series, total_out: float
+) -> Throughput:
+    """Return the rates of the user's topics, and what they were together at the last of `moments`."""
+    mine = ~topics.internal
+    return Throughput(
+        at_ms=moments,
+        in_series=in_series,
+        topics=tuple(topics.topic[mine]),
+        in_rates=tuple(topics.in_rate[mine].tolist()),
+        total_in=in_series[-1],
+        total_out=total_out,
+    )

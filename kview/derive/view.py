@@ -278,14 +278,15 @@ SERIES_POINTS = 60
 
 
 class Throughput(Struct, frozen=True):
-    """Direct rates of the last minute, for plots.
-
-    `at_ms` has n moments, and `in_rates` has n rates per topic, NaN if a rate is not known.
-    """
+    """Direct rates of the user's topics. NaN if a rate is not known."""
 
     at_ms: tuple[int, ...]
+    """The moments of the last minute."""
+    in_series: tuple[float, ...]
+    """The records in per second of all topics at these moments. The last values belong together."""
     topics: tuple[str, ...]
-    in_rates: tuple[tuple[float, ...], ...]
+    in_rates: tuple[float, ...]
+    """The latest rate of each topic."""
     total_in: float
     total_out: float
 

@@ -170,7 +170,7 @@ def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Sty
         spans = cut(spans, cells)
         used = line_width(spans)
     segments: list[Segment] = []
-    for span in spans:
+    for span in spans:  # for each cell of each table, so without calls where it can be
         style = _add(palette.base, palette.style(span.role, span.series))
         if span.link and not ascii_only:  # A terminal without UTF-8 may not know links either.
             style = _add(style, _link(span.link))

@@ -3,6 +3,7 @@ pure."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 from rich.cells import cell_len, set_cell_size
@@ -69,6 +70,12 @@ def runs(signs: Sequence[str], roles: Sequence[Role]) -> Line:
     return line(*spans)
 
 
+@lru_cache(maxsize=1024)
+def spaces(cells: int) -> Span:
+    """Return empty cells."""
+    return Span(" " * cells)
+
+
 def width(text: str) -> int:
     """Return the number of terminal cells that `text` takes."""
     return len(text) if text.isascii() else cell_len(text)
@@ -129,7 +136,7 @@ def pad(spans: Line, cells: int, right: bool = False) -> Line:
         gap = cells - line_width(spans)  # cutting a wide sign leaves a cell
     if gap <= 0:
         return spans
-    space = Span(" " * gap)
+    space = spaces(gap)
     return (space, *spans) if right else (*spans, space)
 
 

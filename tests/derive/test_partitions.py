@@ -128,6 +128,8 @@ def test_the_brokers_rates_add_up_to_the_topics() -> None:
     assert view.brokers.in_rate.sum() == pytest.approx(view.topics.in_rate[user].sum())
     assert view.throughput.total_in == pytest.approx(4400 + 2400 + 1000, rel=0.01)
     assert view.throughput.total_out == pytest.approx(4400 + 6800 + 1000, rel=0.02)
+    together = [sum(rates) for rates in zip(*np.array(view.topics.in_series, object)[user], strict=True)]
+    assert view.throughput.in_series == pytest.approx(together, nan_ok=True)
 
 
 def test_what_groups_read_is_unknown_until_a_rate_is_known_and_0_without_groups() -> None:

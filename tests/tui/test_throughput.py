@@ -352,8 +352,8 @@ def test_a_filled_curve_leaves_no_column_empty() -> None:
 async def test_the_legend_keeps_its_order_for_a_while() -> None:
     view = state(HEALTHY)
     rates = tuple(
-        tuple(value * (10 if topic == "audit-log" else 1) for value in series)
-        for topic, series in zip(view.throughput.topics, view.throughput.in_rates, strict=True)
+        rate * (10 if topic == "audit-log" else 1)
+        for topic, rate in zip(view.throughput.topics, view.throughput.in_rates, strict=True)
     )
     busier = replace(view, throughput=replace(view.throughput, in_rates=rates))
 

@@ -1,5 +1,6 @@
 """Helpers for all rows: severities as signs and roles, replicas with their state, widths of figures."""
 
+import math
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
@@ -103,17 +104,18 @@ REASON_CELLS = 27
 
 def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:
     """Return the width that the widest of these counts needs."""
-    known = values[values != UNKNOWN]
-    widest = (
-        max((len(words.count(int(v))) for v in (known.max(), known.min())), default=0) if len(known) else 0
-    )
-    return max(least, widest + extra)
+    if not len(values):
+        return least
+    low = values.min()
+    if low == UNKNOWN:
+        low = values.min(where=values != UNKNOWN, initial=0)
+    return max(least, max(len(words.count(int(end))) for end in (low, values.max())) + extra)
 
 
 def rate_width(values: NDArray[np.float64], least: int) -> int:
     """Return the width in cells that the highest rate needs, at least `least`."""
-    known = values[np.isfinite(values)]
-    return max(least, len(words.rate(float(known.max())))) if len(known) else least
+    highest = float(np.fmax.reduce(values, initial=-np.inf))
+    return max(least, len(words.rate(highest))) if math.isfinite(highest) else least
 
 
 def name_width(names: Iterable[str], least: int, most: int) -> int:

@@ -5,20 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kview.derive.view import Throughput, View
+from kview.derive.view import View
 from kview.model.aggregates import Key, Kind
 
 WINDOW_MS = 60_000
 STEP_MS = 1_000
-
-
-def totals(rates: Throughput) -> list[float]:
-    """Return the sum over the topics at each moment, NaN if no topic's rate is known."""
-    sums = []
-    for moment in range(len(rates.at_ms)):
-        known = [series[moment] for series in rates.in_rates if math.isfinite(series[moment])]
-        sums.append(sum(known) if known else math.nan)
-    return sums
 
 
 def records_in(view: View, key: Key) -> list[float]:
@@ -30,7 +21,7 @@ def records_in(view: View, key: Key) -> list[float]:
         return []
     match key.kind:
         case Kind.CLUSTER:
-            values: Sequence[float] = totals(view.throughput)
+            values: Sequence[float] = view.throughput.in_series
         case Kind.TOPIC:
             found = np.flatnonzero(view.topics.topic == key.name)
             values = view.topics.in_series[int(found[0])] if len(found) else ()

@@ -3,6 +3,7 @@
 If the terminal is too small, one sentence is shown instead.
 """
 
+import time
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import ClassVar, cast
@@ -18,6 +19,7 @@ from textual.widgets import Input
 from kview.derive.view import View
 from kview.language import filters
 from kview.model.events import Severity
+from kview.model.units import UNKNOWN
 from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
 from kview.tui.dashboard import Dashboard
@@ -38,6 +40,12 @@ from kview.tui.widgets.time_bar import TimeBar, bar_rows
 FILTER_HINT = f"part of a name, or {filters.FORMS}"
 
 
+TICKING = frozenset(("header", "headline", "incident"))
+"""The ids of the panels with tenths of seconds."""
+
+JUST_DRAWN_MS = {True: 500, False: 100}
+"""Ticks of whole seconds and of tenths that follow a drawing within this time have nothing to redraw."""
+
 BROKER_TABLES = ("brokers", "grid")
 """The ids of the tables whose rows are brokers, which fault keys hit."""
 
@@ -55,6 +63,10 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     _lines: tuple[Widget, ...] = ()
     """The lines that every screen has, once they are there."""
+    _all_drawn: tuple[Drawn, ...] = ()
+    """All panels, once they are there. None is added later."""
+    _drawn_ms = (UNKNOWN, UNKNOWN)
+    """When everything was last drawn, by the clock that is shown and by one that nobody sets."""
 
     @property
     def dashboard(self) -> Dashboard:
@@ -144,6 +156,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if not self._lines:  # a query walks the whole screen
             found = [self.query(kind) for kind in (Header, HeadlinePanel, StatusLine, KeyLine)]
             self._lines = tuple(each.first() for each in found) if all(found) else ()
+            self._all_drawn = tuple(self.query(Drawn)) if self._lines else ()
         return bool(self._lines) and all(each.is_attached for each in self._lines)
 
     def refit(self) -> None:
@@ -170,15 +183,16 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         headline.notice = dashboard.notice
         self._fit_strip()
         looks = dashboard.looks
-        for drawn in self.query(Drawn):
+        for drawn in self._all_drawn:
             drawn.looks = tuple(look for look in looks if drawn.id in look.ids)
         if view is not None:
             self.draw(view)
         self.say()
         said = (StatusLine, KeyLine)
-        for widget in self.query(Lines):
-            if not isinstance(widget, said):
-                widget.redraw()
+        for panel in self._all_drawn:
+            if isinstance(panel, Lines) and not isinstance(panel, said):
+                panel.redraw()
+        self._drawn_ms = self._clocks_ms()
 
     @property
     def panel_height(self) -> int:
@@ -199,7 +213,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def _fit_strip(self) -> None:
         """Show the incident strip while something is going on, the time bar while time is not live, and the
         caption if there is one."""
-        strip, dashboard = next(iter(self.query(IncidentStrip)), None), self.dashboard
+        strip, dashboard = self.query_one_optional(IncidentStrip), self.dashboard
         if strip is None:  # a tick before the screen is composed
             return
         strip.shown = shown_incidents(
@@ -222,7 +236,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def redraw_caption(self) -> None:
         """Draw the caption strip again, because its clock has moved."""
-        strip = next(iter(self.query(CaptionStrip)), None)
+        strip = self.query_one_optional(CaptionStrip)
         if strip is not None:
             strip.caption = self.dashboard.caption
             strip.redraw()
@@ -234,11 +248,21 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def tick(self, whole_second: bool) -> None:
         """Redraw ages and countdowns: tenths in the lines at the top, whole seconds everywhere."""
+        if not self._is_complete or self._was_just_drawn(JUST_DRAWN_MS[whole_second]):
+            return
         if whole_second:
             self._fit_strip()
-        tenths = self.query("#header, #headline, #incident")
-        for widget in self.query(Drawn) if whole_second else tenths.results(Drawn):
-            widget.redraw()
+        for panel in self._all_drawn:
+            if whole_second or panel.id in TICKING:
+                panel.redraw()
+
+    def _was_just_drawn(self, within_ms: int) -> bool:
+        """Return whether everything was drawn within this time, so that no age has grown since."""
+        pairs = zip(self._clocks_ms(), self._drawn_ms, strict=True)
+        return all(0 <= now_ms - drawn_ms < within_ms for now_ms, drawn_ms in pairs)
+
+    def _clocks_ms(self) -> tuple[int, int]:
+        return self.dashboard.wall_ms(), time.monotonic_ns() // 1_000_000
 
     def say(self) -> None:
         """Draw the status line."""

@@ -24,13 +24,15 @@ from kview.tui.looks import Look, Spot
 from kview.tui.paint import strip
 from kview.tui.rows.columns import GAP, Column, share
 from kview.tui.rows.row import NoRows, Rows
-from kview.tui.text import EMPTY, Line, Role, Span, content, line, line_width, middle, pad
+from kview.tui.text import EMPTY, Line, Role, Span, content, line, line_width, middle, pad, spaces
 from kview.tui.widgets.drawn import Drawn
 from kview.tui.widgets.table_head import NO_MARK, Mark, head_height, head_lines
 
 GUTTER = 2
 """The number of cells before the first column, which hold the mark of the selected row."""
 
+
+SELECTED = Span(f"{MARK} ")
 
 WHEEL_ROWS = 3
 """By how many rows a step of the mouse wheel scrolls."""
@@ -355,17 +357,17 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         at = canvas(self)
         row = self.rows.row(index, now_ms)
         is_selected = index == self._index
-        spans = line(Span(f"{MARK} " if is_selected else "  "))
+        spans = [SELECTED if is_selected else spaces(GUTTER)]
         for position, (column, width) in enumerate(shared):
             if position:
-                spans += (Span(" " * GAP),)
+                spans.append(spaces(GAP))
             spans += _cell(row.cells[column], self.rows.columns[column], width)
         over = None
         if is_selected:
             over = at.palette.selected if self.has_focus else at.palette.marked
         if row.fresh:
             over = at.palette.fresh if over is None else over + at.palette.fresh
-        return strip(spans, cells, at.palette, at.ascii_only, over)
+        return strip(tuple(spans), cells, at.palette, at.ascii_only, over)
 
     def _columns(self) -> list[Column]:
         """Return the columns, with figures as wide as they have ever been.

@@ -17,7 +17,7 @@ from kview.model.units import UNKNOWN
 from kview.tui.canvas import canvas
 from kview.tui.options import Options
 from kview.tui.plot import AXIS_CELLS, Frame, framed
-from kview.tui.rows.direct import WINDOW_MS, over_window, totals
+from kview.tui.rows.direct import WINDOW_MS, over_window
 from kview.tui.rows.throughput import out_is_bound
 from kview.tui.spark import RATE_S, basis, covered_until_s
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle, pad
@@ -54,9 +54,8 @@ class Rates(NamedTuple):
 def direct_rates(view: View) -> Rates:
     """Return the view's own rates, which are direct rates."""
     rates = view.throughput
-    latest = [series[-1] if series else math.nan for series in rates.in_rates]
-    values = over_window(rates.at_ms, totals(rates)) if len(rates.at_ms) > 1 else []
-    topics = list(zip(rates.topics, latest, strict=True))
+    values = over_window(rates.at_ms, rates.in_series) if len(rates.at_ms) > 1 else []
+    topics = list(zip(rates.topics, rates.in_rates, strict=True))
     return Rates(values, rates.total_in, rates.total_out, out_is_bound(view), topics)
 
 
