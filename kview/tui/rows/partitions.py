@@ -173,9 +173,9 @@ class PartitionRows(ListedPartitions):
         own_name = ""
         if topic is None:
             is_own = options.sort(self.panel) == OWN_ORDER
-            worst = np.count_nonzero(self.in_trouble)
+            worst = int(np.count_nonzero(self.in_trouble))
             self.troubled = worst if is_own else 0
-            unknown = np.count_nonzero(shown.having(PartitionStatus.UNKNOWN)[self._rows])
+            unknown = int(np.count_nonzero(shown.having(PartitionStatus.UNKNOWN)[self._rows]))
             own_name = order_name(Order.WORST_FIRST, worst + unknown)
             head: tuple[Column, ...] = (
                 Column("topic", "topic", self._names_width(), flex=1, most=40, name=True),
