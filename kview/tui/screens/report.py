@@ -9,7 +9,8 @@ from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Role, Span
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.heading import Heading
-from kview.tui.widgets.table import GUTTER, Table
+from kview.tui.widgets.table import Table
+from kview.tui.widgets.table_drawing import GUTTER
 
 
 class ReportScreen(KviewScreen):

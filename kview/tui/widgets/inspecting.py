@@ -18,7 +18,8 @@ from kview.tui.text import EMPTY, Line, Role, Span, cut, line
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Question
-from kview.tui.widgets.table import GUTTER, Table
+from kview.tui.widgets.table import Table
+from kview.tui.widgets.table_drawing import GUTTER
 
 _log = logging.getLogger(__name__)
 

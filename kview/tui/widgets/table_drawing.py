@@ -1,0 +1,160 @@
+"""How a table is drawn: its head, and the rows in sight, which are made when they are drawn."""
+
+import re
+
+from msgspec.structs import replace
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kview.language.glyphs import DOWN, MARK, UP
+from kview.tui.canvas import canvas
+from kview.tui.looks import Look, Spot
+from kview.tui.paint import strip
+from kview.tui.rows.columns import GAP, Column, share
+from kview.tui.rows.row import NoRows, Rows
+from kview.tui.text import EMPTY, Line, Role, Span, content, line, line_width, middle, pad, spaces
+from kview.tui.widgets.drawn import Drawn
+from kview.tui.widgets.table_head import NO_MARK, Mark, head_height, head_lines
+
+GUTTER = 2
+"""The number of cells before the first column, which hold the mark of the selected row."""
+
+
+SELECTED = Span(f"{MARK} ")
+
+
+class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
+    """A list with a head and a selected row."""
+
+    DEFAULT_CSS = """
+    DrawnTable {
+        overflow-x: hidden; overflow-y: auto; scrollbar-size: 0 0;
+        width: 1fr; height: 1fr; background: transparent;
+    }
+    """
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.rows: Rows = NoRows()
+        self._index = 0
+        self._widest: dict[str, int] = {}
+
+    def _room(self) -> int:
+        """Return the number of rows that fit."""
+        return self.size.height - self._head_height() - self._below()
+
+    def _below(self) -> int:
+        """Return the number of lines below the rows that something else takes."""
+        return 0
+
+    def painted_for(self) -> object:
+        """Return what determines the drawing, including the focus."""
+        return (Drawn.painted_for(self), self.has_focus)
+
+    def painted(self, size: Size) -> list[Strip]:
+        """Return the strips of the head and the visible rows."""
+        at = canvas(self)
+        shared = share(self._columns(), size.width - GUTTER)
+        title, columns = self.rows.title, self.rows.columns
+        in_sight = self._in_sight_text(size.height - head_height(title, columns, shared))
+        head = head_lines(title, columns, shared, in_sight, size.width, self._mark())
+        lines = [strip(made, size.width, at.palette, at.ascii_only) for made in head]
+        if not len(self.rows) and self.rows.empty:
+            lines.append(
+                strip(
+                    pad(line("  ", Span(self.rows.empty, Role.DIM)), size.width),
+                    size.width,
+                    at.palette,
+                    at.ascii_only,
+                )
+            )
+        top = self.scroll_offset.y
+        now_ms = at.now_ms()
+        for index in range(top, min(len(self.rows), top + size.height - len(lines))):
+            lines.append(self._row_strip(index, now_ms, shared, size.width))
+        return lines
+
+    def spots(self, look: Look) -> list[Spot]:
+        """Return the cells that a mark is about: the head, a row, or a cell."""
+        if look.key is None:
+            return super().spots(look)
+        index, top = self.rows.find(look.key), self.scroll_offset.y
+        if index is None or index < top:
+            return []
+        y, begin = self._head_height() + index - top, GUTTER
+        for at, width in share(self._columns(), max(1, self.size.width - GUTTER)):
+            if self.rows.columns[at].key == look.column:
+                if look.word:
+                    begin, width = self._word(look.word, index, at, begin, width)
+                return [Spot(y, begin, begin + width, begin - 1)]
+            begin += width + GAP
+        return [Spot(y, 0, 0, 0)]
+
+    def _word(self, word: str, index: int, column: int, begin: int, width: int) -> tuple[int, int]:
+        """Return where a word of a cell begins and how wide it is, or the same of the cell if the cell has no
+        such word."""
+        cell = content(self.rows.row(index, canvas(self).now_ms()).cells[column])
+        found = re.search(rf"\b{re.escape(word)}\b", cell)
+        if found is None or found.end() > width:
+            return begin, width
+        return begin + found.start(), found.end() - found.start()
+
+    def _row_strip(self, index: int, now_ms: int, shared: list[tuple[int, int]], cells: int) -> Strip:
+        at = canvas(self)
+        row = self.rows.row(index, now_ms)
+        is_selected = index == self._index
+        spans = [SELECTED if is_selected else spaces(GUTTER)]
+        for position, (column, width) in enumerate(shared):
+            if position:
+                spans.append(spaces(GAP))
+            spans += _cell(row.cells[column], self.rows.columns[column], width)
+        over = None
+        if is_selected:
+            over = at.palette.selected if self.has_focus else at.palette.marked
+        if row.fresh:
+            over = at.palette.fresh if over is None else over + at.palette.fresh
+        return strip(tuple(spans), cells, at.palette, at.ascii_only, over)
+
+    def _columns(self) -> list[Column]:
+        """Return the columns, with figures as wide as they have ever been.
+
+        This way the next column does not move. A column with a mark is never left out.
+        """
+        columns = []
+        marked = {look.column for look in self.looks if look.key is not None}
+        for column in self.rows.columns:
+            if column.rank and column.key in marked:
+                column = replace(column, rank=0)
+            if column.right:
+                width = self._widest[column.key] = max(column.width, self._widest.get(column.key, 0))
+                column = column if column.width == width else replace(column, width=width)
+            columns.append(column)
+        return columns
+
+    def _mark(self) -> Mark:
+        """Return the mark of the column by which the rows are sorted, and of the direction."""
+        if not self.rows.panel:
+            return NO_MARK
+        sort = canvas(self).options.sort(self.rows.panel)
+        return Mark(sort.column, DOWN if sort.descending else UP)
+
+    def _head_height(self) -> int:
+        shared = share(self._columns(), max(1, self.size.width - GUTTER))
+        return head_height(self.rows.title, self.rows.columns, shared)
+
+    def _in_sight_text(self, room: int) -> Line:
+        """Return which rows are in sight, if not all of them are."""
+        top, rows = self.scroll_offset.y, len(self.rows)
+        if rows <= room or room <= 0:
+            return EMPTY
+        shown = Span(f"{top + 1:,}–{min(rows, top + room):,} of {rows:,}", Role.DIM)
+        above = min(top, self.rows.troubled)
+        return line(Span(f"{UP} {above:,} worse above  ", Role.WARN), shown) if above else line(shown)
+
+
+def _cell(spans: Line, column: Column, width: int) -> Line:
+    if column.name and line_width(spans) > width:
+        first = spans[0] if spans else Span("")
+        spans = (first._replace(text=middle(content(spans), width)),)
+    return pad(spans, width, column.right)
