@@ -18,6 +18,11 @@ def clock(length_ms: int) -> str:
     return f"{seconds // 60}:{seconds % 60:02}"
 
 
+def hint(text: str) -> str:
+    """Return a hint that somebody has paid for."""
+    return f"Hint: {text}"
+
+
 def give_up(key: str) -> str:
     """Return how to give up, which a person may have asked for by mistake."""
     return f"{key} again gives up and tells the answer"
