@@ -1,7 +1,5 @@
 """How a simulated member reads its partitions in turn, at its rate, up to the high watermark."""
 
-from collections.abc import Mapping
-
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.traffic.connections import Connections
