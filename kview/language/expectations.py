@@ -78,6 +78,7 @@ _COUNTED: Mapping[tuple[str, str], str] = {
     ("partition", "uncommitted"): "{0} has {n} uncommitted record{s}",
     ("partition", "gone"): "{n} record{s} of {0} {are} gone",
     ("partition", "behind"): "broker {at} has {n} record{s} of {0} still to copy",
+    ("partition", "isr-size"): "{0} has {n} replica{s} in sync",
     ("partition", "racks"): "{0} has copies in {n} rack{s}",
     ("topic", "partitions"): "{0} has {n} partition{s}",
     ("topic", "silent-leader"): "{n} partition{s} of {0} {are} led by a silent broker",
