@@ -60,3 +60,8 @@ def seen_after(symptom: str, after_ms: int) -> str:
 def debriefing(key: str) -> str:
     """Return how to see the recording."""
     return f"{key} shows the moment of the fault in the recording, Enter on an event what was visible then"
+
+
+def returns(key: str) -> str:
+    """Return how to go back to the present while an earlier moment is shown."""
+    return f"This is an earlier moment, from the recording. {key} returns to now."

@@ -98,7 +98,7 @@ class DrillShow:
         shown: tuple[tuple[str, str], ...] = (leave,)
         if self.stage in (Stage.SOLVED, Stage.GIVEN_UP):
             shown = (
-                (space, "the moment of the fault"),
+                (space, "the moment of the fault" if self._app.live else "return"),
                 (keys.name("spark"), "another one"),
                 leave,
             )
@@ -125,9 +125,8 @@ class DrillShow:
             stages = [f"{stage.when} {stage.text}" for stage in incident_words.stages(incident, terse=True)]
             told = f" {glyphs.MARK} ".join([incident_words.title(incident), *stages])
             made.append(Paragraph(f"incident: {told}", Role.DIM, rank=2))
-        made.append(
-            Paragraph(said.debriefing(self._app.keys.name("pause")), Role.KEY, glyphs.PLAYING, rank=3)
-        )
+        goes = said.debriefing if self._app.live else said.returns
+        made.append(Paragraph(goes(self._app.keys.name("pause")), Role.KEY, glyphs.PLAYING, rank=3))
         return made
 
     def looks(self) -> Sequence[Look]:
