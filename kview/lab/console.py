@@ -1,7 +1,9 @@
 """Carries out requests to a running simulated cluster: faults, status, counters and the end of the run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from kview.errors import BadUse, ErrorKind
 from kview.lab.changes import Changes
@@ -22,7 +24,15 @@ from kview.lab.messages import (
     Status,
 )
 from kview.model.adjustments import Adjustment, AdjustmentReply
-from kview.model.faults import FaultCommand, FaultDone, FaultKind, FaultReply, NodeRole
+from kview.model.faults import (
+    ActiveFault,
+    FaultCommand,
+    FaultDone,
+    FaultKind,
+    FaultReply,
+    FaultState,
+    NodeRole,
+)
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 
@@ -84,7 +94,20 @@ class Console:
             return FaultReply(
                 refused=refused.error.facts, undone_by=refused.undone_by, active=self.status().active
             )
-        return FaultReply(done, undone_by=undone_by, active=self.status().active)
+        active = self.status().active
+        return FaultReply(
+            replace(done, has_quorum=self._has_quorum(active)), undone_by=undone_by, active=active
+        )
+
+    def _has_quorum(self, active: Sequence[ActiveFault]) -> bool:
+        """Return whether a majority of the controllers lives with these faults."""
+        voters = self._cluster.world.controllers
+        lost = {
+            fault.node
+            for fault in active
+            if fault.role is NodeRole.CONTROLLER and fault.state is not FaultState.SLOW
+        }
+        return 2 * len(lost) < len(voters)
 
     def adjust(self, wanted: Adjustment) -> AdjustmentReply:
         """Carry out an adjustment, or return why that is not possible."""

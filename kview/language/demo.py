@@ -84,11 +84,15 @@ def way_back_selected(key: str, node: int, is_broker: bool = True) -> str:
 
 
 def waiting(sentences: Sequence[tuple[str, int]]) -> str:
-    """Return what has not come true yet, each with how long it may still take in ms, negative if unknown."""
-    parts = [
-        f"{text} ({duration(left_ms, tenths=False)} at most)" if left_ms > 0 else text
-        for text, left_ms in sentences
-    ]
+    """Return what has not come true yet, each with how long it may still take in ms, negative if unknown.
+
+    What may take equally long is told together.
+    """
+    within: dict[str, list[str]] = {}
+    for text, left_ms in sentences:
+        limit = f" ({duration(left_ms, tenths=False)} at most)" if left_ms > 0 else ""
+        within.setdefault(limit, []).append(text)
+    parts = [f"{' and '.join(texts)}{limit}" for limit, texts in within.items()]
     return f"waiting until {', and until '.join(parts)}"
 
 

@@ -18,6 +18,11 @@ def clock(length_ms: int) -> str:
     return f"{seconds // 60}:{seconds % 60:02}"
 
 
+def hint(text: str) -> str:
+    """Return a hint that somebody has paid for."""
+    return f"Hint: {text}"
+
+
 def give_up(key: str) -> str:
     """Return how to give up, which a person may have asked for by mistake."""
     return f"{key} again gives up and tells the answer"
@@ -55,3 +60,8 @@ def seen_after(symptom: str, after_ms: int) -> str:
 def debriefing(key: str) -> str:
     """Return how to see the recording."""
     return f"{key} shows the moment of the fault in the recording, Enter on an event what was visible then"
+
+
+def returns(key: str) -> str:
+    """Return how to go back to the present while an earlier moment is shown."""
+    return f"This is an earlier moment, from the recording. {key} returns to now."

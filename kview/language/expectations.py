@@ -78,6 +78,7 @@ _COUNTED: Mapping[tuple[str, str], str] = {
     ("partition", "uncommitted"): "{0} has {n} uncommitted record{s}",
     ("partition", "gone"): "{n} record{s} of {0} {are} gone",
     ("partition", "behind"): "broker {at} has {n} record{s} of {0} still to copy",
+    ("partition", "isr-size"): "{0} has {n} replica{s} in sync",
     ("partition", "racks"): "{0} has copies in {n} rack{s}",
     ("topic", "partitions"): "{0} has {n} partition{s}",
     ("topic", "silent-leader"): "{n} partition{s} of {0} {are} led by a silent broker",
@@ -92,6 +93,7 @@ _COUNTED: Mapping[tuple[str, str], str] = {
     ("group", "active-members"): "{n} member{s} of {0} {have} partitions",
     ("group", "idle-members"): "{n} member{s} of {0} {are} idle",
     ("group", "lost"): "{0} has missed {n} record{s}",
+    ("position", "lost"): "{0} has missed {n} record{s} of {1}",
     ("group", "reread"): "{0} has read {n} record{s} twice",
     ("group", "skipped"): "{0} has skipped {n} record{s}",
     ("member", "assigned"): "{0} owns {n} partition{s}",
@@ -118,6 +120,7 @@ _SHORT: Mapping[tuple[str, str], str] = {
     ("group", "skipped"): "records that {0} has skipped",
     ("position", "committed"): "committed offset of {0} in {1}",
     ("position", "lag"): "lag of {0} in {1}",
+    ("position", "lost"): "records of {1} that {0} has missed",
     ("member", "assigned"): "partitions of {0}",
     ("incident", "waited"): "longest wait of a write",
     ("producer", "waiting"): "unacknowledged records of {0}",
@@ -246,12 +249,15 @@ def expected(
         return f"{of[0]} has no leader"
     if (subject, name, operator) == ("partition", "replicas", "is"):
         return f"the copies of {of[0]} are on brokers {', '.join(values)}"
+    if (subject, name, operator) == ("partition", "isr", "is"):
+        only = " alone" if len(values) == 1 else ""
+        return f"the ISR of {of[0]} is {'brokers' if values[1:] else 'broker'} {', '.join(values)}{only}"
     if (subject, name, operator) == ("incident", "brokers", "is"):
         return f"the incident is about brokers {', '.join(values)}"
     if (subject, name, operator, words) == ("cluster", "no-leader", "is", "0"):
         return "every partition has a leader"
     if (subject, name) == ("cluster", "findings") and operator in ("has", "lacks"):
-        says = "says" if operator == "has" else "does not say"
+        says = "says" if operator == "has" else "no longer says"
         return f"the headline {says} that {' and '.join(_FINDINGS.get(one, one) for one in values)}"
     if (subject, name, operator) == ("cluster", "severity", "is"):
         return _SEVERITIES.get(words, words)

@@ -92,6 +92,14 @@ _DONE_TO_A_CONTROLLER: Mapping[FaultKind, str] = {
     FaultKind.STOP: "{node} was stopped",
 }
 
+_DONE_WITHOUT_QUORUM: Mapping[FaultKind, str] = {
+    FaultKind.CRASH: "{node} was killed (kill −9): its port refuses connections; nobody can fence it"
+    " without a majority of the controllers",
+    FaultKind.CRASH_CONTROLLER: "the active {node} was killed: too few controllers are left to elect a new"
+    " one",
+}
+"""What was done while too few controllers are left to decide anything."""
+
 NO_FAULT = "no fault in force"
 
 
@@ -118,6 +126,8 @@ def done(fault: FaultDone) -> str:
     if fault.kind is FaultKind.START:
         return _started(fault)
     words = _DONE[fault.kind]
+    if not fault.has_quorum:
+        words = _DONE_WITHOUT_QUORUM.get(fault.kind, words)
     if fault.role is NodeRole.CONTROLLER:
         words = _DONE_TO_A_CONTROLLER.get(fault.kind, words)
     return words.format(node=_nodes(fault), rack=fault.rack, slow_ms=fault.slow_ms)

@@ -52,7 +52,7 @@ class FaultDone(Struct, frozen=True):
     """A command that was carried out on `nodes`, which all have the role `role`.
 
     For UNDO, these are the nodes that had a fault, and `undone_changes` adjustments were undone. `ended` has
-    the faults that START ended.
+    the faults that START ended. Without `has_quorum`, too few controllers are left to decide anything.
     """
 
     kind: FaultKind
@@ -62,6 +62,7 @@ class FaultDone(Struct, frozen=True):
     slow_ms: int = 0
     ended: tuple[FaultState, ...] = ()
     undone_changes: int = 0
+    has_quorum: bool = True
 
 
 class ActiveFault(Struct, frozen=True):

@@ -86,7 +86,9 @@ class DrillShow:
             made.append(Paragraph(said.HEALTHY))
         elif self.stage is Stage.RUNNING:
             made.append(Paragraph(said.INTRO))
-            made += [Paragraph(text, Role.HEAD, "?", rank=1) for text in exercise.hints[: self._hints]]
+            made += [
+                Paragraph(said.hint(text), Role.BRIGHT, rank=1) for text in exercise.hints[: self._hints]
+            ]
             if self._said_wrong:
                 made.append(Paragraph(said.wrong(self._wrong), Role.WARN, glyphs.DEAD))
             left = len(exercise.hints) - self._hints
@@ -96,14 +98,17 @@ class DrillShow:
         shown: tuple[tuple[str, str], ...] = (leave,)
         if self.stage in (Stage.SOLVED, Stage.GIVEN_UP):
             shown = (
-                (space, "the moment of the fault"),
+                (space, "the moment of the fault" if self._app.live else "return"),
                 (keys.name("spark"), "another one"),
                 leave,
             )
         elif self.stage is Stage.RUNNING:
-            shown = ((space, "answer"), (hint, "hint"), (keys.name("ignored-groups"), "give up"), leave)
+            hints = ((hint, "hint"),) if self._hints < len(exercise.hints) else ()
+            shown = ((space, "answer"), *hints, (keys.name("ignored-groups"), "give up"), leave)
         clock = said.clock(self._clock_ms)
-        return Caption(f"INCIDENT {clock}", f"seed {exercise.seed}", tuple(made), shown, is_large)
+        return Caption(
+            f"INCIDENT {clock}", f"seed {exercise.seed}", tuple(made), shown, is_large, keeps_order=False
+        )
 
     def _debriefing(self) -> list[Paragraph]:
         exercise, view = self.exercise, self._app.view
@@ -120,9 +125,8 @@ class DrillShow:
             stages = [f"{stage.when} {stage.text}" for stage in incident_words.stages(incident, terse=True)]
             told = f" {glyphs.MARK} ".join([incident_words.title(incident), *stages])
             made.append(Paragraph(f"incident: {told}", Role.DIM, rank=2))
-        made.append(
-            Paragraph(said.debriefing(self._app.keys.name("pause")), Role.KEY, glyphs.PLAYING, rank=3)
-        )
+        goes = said.debriefing if self._app.live else said.returns
+        made.append(Paragraph(goes(self._app.keys.name("pause")), Role.KEY, glyphs.PLAYING, rank=3))
         return made
 
     def looks(self) -> Sequence[Look]:
@@ -212,6 +216,7 @@ class DrillShow:
                 self._gives_up = True
                 self._app.say(StatusMessage(said.give_up(self._app.keys.name("ignored-groups"))))
             case "give-up":
+                self._app.clear_message(kept=False)
                 self.stage, self._ended_ms = Stage.GIVEN_UP, self._app.wall_ms()
         self._redraw()
         return True
@@ -238,6 +243,7 @@ class DrillShow:
         def answer(kind: str) -> None:
             if self.stage is not Stage.RUNNING:
                 return
+            self._app.clear_message(kept=False)  # It is about a hint.
             if self.exercise.is_right(kind, target):
                 self.stage, self._ended_ms = Stage.SOLVED, self._app.wall_ms()
             else:

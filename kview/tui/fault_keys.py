@@ -51,6 +51,8 @@ class FaultKeys:
         """Called with every fault that was carried out, and when it was asked for (epoch ms)."""
         self.is_locked = False
         """Whether no fault may be caused or seen, because a drill asks for the one in force."""
+        self.is_told_above = False
+        """Whether a caption says what a fault did and how to undo it, so that the status line does not."""
         self._unsure = False
         """Whether the cluster has not said what became of a command."""
 
@@ -184,6 +186,9 @@ class FaultKeys:
         return to_bring_back(screen.target() if screen else None, self._given, self._in_force)
 
     def _tell(self, message: StatusMessage, undone_by: FaultCommand | None) -> None:
+        if self.is_told_above:
+            self._app.clear_message()
+            return
         self._told = None if undone_by is None else (message, undone_by)
         self._app.say(message)
 

@@ -27,6 +27,13 @@ MOST_STRIPS = 3
 LEAST_ROWS = 3
 """The head and two rows, which the table of brokers keeps below the signs of all brokers."""
 
+MOST_SHORT = 7
+"""The most lines for brokers on a screen of 19 lines, which a higher one must not give less."""
+
+CAPTIONED_HEIGHT = 15
+"""From this height on, the brokers have as many lines as that above a caption: captions of different height
+come and go, and the brokers must not jump each time."""
+
 CHROME = 3
 """The number of lines for the header, the status line and the key line."""
 
@@ -70,17 +77,21 @@ def overview(
     controllers: int = 0,
     quorum_troubled: bool = False,
     strip: int = 0,
+    captioned: bool = False,
 ) -> Overview:
     """Divide `height` lines among the panels. Header, headline, brokers and partitions are always shown.
 
     `controllers` is the number of nodes that are controllers only, and `quorum_troubled` says whether
-    anything is wrong with them. `strip` is the number of lines that the incident strip takes.
+    anything is wrong with them. `strip` is the number of lines that the incident strip takes, and `captioned`
+    says whether a caption stands below.
     """
     side_by_side = width >= SIDE_BY_SIDE_WIDTH
     headline = headline_height(height)
     rules = 0 if height < 20 else 2 if height < 28 else 3
     events = 0 if height < SUMMARY_HEIGHT else min(10, max(1, (height - 28) // 3))
-    most = max(4, height // 3) if height >= 20 else max(4, height // 3 + 1)
+    most = max(4, height // 3 + 1) if height < 20 else max(MOST_SHORT, height // 3)
+    if captioned and height >= CAPTIONED_HEIGHT:
+        most = max(MOST_SHORT, most)
     with_controllers = quorum_troubled or (
         height >= CONTROLLERS_HEIGHT and 0 < controllers < most - max(brokers, 6)
     )

@@ -72,7 +72,7 @@ def paragraphs(
 def asked(question: Question) -> list[Paragraph]:
     """Return a question and its answers."""
     answers = [Paragraph(text, Role.TEXT, f" {at}") for at, text in enumerate(question.answers, 1)]
-    return [Paragraph(question.text, Role.HEAD, "?"), *answers]
+    return [Paragraph(question.text, Role.BRIGHT, "?"), *answers]
 
 
 def answered(question: Question, chosen: int) -> Paragraph:

@@ -142,6 +142,7 @@ class LessonKeys:
         shown = TourShow(self._app, self._faults, tour, self._go, self._where, self._end_tour, self._redraw)
         self._set(shown)
         self._tour_shown = shown
+        self._faults.is_told_above = True
 
     async def _show_tour(self, tour: Tour) -> None:
         self._app.return_to_live()
@@ -151,7 +152,6 @@ class LessonKeys:
 
     def _end_tour(self) -> None:
         self._set(None)
-        self._app.clear_message(kept=False)  # The last caption has said what came of the fault.
         self._redraw()
 
     def allows(self, what: str) -> bool:
@@ -260,6 +260,7 @@ class LessonKeys:
         if self._tour_shown is not None:
             self._tour_shown.finish()
             self._tour_shown = None
+            self._faults.is_told_above = False
         self._show = show
         self._faults.is_locked = self._app.lab.is_locked = show is not None and show.name == INCIDENT
 

@@ -17,6 +17,11 @@ def console() -> Console:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
+        (  # first, because no time passes in which another controller could be elected
+            ["crash 102", "crash-controller"],
+            "ok the active controller 101 was killed: too few controllers are left to elect a new one;"
+            " to undo it: start 101",
+        ),
         (
             ["crash 1"],
             "ok broker 1 was killed (kill −9): its port refuses connections; it is fenced when its"
@@ -25,6 +30,11 @@ def console() -> Console:
         (["crash 1", "hang 1"], "error broker 1 is already down: start 1 restores it"),
         (["hang 1", "slow 1 5ms"], "error broker 1 is hung: start 1 restores it"),
         (["crash 101"], "ok controller 101 was killed (kill −9); to undo it: start 101"),
+        (
+            ["crash 102", "crash 103", "crash 1"],
+            "ok broker 1 was killed (kill −9): its port refuses connections; nobody can fence it without a"
+            " majority of the controllers; to undo it: start 1",
+        ),
         (["lose-rack R1"], "ok every broker in rack R1 has lost power; to undo it: undo"),
         (
             ["lose-rack R1", "lose-rack R1"],

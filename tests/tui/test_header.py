@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from kview.derive.brokers import overdue
 from kview.derive.view import View
 from kview.language.findings import sentences
-from kview.model.findings import FindingKind
+from kview.model.events import Severity
+from kview.model.findings import Finding, FindingKind
 from kview.model.ports import Moment
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
@@ -235,3 +236,11 @@ def test_a_sentence_without_room_leaves_it_to_the_next_one() -> None:
     lines = [content(made) for made in headline_lines(findings, now_of(view), 80, 1)]
     assert lines[0].startswith(" ● cluster healthy") and "audit-export stopped" in " ".join(lines)
     assert any(re.search(r"\d+ more finding", one) for one in lines)
+
+
+def test_the_last_known_controller_is_not_called_active_while_none_answers() -> None:
+    view = state(HEALTHY)
+    silent = Finding(FindingKind.QUORUM_SILENT, Severity.RISK, since_ms=view.snapshot.observation.began_ms)
+    untold = replace(view, headline=replace(view.headline, findings=(silent,)))
+    assert "controller 101" in header(view, 80)
+    assert "controller not known" in header(untold, 80) and "controller 101" not in header(untold, 80)

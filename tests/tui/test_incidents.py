@@ -104,6 +104,15 @@ def test_a_narrow_strip_keeps_what_it_began_with_and_what_comes_next() -> None:
         assert len(shown) <= cells
 
 
+def test_a_strip_of_one_line_says_how_many_records_are_gone() -> None:
+    (incident,) = state(FENCED).incidents
+    for gone, said in ((0, ""), (2_850, "records gone ≥ 2,850")):
+        one = replace(incident, gone=gone)
+        (made,) = strip_lines([one], incident.began_ms + 10_000, "", 80, 1)
+        shown = "".join(span.text for span in made)
+        assert (said in shown) if said else ("gone" not in shown), shown
+
+
 @running
 async def test_the_events_screen_has_lanes_incidents_and_events() -> None:
     async with dashboard(state(FENCED)) as (app, pilot):

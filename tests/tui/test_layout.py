@@ -31,3 +31,13 @@ def test_more_room_shows_more() -> None:
     assert middle.side_by_side and middle.events >= 1 and middle.groups > 4
     assert large.events > middle.events and large.partitions >= middle.partitions
     assert large.brokers == middle.brokers == 7
+
+
+def test_brokers_get_no_fewer_lines_on_a_higher_screen_nor_above_a_higher_caption() -> None:
+    for captioned in (False, True):
+        given = [
+            layout.overview(80, height, 6, 1, captioned=captioned).brokers
+            for height in range(layout.MIN_HEIGHT, 40)
+        ]
+        assert given == sorted(given)
+    assert {layout.overview(80, height, 6, 1, captioned=True).brokers for height in range(15, 21)} == {7}

@@ -1,9 +1,12 @@
 """Demos on the screen, played by a person's keys on the engine's stage."""
 
+import re
+
 import pytest
 
 from kview.model.faults import FaultCommand, FaultKind
 from kview.school.conduct import Conduct, Phase
+from kview.tui.app import KviewApp
 from kview.tui.drills import DrillShow
 from kview.tui.lessons import LessonShow
 from tests.tui.harness import FakeTimeline, lines, running, text
@@ -236,3 +239,19 @@ async def test_a_drill_shows_symptoms_alone_until_it_is_answered() -> None:
         await taken.press("space", *["down"] * int(dead), "enter", "enter")
         assert f"Right: broker {dead} crashed. Your time: 0:" in text(app)
         assert f"broker {dead} is silent" in text(app) and "with 1 hint and 1 wrong answer" in text(app)
+
+
+def brokers_shown(app: KviewApp) -> list[str]:
+    """The brokers of the rows in sight, from top to bottom."""
+    return [found[1] for line in lines(app) if (found := re.match(r".(?: R\d| {3}) +(\d)  [●✕] ", line))]
+
+
+@running
+async def test_brokers_keep_their_places_while_captions_of_different_height_come_and_go() -> None:
+    async with lesson("bootstrap", size=(80, 24)) as taken:
+        app = taken.app
+        for keys in ([], ["space"], ["1"], ["space"], ["S"], ["space"]):
+            await taken.press(*keys)
+            await taken.second()
+            if type(app.screen).__name__ == "OverviewScreen":
+                assert brokers_shown(app) == list("012345"), text(app)

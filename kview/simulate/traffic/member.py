@@ -48,8 +48,6 @@ HEARTBEAT_US = 3_000_000
 SESSION_TIMEOUT_MS = 45_000
 MAX_POLL_INTERVAL_MS = 300_000
 """max.poll.interval.ms, which is also the rebalance timeout."""
-POLL_RECORDS = 500
-"""max.poll.records."""
 HOST = "/127.0.0.1"
 
 
@@ -87,7 +85,7 @@ class SimulatedMember:
         self._kernel = cluster.kernel
         self._random: Random = cluster.kernel.random(f"member/{self.client_id}")
         self._metadata = ClientMetadata(cluster, spec.topics, self._random)
-        self._reader = Reader(cluster, self._metadata, spec.records_per_second, progress)
+        self._reader = Reader(cluster, self._metadata, spec.records_per_second, progress, spec.at_most_once)
         self._link = CoordinatorLink(cluster, self._metadata, spec.name)
         self._led: KnownTopics | None = None
         """What this member knew when it made the group's assignment, or None if another member made it."""
@@ -119,13 +117,18 @@ class SimulatedMember:
         """Commit, leave the group, and do nothing more."""
         if self.member_id and self.phase is not Phase.LEFT and self._reachable():
             if self.phase is Phase.ASSIGNED:
-                self._reader.finish(self.committed if self.spec.at_most_once else {})
+                self._reader.finish()
                 self._commit()
             self._link.coordinator().leave(self.spec.name, [LeavingMember(self.member_id)])
         self.phase = Phase.LEFT
 
     def die(self) -> None:
-        """Do nothing more, without a word to the coordinator, which waits until the session ends."""
+        """Do nothing more, without a word to the coordinator, which waits until the session ends.
+
+        What was read since the last step is read, but a batch that was committed first is not.
+        """
+        if self.phase is Phase.ASSIGNED and not self.spec.at_most_once:
+            self._read()
         self.phase = Phase.LEFT
 
     # --- steps
@@ -158,9 +161,10 @@ class SimulatedMember:
         if self._link.broker >= 0 and self._reader.unplaced():
             self._fetch_positions()
         self._read()
-        if now_us >= self._next_us["commit"] and not self._committing and self._link.broker >= 0:
+        is_due = self._reader.wants_batch if self.spec.at_most_once else now_us >= self._next_us["commit"]
+        if is_due and not self._committing and self._link.broker >= 0:
             self._next_us["commit"] = now_us + self.spec.commit_interval_ms * 1000
-            self._commit(POLL_RECORDS if self.spec.at_most_once else 0)
+            self._commit(polls=True)
 
     def _read(self) -> None:
         if self.paused:
@@ -215,7 +219,7 @@ class SimulatedMember:
     def _rejoin(self, keep_id: bool) -> None:
         """Release the partitions and join again, after a last commit if it can still succeed."""
         if keep_id and self.phase is Phase.ASSIGNED and self._link.broker >= 0:
-            self._reader.finish(self.committed if self.spec.at_most_once else {})
+            self._reader.finish()
             self._commit()
         if not keep_id:
             self.member_id = ""
@@ -324,10 +328,14 @@ class SimulatedMember:
         for offset in fetched.offsets:
             self._reader.place((offset.topic, offset.partition), max(0, offset.offset))
 
-    def _commit(self, ahead: int = 0) -> None:
-        """Commit every position, as enable.auto.commit does, or what the next `ahead` records will reach."""
+    def _commit(self, polls: bool = False) -> None:
+        """Commit every position, as enable.auto.commit does.
+
+        If the member `polls` and commits first, it commits where the new batches end.
+        """
+        until = self._reader.polled if polls else self._reader.positions.__getitem__
         offsets = tuple(
-            OffsetToCommit(*pair, self._reader.polled(pair, ahead), topic_id=self._reader.topic_id(pair[0]))
+            OffsetToCommit(*pair, until(pair), topic_id=self._reader.topic_id(pair[0]))
             for pair in sorted(self._reader.positions)
         )
         if not offsets:
@@ -347,6 +355,7 @@ class SimulatedMember:
         for offset, code in zip(offsets, result.error_codes, strict=True):
             if code is ErrorCode.NONE:
                 self.committed[offset.topic, offset.partition] = offset.offset
+                self._reader.allow((offset.topic, offset.partition), offset.offset)
         worst = next((code for code in result.error_codes if code is not ErrorCode.NONE), ErrorCode.NONE)
         if self.phase is Phase.ASSIGNED:
             self._heed(worst)

@@ -1,7 +1,5 @@
 """How a simulated member reads its partitions in turn, at its rate, up to the high watermark."""
 
-from collections.abc import Mapping
-
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.traffic.connections import Connections
@@ -31,6 +29,9 @@ class Progress:
         self._next[pair] = until
 
 
+POLL_RECORDS = 500
+"""max.poll.records."""
+
 UNBOUNDED_RECORDS = 1_000_000_000
 """Limit of records that a member without a limited rate reads per step, too high ever to be reached."""
 
@@ -38,7 +39,8 @@ UNBOUNDED_RECORDS = 1_000_000_000
 class Reader:
     """Reads the `owned` partitions that have a position. `positions` are the next offsets to read.
 
-    With `records_per_second` 0, everything available is read.
+    With `records_per_second` 0, everything available is read. A reader that `commits_first` reads up to what
+    has been committed (`allow`), and no further.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Reader:
         metadata: ClientMetadata,
         records_per_second: float,
         progress: Progress,
+        commits_first: bool = False,
     ) -> None:
         self.owned: list[TopicPartition] = []
         self.positions: dict[TopicPartition, int] = {}
@@ -60,33 +63,55 @@ class Reader:
         self._progress = progress
         self._ends: dict[TopicPartition, int] = {}
         """The high watermark of each partition at the last read."""
+        self._commits_first = commits_first
+        self._until: dict[TopicPartition, int] = {}
+        """Where the batch of each partition ends, if batches are committed before they are read."""
 
     def place(self, pair: TopicPartition, offset: int) -> None:
         """Begin to read an owned partition at `offset`."""
-        self.positions[pair] = offset
+        self.positions[pair] = self._until[pair] = offset
         self._progress.begins(pair, offset)
 
     def rest(self) -> None:
         """Let the time since the last read pass without reading."""
         self._until_us = self._cluster.kernel.now_us
 
-    def polled(self, pair: TopicPartition, records: int) -> int:
-        """Return where the partition's position would be after a poll of at most so many records."""
+    def polled(self, pair: TopicPartition) -> int:
+        """Return where the partition's position is after the next poll."""
         position = self.positions[pair]
-        return max(position, min(position + records, self._ends.get(pair, position)))
+        if not self._commits_first:
+            return position
+        return max(position, min(position + self._batch, self._ends.get(pair, position)))
 
-    def finish(self, committed: Mapping[TopicPartition, int]) -> None:
+    @property
+    def _batch(self) -> int:
+        """The most records of a poll. A poll is at least what a member reads between two of its steps."""
+        return max(POLL_RECORDS, round(self._rate)) if self._rate > 0 else UNBOUNDED_RECORDS
+
+    @property
+    def wants_batch(self) -> bool:
+        """Whether all batches are read, and there is more to read, which has to be committed first."""
+        pairs = self.positions
+        is_read = all(at >= self._until[pair] for pair, at in pairs.items())
+        return self._commits_first and is_read and any(self.polled(pair) > at for pair, at in pairs.items())
+
+    def allow(self, pair: TopicPartition, until: int) -> None:
+        """Let a batch be read that ends at `until`, because it has been committed."""
+        if pair in self.positions:
+            self._until[pair] = until
+
+    def finish(self) -> None:
         """Process what was committed before it was processed, as a client does before it polls again."""
         for pair, position in self.positions.items():
-            until = committed.get(pair, position)
-            if until > position:
+            until = self._until[pair]
+            if self._commits_first and until > position:
                 self.positions[pair] = until
                 self.records += until - position
                 self._progress.reads(pair, until)
 
     def begin(self, owned: list[TopicPartition]) -> None:
         """Replace the owned partitions. They are read once they have positions."""
-        self.owned, self.positions = owned, {}
+        self.owned, self.positions, self._until = owned, {}, {}
         self._until_us = self._cluster.kernel.now_us
 
     def unplaced(self) -> list[TopicPartition]:
@@ -106,6 +131,8 @@ class Reader:
         for i, pair in enumerate(pairs):
             share = budget if budget >= UNBOUNDED_RECORDS else -(-budget // (len(pairs) - i))
             budget -= self._read(pair, share)
+        if self._rate > 0 and self.wants_batch:
+            self._until_us -= round(budget * 1_000_000 / self._rate)  # The next batch begins at once.
         if pairs:
             self.owned = [*self.owned[1:], self.owned[0]]  # Next time, another partition comes first.
 
@@ -127,12 +154,15 @@ class Reader:
             self._metadata.refresh()
             return 0
         position = self.positions[pair]
+        if self._commits_first:
+            records = min(records, max(0, self._until[pair] - position))
         taken = self._cluster.records.take(leader, *pair, position, records, self.topic_id(pair[0]))
         if taken.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
             # Below the log's start, records were deleted; above its end, the log was truncated.
             self.positions[pair] = (
                 taken.log_start_offset if position < taken.log_start_offset else taken.high_watermark
             )
+            self._until[pair] = self.positions[pair]
             self._progress.reads(pair, self.positions[pair])
             return 0
         if taken.error_code is not ErrorCode.NONE:

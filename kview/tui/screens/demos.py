@@ -38,16 +38,19 @@ class DemoRows(Keyed[str]):
     """The rows of demos. The key is the demo's name."""
 
     empty = "there is no demo"
-    columns: Sequence[Column] = (
-        Column("title", "", 22, flex=1, most=46, name=True),
-        Column("minutes", "", 5, right=True),
-        Column("about", "", 20, flex=3, most=110, rank=1),
-        Column("name", "", 10, flex=1, most=16, rank=2, name=True),
-    )
 
     def __init__(self, demos: Sequence[Demo]) -> None:
         super().__init__([demo.name for demo in demos])
         self._demos = demos
+        # What a demo is about gives way to its title, but what is wrong with its file does not.
+        is_wrong = any(demo.wrong for demo in demos)
+        longest = 22 if is_wrong else min(46, max((len(demo.title) for demo in demos), default=22))
+        self.columns: Sequence[Column] = (
+            Column("title", "", longest, flex=1, most=46, name=True),
+            Column("minutes", "", 5, right=True),
+            Column("about", "", 20 if is_wrong else 40, flex=3, most=110, rank=1 if is_wrong else 2),
+            Column("name", "", 10 if is_wrong else 16, flex=1, most=16, rank=2 if is_wrong else 1, name=True),
+        )
         self.title: Line = line(
             Span("DEMOS", Role.HEAD),
             Span("  Enter", Role.KEY),

@@ -91,7 +91,8 @@ class OverviewScreen(KviewScreen):
         if view is None:
             return layout.overview(size.width, height, 6, 3, strip=strip)
         counts = len(view.snapshot.brokers), len(view.snapshot.groups)
-        return layout.overview(size.width, height, *counts, *_quorum(view), strip)
+        captioned = self.dashboard.caption is not None
+        return layout.overview(size.width, height, *counts, *_quorum(view), strip, captioned)
 
     def _brokers(self, view: View) -> brokers.BrokerRows:
         """Return the rows of brokers, with those of controllers if they have rows."""
@@ -100,7 +101,9 @@ class OverviewScreen(KviewScreen):
         )
         if self.page_height < layout.ONE_CONTROLLER_HEIGHT:
             others = [other for other in others if not state(other).fine][:1]
-        return brokers.BrokerRows(view, self.dashboard.options, others, is_short=self._shared.strips > 0)
+        caption = self.dashboard.caption
+        is_short = self._shared.strips > 0 and (caption is None or not caption.keeps_order)
+        return brokers.BrokerRows(view, self.dashboard.options, others, is_short)
 
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""

@@ -40,13 +40,15 @@ class Paragraph(Struct, frozen=True):
 class Caption(Struct, frozen=True):
     """What the strip shows. `heading` and `place`, such as `step 2 of 6`, stand on its first line, `keys` at
     the end of that line as far as they fit, each as the key's name and what it does. If `is_large`, the
-    paragraphs of rank 0 are twice as wide, for a projector."""
+    paragraphs of rank 0 are twice as wide, for a projector. If it `keeps_order`, brokers do not change their
+    places when captions of another height leave less room for them."""
 
     heading: str
     place: str
     paragraphs: tuple[Paragraph, ...]
     keys: tuple[tuple[str, str], ...] = ()
     is_large: bool = False
+    keeps_order: bool = True
 
 
 def caption_rows(caption: Caption | None, cells: int, height: int) -> int:

@@ -14,7 +14,6 @@ from kview.language.findings import sentences
 from kview.model.events import Severity
 from kview.model.findings import Finding, FindingKind
 from kview.model.notices import Notice
-from kview.model.snapshot import Observation
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.canvas import canvas
@@ -121,7 +120,7 @@ def _fitting(view: View, name: Line, has_badge: bool, cells: int) -> Line:
 
 def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
     """Return what is said of the cluster, in order. How many brokers answer is left to the badge, if any."""
-    table, head, seen = view.snapshot.brokers, view.headline, view.snapshot.observation
+    table, head = view.snapshot.brokers, view.headline
     found = answering(view)
     up = int((table.state == BrokerState.UP).sum())
     all_of = max(up, found.all)
@@ -135,7 +134,7 @@ def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
         Fact.RACKS: line(Span(words.plural(racks, "rack"), Role.HEAD)) if racks else (),
         Fact.TOPICS: line(Span(words.at_least(topics, head.topics_are_bound), Role.HEAD)),
         Fact.PARTITIONS: line(Span(words.at_least(partitions, head.topics_are_bound), Role.HEAD)),
-        Fact.CONTROLLER: _controller(seen, Fact.EPOCH in said, none_answer_since(table) != UNKNOWN),
+        Fact.CONTROLLER: _controller(view, Fact.EPOCH in said),
         Fact.REQUESTS: _requests(head.requests_per_second),
     }
     return [made for fact, made in facts.items() if fact in said and made]
@@ -146,9 +145,12 @@ def _requests(per_second: float) -> Line:
     return () if per_second == 0 else line(Span(f"{words.rate(per_second)} req/s", Role.DIM))
 
 
-def _controller(seen: Observation, with_epoch: bool, none_answers: bool) -> Line:
-    """Return which controller is active. If no broker answers, nobody can tell."""
-    id = UNKNOWN_ID if none_answers else seen.controller_id
+def _controller(view: View, with_epoch: bool) -> Line:
+    """Return which controller is active. If no broker answers, or no controller, nobody can tell."""
+    seen = view.snapshot.observation
+    is_quorum_silent = any(one.kind is FindingKind.QUORUM_SILENT for one in view.headline.findings)
+    is_unknown = is_quorum_silent or none_answer_since(view.snapshot.brokers) != UNKNOWN
+    id = UNKNOWN_ID if is_unknown else seen.controller_id
     epoch = seen.controller_epoch if with_epoch else UNKNOWN_ID
     role = Role.DIM if id == UNKNOWN_ID else Role.RISK if id == NO_BROKER else Role.HEAD
     return line(Span(nouns.active_controller(id, epoch), role))

@@ -9,7 +9,7 @@ from kview.model.events import SEVERITY_ORDER
 from kview.model.incidents import Incident
 from kview.tui.canvas import canvas
 from kview.tui.rows.common import ROLES
-from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width
+from kview.tui.text import Line, Role, Span, content, cut, joined, justified, line, line_width
 from kview.tui.widgets.drawn import Lines
 
 SHOWN_AFTER_MS = 120_000
@@ -51,8 +51,13 @@ def strip_lines(shown: list[Incident], now_ms: int, hint: str, cells: int, rows:
         ),
         Span(f" {more}{hint} " if more or hint else "", Role.DIM),
     )
-    room = max(0, cells - line_width(right))
-    lines = [justified(_stages(incident, room, role), right, cells)]
+    left = _stages(incident, max(0, cells - line_width(right)), role)
+    if rows == 1 and incident.gone > 0:
+        with_loss = (Span(f"  {said.records_gone(incident)}", _gone_role(incident)), *right)
+        short, goes_on = _stages(incident, max(0, cells - line_width(with_loss)), role), _goes_on(incident)
+        if goes_on in content(short) or goes_on not in content(left):
+            left, right = short, with_loss
+    lines = [justified(left, right, cells)]
     if rows > 1:
         parts = [line(Span(text, _role(text, incident))) for text in said.consequences(incident)]
         indent = " " * len(LABEL)
@@ -61,14 +66,21 @@ def strip_lines(shown: list[Incident], now_ms: int, hint: str, cells: int, rows:
     return lines
 
 
+def _goes_on(incident: Incident) -> str:
+    """Return the last words about an incident's stages: what it waits for, or what happened last."""
+    told = said.stages(incident, terse=True)
+    return said.waits_for(incident, terse=True) or (told[-1].text if told else "")
+
+
+def _gone_role(incident: Incident) -> Role:
+    return Role.RISK if incident.is_open else Role.DIM
+
+
 def _role(text: str, incident: Incident) -> Role:
     if not incident.is_open:
         return Role.DIM
-    return (
-        Role.RISK
-        if text.startswith("no leader") or (incident.gone > 0 and text.startswith("records"))
-        else Role.TEXT
-    )
+    is_loss = incident.gone > 0 and text.startswith("records")
+    return Role.RISK if is_loss or text.startswith("no leader") else Role.TEXT
 
 
 def _stages(incident: Incident, cells: int, role: Role) -> Line:
