@@ -9,6 +9,7 @@ from kview.model.units import NO_BROKER
 from kview.school.look import Mark
 from kview.school.moment import split
 from kview.tui.looks import Look
+from kview.tui.rows.log_marks import GROUP, REPLICA
 from kview.tui.rows.placement import place_column
 
 WIDE = 112
@@ -69,6 +70,9 @@ _ROWS: dict[str, tuple[str, ...]] = {
     "group": ("groups", "groups_below"),
 }
 """The tables that have rows of a subject."""
+
+
+_LOG = frozenset({"log"})
 
 
 class Subjects(NamedTuple):
@@ -132,6 +136,8 @@ def looks(marks: Sequence[Mark], at: Place, view: View | None) -> tuple[Look, ..
     found = [look for mark in marks if (look := _look(mark, at, view)) is not None]
     if at.mode == "placement" and view is not None:
         found += [look for mark in marks if mark.subject == "partition" for look in _placed(mark, view)]
+    if any(look.ids == _LOG and look.column for look in found):
+        found = [look for look in found if look != Look(_LOG)]  # The figure is marked, and not the panel too.
     return tuple(dict.fromkeys(found))
 
 
@@ -156,17 +162,19 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
     match mark.subject:
         case "broker":
             if at.partition:
-                return Look(frozenset({"log"}))
+                return Look(_LOG, column=REPLICA, word=mark.of[0])
             return Look(frozenset(_ROWS["broker"]), int(mark.of[0]), column)
         case "partition":
             if at.partition:
-                return Look(frozenset({"log"}), column=column)
+                return Look(_LOG, column=column, word="" if mark.at < 0 else str(mark.at))
             return Look(frozenset(_ROWS["partition"]), split(mark.of[0]), column)
         case "topic" if mark.name == "rack-safe" and at.mode == "placement":
             return Look(frozenset({"heading"}))
         case "topic" | "group":
             if at.group:
                 return Look(frozenset({"heading"}))
+            if at.partition and mark.subject == "group":
+                return Look(_LOG, column=GROUP, word=mark.of[0])
             return Look(frozenset(_ROWS[mark.subject]), mark.of[0], column)
         case "position":
             return Look(frozenset({"offsets"}), split(mark.of[1]), column)
