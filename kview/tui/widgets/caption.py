@@ -110,10 +110,10 @@ def _wrapped(paragraph: Paragraph, cells: int, is_large: bool, ascii_only: bool)
     begin = f" {paragraph.sign} " if paragraph.sign else " "
     room = max(cells - len(begin) - 1, 10)
     if is_large:
-        words = wrap(paragraph.text, max(room // 2, 5))
+        words = wrap(paragraph.text, max(room // 2, 5), break_on_hyphens=False)
         words = [" ".join(text) if ascii_only else text.translate(_WIDE) for text in words]
     else:
-        words = wrap(paragraph.text, min(room, MOST_CELLS))
+        words = wrap(paragraph.text, min(room, MOST_CELLS), break_on_hyphens=False)
     role = Role.BRIGHT if is_large and paragraph.role is Role.TEXT else paragraph.role
     return [
         cut(
