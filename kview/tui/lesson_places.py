@@ -39,7 +39,7 @@ _COLUMNS = {
     "leader": "leader", "epoch": "leader", "isr": "isr", "isr-size": "isr", "replicas": "replicas",
     "watermark": "watermark", "log-start": "start", "log-end": "end", "end": "end",
     "uncommitted": "uncommitted",
-    "rate": "in", "status": "state", "frozen": "state", "leads": "leads", "state": "state",
+    "rate": "in", "status": "why", "frozen": "state", "leads": "leads", "state": "state",
     "latency": "latency", "lag": "lag", "behind": "behind", "verdict": "verdict", "reason": "reason",
     "committed": "committed", "assigned": "assigned", "under-replicated": "health", "no-leader": "health",
     "waited": "waited",
