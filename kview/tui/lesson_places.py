@@ -42,7 +42,7 @@ _COLUMNS = {
     "rate": "in", "status": "why", "frozen": "state", "leads": "leads", "state": "state",
     "latency": "latency", "lag": "lag", "behind": "behind", "verdict": "verdict", "reason": "reason",
     "committed": "committed", "assigned": "assigned", "under-replicated": "health", "no-leader": "health",
-    "waited": "waited",
+    "waited": "waited", "gone": "gone",
     "under-min-isr": "health", "not-preferred": "health", "rack-safe": "health", "slow": "latency",
 }  # fmt: skip
 """The columns of figures."""
@@ -183,7 +183,7 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
         case "incident":
             if at.mode == "events" and column and view is not None and view.incidents:
                 return Look(frozenset({"incidents"}), view.incidents[-1].key, column)
-            return Look(frozenset({"incident"}))
+            return Look(frozenset({"incident"}), column=column)
         case "cluster":
             return Look(frozenset({"headline"}))
     return None
