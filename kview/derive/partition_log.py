@@ -122,9 +122,11 @@ def _groups(view: View, row: int) -> list[GroupPosition]:
 
 
 def zoomed(log: PartitionLog) -> tuple[int, int] | None:
-    """Return the stretch at the log's end in which watermark, in-sync replicas and near groups lie.
+    """Return the stretch at the log's end in which watermark, in-sync replicas, other replicas that are near,
+    and near groups lie.
 
-    A group is near if it is within a hundredth of the log from its end. The length is rounded up, so that the
+    A group is near if it is within a hundredth of the log from its end, and a replica that answers if it is
+    within a tenth. The length is rounded up, so that the
     stretch does not change with every record. None if the log's end is not known.
     """
     last, first = log.last, log.first
@@ -132,6 +134,8 @@ def zoomed(log: PartitionLog) -> tuple[int, int] | None:
         return None
     near = last - max(1, (last - first) // 100)
     points = [log.high_watermark, *(replica.end for replica in log.replicas if replica.in_isr)]
+    catching_up = [replica.end for replica in log.replicas if replica.answers and not replica.in_isr]
+    points += [end for end in catching_up if end >= last - (last - first) // 10]
     points += [position.committed for position in log.groups if position.committed >= near]
     lowest = min((point for point in points if point != UNKNOWN), default=last)
     length = _round_up(max(LEAST_ZOOM, (last - lowest) * 11 // 10))

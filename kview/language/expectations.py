@@ -63,7 +63,7 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("incident", "gone"): "the number of lost records",
     ("incident", "moved"): "the number of partitions with a new leader",
     ("incident", "leaderless"): "the number of partitions without a leader",
-    ("producer", "waiting"): "the number of records of {0} that are not acknowledged",
+    ("producer", "waiting"): "the number of unacknowledged records of {0}",
     ("producer", "lost"): "the number of records that {0} has lost",
     ("producer", "created"): "the number of records that {0} has made",
     ("producer", "acknowledged"): "the number of acknowledged records of {0}",

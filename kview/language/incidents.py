@@ -96,6 +96,12 @@ def length(incident: Incident, now_ms: int) -> str:
     return f"≤ {duration(lasts_ms + incident.began_ms - incident.not_before_ms)}"
 
 
+def waited(incident: Incident) -> str:
+    """Return how long a producer may have waited, in words. A clean stop makes nobody wait."""
+    is_clean = incident.phase(PhaseKind.STOPPED) is not None and incident.waited_ms == UNKNOWN
+    return "nobody" if is_clean else duration(incident.waited_ms)
+
+
 def first_seen(incident: Incident) -> str:
     """Return that the moment shown is the first one that has the incident."""
     late_ms = incident.seen_ms - incident.began_ms

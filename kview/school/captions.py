@@ -2,6 +2,7 @@
 
 import re
 
+from kview.language.verdicts import STATUSES
 from kview.language.words import NONE, count, duration
 from kview.model.units import NO_BROKER
 from kview.school.expectations import shown
@@ -58,4 +59,6 @@ def worded(figure: Figure, value: Value) -> str:
         return duration(value) if figure.is_duration else count(value)
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"
-    return value.replace("_", " ")
+    return (
+        STATUSES.get(value, value.replace("_", " ")) if figure.name == "status" else value.replace("_", " ")
+    )

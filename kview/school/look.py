@@ -20,6 +20,8 @@ class Mark:
     subject: str = ""
     of: tuple[str, ...] = ()
     name: str = ""
+    at: int = -1
+    """The broker whose figure it is, as in `end@2`; −1 if the figure is not one of a broker."""
 
 
 def mark(text: str) -> Mark:
@@ -37,4 +39,4 @@ def mark(text: str) -> Mark:
     figure, more = parse(words)
     if more:
         raise NotAFigure(f"unexpected {' '.join(more)!r} after the figure", "remove it")
-    return Mark(subject=figure.subject, of=figure.of, name=figure.name)
+    return Mark(subject=figure.subject, of=figure.of, name=figure.name, at=figure.at)

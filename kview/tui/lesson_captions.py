@@ -71,8 +71,11 @@ def paragraphs(
 
 def asked(question: Question) -> list[Paragraph]:
     """Return a question and its answers."""
-    answers = [Paragraph(text, Role.TEXT, f" {at}") for at, text in enumerate(question.answers, 1)]
-    return [Paragraph(question.text, Role.BRIGHT, "?"), *answers]
+    answers = [
+        Paragraph(text, Role.TEXT, f" {at}", sign_role=Role.KEY)
+        for at, text in enumerate(question.answers, 1)
+    ]
+    return [Paragraph(question.text, Role.BRIGHT, "?", sign_role=Role.KEY), *answers]
 
 
 def answered(question: Question, chosen: int) -> Paragraph:

@@ -9,6 +9,7 @@ from kview.model.units import NO_BROKER
 from kview.school.look import Mark
 from kview.school.moment import split
 from kview.tui.looks import Look
+from kview.tui.rows.log_marks import GROUP, REPLICA
 from kview.tui.rows.placement import place_column
 
 WIDE = 112
@@ -38,10 +39,10 @@ _COLUMNS = {
     "leader": "leader", "epoch": "leader", "isr": "isr", "isr-size": "isr", "replicas": "replicas",
     "watermark": "watermark", "log-start": "start", "log-end": "end", "end": "end",
     "uncommitted": "uncommitted",
-    "rate": "in", "status": "state", "frozen": "state", "leads": "leads", "state": "state",
+    "rate": "in", "status": "why", "frozen": "state", "leads": "leads", "state": "state",
     "latency": "latency", "lag": "lag", "behind": "behind", "verdict": "verdict", "reason": "reason",
     "committed": "committed", "assigned": "assigned", "under-replicated": "health", "no-leader": "health",
-    "waited": "waited",
+    "waited": "waited", "gone": "gone",
     "under-min-isr": "health", "not-preferred": "health", "rack-safe": "health", "slow": "latency",
 }  # fmt: skip
 """The columns of figures."""
@@ -69,6 +70,9 @@ _ROWS: dict[str, tuple[str, ...]] = {
     "group": ("groups", "groups_below"),
 }
 """The tables that have rows of a subject."""
+
+
+_LOG = frozenset({"log"})
 
 
 class Subjects(NamedTuple):
@@ -132,6 +136,8 @@ def looks(marks: Sequence[Mark], at: Place, view: View | None) -> tuple[Look, ..
     found = [look for mark in marks if (look := _look(mark, at, view)) is not None]
     if at.mode == "placement" and view is not None:
         found += [look for mark in marks if mark.subject == "partition" for look in _placed(mark, view)]
+    if any(look.ids == _LOG and look.column for look in found):
+        found = [look for look in found if look != Look(_LOG)]  # The figure is marked, and not the panel too.
     return tuple(dict.fromkeys(found))
 
 
@@ -156,17 +162,19 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
     match mark.subject:
         case "broker":
             if at.partition:
-                return Look(frozenset({"log"}))
+                return Look(_LOG, column=REPLICA, word=mark.of[0])
             return Look(frozenset(_ROWS["broker"]), int(mark.of[0]), column)
         case "partition":
             if at.partition:
-                return Look(frozenset({"log"}), column=column)
+                return Look(_LOG, column=column, word="" if mark.at < 0 else str(mark.at))
             return Look(frozenset(_ROWS["partition"]), split(mark.of[0]), column)
         case "topic" if mark.name == "rack-safe" and at.mode == "placement":
             return Look(frozenset({"heading"}))
         case "topic" | "group":
             if at.group:
                 return Look(frozenset({"heading"}))
+            if at.partition and mark.subject == "group":
+                return Look(_LOG, column=GROUP, word=mark.of[0])
             return Look(frozenset(_ROWS[mark.subject]), mark.of[0], column)
         case "position":
             return Look(frozenset({"offsets"}), split(mark.of[1]), column)
@@ -175,7 +183,7 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
         case "incident":
             if at.mode == "events" and column and view is not None and view.incidents:
                 return Look(frozenset({"incidents"}), view.incidents[-1].key, column)
-            return Look(frozenset({"incident"}))
+            return Look(frozenset({"incident"}), column=column)
         case "cluster":
             return Look(frozenset({"headline"}))
     return None

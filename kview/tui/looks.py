@@ -17,7 +17,7 @@ _CELL = Style(bold=True, underline=True)
 class Look(NamedTuple):
     """A mark on the widgets with these ids: on the panel, on the row with `key`, or on its cell in
     `column`. Of the cell, only `word` is marked, if it is given. A cell that is not shown has its row marked
-    instead."""
+    instead. In the drawing of a log, `column` is a figure, and `word` the broker or the group whose it is."""
 
     ids: frozenset[str]
     key: Hashable | None = None

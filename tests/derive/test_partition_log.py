@@ -1,5 +1,7 @@
 """A partition's log as facts, in a crash: ends, ages, positions of groups, and what happened to it."""
 
+from dataclasses import replace
+
 import pytest
 
 from kview.derive.partition_log import (
@@ -57,6 +59,21 @@ def test_the_zoom_holds_the_watermark_and_every_replica_in_the_isr(script: list[
             assert high == log.last and log.first <= low <= high - min(LEAST_ZOOM, high - log.first)
             points = [log.high_watermark, *(replica.end for replica in log.replicas if replica.in_isr)]
             assert all(low <= point <= high for point in points if point != UNKNOWN), key
+
+
+def test_the_zoom_holds_a_follower_outside_the_isr_only_if_it_is_alive_and_near(script: list[View]) -> None:
+    log = partition_log(script[9], "invoice", 1)
+    assert log is not None
+    *others, last = log.replicas
+    behind = (log.last - log.first) // 20
+    near = last._replace(in_isr=False, end=log.last - behind)
+    for replica, is_held in (
+        (near, True),
+        (near._replace(answers=False), False),
+        (near._replace(end=log.first), False),
+    ):
+        stretch = zoomed(replace(log, replicas=(*others, replica)))
+        assert stretch is not None and (stretch[0] <= replica.end) is is_held, replica
 
 
 def test_a_partition_that_is_not_listed_has_no_log(script: list[View]) -> None:

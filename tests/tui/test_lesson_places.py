@@ -58,6 +58,14 @@ def test_every_question_can_be_read_whole(cells: int, height: int) -> None:
             assert rows <= height * 6 // 10
 
 
+def test_a_caption_has_short_lines_on_a_wide_screen_and_whole_names() -> None:
+    caption = Caption("DEMO", "", (Paragraph("the producer invoice-service " * 20),))
+    for cells, most in ((200, 114), (80, 80)):
+        lines = [content(each).rstrip() for each in caption_lines(caption, cells, 30, False)[1:]]
+        assert max(map(len, lines)) <= most
+        assert not any(line.endswith("invoice-") for line in lines)
+
+
 def test_a_long_caption_gives_way_to_the_key_below_it() -> None:
     caption = Caption("DEMO", "", (Paragraph("word " * 200), Paragraph("press K to crash broker 4")))
     rows = caption_rows(caption, 80, 24)

@@ -117,6 +117,7 @@ async def test_the_wait_of_a_write_has_a_column_on_a_small_screen() -> None:
             await taken.press("space")
         await taken.second()
         assert any("waited ≤" in line for line in lines(taken.app))
+        assert any("broker 1 left" in line and " nobody " in line for line in lines(taken.app))
         assert "was killed" not in text(taken.app), "the status line is about this step"
 
 

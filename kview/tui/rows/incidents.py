@@ -55,7 +55,7 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         )
         self.columns: Sequence[Column] = (
             Column("began", "", 8),
-            Column("what", "", 18, flex=3, most=60, name=True),
+            Column("what", "", 18, flex=3, most=60),
             Column("lasted", "lasted", 9, right=True),
             Column("hit", "hit", 5, right=True, rank=3),
             Column("moved", "moved", 5, right=True, rank=4),
@@ -76,7 +76,7 @@ class IncidentRows(Keyed[tuple[object, ...]]):
                 figure(said.length(one, now_ms), role),
                 figure(words.count(one.partitions), role),
                 figure(words.count(one.moved), role),
-                figure(words.duration(one.waited_ms), role),
+                figure(said.waited(one), role),
                 gone,
                 state(one),
             ),

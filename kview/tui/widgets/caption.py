@@ -18,6 +18,9 @@ SHARE_PERCENT = 45
 MOST_PERCENT = 60
 """The most that it takes if nobody could go on otherwise, because a question or a key would not be read."""
 
+MOST_CELLS = 110
+"""Lines do not get longer than this on a wide screen, because the eye would lose the next line."""
+
 LEAST_LINES = 2
 """So many lines of what is said stay if even that is not enough for the question or the key below it."""
 
@@ -35,6 +38,8 @@ class Paragraph(Struct, frozen=True):
     role: Role = Role.TEXT
     sign: str = ""
     rank: int = 0
+    sign_role: Role | None = None
+    """The role of the sign, None if it is that of the text."""
 
 
 class Caption(Struct, frozen=True):
@@ -107,13 +112,16 @@ def _wrapped(paragraph: Paragraph, cells: int, is_large: bool, ascii_only: bool)
     begin = f" {paragraph.sign} " if paragraph.sign else " "
     room = max(cells - len(begin) - 1, 10)
     if is_large:
-        words = wrap(paragraph.text, max(room // 2, 5))
+        words = wrap(paragraph.text, max(room // 2, 5), break_on_hyphens=False)
         words = [" ".join(text) if ascii_only else text.translate(_WIDE) for text in words]
     else:
-        words = wrap(paragraph.text, room)
+        words = wrap(paragraph.text, min(room, MOST_CELLS), break_on_hyphens=False)
     role = Role.BRIGHT if is_large and paragraph.role is Role.TEXT else paragraph.role
     return [
-        cut(line(Span(begin if not at else " " * len(begin), role), Span(text, role)), cells)
+        cut(
+            line(Span(begin if not at else " " * len(begin), paragraph.sign_role or role), Span(text, role)),
+            cells,
+        )
         for at, text in enumerate(words)
     ]
 

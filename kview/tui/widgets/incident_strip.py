@@ -8,8 +8,9 @@ from kview.language import incidents as said
 from kview.model.events import SEVERITY_ORDER
 from kview.model.incidents import Incident
 from kview.tui.canvas import canvas
+from kview.tui.looks import Look, Spot
 from kview.tui.rows.common import ROLES
-from kview.tui.text import Line, Role, Span, content, cut, joined, justified, line, line_width
+from kview.tui.text import Line, Role, Span, content, cut, joined, justified, line, line_width, width
 from kview.tui.widgets.drawn import Lines
 
 SHOWN_AFTER_MS = 120_000
@@ -141,3 +142,13 @@ class IncidentStrip(Lines):
         if not self.shown:
             return []
         return strip_lines(self.shown, canvas(self).now_ms(), self.hint, width, height)
+
+    def spots(self, look: Look) -> list[Spot]:
+        """Return the number of lost records if that is marked and has a place, else the first line."""
+        if look.column == "gone" and self.shown:
+            wanted = said.records_gone(self.shown[0])
+            for y, made in enumerate(self.lines(self.size.width, self.size.height)):
+                before, found, _ = content(made).partition(wanted)
+                if found:
+                    return [Spot(y, width(before), width(before + wanted), width(before) - 1)]
+        return super().spots(look)

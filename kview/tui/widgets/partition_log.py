@@ -10,15 +10,17 @@ from kview.model.events import Event
 from kview.model.history import Led
 from kview.model.units import UNKNOWN
 from kview.tui.canvas import canvas
+from kview.tui.looks import Look, Spot
 from kview.tui.options import Options
 from kview.tui.rows.log_lines import MOST_LABEL_LINES, Zoom, log_lines
+from kview.tui.rows.log_marks import log_spot
 from kview.tui.rows.partition_heading import partition_heading
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.events import dated_line, event_line
 
 LOW = 20
-"""Below this height, the drawing leaves out what it can."""
+"""If the page is lower than this, the drawing leaves out what it can."""
 
 
 class LogDrawn(NamedTuple):
@@ -30,6 +32,8 @@ class LogDrawn(NamedTuple):
     log: PartitionLog | None
     options: Options
     zoom: Zoom
+    page_height: int
+    """The height of the screen without the strips and the caption."""
     first_ms: int = UNKNOWN
     """The timestamp of the partition's first record, UNKNOWN if it is not known."""
 
@@ -52,12 +56,17 @@ class LogPanel(Lines):
         """Return the panel's lines."""
         return self._made(width)
 
+    def spots(self, look: Look) -> list[Spot]:
+        """Return the cells of a figure that is marked, or the panel's first line."""
+        found = log_spot(self._made(self.size.width), look)
+        return [found] if found is not None else super().spots(look)
+
     def _made(self, width: int) -> list[Line]:
         if self._drawn is None:
             return []
-        view, topic, partition, log, options, zoom, first_ms = self._drawn
+        view, topic, partition, log, options, zoom, _, first_ms = self._drawn
         now_ms = canvas(self).now_ms()
-        is_low = self.app.size.height < LOW
+        is_low = self._drawn.page_height < LOW
         heading = partition_heading(view, topic, partition, log, options, now_ms, first_ms, width)
         head = [cut(made, width) for made in heading]
         if log is None:
