@@ -12,6 +12,7 @@ from kview.school.conduct import Act, Conduct, Phase
 from kview.school.demos import Demos
 from kview.school.look import Mark, mark
 from kview.school.moment import Moment, split
+from kview.tui.actions import Action
 from kview.tui.dashboard import Dashboard
 from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.fault_keys import FaultKeys
@@ -24,6 +25,10 @@ from kview.tui.widgets.caption import Caption, Paragraph
 
 READ_FIRST_MS, READ_MS_PER_CHARACTER = 2_500, 45
 """How long a caption stays when a lesson runs by itself: about the pace of somebody who reads aloud."""
+
+
+ANSWERS = ("overview", "placement", "topics", "partitions")
+"""The actions whose keys choose an answer."""
 
 
 MOST_TRIES = 25
@@ -102,7 +107,7 @@ class LessonShow:
             made.append(Paragraph(said.past(clock, space), Role.KEY))
             return Caption(
                 f"DEMO {title}", said.step_of(self._past, conduct.steps), tuple(made),
-                ((space, "return"), *(((back, "step before"),) if self._past else ()), leave), is_large,
+                ((space, said.TO_NOW), leave, *(((back, "step before"),) if self._past else ())), is_large,
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
         now_ms = app.now_ms()
@@ -110,18 +115,18 @@ class LessonShow:
             conduct, self._prompt(), self._way_back(), (self._fault_key(), keys.name("spark")), now_ms
         )
         where = said.step_of(number, conduct.steps) + (f", {said.BY_ITSELF}" if self.is_auto else "")
-        first = [(f"1–{self.is_asking}", "answer")] if self.is_asking else [(space, "next")]
-        if conduct.phase in (Phase.STARTING, Phase.PRESS):
-            first = []
-        if conduct.is_replaced:
+        first = [(space, does)] if (does := self._space_does()) else []
+        if self.is_asking and app.live:
+            first = [(keys.names(ANSWERS[: self.is_asking]), "answer")]
+        elif conduct.is_replaced:
             first = [(keys.name("spark"), "start again")]
         rest = [(back, "back")] if number else []
         is_disturbed = conduct.extra or conduct.missing or conduct.is_replaced
         if conduct.phase is Phase.DONE and not is_disturbed:
-            made.append(Paragraph(f"{space}: next step", Role.KEY, glyphs.PLAYING, rank=4))
+            made.append(Paragraph(f"{space}: {self._space_does()}", Role.KEY, glyphs.PLAYING, rank=4))
         return Caption(
             f"DEMO {title}", where, tuple(made),
-            (*first, leave, *rest, (auto, "stop" if self.is_auto else "by itself")), is_large,
+            (*first, leave, *rest, (auto, said.STOP if self.is_auto else said.BY_ITSELF)), is_large,
         )  # fmt: skip
 
     def looks(self) -> Sequence[Look]:
@@ -270,6 +275,43 @@ class LessonShow:
         """Return whether a key of demos does something now."""
         shown = self.conduct.number if self._past is None else self._past
         return what in ("next", "auto", "restart") or (what == "before" and shown > 0)
+
+    def label(self, action: Action) -> str | None:
+        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
+        conduct = self.conduct
+        match action.run:
+            case "lesson('next')":
+                return self._space_does()
+            case "lesson('auto')" if conduct.phase is Phase.OVER or self._is_away:
+                return ""
+            case "lesson('auto')" if self.is_auto:
+                return said.STOP
+        if conduct.phase is not Phase.PRESS or self._is_away or conduct.staged.key is None:
+            return None
+        fault = FAULT_KEYS.get(action.keys[0])
+        awaited = fault is not None and fault.kind is conduct.staged.key.kind
+        return action.label if awaited else None
+
+    @property
+    def _is_away(self) -> bool:
+        """Whether an earlier moment is shown."""
+        return self._past is not None or not self._app.live
+
+    def _space_does(self) -> str:
+        """Return what the key of the next step does now, '' if it only says what to do instead."""
+        conduct = self.conduct
+        if self._is_away:
+            return said.TO_NOW
+        if conduct.is_replaced:
+            return ""
+        match conduct.phase:
+            case Phase.OVER:
+                return said.NEXT_DEMO if self._following() else ""
+            case Phase.WATCH:
+                return said.SKIP_WAIT
+            case Phase.DONE:
+                return said.FINISH if conduct.number == conduct.steps - 1 else said.NEXT_STEP
+        return ""
 
     def do(self, what: str) -> bool:
         """Carry out a key. Returns False if the next demo should begin."""

@@ -15,8 +15,6 @@ from typing import NamedTuple
 from kview.school.conduct import Conduct, Phase
 from kview.school.figures import parse
 from kview.school.files import lesson_files
-from kview.school.look import mark
-from kview.school.moment import Moment
 from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.lessons import LessonShow
 from kview.tui.text import Role
@@ -27,16 +25,22 @@ from tests.tui.pictures import FOLDER, is_settled, with_spaces
 
 ANIMATED = FOLDER / "animated"
 
-IN_README = ("leader-crash", "groups")
-"""The lessons whose pictures are kept."""
+IN_README = {"leader-crash": ANIMATED / "leader-crash.svg", "groups": ANIMATED / "group-rebalance.svg"}
+"""The lessons whose pictures are kept, and where."""
 
 SIZE = (100, 30)
-FRAME_S, LAST_S = 1.3, 3.0
-"""How long a frame is shown in which there is nothing to read, and how much longer the last one."""
+FRAME_S = 1.3
+"""How long a frame is shown in which there is nothing to read."""
 WORDS_A_SECOND = 3.5
 """The pace of somebody who looks from the caption to the panels and back."""
-MOST_CHANGES = 4
+CELL = 12.2
+"""The width of a cell in Textual's pictures."""
+QUIET_S = 4
+"""After so many seconds of the cluster without a change there is a frame that shows the time pass."""
+MOST_BETWEEN = 4
 """The most frames between a step's first and its last one."""
+SEEN_AFTER_MS = 300
+"""How old a view is when its frame is taken."""
 
 
 class Frame(NamedTuple):
@@ -53,46 +57,50 @@ class _Camera:
 
     def __init__(self, taken: Class) -> None:
         self._taken = taken
-        self.frames: list[Frame] = []
-        self._changes: list[int] = []
+        self._frames: list[Frame] = []
+        self._changes: list[Frame] = []
         """The frames since the step began that show a change."""
+        self._quiet: list[Frame] = []
+        """Those that only show that time passes."""
 
-    async def take(self, is_change: bool = False) -> None:
-        """Take a frame, unless it looks like the last one."""
+    async def take(self) -> Frame | None:
+        """Take a frame. Returns None if it looks like the last one."""
         taken, last = self._taken, [""]
         while not is_settled(taken.app, last):
             taken.app._tick()
             await taken.pilot.pause()
-        drawn = lines(taken.app)
-        if self.frames and self.frames[-1].lines == drawn:
-            return
-        caption = taken.app.caption
-        assert caption is not None
-        said = tuple(map(_said, caption.paragraphs))
+        drawn, caption = lines(taken.app), taken.app.caption
+        if caption is None or (self._frames and self._frames[-1].lines == drawn):
+            return None
         svg = with_spaces(taken.app.export_screenshot(title="kview"))
-        if is_change:
-            self._changes.append(len(self.frames))
-        self.frames.append(Frame(svg, drawn, said))
+        self._frames.append(Frame(svg, drawn, tuple(map(_said, caption.paragraphs))))
+        return self._frames[-1]
 
-    def ends_step(self) -> None:
-        """Leave out some frames of a step in which much has changed, evenly."""
-        extra = len(self._changes) - MOST_CHANGES
-        if extra > 0:
-            every = len(self._changes) / MOST_CHANGES
-            kept = {self._changes[int(at * every)] for at in range(MOST_CHANGES)}
-            for at in reversed(self._changes):
-                if at not in kept:
-                    del self.frames[at]
-        self._changes = []
+    async def take_between(self, is_change: bool) -> None:
+        """Take a frame that may be left out if its step has too many."""
+        if (frame := await self.take()) is not None:
+            (self._changes if is_change else self._quiet).append(frame)
+
+    def end_step(self) -> None:
+        """Leave out what is too much of a step: frames in which nothing changes first."""
+        changes = _evenly(self._changes, MOST_BETWEEN)
+        kept = [*changes, *_evenly(self._quiet, MOST_BETWEEN - len(changes))]
+        between = [*self._changes, *self._quiet]
+        self._frames = [frame for frame in self._frames if frame not in between or frame in kept]
+        self._changes, self._quiet = [], []
 
     def timed(self) -> Iterator[Frame]:
         """Yield the frames with the time that each is shown."""
         before: tuple[str, ...] = ()
-        for at, frame in enumerate(self.frames):
+        for frame in self._frames:
             words = sum(len(text.split()) for text in frame.said if text not in before)
-            last_s = LAST_S if at == len(self.frames) - 1 else 0
-            yield frame._replace(seconds=round(FRAME_S + last_s + words / WORDS_A_SECOND, 1))
+            yield frame._replace(seconds=round(FRAME_S + words / WORDS_A_SECOND, 1))
             before = frame.said
+
+
+def _evenly(taken: list[Frame], most: int) -> list[Frame]:
+    """Return at most so many frames, evenly."""
+    return taken if len(taken) <= most else [taken[at * len(taken) // most] for at in range(most)]
 
 
 def _said(paragraph: Paragraph) -> str:
@@ -103,8 +111,9 @@ def _said(paragraph: Paragraph) -> str:
 async def frames(name: str) -> list[Frame]:
     """Play a lesson, and return its frames."""
     async with lesson(name, size=SIZE, theme="dark") as taken:
-        show, camera = taken.app.lessons._show, _Camera(taken)
+        app, show, camera = taken.app, taken.app.lessons._show, _Camera(taken)
         assert isinstance(show, LessonShow)
+        app.clock_ms = app.wall_ms = lambda: taken.demos.now_ms() + SEEN_AFTER_MS
         conduct = show.conduct
         while conduct.phase is not Phase.OVER:
             await _step(taken, conduct, camera)
@@ -130,15 +139,17 @@ async def _step(taken: Class, conduct: Conduct, camera: _Camera) -> None:
             await taken.press(taken.app.keys.name(fault.name))
         else:
             taken.app.faults.give(key)
-        assert conduct.phase is not Phase.PRESS, (conduct.staged, camera.frames[-1].lines)
-    seen = _important(conduct)
+        assert conduct.phase is not Phase.PRESS, conduct.staged
+    seen, quiet_s = _important(conduct), 0
     while conduct.phase is not Phase.DONE:
         await taken.second()
-        if (now := _important(conduct)) != seen:
-            await camera.take(is_change=True)
-        seen = now
-    camera.ends_step()
+        is_change, quiet_s = _important(conduct) != seen, quiet_s + 1
+        if is_change or quiet_s == QUIET_S:
+            await camera.take_between(is_change)
+            quiet_s = 0
+        seen = _important(conduct)
     await camera.take()
+    camera.end_step()
 
 
 def _important(conduct: Conduct) -> Hashable:
@@ -178,7 +189,12 @@ def animated(taken: list[Frame]) -> str:
     masks = sorted(set(seen.values()))
     css = [f".{name}{{{style}}}" for style, name in styles.items()]
     css += [_keyframes(mask, seconds) for mask in masks]
-    css.append("@media(prefers-reduced-motion:reduce){g{animation:none!important}}")
+    css.append(
+        ".passed{fill:#5aa9ff;transform:scaleX(0);transform-origin:9px 0;"
+        f"animation:passed {sum(seconds):.1f}s linear infinite}}"
+        "@keyframes passed{to{transform:scaleX(1)}}"
+        "@media(prefers-reduced-motion:reduce){*{animation:none!important}}"
+    )
     first = taken[0].svg
     begin = first[first.index("<svg") : first.index(">", first.index("<svg")) + 1]
     window = first[first.index('<rect fill="#292929"') : first.index("</g>", first.index("<circle")) + 4]
@@ -192,7 +208,8 @@ def animated(taken: list[Frame]) -> str:
     )
     window = re.sub(r'class="[^"]*"', 'style="font:bold 18px arial"', window)
     fonts = "text{font-family:'Fira Code',Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:20px}"
-    return f"{begin}<style>{fonts}{''.join(css)}</style>{window}{where}>{body}</g></svg>\n"
+    passed = f'<rect class="passed" x="9" y="37" width="{CELL * SIZE[0]:g}" height="2"/>'
+    return f"{begin}<style>{fonts}{''.join(css)}</style>{window}{passed}{where}>{body}</g></svg>\n"
 
 
 def _keyframes(mask: int, seconds: list[float]) -> str:
@@ -217,11 +234,10 @@ def main(words: list[str]) -> None:
     known = list(lesson_files())
     names = [word for word in words if word in known]
     folder = next((Path(word) for word in words if word not in known), None)
-    names = names or (known if folder else list(IN_README))
-    folder = folder or ANIMATED
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        path, taken = folder / f"{name}.svg", asyncio.run(frames(name))
+    for name in names or (known if folder else IN_README):
+        path = folder / f"{name}.svg" if folder else IN_README.get(name, ANIMATED / f"{name}.svg")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        taken = asyncio.run(frames(name))
         path.write_text(animated(taken))
         print(path, f"{len(taken)} frames, {sum(f.seconds for f in taken):.0f} s, {path.stat().st_size:,} B")
 
