@@ -1,6 +1,7 @@
 """Shows lessons: their captions, where to look, and their keys."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 
 from kview.errors import error_of
 from kview.language import demo as said
@@ -91,7 +92,7 @@ class LessonShow:
         if conduct.phase is Phase.OVER and self._past is None:
             text = said.over(title, conduct.steps, *conduct.right_answers)
             made = [Paragraph(text)]
-            if following := self._following():
+            if following := self._following:
                 made.append(Paragraph(said.next_demo(following[1], space), Role.KEY, rank=1))
             return Caption(
                 f"DEMO {title}", "the end", tuple(made),
@@ -164,8 +165,9 @@ class LessonShow:
         )
         return self._app.keys.name(next(one.name for one in FAULT_KEYS.values() if one.kind is kind))
 
+    @cached_property
     def _following(self) -> tuple[str, str] | None:
-        """Return name and title of the next lesson."""
+        """Name and title of the next lesson. To list the lessons, all their files are read."""
         listed = [one for one in self._demos.listed() if not one.wrong]
         at = next((at for at, one in enumerate(listed) if one.name == self.name), -1)
         return (listed[at + 1].name, listed[at + 1].title) if 0 <= at < len(listed) - 1 else None
@@ -306,7 +308,7 @@ class LessonShow:
             return ""
         match conduct.phase:
             case Phase.OVER:
-                return said.NEXT_DEMO if self._following() else ""
+                return said.NEXT_DEMO if self._following else ""
             case Phase.WATCH:
                 return said.SKIP_WAIT
             case Phase.DONE:
