@@ -18,6 +18,7 @@ NEXT_STEP, FINISH, NEXT_DEMO = "next step", "finish", "next demo"
 SKIP_WAIT = "skip the wait"
 TO_NOW = "back to now"
 STOP = "stop"
+LEAVE = "leave"
 
 _PRESS = {
     FaultKind.CRASH: "crash broker {node}",

@@ -20,7 +20,7 @@ from kview.school.folders import lesson_folders
 from kview.school.lesson import MOST_CHARACTERS, MOST_SENTENCES, Lesson, LessonWorld, Question, Step
 from kview.school.look import mark
 from kview.school.naming import check_act, check_subject
-from kview.school.worlds import world
+from kview.school.worlds import MOST_MS, world
 from kview.simulate.world import World
 
 MOST_NEAR = 3
@@ -127,8 +127,7 @@ def _wrong(lesson: Lesson) -> Iterator[tuple[int, str, NotAFigure]]:
     and the error."""
     try:
         made = world(lesson.world)
-        if duration_ms(lesson.world.watched) is None:
-            raise NotAFigure(f"{lesson.world.watched!r} is not a duration", "write 60s")
+        _check_duration(lesson.world.watched)
     except NotAFigure as wrong:
         yield -1, _words_of_world(lesson.world, wrong.reason), wrong
         return
@@ -182,22 +181,34 @@ def _checks(step: Step, made: World) -> Iterator[tuple[str, Callable[[str], None
         if (command := pressed(words)) is not None:
             check_act(made, command)
 
-    def wait(words: str) -> None:
-        if duration_ms(words) is None:
-            raise NotAFigure(f"{words!r} is not a duration", "write 12s")
+    def expected(words: str) -> None:
+        one = expectation(words)
+        if one.within_ms > MOST_MS:
+            raise NotAFigure(
+                f"{words.rsplit(maxsplit=1)[-1]!r} is too long", f"write at most {MOST_MS // 1000}s"
+            )
+        known(one.figure)
 
     yield step.caption, caption
     yield from ((words, look) for words in step.look)
     yield from ((words, lambda text: check_act(made, act(text))) for words in step.does)
-    yield from ((words, lambda text: known(expectation(text).figure)) for words in step.expect)
+    yield from ((words, expected) for words in step.expect)
     yield from ((words, compared) for words in step.compare)
     if step.press:
         yield step.press, press
     if step.wait:
-        yield step.wait, wait
+        yield step.wait, _check_duration
     if (question := step.question) is not None:
         yield question.text, partial(_check_question, question)
         yield from ((words, _check_shown) for words in (question.text, *question.answers, question.because))
+
+
+def _check_duration(words: str) -> None:
+    length_ms = duration_ms(words)
+    if length_ms is None:
+        raise NotAFigure(f"{words!r} is not a duration", "write 12s")
+    if length_ms > MOST_MS:
+        raise NotAFigure(f"{words!r} is too long", f"write at most {MOST_MS // 1000}s")
 
 
 def _check_shown(words: str) -> None:

@@ -171,7 +171,11 @@ class LessonKeys:
 
     def label(self, action: Action) -> str | None:
         """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
-        return None if self._show is None else self._show.label(action)
+        if self._show is None:
+            return None
+        if action.run == "back" and self._where()[1] <= self._show.depth:
+            return said.LEAVE if self.is_demo else tour_words.SKIP
+        return self._show.label(action)
 
     def takes_screen(self, number: int) -> bool:
         """Return whether the key of the screen with that number, from 1, chooses an answer now."""

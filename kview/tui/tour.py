@@ -75,7 +75,7 @@ class TourShow:
         keys = self._app.keys
         if self._app.view is None:
             return None
-        space, leave = (keys.name("pause"), "next"), (keys.name("back"), "skip the tour")
+        space, leave = (keys.name("pause"), "next"), (keys.name("back"), said.SKIP)
         before = (keys.name("previous-step"), "back")
         if self.number == len(said.STEPS):
             return Caption(
