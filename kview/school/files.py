@@ -38,6 +38,7 @@ _NAME = re.compile(r"\w[\w.-]{0,39}")
 _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
 _PATH = re.compile(r"at `\$\.?([^`]*)`")
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
+_END = "end of document"
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 _LENGTH = re.compile(r"Expected `array` of length ([<>]=) (\d+)")
 _TEXT_LENGTH = re.compile(r"Expected `str` of length ([<>]=) (\d+)")
@@ -47,7 +48,7 @@ _STRUCTS = (Lesson, LessonWorld, Step, Question)
 
 def lesson_files() -> dict[str, Path]:
     """Return the files of all lessons by name, kview's first. A user's replaces one of that name."""
-    found = {}
+    found: dict[str, Path] = {}
     for folder in lesson_folders():
         if os.path.isdir(folder):  # A folder that may not be read has no lessons.
             paths = (path for path in folder.glob("*.toml") if not path.name.startswith("."))
@@ -106,7 +107,10 @@ def read_lesson(path: Path) -> Lesson:
         raise BadUse(ErrorKind.LESSON_GARBLED, file=file, reason=reason) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         place = _PLACE.search(str(error))
-        raise BadUse(ErrorKind.LESSON_GARBLED, file=file, reason=place[1] if place else "not UTF-8") from None
+        where = place[1] if place else "not UTF-8"
+        if where == _END:
+            where = f"line {len(text.splitlines())}: something is not closed or not complete"
+        raise BadUse(ErrorKind.LESSON_GARBLED, file=file, reason=where) from None
     for number, words, wrong in _wrong(lesson):
         begins = _step_lines(text)
         line = _line_of(text, words, begins[number] if 0 <= number < len(begins) else 1)
@@ -199,7 +203,7 @@ def _checks(step: Step, made: World) -> Iterator[tuple[str, Callable[[str], None
     if step.wait:
         yield step.wait, _check_duration
     if (question := step.question) is not None:
-        yield question.text, partial(_check_question, question)
+        yield f"right = {question.right}", partial(_check_question, question)
         yield from ((words, _check_shown) for words in (question.text, *question.answers, question.because))
 
 

@@ -41,15 +41,17 @@ def world(words: LessonWorld) -> World:
     topics = {topic.name for topic in made.topics}
     producers = tuple(_producer(text, topics) for text in words.producers) or made.producers
     groups = tuple(_group(text, topics) for text in words.groups) or made.groups
-    for what, names in (
-        ("producer", [one.name for one in producers]),
-        ("group", [one.name for one in groups]),
-    ):
-        if twice := next((name for name in names if names.count(name) > 1), ""):
-            raise NotAFigure(f"there are two {what}s named {twice!r}", "give each a name of its own")
+    _check_names("producers", [one.client_id for one in producers] if words.producers else [])
+    _check_names("groups", [one.name for one in groups] if words.groups else [])
     latency_ms = _duration(words.latency)
     link = replace(LinkSpec(), latency_us=1000 * latency_ms) if latency_ms else LinkSpec()
     return replace(made, producers=producers, groups=groups, link=link)
+
+
+def _check_names(what: str, names: Sequence[str]) -> None:
+    """Raise NotAFigure if a name stands for two of them."""
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise NotAFigure(f"there are two {what} named {twice!r}", "give each a name of its own")
 
 
 def demo_world(name: str, seed: int) -> tuple[World, int, int]:

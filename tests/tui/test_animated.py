@@ -48,7 +48,7 @@ class Played:
         style = root.find(f"{SVG}style")
         assert style is not None and style.text is not None
         self._rules = rules(style.text)
-        self._keyframes = {
+        self._keyframes: dict[str, list[tuple[float, bool]]] = {
             name: [(float(at), how == "visible") for at, how in STEP.findall(steps)]
             for name, steps in KEYFRAMES.findall(style.text)
         }
@@ -65,7 +65,8 @@ class Played:
     def _is_seen(self, name: str, percent: float) -> bool:
         if "animation" not in self._rules.get(name, ""):
             return True
-        return [seen for at, seen in self._keyframes[f"k{name[1:]}"] if at <= percent][-1]
+        *_, (_, is_seen) = (one for one in self._keyframes[f"k{name[1:]}"] if one[0] <= percent)
+        return is_seen
 
     @property
     def percents(self) -> list[float]:
