@@ -96,7 +96,7 @@ class LessonShow:
                 made.append(Paragraph(said.next_demo(following[1], space), Role.KEY, rank=1))
             return Caption(
                 f"DEMO {title}", "the end", tuple(made),
-                ((keys.name("spark"), "again"), (keys.name("demos"), "demos"), leave), is_large,
+                ((keys.name("spark"), "again"), leave, (keys.name("demos"), "demos")), is_large,
             )  # fmt: skip
         if self._past is not None:
             played = conduct.played[self._past]
