@@ -18,6 +18,7 @@ from kview.tui.dashboard import Dashboard
 from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.lesson_captions import answered, paragraphs
+from kview.tui.lesson_labels import ANSWERS, label, space_does
 from kview.tui.lesson_places import WIDE, Place, first_subjects, looks, place
 from kview.tui.looks import Look
 from kview.tui.text import Role
@@ -26,10 +27,6 @@ from kview.tui.widgets.caption import Caption, Paragraph
 
 READ_FIRST_MS, READ_MS_PER_CHARACTER = 2_500, 45
 """How long a caption stays when a lesson runs by itself: about the pace of somebody who reads aloud."""
-
-
-ANSWERS = ("overview", "placement", "topics", "partitions")
-"""The actions whose keys choose an answer."""
 
 
 MOST_TRIES = 25
@@ -280,19 +277,9 @@ class LessonShow:
 
     def label(self, action: Action) -> str | None:
         """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
-        conduct = self.conduct
-        match action.run:
-            case "lesson('next')":
-                return self._space_does()
-            case "lesson('auto')" if conduct.phase is Phase.OVER or self._is_away:
-                return ""
-            case "lesson('auto')" if self.is_auto:
-                return said.STOP
-        if conduct.phase is not Phase.PRESS or self._is_away or conduct.staged.key is None:
-            return None
-        fault = FAULT_KEYS.get(action.keys[0])
-        awaited = fault is not None and fault.kind is conduct.staged.key.kind
-        return action.label if awaited else None
+        if action.run == "lesson('next')":
+            return self._space_does()
+        return label(action, self.conduct, self._is_away, self.is_auto)
 
     @property
     def _is_away(self) -> bool:
@@ -300,20 +287,8 @@ class LessonShow:
         return self._past is not None or not self._app.live
 
     def _space_does(self) -> str:
-        """Return what the key of the next step does now, '' if it only says what to do instead."""
-        conduct = self.conduct
-        if self._is_away:
-            return said.TO_NOW
-        if conduct.is_replaced:
-            return ""
-        match conduct.phase:
-            case Phase.OVER:
-                return said.NEXT_DEMO if self._following else ""
-            case Phase.WATCH:
-                return said.SKIP_WAIT
-            case Phase.DONE:
-                return said.FINISH if conduct.number == conduct.steps - 1 else said.NEXT_STEP
-        return ""
+        over = self.conduct.phase is Phase.OVER and self._following is not None
+        return said.TO_NOW if self._is_away else said.NEXT_DEMO if over else space_does(self.conduct)
 
     def do(self, what: str) -> bool:
         """Carry out a key. Returns False if the next demo should begin."""
