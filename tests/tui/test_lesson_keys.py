@@ -63,6 +63,13 @@ async def test_the_keys_say_what_they_do_now(size: tuple[int, int]) -> None:
 
 
 @running
+async def test_escape_leaves_the_demo_where_it_would_leave_the_screen() -> None:
+    async with lesson("groups", size=(80, 24)) as taken:
+        assert type(taken.app.screen).__name__ == "GroupScreen"
+        assert "Esc leave" in keys(taken) and "Esc back" not in keys(taken)
+
+
+@running
 async def test_the_keys_of_a_drill_say_what_they_do_now() -> None:
     async with lesson("incident", seed=26, size=(80, 24)) as taken:
         assert not re.search(r"\bspace\b", keys(taken)), "there is nothing to answer yet"
