@@ -72,7 +72,7 @@ def _refuse_unknown(name: str) -> None:
     """Raise BadUse if there is no demo of this name."""
     from kview.school.files import lesson_files, unknown_lesson
 
-    known = (*lesson_files(), INCIDENT)
+    known = tuple(dict.fromkeys((*lesson_files(), INCIDENT)))
     if name not in known:
         raise unknown_lesson(name, known)
 

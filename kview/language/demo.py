@@ -13,6 +13,13 @@ LEFT = "you have left the demo; its cluster goes on"
 NO_ANSWER = "choose an answer first"
 BY_ITSELF = "by itself"
 
+# What a key does, for the key line and the head of the caption.
+NEXT_STEP, FINISH, NEXT_DEMO = "next step", "finish", "next demo"
+SKIP_WAIT = "skip the wait"
+TO_NOW = "back to now"
+STOP = "stop"
+LEAVE = "leave"
+
 _PRESS = {
     FaultKind.CRASH: "crash broker {node}",
     FaultKind.STOP: "stop broker {node}",

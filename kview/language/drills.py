@@ -9,6 +9,7 @@ QUIET = "Watch the cluster for a moment: what is wrong may take a minute to show
 SOMETHING_ELSE = "something else: a controller, a producer or a topic"
 WHERE = "WHAT WAS HIT?"
 CAUSE = "WHAT HAPPENED TO IT?"
+MOMENT, ANOTHER = "the moment of the fault", "another one"
 NO_HINTS = "there are no more hints"
 
 

@@ -8,6 +8,8 @@ from kview.model.faults import FaultDone, FaultKind, FaultOutcome, NodeRole
 HEADING = "TOUR"
 THE_END = "the end"
 LEFT = "you have left the tour"
+ENDS = "end the tour"
+SKIP = "skip the tour"
 SHOWS = "show the tour: what the overview shows, in five steps, and a broker to crash"
 
 STEPS = (

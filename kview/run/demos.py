@@ -45,7 +45,8 @@ class RunDemos:
             try:
                 lesson = read_lesson(path)
             except BadUse as error:
-                wrong.append(Listed(name, name, 0, "", sentence(error)))
+                shown = path.name if name == INCIDENT else name  # Each row has a name of its own.
+                wrong.append(Listed(shown, shown, 0, "", sentence(error)))
                 continue
             made.append(Listed(name, lesson.title, lesson.minutes, lesson.about))
         return [*made, *wrong, Listed(INCIDENT, *ABOUT_INCIDENT)]

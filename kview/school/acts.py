@@ -34,7 +34,7 @@ LOOKING = (
 
 def pressed(text: str) -> Act | None:
     """Return what pressing a key does to the cluster, None if it only shows something. Raises NotAFigure."""
-    action, *target = text.split()
+    action, *target = text.split() or [""]
     if action in LOOKING:
         return None
     if action not in PRESSES:

@@ -68,9 +68,9 @@ def parse(words: list[str]) -> tuple[Figure, list[str]]:
     known = SUBJECTS[subject].figures
     if name not in known:
         raise _unknown(f"figure of a {subject}", name, list(known))
-    if at and not at.isdigit():
+    if at and whole(at) < 0:
         raise NotAFigure(f"{at!r} is not a broker", "write a number, such as end@4")
-    return Figure(subject, of, name, int(at) if at else -1), rest[1:]
+    return Figure(subject, of, name, whole(at)), rest[1:]
 
 
 def _unknown(what: str, name: str, known: list[str]) -> NotAFigure:

@@ -1,5 +1,6 @@
 """Lessons in files: kview's own, and the user's in `demos/` of the configuration folder."""
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
@@ -12,13 +13,14 @@ from kview.config.references import read_file
 from kview.errors import BadUse, ErrorKind
 from kview.school.acts import act, pressed
 from kview.school.captions import figures_in, sentences
+from kview.school.demos import INCIDENT
 from kview.school.expectations import duration_ms, expectation
 from kview.school.figures import Figure, NotAFigure, parse
 from kview.school.folders import lesson_folders
 from kview.school.lesson import MOST_CHARACTERS, MOST_SENTENCES, Lesson, LessonWorld, Question, Step
 from kview.school.look import mark
 from kview.school.naming import check_act, check_subject
-from kview.school.worlds import world
+from kview.school.worlds import MOST_MS, world
 from kview.simulate.world import World
 
 MOST_NEAR = 3
@@ -27,23 +29,51 @@ MOST_NEAR = 3
 MOST_LESSONS = 200
 """Limit of files read per folder. It takes effect only if the folder is the wrong one."""
 
+MOST_SHOWN = 160
+"""So much of a reason or a hint is shown: what it quotes may be as long as the file."""
+
+_NAME = re.compile(r"\w[\w.-]{0,39}")
+"""A name that can be typed."""
+
 _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
 _PATH = re.compile(r"at `\$\.?([^`]*)`")
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
+_END = "end of document"
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 _LENGTH = re.compile(r"Expected `array` of length ([<>]=) (\d+)")
+_TEXT_LENGTH = re.compile(r"Expected `str` of length ([<>]=) (\d+)")
 _STEP = re.compile(r"\s*\[\[\s*steps\s*\]\]")
 _STRUCTS = (Lesson, LessonWorld, Step, Question)
 
 
 def lesson_files() -> dict[str, Path]:
     """Return the files of all lessons by name, kview's first. A user's replaces one of that name."""
-    found = {}
+    found: dict[str, Path] = {}
     for folder in lesson_folders():
-        if folder.is_dir():
-            for path in sorted(folder.glob("*.toml"))[:MOST_LESSONS]:
-                found[re.sub(r"^\d+-", "", path.stem)] = path
+        if os.path.isdir(folder):  # A folder that may not be read has no lessons.
+            paths = (path for path in folder.glob("*.toml") if not path.name.startswith("."))
+            found |= {_name_of(path): path for path in sorted(paths)[:MOST_LESSONS]}
     return found
+
+
+def _name_of(path: Path) -> str:
+    """Return the name of the lesson in a file: the file's, without a number that orders it."""
+    return re.sub(r"^\d+-(?=.)", "", path.stem)
+
+
+def _check_name(path: Path) -> None:
+    """Raise BadUse if nothing could start a lesson by the name of its file."""
+    name = _name_of(path)
+    others = sorted(one.name for one in path.parent.glob("*.toml") if _name_of(one) == name and one != path)
+    if name == INCIDENT:
+        wrong = "kview's own demo has the name incident", "rename the file"
+    elif not _NAME.fullmatch(name):
+        wrong = f"{name!r} is not a name for a demo", "name the file with letters, digits and -"
+    elif others and not others[0].startswith("."):
+        wrong = f"{others[0]} has the same name, {name}", "rename one of the files"
+    else:
+        return
+    raise _lesson_wrong(str(path), 1, *wrong)
 
 
 def lesson_of(name: str) -> Lesson:
@@ -64,6 +94,7 @@ def unknown_lesson(name: str, known: Collection[str]) -> BadUse:
 
 def read_lesson(path: Path) -> Lesson:
     """Return the lesson in a file. Raises BadUse, with the line that is wrong."""
+    _check_name(path)
     data = read_file(path)
     file, text = str(path), ""
     try:
@@ -71,14 +102,28 @@ def read_lesson(path: Path) -> Lesson:
         lesson = msgspec.toml.decode(data, type=Lesson)
     except msgspec.ValidationError as error:
         raise _unlike(file, text, str(error)) from None
+    except RecursionError:
+        reason = "it is nested too deeply"
+        raise BadUse(ErrorKind.LESSON_GARBLED, file=file, reason=reason) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         place = _PLACE.search(str(error))
-        raise BadUse(ErrorKind.LESSON_GARBLED, file=file, reason=place[1] if place else "not UTF-8") from None
+        where = place[1] if place else "not UTF-8"
+        if where == _END:
+            where = f"line {len(text.splitlines())}: something is not closed or not complete"
+        raise BadUse(ErrorKind.LESSON_GARBLED, file=file, reason=where) from None
     for number, words, wrong in _wrong(lesson):
         begins = _step_lines(text)
         line = _line_of(text, words, begins[number] if 0 <= number < len(begins) else 1)
-        raise BadUse(ErrorKind.LESSON_WRONG, file=file, line=line, reason=wrong.reason, hint=wrong.hint)
+        raise _lesson_wrong(file, line, wrong.reason, wrong.hint)
     return lesson
+
+
+def _lesson_wrong(file: str, line: int, reason: str, hint: str) -> BadUse:
+    reason, hint = (
+        text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}…{text[-MOST_SHOWN // 2 :]}"
+        for text in (reason, hint)
+    )
+    return BadUse(ErrorKind.LESSON_WRONG, file=file, line=line, reason=reason, hint=hint)
 
 
 def _wrong(lesson: Lesson) -> Iterator[tuple[int, str, NotAFigure]]:
@@ -86,11 +131,15 @@ def _wrong(lesson: Lesson) -> Iterator[tuple[int, str, NotAFigure]]:
     and the error."""
     try:
         made = world(lesson.world)
-        if duration_ms(lesson.world.watched) is None:
-            raise NotAFigure(f"{lesson.world.watched!r} is not a duration", "write 60s")
+        _check_duration(lesson.world.watched)
     except NotAFigure as wrong:
         yield -1, _words_of_world(lesson.world, wrong.reason), wrong
         return
+    for words in (lesson.title, lesson.about):
+        try:
+            _check_shown(words)
+        except NotAFigure as wrong:
+            yield -1, words, wrong
     for number, step in enumerate(lesson.steps):
         for words, check in _checks(step, made):
             try:
@@ -113,6 +162,7 @@ def _checks(step: Step, made: World) -> Iterator[tuple[str, Callable[[str], None
         check_subject(made, figure.subject, figure.of, figure.at)
 
     def caption(words: str) -> None:
+        _check_shown(words)
         if not 1 <= sentences(words) <= MOST_SENTENCES:
             raise NotAFigure("the caption has no sentence, or too many", f"write 1 to {MOST_SENTENCES}")
         if len(words) > MOST_CHARACTERS:
@@ -135,21 +185,43 @@ def _checks(step: Step, made: World) -> Iterator[tuple[str, Callable[[str], None
         if (command := pressed(words)) is not None:
             check_act(made, command)
 
-    def wait(words: str) -> None:
-        if duration_ms(words) is None:
-            raise NotAFigure(f"{words!r} is not a duration", "write 12s")
+    def expected(words: str) -> None:
+        one = expectation(words)
+        if one.within_ms > MOST_MS:
+            raise NotAFigure(
+                f"{words.rsplit(maxsplit=1)[-1]!r} is too long", f"write at most {MOST_MS // 1000}s"
+            )
+        known(one.figure)
 
     yield step.caption, caption
     yield from ((words, look) for words in step.look)
     yield from ((words, lambda text: check_act(made, act(text))) for words in step.does)
-    yield from ((words, lambda text: known(expectation(text).figure)) for words in step.expect)
+    yield from ((words, expected) for words in step.expect)
     yield from ((words, compared) for words in step.compare)
     if step.press:
         yield step.press, press
     if step.wait:
-        yield step.wait, wait
+        yield step.wait, _check_duration
     if (question := step.question) is not None:
-        yield question.text, partial(_check_question, question)
+        yield f"right = {question.right}", partial(_check_question, question)
+        yield from ((words, _check_shown) for words in (question.text, *question.answers, question.because))
+
+
+def _check_duration(words: str) -> None:
+    length_ms = duration_ms(words)
+    if length_ms is None:
+        raise NotAFigure(f"{words!r} is not a duration", "write 12s")
+    if length_ms > MOST_MS:
+        raise NotAFigure(f"{words!r} is too long", f"write at most {MOST_MS // 1000}s")
+
+
+def _check_shown(words: str) -> None:
+    """Raise NotAFigure if a text has a character that a screen does not show."""
+    wrong = next((one for one in " ".join(words.split()) if not one.isprintable()), "")
+    if wrong:
+        raise NotAFigure(f"the text has a character that cannot be shown, {wrong!r}", "remove it")
+    if not words.strip():
+        raise NotAFigure("the text is empty", "write a sentence")
 
 
 def _check_question(question: Question, _: str) -> None:
@@ -175,7 +247,11 @@ def _unlike(file: str, text: str, error: str) -> BadUse:
     elif length := _LENGTH.search(error):
         reason = f"the number of {key} is wrong"
         hint = f"write {'at most' if length[1] == '<=' else 'at least'} {length[2]}"
-    return BadUse(ErrorKind.LESSON_WRONG, file=file, line=line, reason=reason, hint=hint)
+    elif long := _TEXT_LENGTH.search(error):
+        is_long = long[1] == "<="
+        reason = f"{key} is too long" if is_long else f"{key} is empty"
+        hint = f"write at most {long[2]} characters" if is_long else "write a sentence"
+    return _lesson_wrong(file, line, reason, hint)
 
 
 def _unknown_key(file: str, key: str, line: int) -> BadUse:

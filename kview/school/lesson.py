@@ -10,6 +10,11 @@ MOST_CHARACTERS = 400
 """Limit of a caption: six lines of 76 columns, which leave room for what they are about."""
 MOST_BROKERS = 100
 
+Title = Annotated[str, Meta(min_length=1, max_length=60)]
+Answer = Annotated[str, Meta(min_length=1, max_length=100)]
+Sentences = Annotated[str, Meta(min_length=1, max_length=300)]
+"""Limits of texts, so that a question and its answers fit under an 80-column screen."""
+
 
 class LessonWorld(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
     """The cluster of a lesson, in the words of the flags of `kview --simulate`.
@@ -36,10 +41,10 @@ class LessonWorld(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A question that is asked before its step happens. `right` is the number of the right answer, from 1."""
 
-    text: str
-    answers: Annotated[tuple[str, ...], Meta(min_length=2, max_length=4)]
+    text: Sentences
+    answers: Annotated[tuple[Answer, ...], Meta(min_length=2, max_length=4)]
     right: int
-    because: str
+    because: Sentences
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -64,8 +69,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 class Lesson(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A lesson. `about` is one sentence on what it teaches, `minutes` how long it takes a person."""
 
-    title: str
-    about: str
+    title: Title
+    about: Sentences
     minutes: Annotated[int, Meta(ge=1, le=MOST_MINUTES)]
     world: LessonWorld = LessonWorld()
     steps: Annotated[tuple[Step, ...], Meta(min_length=1, max_length=MOST_STEPS)]

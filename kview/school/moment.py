@@ -1,5 +1,6 @@
 """A view and the cluster's own counters at one time, of which lessons name figures."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -7,6 +8,8 @@ from kview.derive.view import View
 
 Value = int | str | bool | tuple[int, ...] | tuple[str, ...] | None
 """A figure's value. None if it is not known, or if there is no such thing."""
+
+_WHOLE = re.compile(r"[0-9]{1,18}")
 
 Counters = Mapping[str, Any]
 """What the simulated cluster itself counts (`Cluster.counters`)."""
@@ -35,4 +38,4 @@ def split(name: str) -> tuple[str, int]:
 
 def whole(text: str) -> int:
     """Return a number that is not negative, or −1."""
-    return int(text) if text.isdigit() else -1
+    return int(text) if _WHOLE.fullmatch(text) else -1

@@ -13,6 +13,11 @@ from kview.simulate.world import GroupSpec, LinkSpec, ProducerSpec, World
 
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 """A number that a cluster can have of anything: neither infinite nor negative."""
+MOST_RATE, MOST_KEYS, MOST_SKEW, MOST_MEMBERS, MOST_LAG_S = 10_000_000, 1_000_000, 10, 200, 86_400
+LEAST_BYTES, MOST_BYTES = 64, 1_000_000
+"""A record's size: a batch of one has a head, and a broker takes one megabyte (`max.message.bytes`)."""
+MOST_MS = 600_000
+"""Limit of everything that takes time: a lesson is over by then."""
 _DELIVERY = {"at-least-once": False, "at-most-once": True}
 
 
@@ -36,9 +41,17 @@ def world(words: LessonWorld) -> World:
     topics = {topic.name for topic in made.topics}
     producers = tuple(_producer(text, topics) for text in words.producers) or made.producers
     groups = tuple(_group(text, topics) for text in words.groups) or made.groups
+    _check_names("producers", [one.client_id for one in producers] if words.producers else [])
+    _check_names("groups", [one.name for one in groups] if words.groups else [])
     latency_ms = _duration(words.latency)
     link = replace(LinkSpec(), latency_us=1000 * latency_ms) if latency_ms else LinkSpec()
     return replace(made, producers=producers, groups=groups, link=link)
+
+
+def _check_names(what: str, names: Sequence[str]) -> None:
+    """Raise NotAFigure if a name stands for two of them."""
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise NotAFigure(f"there are two {what} named {twice!r}", "give each a name of its own")
 
 
 def demo_world(name: str, seed: int) -> tuple[World, int, int]:
@@ -58,6 +71,8 @@ def _duration(text: str) -> int:
     found = duration_ms(text)
     if found is None:
         raise NotAFigure(f"{text!r} is not a duration", "write 40ms or 60s")
+    if found > MOST_MS:
+        raise NotAFigure(f"{text!r} is too long", f"write at most {MOST_MS // 1000}s")
     return found
 
 
@@ -65,17 +80,17 @@ def _producer(text: str, topics: set[str]) -> ProducerSpec:
     name, topic, rate, options = _parts(
         text, topics, "NAME:TOPIC:RECORDS_PER_SECOND, such as shop:orders:200"
     )
-    spec = ProducerSpec(name, topic, _number(rate))
+    spec = ProducerSpec(name, topic, _number(rate, 0, MOST_RATE))
     for key, value in options.items():
         match key:
             case "acks" if value in ("0", "1", "all"):
                 spec = replace(spec, acks=-1 if value == "all" else int(value))
             case "keys":
-                spec = replace(spec, keys=int(_number(value)))
+                spec = replace(spec, keys=int(_number(value, 0, MOST_KEYS)))
             case "skew":
-                spec = replace(spec, skew=_number(value))
+                spec = replace(spec, skew=_number(value, 0, MOST_SKEW))
             case "bytes":
-                spec = replace(spec, record_bytes=int(_number(value)))
+                spec = replace(spec, record_bytes=int(_number(value, LEAST_BYTES, MOST_BYTES)))
             case _:
                 raise NotAFigure(
                     f"{key}={value} is not an option of a producer", "use acks, keys, skew or bytes"
@@ -85,15 +100,15 @@ def _producer(text: str, topics: set[str]) -> ProducerSpec:
 
 def _group(text: str, topics: set[str]) -> GroupSpec:
     name, topic, members, options = _parts(text, topics, "NAME:TOPIC:MEMBERS, such as billing:orders:3")
-    spec = GroupSpec(name, (topic,), int(_number(members)))
+    spec = GroupSpec(name, (topic,), int(_number(members, 0, MOST_MEMBERS)))
     for key, value in options.items():
         match key:
             case "rate":
-                spec = replace(spec, records_per_second=_number(value))
+                spec = replace(spec, records_per_second=_number(value, 0, MOST_RATE))
             case "commit":
-                spec = replace(spec, commit_interval_ms=int(_number(value)))
+                spec = replace(spec, commit_interval_ms=int(_number(value, 1, MOST_MS)))
             case "lag":
-                spec = replace(spec, warm_lag_seconds=_number(value))
+                spec = replace(spec, warm_lag_seconds=_number(value, 0, MOST_LAG_S))
             case "deliver" if value in _DELIVERY:
                 spec = replace(spec, at_most_once=_DELIVERY[value])
             case _:
@@ -105,7 +120,7 @@ def _group(text: str, topics: set[str]) -> GroupSpec:
 
 def _parts(text: str, topics: set[str], form: str) -> tuple[str, str, str, Mapping[str, str]]:
     parts: Sequence[str] = text.split(":")
-    if len(parts) < 3:
+    if len(parts) < 3 or not parts[0]:
         raise NotAFigure(f"{text!r} is not complete", f"write {form}")
     name, topic, number, *rest = parts
     if topic not in topics:
@@ -117,7 +132,9 @@ def _parts(text: str, topics: set[str], form: str) -> tuple[str, str, str, Mappi
         raise NotAFigure(f"{text!r} has an option without a value", f"write {form}:KEY=VALUE") from None
 
 
-def _number(text: str) -> float:
+def _number(text: str, least: int, most: int) -> float:
     if not _NUMBER.fullmatch(text):
         raise NotAFigure(f"{text!r} is not a number", "write a number, such as 200")
+    if not least <= float(text) <= most:
+        raise NotAFigure(f"{text!r} is out of range", f"write a number from {least:,} to {most:,}")
     return float(text)

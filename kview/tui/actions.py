@@ -108,6 +108,13 @@ class Keys(Struct, frozen=True):
             return found.shown
         return next((key_name(key) for key in self.of(action)), "")
 
+    def names(self, actions: Sequence[str]) -> str:
+        """Return what the screen calls the first keys of several actions: `1–4`, or `F1 F2` if those are not
+        digits in a row."""
+        names = [self.name(action) for action in actions]
+        in_a_row = len(names) > 1 and "".join(names) in "123456789"
+        return f"{names[0]}–{names[-1]}" if in_a_row else " ".join(names)
+
     def by_name(self, name: str | None, run: str = "") -> Action | None:
         """Return the action of a binding's id, the one that does `run` if several have that name."""
         found = [action for action in self.actions if action.name == name]

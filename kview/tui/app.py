@@ -22,7 +22,7 @@ from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, Spark
 from kview.model.reporting import Reports
 from kview.model.tour import Tour
 from kview.tui.acting_app import ActingApp
-from kview.tui.actions import Keys
+from kview.tui.actions import Action, Keys
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
 from kview.tui.choices import Choices
@@ -268,6 +268,10 @@ class KviewApp(ActingApp, inherit_bindings=False):
     def back_name(self) -> str:
         """What the key that ends a fault does now, '' if no node has a fault."""
         return self.faults.back_name
+
+    def key_label(self, action: Action) -> str | None:
+        """Return what a demo says that a key does now, '' if the key line leaves it out, None if nothing."""
+        return self.lessons.label(action)
 
     # -- colours
 

@@ -5,7 +5,7 @@ from typing import Protocol, cast
 
 from textual.widget import Widget
 
-from kview.tui.actions import Keys
+from kview.tui.actions import Action, Keys
 from kview.tui.options import Options
 from kview.tui.paint import Palette
 
@@ -30,6 +30,11 @@ class Canvas(Protocol):
     @property
     def back_name(self) -> str:
         """What the key that ends a fault does now, '' if no node has a fault."""
+        ...
+
+    def key_label(self, action: Action) -> str | None:
+        """Return what a demo says that a key does now, '' if the key line leaves it out, None if the demo
+        says nothing about it."""
         ...
 
     def now_ms(self) -> int:

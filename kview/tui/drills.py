@@ -15,6 +15,7 @@ from kview.model.units import UNKNOWN
 from kview.school.demos import INCIDENT, Demos
 from kview.school.exercise import HINT_COSTS_MS
 from kview.school.moment import Moment, Value
+from kview.tui.actions import Action
 from kview.tui.dashboard import Dashboard
 from kview.tui.lesson_captions import sentence
 from kview.tui.looks import Look
@@ -96,15 +97,13 @@ class DrillShow:
         else:
             made += self._debriefing()
         shown: tuple[tuple[str, str], ...] = (leave,)
-        if self.stage in (Stage.SOLVED, Stage.GIVEN_UP):
-            shown = (
-                (space, "the moment of the fault" if self._app.live else "return"),
-                (keys.name("spark"), "another one"),
-                leave,
-            )
+        if self._app.view is not None and not self._app.live:
+            shown = ((space, demo_words.TO_NOW), leave)
+        elif self.stage in (Stage.SOLVED, Stage.GIVEN_UP):
+            shown = ((space, said.MOMENT), leave, (keys.name("spark"), said.ANOTHER))
         elif self.stage is Stage.RUNNING:
             hints = ((hint, "hint"),) if self._hints < len(exercise.hints) else ()
-            shown = ((space, "answer"), *hints, (keys.name("ignored-groups"), "give up"), leave)
+            shown = ((space, "answer"), leave, *hints, (keys.name("ignored-groups"), "give up"))
         clock = said.clock(self._clock_ms)
         return Caption(
             f"INCIDENT {clock}", f"seed {exercise.seed}", tuple(made), shown, is_large, keeps_order=False
@@ -197,6 +196,17 @@ class DrillShow:
         if is_over or not self._app.live:
             return what in ("next", "restart")
         return what in ("solve", "give-up", "hint", "restart")
+
+    def label(self, action: Action) -> str | None:
+        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
+        match action.run:
+            case "lesson('next')":
+                return said.MOMENT if self._app.live else demo_words.TO_NOW
+            case "lesson('restart')":
+                return said.ANOTHER
+            case "lesson('solve')" | "lesson('give-up')" if self.stage is not Stage.RUNNING:
+                return ""
+        return None
 
     def do(self, what: str) -> bool:
         """Carry out a key."""

@@ -14,6 +14,7 @@ from kview.language.errors import sentence
 from kview.model.events import Severity
 from kview.model.faults import FaultCommand, FaultReply
 from kview.model.tour import Tour
+from kview.tui.actions import Action
 from kview.tui.dashboard import Dashboard
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.looks import Look
@@ -47,6 +48,10 @@ class Show(Protocol):
 
     def allows(self, what: str) -> bool:
         """Return whether a key of demos does something now."""
+        ...
+
+    def label(self, action: Action) -> str | None:
+        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
         ...
 
     def do(self, what: str) -> bool:
@@ -163,6 +168,14 @@ class LessonKeys:
         if what.startswith("answer"):
             return int(what.removeprefix("answer")) <= self._show.is_asking
         return what == "large" or self._show.allows(what)
+
+    def label(self, action: Action) -> str | None:
+        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
+        if self._show is None:
+            return None
+        if action.run == "back" and self._where()[1] <= self._show.depth:
+            return said.LEAVE if self.is_demo else tour_words.SKIP
+        return self._show.label(action)
 
     def takes_screen(self, number: int) -> bool:
         """Return whether the key of the screen with that number, from 1, chooses an answer now."""

@@ -1,6 +1,7 @@
 """Shows lessons: their captions, where to look, and their keys."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 
 from kview.errors import error_of
 from kview.language import demo as said
@@ -12,10 +13,12 @@ from kview.school.conduct import Act, Conduct, Phase
 from kview.school.demos import Demos
 from kview.school.look import Mark, mark
 from kview.school.moment import Moment, split
+from kview.tui.actions import Action
 from kview.tui.dashboard import Dashboard
 from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.lesson_captions import answered, paragraphs
+from kview.tui.lesson_labels import ANSWERS, label, space_does
 from kview.tui.lesson_places import WIDE, Place, first_subjects, looks, place
 from kview.tui.looks import Look
 from kview.tui.text import Role
@@ -86,11 +89,11 @@ class LessonShow:
         if conduct.phase is Phase.OVER and self._past is None:
             text = said.over(title, conduct.steps, *conduct.right_answers)
             made = [Paragraph(text)]
-            if following := self._following():
+            if following := self._following:
                 made.append(Paragraph(said.next_demo(following[1], space), Role.KEY, rank=1))
             return Caption(
                 f"DEMO {title}", "the end", tuple(made),
-                ((keys.name("spark"), "again"), (keys.name("demos"), "demos"), leave), is_large,
+                ((keys.name("spark"), "again"), leave, (keys.name("demos"), "demos")), is_large,
             )  # fmt: skip
         if self._past is not None:
             played = conduct.played[self._past]
@@ -102,7 +105,7 @@ class LessonShow:
             made.append(Paragraph(said.past(clock, space), Role.KEY))
             return Caption(
                 f"DEMO {title}", said.step_of(self._past, conduct.steps), tuple(made),
-                ((space, "return"), *(((back, "step before"),) if self._past else ()), leave), is_large,
+                ((space, said.TO_NOW), leave, *(((back, "step before"),) if self._past else ())), is_large,
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
         now_ms = app.now_ms()
@@ -110,18 +113,18 @@ class LessonShow:
             conduct, self._prompt(), self._way_back(), (self._fault_key(), keys.name("spark")), now_ms
         )
         where = said.step_of(number, conduct.steps) + (f", {said.BY_ITSELF}" if self.is_auto else "")
-        first = [(f"1–{self.is_asking}", "answer")] if self.is_asking else [(space, "next")]
-        if conduct.phase in (Phase.STARTING, Phase.PRESS):
-            first = []
-        if conduct.is_replaced:
+        first = [(space, does)] if (does := self._space_does()) else []
+        if self.is_asking and app.live:
+            first = [(keys.names(ANSWERS[: self.is_asking]), "answer")]
+        elif conduct.is_replaced:
             first = [(keys.name("spark"), "start again")]
         rest = [(back, "back")] if number else []
         is_disturbed = conduct.extra or conduct.missing or conduct.is_replaced
         if conduct.phase is Phase.DONE and not is_disturbed:
-            made.append(Paragraph(f"{space}: next step", Role.KEY, glyphs.PLAYING, rank=4))
+            made.append(Paragraph(f"{space}: {self._space_does()}", Role.KEY, glyphs.PLAYING, rank=4))
         return Caption(
             f"DEMO {title}", where, tuple(made),
-            (*first, leave, *rest, (auto, "stop" if self.is_auto else "by itself")), is_large,
+            (*first, leave, *rest, (auto, said.STOP if self.is_auto else said.BY_ITSELF)), is_large,
         )  # fmt: skip
 
     def looks(self) -> Sequence[Look]:
@@ -159,8 +162,9 @@ class LessonShow:
         )
         return self._app.keys.name(next(one.name for one in FAULT_KEYS.values() if one.kind is kind))
 
+    @cached_property
     def _following(self) -> tuple[str, str] | None:
-        """Return name and title of the next lesson."""
+        """Name and title of the next lesson. To list the lessons, all their files are read."""
         listed = [one for one in self._demos.listed() if not one.wrong]
         at = next((at for at, one in enumerate(listed) if one.name == self.name), -1)
         return (listed[at + 1].name, listed[at + 1].title) if 0 <= at < len(listed) - 1 else None
@@ -270,6 +274,21 @@ class LessonShow:
         """Return whether a key of demos does something now."""
         shown = self.conduct.number if self._past is None else self._past
         return what in ("next", "auto", "restart") or (what == "before" and shown > 0)
+
+    def label(self, action: Action) -> str | None:
+        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
+        if action.run == "lesson('next')":
+            return self._space_does()
+        return label(action, self.conduct, self._is_away, self.is_auto)
+
+    @property
+    def _is_away(self) -> bool:
+        """Whether an earlier moment is shown."""
+        return self._past is not None or not self._app.live
+
+    def _space_does(self) -> str:
+        over = self.conduct.phase is Phase.OVER and self._following is not None
+        return said.TO_NOW if self._is_away else said.NEXT_DEMO if over else space_does(self.conduct)
 
     def do(self, what: str) -> bool:
         """Carry out a key. Returns False if the next demo should begin."""

@@ -8,6 +8,7 @@ from kview.language import glyphs
 from kview.language import tour as said
 from kview.model.faults import FaultCommand, FaultDone, FaultKind, FaultOutcome, FaultReply, NodeRole
 from kview.model.tour import Tour
+from kview.tui.actions import Action
 from kview.tui.dashboard import Dashboard
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.layout import SIDE_BY_SIDE_WIDTH
@@ -74,14 +75,14 @@ class TourShow:
         keys = self._app.keys
         if self._app.view is None:
             return None
-        space, leave = (keys.name("pause"), "next"), (keys.name("back"), "skip the tour")
+        space, leave = (keys.name("pause"), "next"), (keys.name("back"), said.SKIP)
         before = (keys.name("previous-step"), "back")
         if self.number == len(said.STEPS):
             return Caption(
                 said.HEADING,
                 said.THE_END,
                 tuple(self._told()),
-                ((keys.name("pause"), "end"), before),
+                ((keys.name("pause"), said.ENDS), before),
                 is_large,
             )
         text = said.STEPS[self.number].format(**_Names(self._app))
@@ -164,6 +165,16 @@ class TourShow:
     def allows(self, what: str) -> bool:
         """Return whether a key of demos does something now."""
         return what == "next" or (what == "before" and self.number > 0)
+
+    def label(self, action: Action) -> str | None:
+        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
+        if action.run != "lesson('next')":
+            return None
+        if not self._app.live:
+            return demo_words.TO_NOW
+        if self.number == len(said.STEPS):
+            return said.ENDS
+        return "" if self.number == len(said.STEPS) - 1 and self._done is None else demo_words.NEXT_STEP
 
     def do(self, what: str) -> bool:
         """Carry out a key."""

@@ -190,6 +190,28 @@ expect = ["broker 1 state is silent within 5s"]
         ("crash 1", "lose-rack R7", "line 10: there is no rack named 'R7'"),
         ("Look at broker 1.", "x" * 600 + ".", "line 8: the caption has 601 characters: write at most 400"),
         ('caption = "Look at broker 1."', "", "line 7: caption is missing: add it"),
+        ('title = "t"', 'title = ""', "line 1: title is empty: write a sentence"),
+        ('title = "t"', f'title = "{"x" * 249}"', "line 1: title is too long: write at most 60 characters"),
+        ("Look at broker 1.", "Look\\u001b[2J.", "line 7: the text has a character that cannot be shown"),
+        ("Look at broker 1.", "{broker ² leads}.", "line 8: there is no broker ²"),
+        ("crash 1", "  ", "line 10: no key has an action named ''"),
+        ('"5s"', '"99999m"', "line 11: '99999m' is too long: write at most 600s"),
+        ("within 5s", "within 99999m", "line 12: '99999m' is too long"),
+        ("racks = 1", 'producers = ["a:invoice:1:keys=999999999"]', "line 6: '999999999' is out of range"),
+        (
+            "racks = 1",
+            'groups = ["a:invoice:1:commit=0"]',
+            "line 6: '0' is out of range: write a number from 1",
+        ),
+        ("racks = 1", 'groups = ["a:invoice:1", "a:invoice:2"]', "line 6: there are two groups named 'a'"),
+        ("racks = 1", f'groups = ["{"y" * 90_000}"]', "yyyy…yyyy"),
+        ("minutes = 1", f"minutes = {'[' * 5_000}", "is not TOML (it is nested too deeply)"),
+        (GOOD[-30:], "", "is not TOML (line 12: something is not closed"),
+        (
+            "wait =",
+            'question = {text = "Q?", answers = ["a", "b"], right = 3, because = "So."}\nwait =',
+            "right is not the number of an answer: write 1 to 2",
+        ),
         (GOOD[GOOD.index("[[steps]]") :], "", "line 1: steps is missing: add it"),
         (
             GOOD[GOOD.index("[[steps]]") :],
@@ -217,6 +239,30 @@ def test_a_wrong_file_says_where(tmp_path: Path, before: str, after: str, said: 
         read_lesson(path)
     assert sentence(raised.value).startswith(str(path))
     assert said in sentence(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["incident.toml"], "kview's own demo has the name incident: rename the file"),
+        (["01-mine.toml", "02-mine.toml"], "01-mine.toml has the same name, mine: rename one of the files"),
+        (["\x1b[2J.toml"], "is not a name for a demo: name the file with letters"),
+        ([f"{'x' * 200}.toml"], "is not a name for a demo"),
+    ],
+)
+def test_a_lesson_that_nothing_could_start_says_so(tmp_path: Path, names: list[str], said: str) -> None:
+    for name in names:
+        (tmp_path / name).write_text(GOOD)
+    with pytest.raises(BadUse) as raised:
+        read_lesson(tmp_path / names[-1])
+    assert said in sentence(raised.value)
+
+
+def test_a_link_that_leads_to_itself_says_so(tmp_path: Path) -> None:
+    (path := tmp_path / "mine.toml").symlink_to(path)
+    with pytest.raises(BadUse) as raised:
+        read_lesson(path)
+    assert "symbolic links" in sentence(raised.value)
 
 
 def test_keys_that_lessons_press_are_actions_of_the_dashboard() -> None:

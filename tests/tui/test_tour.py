@@ -57,6 +57,7 @@ async def test_five_captions_say_where_to_look_and_end_with_a_crash(size: tuple[
         await played.look()
         assert app.current_mode == "overview" and "brokers" in marked(app)
         assert "press K (Shift+k) to crash broker 0" in text(app)
+        assert not re.search(r"\bspace\b", text(app).splitlines()[-1]), "space goes no further here"
         await played.press("space")
         assert "press K on a broker, or Esc to leave the tour" in text(app), "it does not go on by itself"
         await played.press("backspace", "space", "down", "K")
@@ -69,6 +70,7 @@ async def test_five_captions_say_where_to_look_and_end_with_a_crash(size: tuple[
         await played.press("B")
         await played.second()
         assert "Broker 1 was started" in said(app) and "D lists demos" in said(app)
+        assert "space end the tour" in text(app).splitlines()[-1]
         await played.press("space")
         assert "TOUR" not in text(app) and "was started" not in text(app)
         await played.press("space")

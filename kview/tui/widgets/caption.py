@@ -24,6 +24,14 @@ MOST_CELLS = 110
 LEAST_LINES = 2
 """So many lines of what is said stay if even that is not enough for the question or the key below it."""
 
+MOST_NEEDED = 2
+"""So many of the keys at the head are always there."""
+
+LEAST_HEADING = 16
+"""So much of a long heading stays, or else only its first word."""
+
+_BETWEEN = Span("  ")
+
 _WIDE = {ord(" "): "  ", **{code: chr(code + 0xFEE0) for code in range(ord("!"), ord("~") + 1)}}
 """The wide form of every ASCII character, which takes two cells."""
 
@@ -44,9 +52,10 @@ class Paragraph(Struct, frozen=True):
 
 class Caption(Struct, frozen=True):
     """What the strip shows. `heading` and `place`, such as `step 2 of 6`, stand on its first line, `keys` at
-    the end of that line as far as they fit, each as the key's name and what it does. If `is_large`, the
-    paragraphs of rank 0 are twice as wide, for a projector. If it `keeps_order`, brokers do not change their
-    places when captions of another height leave less room for them."""
+    the end of that line, each as the key's name and what it does: the first two always, which cut the heading
+    if they must, and the others as far as they fit. If `is_large`, the paragraphs of rank 0 are twice as
+    wide, for a projector. If it `keeps_order`, brokers do not change their places when captions of another
+    height leave less room for them."""
 
     heading: str
     place: str
@@ -92,16 +101,23 @@ def caption_lines(caption: Caption, cells: int, rows: int, ascii_only: bool) -> 
 
 
 def _heading(caption: Caption, cells: int) -> Line:
-    begin = line(
-        Span(f"{glyphs.RULE * 2} ", Role.KEY),
-        Span(caption.heading, Role.BRIGHT),
-        Span(f" {glyphs.DOT} {caption.place}" if caption.place else "", Role.DIM),
-        " ",
-    )
-    begin = cut(begin, cells)
+    begin, end = line(Span(f"{glyphs.RULE * 2} ", Role.KEY)), line(" ")
+    heading = line(Span(caption.heading, Role.BRIGHT))
+    place = line(Span(f" {glyphs.DOT} {caption.place}" if caption.place else "", Role.DIM))
     keys = [line(Span(name, Role.KEY), Span(f" {does}", Role.DIM)) for name, does in caption.keys]
-    room = cells - line_width(begin) - 4
-    shown = joined(keys, Span("  "), room) if keys and line_width(keys[0]) <= room else EMPTY
+    # The title yields to the keys without which nobody can go on or leave, and then so does the place.
+    short = line(Span(caption.heading.split()[0], Role.BRIGHT))
+    least = min(line_width(heading), LEAST_HEADING)
+    room = cells - line_width(begin) - line_width(end) - 4
+    needed = line_width(joined(keys[:MOST_NEEDED], _BETWEEN, room))
+    if least + line_width(place) + needed > room:
+        if least == LEAST_HEADING and line_width(short) + line_width(place) + needed <= room:
+            heading = short
+        else:
+            place = EMPTY
+    shown = joined(keys, _BETWEEN, max(needed, room - line_width(heading) - line_width(place)))
+    heading = cut(heading, room - line_width(place) - line_width(shown))
+    begin = (*begin, *heading, *place, *end)
     gap = cells - line_width(begin) - line_width(shown) - (2 if shown else 0)
     rule = line(Span(glyphs.RULE * max(0, gap - 1), Role.KEY))
     return (*begin, *rule, *line(" ", *shown, " ")) if shown else (*begin, *rule)

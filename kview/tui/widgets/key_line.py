@@ -1,6 +1,6 @@
 """The key line: the keys that are most useful on the screen shown, as many as fit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from kview.tui.actions import Action, Keys, Kind, Where
 from kview.tui.canvas import canvas
-from kview.tui.keys import SCREEN_ACTIONS
+from kview.tui.keys import DEMO_ACTIONS, SCREEN_ACTIONS
 from kview.tui.text import Line, Role, Span, cut, width
 from kview.tui.widgets.bottom import key_name
 from kview.tui.widgets.drawn import Lines
@@ -25,11 +25,20 @@ OWN_RANK = 2
 IDLE_RANK = 60
 """The rank of the keys that end faults while there is none."""
 
+TOLD_RANK = 0.5
+"""The rank of a key about which a demo says what it does now: before all others but leaving and help."""
+
+ANSWER_RUNS = tuple(action.run for action in DEMO_ACTIONS if action.run.startswith("lesson('answer"))
+"""What the keys do that choose an answer to a demo's question."""
+
 _LAST = ("back", "quit", "help")
 """The actions at the right end."""
 
 RESTORE, UNDO = "restore", "undo-faults"
 """The actions that end faults. The key line names the node that the first one restores."""
+
+Says = Callable[[Action], str | None]
+"""What a demo says that a key does now, '' if the key is left out, None if it says nothing about it."""
 
 _Found = dict[str, tuple[float, tuple[int, int], "KeyMark"]]
 """The keys that work here, by their Textual action: rank, place, and mark."""
@@ -44,13 +53,23 @@ class KeyMark(NamedTuple):
     cells: range = range(0)
 
 
+def _nothing(action: Action) -> None:
+    """Say nothing: there is no demo."""
+
+
 def key_marks(
-    bindings: Sequence[Binding], keys: Keys, cells: int, live: bool = True, back: str = ""
+    bindings: Sequence[Binding],
+    keys: Keys,
+    cells: int,
+    live: bool = True,
+    back: str = "",
+    says: Says = _nothing,
 ) -> list[KeyMark]:
     """Return as many keys as fit: faults, what only this screen can do, the screens, and the rest.
 
     Those of the first ranks have priority; while the moment shown is not live, these are the keys of time.
-    `back` says what the key that ends a fault does now, '' if it does nothing.
+    `back` says what the key that ends a fault does now, '' if it does nothing. Keys of which a demo `says`
+    something come first.
     """
     found: _Found = {}
     for binding in bindings:
@@ -59,8 +78,12 @@ def key_marks(
             mark = KeyMark(key_name(binding), binding.description, binding.action)
             found.setdefault(binding.action, (PLAIN_RANK, (-1, len(found)), mark))
         elif action is not None and action.rank and (live or action.kind is not Kind.FAULT):
-            mark = _mark(action, keys, back)._replace(run=binding.action)
-            found.setdefault(binding.action, (_rank(action, live, back), _place(action, keys), mark))
+            if (told := says(action)) == "":
+                continue
+            mark = _mark(action, keys, back, told)._replace(run=binding.action)
+            rank = _rank(action, live, back) if told is None else TOLD_RANK
+            found.setdefault(binding.action, (rank, _place(action, keys), mark))
+    _join_answers(found, keys)
     screens = {action.run for action in SCREEN_ACTIONS if action.run in found}
     kept = _fitting(found, cells)
     if not screens <= {mark.run for _, mark in kept}:
@@ -85,20 +108,31 @@ def _fitting(found: _Found, cells: int) -> list[tuple[tuple[int, int], KeyMark]]
     return kept
 
 
+def _join_answers(found: _Found, keys: Keys) -> None:
+    """Make one mark of the keys that choose an answer: `1–3 answer`."""
+    here = [action for action in keys.actions if action.run in ANSWER_RUNS and action.run in found]
+    if not here:
+        return
+    place = found[here[0].run][1]
+    for action in here:
+        del found[action.run]
+    mark = KeyMark(keys.names([action.name for action in here]), "answer", here[0].run)
+    found[mark.run] = (TOLD_RANK, place, mark)
+
+
 def _join_screens(found: _Found, keys: Keys) -> None:
     """Make one mark of the keys of the screens, `1–7 screens`, if they are digits in a row.
 
     A click on it offers the screens by name.
     """
     here = [action for action in SCREEN_ACTIONS if action.run in found]
-    names, runs = [keys.name(action.name) for action in here], [action.run for action in here]
-    in_a_row = len(here) > 1 and "".join(names) in "123456789"
-    if not in_a_row:
+    name, runs = keys.names([action.name for action in here]), [action.run for action in here]
+    if "–" not in name:
         return
     rank, place, _ = found[runs[0]]
     for run in runs:
         del found[run]
-    mark = KeyMark(f"{names[0]}–{names[-1]}", "screens", "find")
+    mark = KeyMark(name, "screens", "find")
     found["screens"] = (rank, place, mark)
 
 
@@ -127,17 +161,24 @@ def _is_own(action: Action) -> bool:
     return action.where not in (Where.APP, Where.SCREEN, Where.TABLE)
 
 
-def key_line(bindings: Sequence[Binding], keys: Keys, cells: int, live: bool = True, back: str = "") -> Line:
+def key_line(
+    bindings: Sequence[Binding],
+    keys: Keys,
+    cells: int,
+    live: bool = True,
+    back: str = "",
+    says: Says = _nothing,
+) -> Line:
     """Return the key line: the keys of `key_marks`."""
     spans: list[Span] = [Span(" ")]
-    for mark in key_marks(bindings, keys, cells, live, back):
+    for mark in key_marks(bindings, keys, cells, live, back, says):
         spans += [Span(mark.name, Role.KEY), Span(f" {mark.label}  ", Role.DIM)]
     return cut(tuple(spans), cells)
 
 
-def _mark(action: Action, keys: Keys, back: str) -> KeyMark:
+def _mark(action: Action, keys: Keys, back: str, told: str | None) -> KeyMark:
     """Return an action's key and label as they stand in the key line."""
-    label = back if back and action.name == RESTORE else action.short or action.label
+    label = back if back and action.name == RESTORE else told or action.short or action.label
     name = keys.name(action.name)
     if action.pair:
         between = "" if name in "←→" else " "
@@ -162,7 +203,7 @@ class KeyLine(Lines):
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the line, made from the bindings that are in force."""
         at = canvas(self)
-        return [key_line(self._shown(), at.keys, width, at.live, at.back_name)]
+        return [key_line(self._shown(), at.keys, width, at.live, at.back_name, at.key_label)]
 
     def _shown(self) -> list[Binding]:
         over = self.app.screen
@@ -186,7 +227,8 @@ class KeyLine(Lines):
     async def on_click(self, event: Click) -> None:
         """Do what the key under the mouse does."""
         at = canvas(self)
-        for mark in key_marks(self._shown(), at.keys, self.size.width, at.live, at.back_name):
+        shown = key_marks(self._shown(), at.keys, self.size.width, at.live, at.back_name, at.key_label)
+        for mark in shown:
             entry = next(
                 (e for e in self.screen.active_bindings.values() if e.binding.action == mark.run), None
             )
