@@ -1,6 +1,7 @@
 """Fixtures of the whole suite: real Kafka clusters."""
 
 import os
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +17,11 @@ from tests.real_kafka.jars import KAFKA_4, Release, Unavailable, fetch_jars, fin
 from tests.served import Served, ServedFactory
 
 pytest_plugins = ["pytester", "tests.retries", "tests.tiers"]
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+"""Modules are kept compiled, also where images of containers forbid it: a run starts kview hundreds of times, and
+without that each of them compiles all of it."""
 
 hypothesis.settings.register_profile("kview", deadline=None)
 hypothesis.settings.load_profile("kview")
