@@ -12,16 +12,18 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.real_kafka import archive
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.jars import KAFKA_4, Release, Unavailable, fetch_jars, find_java
+from tests.real_kafka.nodes import free_ports
 from tests.served import Served, ServedFactory
 
 pytest_plugins = ["pytester", "tests.retries", "tests.tiers"]
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-"""Modules are kept compiled, also where images of containers forbid it: a run starts kview hundreds of times, and
-without that each of them compiles all of it."""
+"""Modules are kept compiled, also where images of containers forbid it: a run starts kview hundreds of times,
+and without that each of them compiles all of it."""
 
 hypothesis.settings.register_profile("kview", deadline=None)
 hypothesis.settings.load_profile("kview")
@@ -85,7 +87,9 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def kafka_runtime() -> tuple[Path, Path]:
     """A Java and the folder with Apache Kafka's jars."""
     java = find_java()
-    return java, jars_of(java, KAFKA_4)
+    jars = jars_of(java, KAFKA_4)
+    archive.make(java, jars, free_ports(2))
+    return java, jars
 
 
 def jars_of(java: Path, release: Release) -> Path:
