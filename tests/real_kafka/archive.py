@@ -33,7 +33,8 @@ def archive(java: Path, jars: Path) -> Path:
 def options(java: Path, jars: Path) -> tuple[str, ...]:
     """The flags with which a JVM uses the archive; none if there is none."""
     made = archive(java, jars)
-    return (f"-XX:SharedArchiveFile={made}", "-Xshare:auto") if made.exists() else ()
+    is_made = made.exists() and made.stat().st_size > 0
+    return (f"-XX:SharedArchiveFile={made}", "-Xshare:auto") if is_made else ()
 
 
 def make(java: Path, jars: Path, ports: Sequence[int]) -> None:
@@ -48,8 +49,9 @@ def make(java: Path, jars: Path, ports: Sequence[int]) -> None:
             with tempfile.TemporaryDirectory(dir=made.parent) as work:
                 written = Path(work, made.name)
                 _start_and_end(java, jars, Path(work), written, ports)
-                if written.exists():
-                    written.rename(made)
+                if not written.exists():
+                    written.touch()  # This Java makes none: nobody has to try that again.
+                written.rename(made)
 
 
 def _start_and_end(java: Path, jars: Path, work: Path, written: Path, ports: Sequence[int]) -> None:
