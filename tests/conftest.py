@@ -50,9 +50,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--recordings", type=int, default=600, help="how many recordings a report on a fleet of them has"
     )
-    parser.addoption(
-        "--report-minutes", type=int, default=27, help="minutes of the long recording that a report is on"
-    )
     parser.addoption("--worlds", type=int, default=20, help="how many random worlds live through chaos")
     parser.addoption(
         "--world-seconds", type=float, default=60, help="simulated seconds of chaos in each of them"

@@ -68,7 +68,7 @@ class SideBySide:
 def side_by_side(request: pytest.FixtureRequest) -> Iterator[SideBySide]:
     """All scripts that this run has tests of, on simulated clusters."""
     tests = [item for item in request.session.items if "side_by_side" in getattr(item, "fixturenames", ())]
-    names = [item.callspec.params["name"] for item in tests if isinstance(item, pytest.Function)]
+    names = [str(item.callspec.params["name"]) for item in tests if isinstance(item, pytest.Function)]
     flags = ("--no-traffic", "--brokers", str(BROKERS), "--racks", "2")
     settings = tuple(f"{key}={value}" for key, value in SETTINGS.items())
     with ExitStack() as stack:

@@ -5,6 +5,7 @@ cannot use it, because a jar or the Java has changed, starts without it.
 """
 
 import fcntl
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -48,13 +49,14 @@ def make(java: Path, jars: Path, ports: Sequence[int]) -> None:
         if not made.exists():
             with tempfile.TemporaryDirectory(dir=made.parent) as work:
                 written = Path(work, made.name)
-                _start_and_end(java, jars, Path(work), written, ports)
-                if not written.exists():
-                    written.touch()  # This Java makes none: nobody has to try that again.
-                written.rename(made)
+                if _starts_and_ends(java, jars, Path(work), written, ports):
+                    if not written.exists():
+                        written.touch()  # This Java makes none: nobody has to try that again.
+                    written.rename(made)
 
 
-def _start_and_end(java: Path, jars: Path, work: Path, written: Path, ports: Sequence[int]) -> None:
+def _starts_and_ends(java: Path, jars: Path, work: Path, written: Path, ports: Sequence[int]) -> bool:
+    """Run a node that writes the archive when it ends. Return whether it ended in time."""
     own, controllers = ports
     listeners = f"PLAINTEXT://{LOOPBACK}:{own},CONTROLLER://{LOOPBACK}:{controllers}"
     roles = {"process.roles": "broker,controller", "listeners": listeners}
@@ -83,3 +85,4 @@ def _start_and_end(java: Path, jars: Path, work: Path, written: Path, ports: Seq
     finally:
         node.kill()
         node.wait()
+    return node.returncode != -signal.SIGKILL
