@@ -1,6 +1,8 @@
 """Fixtures of the whole suite: real Kafka clusters."""
 
 import os
+import re
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,11 +13,18 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.real_kafka import archive
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.jars import KAFKA_4, Release, Unavailable, fetch_jars, find_java
+from tests.real_kafka.nodes import free_ports
 from tests.served import Served, ServedFactory
 
 pytest_plugins = ["pytester", "tests.retries", "tests.tiers"]
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+"""Modules are kept compiled, also where images of containers forbid it: a run starts kview hundreds of times,
+and without that each of them compiles all of it."""
 
 hypothesis.settings.register_profile("kview", deadline=None)
 hypothesis.settings.load_profile("kview")
@@ -34,6 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--seeds", type=int, default=2, help="more seeds to try random faults with, three ways each"
+    )
+    parser.addoption(
+        "--incident-seeds", type=int, default=60, help="how many simulated clusters' incidents to check"
+    )
+    parser.addoption(
+        "--recordings", type=int, default=600, help="how many recordings a report on a fleet of them has"
     )
     parser.addoption("--worlds", type=int, default=20, help="how many random worlds live through chaos")
     parser.addoption(
@@ -79,7 +94,9 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def kafka_runtime() -> tuple[Path, Path]:
     """A Java and the folder with Apache Kafka's jars."""
     java = find_java()
-    return java, jars_of(java, KAFKA_4)
+    jars = jars_of(java, KAFKA_4)
+    archive.make(java, jars, free_ports(2))
+    return java, jars
 
 
 def jars_of(java: Path, release: Release) -> Path:
@@ -159,32 +176,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.real_cluster)
 
 
-HEAVY = (
-    "tests/pipeline/",
-    "tests/e2e/test_spark.py",
-    "tests/real_kafka/",
-    "tests/secured/test_real_broker.py",
-    "tests/differential/test_scripts.py::test_the_real_cluster",
-    "tests/truth/test_never_lies.py",
-    "tests/observe/test_real_cluster.py",
-    "tests/e2e/test_failover.py",
-    "tests/e2e/test_versions.py",
-    "tests/e2e/test_recording.py::test_an_incident_of_real_kafka",
-)
-"""What starts Java's machines, Spark's or Kafka's: one of these has all that a small machine can give."""
+CHAINS = {
+    "spark": r"tests/pipeline/|tests/e2e/test_spark\.py",
+    "kafka": r"tests/real_kafka/|tests/truth/test_never_lies\.py"
+    r"|tests/differential/test_scripts\.py::test_the_real_cluster"
+    r"|tests/observe/test_(real_cluster|records_real_kafka|returning_brokers|lost_controllers)\.py"
+    r"|tests/observe/test_coordinators\.py::\w*real"
+    r"|tests/serve/.*\[real\b|tests/serve/test_java_tools\.py"
+    r"|tests/secured/test_real_broker\.py|tests/e2e/test_(failover|versions)\.py"
+    r"|tests/e2e/test_recording\.py::test_an_incident_of_real_kafka",
+    "scripts": r"tests/differential/test_scripts\.py::test_it_does_the_same_behind_its_sockets",
+}
+"""Tests that one worker takes one after the other, by the beginnings of their ids. Those that start Spark's
+JVMs take all processors of a small machine. Those with real Kafka share a cluster, and mostly wait for
+sessions to end. The scripts behind sockets are played side by side."""
 
 
-class OneHeavyTestAtATime(LoadScopeScheduling):
-    """Any worker takes any test, but the heavy ones are all for one of them."""
+class Chains(LoadScopeScheduling):
+    """Any worker takes any test, but those of a chain are all for one of them."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "heavy" if nodeid.startswith(HEAVY) else nodeid
+        return next((name for name, ids in CHAINS.items() if re.match(ids, nodeid)), nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneHeavyTestAtATime:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Chains:
     """By node id, because that is all that this process knows of a test."""
-    return OneHeavyTestAtATime(config, log)
+    return Chains(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

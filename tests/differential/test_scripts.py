@@ -1,6 +1,9 @@
 """Each script shows the same states on the simulated cluster as on a real one, but for what is explained."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from queue import SimpleQueue
 
 import pytest
 
@@ -14,9 +17,14 @@ from tests.differential.play import Play, Script
 from tests.differential.socket_lab import RealMachine, ServedMachine, SocketLab
 from tests.served import Served
 
-ROOMS = (leaders, survivors, controllers, groups, topics, reading)
+ROOMS = (controllers, leaders, survivors, groups, topics, reading)
+"""The longest first."""
 
 SCRIPTS: dict[str, Script] = {script.__name__: script for room in ROOMS for script in room.SCRIPTS}
+
+
+CLUSTERS = 6
+"""So many simulated clusters take half a processor together."""
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +37,47 @@ def real_lab(real_kafka_factory: ClusterFactory) -> Lab:
     )
 
 
+class SideBySide:
+    """Plays scripts on simulated clusters as clients meet them, behind sockets: several at a time, because
+    scripts mostly wait."""
+
+    def __init__(self, names: Iterable[str], clusters: Iterable[Served]) -> None:
+        self._idle: SimpleQueue[Lab] = SimpleQueue()
+        for cluster in clusters:
+            self._idle.put(SocketLab(ServedMachine(cluster)))
+        self._threads = ThreadPoolExecutor(max_workers=self._idle.qsize())
+        self._begun = {name: self._threads.submit(self._played, name) for name in names}
+
+    def play(self, name: str) -> Play:
+        """Return the play of a script. If it has been asked for before, the script is played again."""
+        return (self._begun.pop(name, None) or self._threads.submit(self._played, name)).result()
+
+    def end(self) -> None:
+        """Begin no further script."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _played(self, name: str) -> Play:
+        lab = self._idle.get()
+        try:
+            return played(lab, name)
+        finally:
+            self._idle.put(lab)
+
+
 @pytest.fixture(scope="module")
-def served_lab() -> Iterator[Lab]:
-    """The simulated cluster as clients meet it, behind sockets."""
+def side_by_side(request: pytest.FixtureRequest) -> Iterator[SideBySide]:
+    """All scripts that this run has tests of, on simulated clusters."""
+    tests = [item for item in request.session.items if "side_by_side" in getattr(item, "fixturenames", ())]
+    names = [str(item.callspec.params["name"]) for item in tests if isinstance(item, pytest.Function)]
     flags = ("--no-traffic", "--brokers", str(BROKERS), "--racks", "2")
-    with Served(*flags, settings=tuple(f"{key}={value}" for key, value in SETTINGS.items())) as served:
-        yield SocketLab(ServedMachine(served))
+    settings = tuple(f"{key}={value}" for key, value in SETTINGS.items())
+    with ExitStack() as stack:
+        clusters = min(CLUSTERS, len(names))
+        scripts = SideBySide(
+            names, [stack.enter_context(Served(*flags, settings=settings)) for _ in range(clusters)]
+        )
+        stack.callback(scripts.end)
+        yield scripts
 
 
 def played(lab: Lab, name: str) -> Play:
@@ -78,8 +121,8 @@ def test_a_difference_is_found_wherever_it_is() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_it_does_the_same_behind_its_sockets(served_lab: Lab, name: str) -> None:
-    play = played(served_lab, name)
+def test_it_does_the_same_behind_its_sockets(side_by_side: SideBySide, name: str) -> None:
+    play = side_by_side.play(name)
     assert differences(recorded(name), play.seen, play.watched) == explained(name)
 
 

@@ -1,19 +1,18 @@
 """Errors and their words agree: every raise site gives what the words ask for, and every kind is raised."""
 
 import ast
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from string import Formatter
 from typing import NamedTuple
 
 import pytest
 
-import kview
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.language.errors import WORDS, message, remedy, sentence
+from tests.language.sources import texts, trees
 from tests.language.turns import banned_turns
-
-ROOT = Path(kview.__file__).parent
 
 
 class Site(NamedTuple):
@@ -30,11 +29,6 @@ def placeholders(kind: ErrorKind) -> frozenset[str]:
     return frozenset(found) - {"log"}  # the path of the log file, which no error has to give
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(ROOT.rglob("*.py")):
-        yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
-
-
 def kinds_in(node: ast.AST) -> tuple[ErrorKind, ...]:
     """Those of ErrorKind that are named in an expression, as in `ErrorKind.A if hung else ErrorKind.B`."""
     return tuple(
@@ -49,10 +43,9 @@ def kinds_in(node: ast.AST) -> tuple[ErrorKind, ...]:
 def error_classes() -> set[str]:
     """The names of KviewError and of every class that derives from it."""
     bases: Mapping[str, set[str]] = {
-        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
-        for _, tree in modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
+        name: {base.strip() for base in of.split(",")}
+        for text in texts().values()
+        for name, of in re.findall(r"^ *class (\w+)(?:\[.*?\])?\(([^)]*)\)", text, re.MULTILINE)
     }
     found = {"KviewError"}
     while more := {name for name, of in bases.items() if of & found} - found:
@@ -63,7 +56,7 @@ def error_classes() -> set[str]:
 def sites() -> list[Site]:
     classes = error_classes()
     found = []
-    for name, tree in modules():
+    for name, tree in trees(rf"\b(?:{'|'.join(classes)})\("):
         for call in ast.walk(tree):
             if not (
                 isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in classes

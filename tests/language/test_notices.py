@@ -1,18 +1,15 @@
 """Notices and their words agree: every place that makes one gives what the words ask for."""
 
 import ast
-from pathlib import Path
 from string import Formatter
 
 import pytest
 
-import kview
 from kview.errors import ErrorKind, KviewError
 from kview.language.notices import WORDS, text
 from kview.model.notices import Notice, NoticeKind
+from tests.language.sources import trees
 from tests.language.turns import banned_turns
-
-ROOT = Path(kview.__file__).parent
 
 
 def placeholders(kind: NoticeKind) -> set[str]:
@@ -23,11 +20,10 @@ def placeholders(kind: NoticeKind) -> set[str]:
 def sites() -> list[tuple[str, NoticeKind]]:
     """Every place in kview that names a kind of notice, outside the tables of their words and severities."""
     found = []
-    for path in sorted(ROOT.rglob("*.py")):
-        name = str(path.relative_to(ROOT))
+    for name, tree in trees("NoticeKind"):
         if name in ("model/notices.py", "language/notices.py"):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "NoticeKind":
                 found.append((f"{name}:{node.lineno}", NoticeKind[node.attr]))
     return found
@@ -42,8 +38,8 @@ def test_every_kind_has_words_and_a_severity_and_is_used_somewhere() -> None:
 def calls() -> list[tuple[str, NoticeKind, set[str]]]:
     """Notices that are made with their values in place: where, the kind, the names."""
     found = []
-    for path in sorted(ROOT.rglob("*.py")):
-        for call in ast.walk(ast.parse(path.read_text())):
+    for name, tree in trees("Notice"):
+        for call in ast.walk(tree):
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
                 continue
             if call.func.id != "Notice" or not isinstance(call.args[0], ast.Attribute):
@@ -51,7 +47,7 @@ def calls() -> list[tuple[str, NoticeKind, set[str]]]:
             values = call.args[1] if len(call.args) > 1 else ast.Dict([], [])
             if isinstance(values, ast.Dict):
                 names = {key.value for key in values.keys if isinstance(key, ast.Constant)}
-                where = f"{path.relative_to(ROOT)}:{call.lineno}"
+                where = f"{name}:{call.lineno}"
                 found.append((where, NoticeKind[call.args[0].attr], {str(name) for name in names}))
     return found
 

@@ -133,7 +133,8 @@ def test_recordings_with_the_same_name_and_no_cluster_id_are_told_apart(
     assert NoteKind.OVERLAP not in {note.kind for note in made.period.notes}
 
 
-COUNT = 2_000
+OPEN_FILES = 512
+"""Fewer than there are recordings."""
 
 
 def last_job(spark: SparkSession) -> int:
@@ -143,20 +144,21 @@ def last_job(spark: SparkSession) -> int:
 
 
 @pytest.mark.slow
-def test_thousands_of_recordings(spark: SparkSession, tmp_path: Path) -> None:
-    """No job for each: 2,000 of them would take a quarter of an hour."""
+def test_hundreds_of_recordings(spark: SparkSession, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    """No job for each, and fewer files open at a time than there are recordings."""
+    count = pytestconfig.getoption("--recordings")
     write_recording(tmp_path / "one", 2, 5, 1)
-    for number in range(COUNT):
+    for number in range(count):
         shutil.copytree(tmp_path / "one", tmp_path / "fleet" / f"{number % 40:02}" / f"r{number}")
     folders = find_recordings([str(tmp_path / "fleet")])
-    assert len(folders) == COUNT
+    assert len(folders) == count
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, OPEN_FILES), hard))
     try:
         before = last_job(spark)
         made = report(spark, folders, Question(), tmp_path, tmp_path / "cache", engine=Engine.EXPRESSIONS)
         jobs = last_job(spark) - before
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert 0 < jobs < COUNT / 10
-    assert len([note for note in made.period.notes if note.kind is NoteKind.OVERLAP]) == COUNT - 1
+    assert 0 < jobs < count / 10
+    assert len([note for note in made.period.notes if note.kind is NoteKind.OVERLAP]) == count - 1

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.real_kafka.archive import HEAP, options
 from tests.real_kafka.settings import LOOPBACK
 
 PORTS = range(20000, 32000)
 """These are below the range of ports for outgoing connections, so that a stopped node's port stays free for
 its restart."""
-HEAP = ["-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 LOG_TAIL_LINES = 15
 
 
@@ -60,7 +60,16 @@ class Java:
             logging = f"-Dlog4j.configuration=file:{self.folder / 'log4j.properties'}"
         with node.log.open("ab") as log:
             return subprocess.Popen(
-                [self.java, *HEAP, logging, "-cp", f"{node.jars}/*", main, *arguments],
+                [
+                    self.java,
+                    *HEAP,
+                    *options(self.java, node.jars),
+                    logging,
+                    "-cp",
+                    f"{node.jars}/*",
+                    main,
+                    *arguments,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
