@@ -93,7 +93,7 @@ def way_back_selected(key: str, node: int, is_broker: bool = True) -> str:
 def waiting(sentences: Sequence[tuple[str, int]]) -> str:
     """Return what has not come true yet, each with how long it may still take in ms, negative if unknown.
 
-    What may take equally long is told together.
+    What may take equally long stands together.
     """
     within: dict[str, list[str]] = {}
     for text, left_ms in sentences:
