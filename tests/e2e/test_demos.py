@@ -13,7 +13,7 @@ def test_a_demo_is_played_to_its_end_and_the_next_one_begins_on_a_fresh_cluster(
         terminal.wait_for_text("step 1 of 6", STEP_S)
         terminal.wait_for_text("space: next step", STEP_S)
         terminal.press(" ")
-        terminal.wait_for_text("Which broker will the others name", STEP_S)
+        terminal.wait_for_text("which broker do the others say", STEP_S)
         terminal.press("2")
         terminal.wait_for_text("Right. A crash makes no announcement", STEP_S)
         terminal.wait_for_text(r"press K \(Shift\+k\) to crash broker 4", STEP_S)
