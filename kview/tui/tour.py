@@ -151,7 +151,10 @@ class TourShow:
     def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
         """Show what a fault did, whichever was caused, and whenever."""
         done, view = reply.done, self._app.view
-        if done is None or (done.kind in _ENDS and self._done is None):
+        if done is None:
+            return
+        if done.kind in _ENDS and self._done is None:  # It ended a fault from before the tour.
+            self._app.say(StatusMessage(said.happened(done, None)))
             return
         self._done, self._at_ms, self._outcome, self._led = done, at_ms, None, None
         if view is not None and done.kind in _MOVES and done.role is NodeRole.BROKER:

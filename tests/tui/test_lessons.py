@@ -256,3 +256,18 @@ async def test_brokers_keep_their_places_while_captions_of_different_height_come
             await taken.second()
             if type(app.screen).__name__ == "OverviewScreen":
                 assert brokers_shown(app) == list("012345"), text(app)
+
+
+@running
+async def test_a_message_of_two_lines_takes_a_row_and_not_the_lines_below() -> None:
+    async with lesson("leader-crash", size=(80, 24)) as taken:
+        app = taken.app
+        await taken.press("escape")
+        await taken.press("K")
+        await taken.second(2)
+        assert "its session ends · B restore 4" in text(app)
+        assert re.search(r"^  GROUPS", text(app), re.M) and re.search(r"^  EVENTS", text(app), re.M)
+        found = re.search(r"PARTITIONS worst first.* (\d+)–(\d+) of 10", text(app))
+        assert found, text(app)
+        rows = [line for line in lines(app) if re.match(r"[ ▸]  ?invoice ", line)]
+        assert len(rows) == int(found[2]) - int(found[1]) + 1

@@ -66,7 +66,6 @@ class OverviewScreen(KviewScreen):
         beside = shared.throughput_width + BAR_CELLS if shared.side_by_side else 0
         self.query_one(RackStrips).fit(view, size.width - beside, shared.strips)
         self.query_one("#upper").styles.height = shared.brokers
-        self.query_one("#lower").styles.height = shared.partitions
         for number in (1, 2, 3):
             self.query_one(f"#rule{number}").display = number <= shared.rules and (
                 number < 3 or shared.events > 0
