@@ -203,7 +203,7 @@ class Chains(LoadScopeScheduling):
         for name, ids in CHAINS.items():
             if re.match(ids, nodeid):
                 return name
-        return nodeid.split("::")[0] if nodeid.startswith(BY_FILE) else nodeid
+        return nodeid.split("::", maxsplit=1)[0] if nodeid.startswith(BY_FILE) else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
