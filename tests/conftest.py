@@ -192,11 +192,18 @@ JVMs take all processors of a small machine. Those with real Kafka share a clust
 sessions to end. The scripts behind sockets are played side by side."""
 
 
+BY_FILE = ("tests/language/", "tests/wire/", "tests/model/", "tests/config/")
+"""A thousand tests that take milliseconds: handing them out one by one would take longer than they do."""
+
+
 class Chains(LoadScopeScheduling):
-    """Any worker takes any test, but those of a chain are all for one of them."""
+    """Any worker takes any test, but those of a chain are all for one of them, as are those of some files."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((name for name, ids in CHAINS.items() if re.match(ids, nodeid)), nodeid)
+        for name, ids in CHAINS.items():
+            if re.match(ids, nodeid):
+                return name
+        return nodeid.split("::", maxsplit=1)[0] if nodeid.startswith(BY_FILE) else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
