@@ -51,7 +51,11 @@ def lesson_files() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in lesson_folders():
         if os.path.isdir(folder):  # A folder that may not be read has no lessons.
-            paths = (path for path in folder.glob("*.toml") if not path.name.startswith("."))
+            paths = (
+                path
+                for path in folder.glob("*.toml")
+                if not path.name.startswith(".") and not path.is_fifo()  # which nobody may write to
+            )
             found |= {_name_of(path): path for path in sorted(paths)[:MOST_LESSONS]}
     return found
 

@@ -109,15 +109,15 @@ def _fitting(found: _Found, cells: int) -> list[tuple[tuple[int, int], KeyMark]]
 
 
 def _join_answers(found: _Found, keys: Keys) -> None:
-    """Make one mark of the keys that choose an answer: `1–3 answer`."""
+    """Make one mark of the keys that choose an answer: `1–3 answer`. A click on it does nothing."""
     here = [action for action in keys.actions if action.run in ANSWER_RUNS and action.run in found]
     if not here:
         return
     place = found[here[0].run][1]
     for action in here:
         del found[action.run]
-    mark = KeyMark(keys.names([action.name for action in here]), "answer", here[0].run)
-    found[mark.run] = (TOLD_RANK, place, mark)
+    mark = KeyMark(keys.names([action.name for action in here]), "answer", "")
+    found["answers"] = (TOLD_RANK, place, mark)
 
 
 def _join_screens(found: _Found, keys: Keys) -> None:
