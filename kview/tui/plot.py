@@ -16,6 +16,24 @@ NONE_DRAWN = " \u2800"
 _EVERY_OTHER_COLUMN = 0x2800 | 0x47
 """The braille cell whose left column of dots is full. A line reduced to these dots is dotted."""
 
+_COLUMNS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+"""The dots of the left and of the right column of a braille cell, from the top."""
+
+
+def _below(cell: int) -> int:
+    """Return the dots of a cell, and those below them."""
+    filled = cell
+    for column in _COLUMNS:
+        top = next((at for at, dot in enumerate(column) if cell & dot), len(column))
+        filled |= sum(column[top:])
+    return filled
+
+
+_BELOW = tuple(map(_below, range(256)))
+"""By the dots of a cell: these dots, and those below them."""
+_FULL_BELOW = tuple(sum(sum(column) for column in _COLUMNS if cell & sum(column)) for cell in range(256))
+"""By the dots of a cell: the dots of the cells below it that are filled."""
+
 _MARKERS = "*o"
 """The markers of a plot's lines in ASCII."""
 
@@ -85,9 +103,25 @@ def curve(
     for first, known in stretches(values):
         places, heights = _columns(first, known, last / max(1, cells * across - 1))
         signal = figure.signal(places, heights, marker="braille" if braille else "*")
-        figure.draw(signal.fillx() if filled else signal.lines())
+        figure.draw(signal if filled else signal.lines())
     drawn = plotext.uncolorize(figure.build().string()).splitlines()
-    return [row[:cells].ljust(cells) for row in (*drawn, *[""] * rows)][:rows]
+    made = [row[:cells].ljust(cells) for row in (*drawn, *[""] * rows)][:rows]
+    return _filled(made, braille) if filled else made
+
+
+def _filled(rows: Sequence[str], braille: bool) -> list[str]:
+    """Return the rows of a curve with the area below it filled. Plotext's own way takes twice as long."""
+    above, made = [0] * len(rows[0]), []
+    for row in rows:
+        if braille:
+            dots = [ord(cell) & 0xFF if cell not in NONE_DRAWN else 0 for cell in row]
+            shown = [_BELOW[cell] | full for cell, full in zip(dots, above, strict=True)]
+            above = [_FULL_BELOW[cell] for cell in shown]
+            made.append("".join(chr(0x2800 | cell) if cell else " " for cell in shown))
+        else:
+            above = [full or cell not in NONE_DRAWN for full, cell in zip(above, row, strict=True)]
+            made.append("".join(_MARKERS[0] if full else " " for full in above))
+    return made
 
 
 def _limits(end: float, cells: int, dots: int) -> tuple[float, float]:
