@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 
 from msgspec import Struct, field
 from textual.binding import Binding
@@ -89,21 +90,36 @@ class Action(Struct, frozen=True):
         )
 
 
-class Keys(Struct, frozen=True):
+class Keys(Struct, frozen=True, dict=True):
     """The keys in force: those of the table, and those that a key file gives instead."""
 
     actions: Sequence[Action]
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    @cached_property
+    def _by_name(self) -> dict[str, list[Action]]:
+        found: dict[str, list[Action]] = {}
+        for action in self.actions:  # The key line asks for most of them in every view.
+            found.setdefault(action.name, []).append(action)
+        return found
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(action): at for at, action in enumerate(self.actions)}
+
+    def place(self, action: Action) -> int:
+        """Return where an action stands in the table."""
+        return self._places[id(action)]
+
     def of(self, name: str) -> tuple[str, ...]:
         """Return an action's keys as Textual calls them."""
         if name in self.chosen:
             return self.chosen[name]
-        return next((action.keys for action in self.actions if action.name == name), ())
+        return next((action.keys for action in self._by_name.get(name, ())), ())
 
     def name(self, action: str) -> str:
         """Return what the screen calls an action's first key."""
-        found = next((each for each in self.actions if each.name == action), None)
+        found = next(iter(self._by_name.get(action, ())), None)
         if found is not None and found.shown and action not in self.chosen:
             return found.shown
         return next((key_name(key) for key in self.of(action)), "")
@@ -117,7 +133,7 @@ class Keys(Struct, frozen=True):
 
     def by_name(self, name: str | None, run: str = "") -> Action | None:
         """Return the action of a binding's id, the one that does `run` if several have that name."""
-        found = [action for action in self.actions if action.name == name]
+        found = self._by_name.get(name or "", [])
         run = run.removeprefix("app.")
         return next((action for action in found if action.run == run), found[0] if found else None)
 

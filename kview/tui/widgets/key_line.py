@@ -149,11 +149,10 @@ def _rank(action: Action, live: bool, back: str) -> float:
 
 def _place(action: Action, keys: Keys) -> tuple[int, int]:
     """Return where a key stands on the key line, from the left."""
-    at = next(at for at, each in enumerate(keys.actions) if each is action)
     if action.name in _LAST:
         return 9, _LAST.index(action.name)
     group = 0 if action.kind is Kind.FAULT else 1 if _is_own(action) else 2 if action.name == "open" else 3
-    return group, at
+    return group, keys.place(action)
 
 
 def _is_own(action: Action) -> bool:

@@ -15,7 +15,7 @@ from textual.message import Message
 from kview.tui.actions import Where, bindings
 from kview.tui.canvas import canvas
 from kview.tui.keys import ACTIONS
-from kview.tui.rows.columns import GAP, share
+from kview.tui.rows.columns import GAP
 from kview.tui.rows.row import Rows
 from kview.tui.widgets.table_drawing import GUTTER, DrawnTable
 
@@ -237,7 +237,7 @@ class Table(DrawnTable, can_focus=True, inherit_bindings=False):
     def _column_at(self, x: int) -> str | None:
         """Return the column at a cell of the head, None if the rows cannot be sorted by it."""
         at = GUTTER
-        for index, width in share(self._columns(), max(1, self.size.width - GUTTER)):
+        for index, width in self._shared():
             key = self.rows.columns[index].key
             if at <= x < at + width:
                 return key if key in self.rows.sorts else None
@@ -246,7 +246,7 @@ class Table(DrawnTable, can_focus=True, inherit_bindings=False):
 
     def sort_stops(self) -> list[str]:
         """Return the columns in sight by which the rows can be sorted, in order."""
-        shared = share(self._columns(), max(1, self.size.width - GUTTER))
+        shared = self._shared()
         keys = [self.rows.columns[index].key for index, _ in shared]
         return [key for key in keys if key in self.rows.sorts]
 

@@ -1,6 +1,7 @@
 """How a table is drawn: its head, and the rows in sight, which are made when they are drawn."""
 
 import re
+from typing import NamedTuple
 
 from msgspec.structs import replace
 from textual.geometry import Size
@@ -24,6 +25,14 @@ GUTTER = 2
 SELECTED = Span(f"{MARK} ")
 
 
+class _Shares(NamedTuple):
+    """The widths of columns, for which rows, and for how many cells and which marks."""
+
+    rows: Rows
+    room: tuple[int, tuple[Look, ...]]
+    columns: list[tuple[int, int]]
+
+
 class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
     """A list with a head and a selected row."""
 
@@ -39,6 +48,7 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
         self.rows: Rows = NoRows()
         self._index = 0
         self._widest: dict[str, int] = {}
+        self._shares: _Shares | None = None
 
     def _room(self) -> int:
         """Return the number of rows that fit."""
@@ -55,7 +65,7 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
     def painted(self, size: Size) -> list[Strip]:
         """Return the strips of the head and the visible rows."""
         at = canvas(self)
-        shared = share(self._columns(), size.width - GUTTER)
+        shared = self._shared()
         title, columns = self.rows.title, self.rows.columns
         in_sight = self._in_sight_text(size.height - head_height(title, columns, shared))
         head = head_lines(title, columns, shared, in_sight, size.width, self._mark())
@@ -83,7 +93,7 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
         if index is None or index < top:
             return []
         y, begin = self._head_height() + index - top, GUTTER
-        for at, width in share(self._columns(), max(1, self.size.width - GUTTER)):
+        for at, width in self._shared():
             if self.rows.columns[at].key == look.column:
                 if look.word:
                     begin, width = self._word(look.word, index, at, begin, width)
@@ -116,6 +126,13 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
             over = at.palette.fresh if over is None else over + at.palette.fresh
         return strip(tuple(spans), cells, at.palette, at.ascii_only, over)
 
+    def _shared(self) -> list[tuple[int, int]]:
+        """Return the columns in sight, as (index, width), in order."""
+        cells, known = max(1, self.size.width - GUTTER), self._shares
+        if known is None or known.rows is not self.rows or known.room != (cells, self.looks):
+            known = self._shares = _Shares(self.rows, (cells, self.looks), share(self._columns(), cells))
+        return known.columns
+
     def _columns(self) -> list[Column]:
         """Return the columns, with figures as wide as they have ever been.
 
@@ -140,7 +157,7 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
         return Mark(sort.column, DOWN if sort.descending else UP)
 
     def _head_height(self) -> int:
-        shared = share(self._columns(), max(1, self.size.width - GUTTER))
+        shared = self._shared()
         return head_height(self.rows.title, self.rows.columns, shared)
 
     def _in_sight_text(self, room: int) -> Line:
