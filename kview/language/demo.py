@@ -9,7 +9,7 @@ from kview.model.faults import ActiveFault, FaultCommand, FaultKind
 
 STARTING = f"starting a fresh cluster for this demo {glyphs.ELLIPSIS}"
 ASKED = "what do you think?"
-LEFT = "you have left the demo; its cluster goes on"
+LEFT = "you have left the demo; its cluster keeps running"
 NO_ANSWER = "choose an answer first"
 BY_ITSELF = "by itself"
 
@@ -76,8 +76,8 @@ def replaced(restart: str) -> str:
 
 
 def way_back(key: str, does: str) -> str:
-    """Return what to press to end such a fault: `B (restore 3) takes it back`."""
-    return f"Watch what it does; {key} ({does}) takes it back and the demo goes on."
+    """Return what to press to end such a fault: `B (restore 3) undoes it`."""
+    return f"Watch what it does; {key} ({does}) undoes it and the demo goes on."
 
 
 def way_back_selected(key: str, node: int, is_broker: bool = True) -> str:
@@ -86,8 +86,9 @@ def way_back_selected(key: str, node: int, is_broker: bool = True) -> str:
     A controller often has no row that could be selected, but it was hit last.
     """
     if not is_broker:
-        return f"Select a broker that is up and press {key}: that restores {node} and the demo goes on."
-    return f"Select broker {node} and press {key}: that takes it back and the demo goes on."
+        where = f"controller {node}"
+        return f"Select a broker that is up and press {key}: that restores {where} and the demo goes on."
+    return f"Select broker {node} and press {key}: that undoes it and the demo goes on."
 
 
 def waiting(sentences: Sequence[tuple[str, int]]) -> str:
@@ -126,13 +127,13 @@ def refused(why: str) -> str:
 
 def past(clock: str, key: str) -> str:
     """Return that an earlier step is shown."""
-    return f"This is how it was at {clock}. The cluster does not go back: {key} returns to it."
+    return f"This is how it was at {clock}. The cluster does not go back: {key} returns to now."
 
 
 def over(title: str, steps: int, right: int, asked: int) -> str:
     """Return that a demo is over."""
     if asked == 1:
-        answers = " Your answer was right." if right else " Your answer was wrong: now you know."
+        answers = " Your answer was right." if right else " Your answer was not right, but now you know why."
     else:
         answers = f" {right} of your {asked} answers were right." if asked else ""
     return f"That was: {title}, in {plural(steps, 'step')}.{answers}"
@@ -145,4 +146,4 @@ def next_demo(title: str, key: str) -> str:
 
 def still_waits(key: str) -> str:
     """Return that a step still waits for something."""
-    return f"the step is not over; {key} again goes on anyway"
+    return f"the step is not over; press {key} again to go on anyway"

@@ -3,8 +3,11 @@
 from kview.language import glyphs
 from kview.language.words import duration, plural
 
-INTRO = "Something is wrong with this cluster. Find out what was hit, and why. Every screen works."
-HEALTHY = "All is well so far. Take in the figures: in a few seconds something goes wrong, without a word."
+INTRO = "Something is wrong with this cluster. Find out what was hit, and what happened. Every screen works."
+HEALTHY = (
+    "All is well so far. Take in the figures: in a few seconds something will go wrong, and nothing will"
+    " announce it."
+)
 QUIET = "Watch the cluster for a moment: what is wrong may take a minute to show."
 SOMETHING_ELSE = "something else: a controller, a producer or a topic"
 WHERE = "WHAT WAS HIT?"
@@ -26,12 +29,12 @@ def hint(text: str) -> str:
 
 def give_up(key: str) -> str:
     """Return how to give up, which a person may have asked for by mistake."""
-    return f"{key} again gives up and tells the answer"
+    return f"press {key} again to give up and see the answer"
 
 
 def keys(answer: str, hint: str, left: int, costs_ms: int) -> str:
     """Return what to press."""
-    hints = f"{hint} gives a hint, {left} left, and costs {duration(costs_ms, tenths=False)}"
+    hints = f"{hint} gives a hint ({left} left, each costs {duration(costs_ms, tenths=False)})"
     return f"{answer} when you know the answer" + (f" {glyphs.DOT} {hints}" if left else "")
 
 
@@ -60,7 +63,9 @@ def seen_after(symptom: str, after_ms: int) -> str:
 
 def debriefing(key: str) -> str:
     """Return how to see the recording."""
-    return f"{key} shows the moment of the fault in the recording, Enter on an event what was visible then"
+    return (
+        f"{key} shows the moment of the fault in the recording; Enter on an event shows what was visible then"
+    )
 
 
 def returns(key: str) -> str:

@@ -52,7 +52,7 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("group", "rate"): "the rate at which {0} reads",
     ("group", "lost"): "the number of records that {0} has missed",
     ("group", "read"): "the number of records that {0} has read",
-    ("group", "reread"): "the number of records that {0} has read twice",
+    ("group", "reread"): "the number of records that {0} has processed twice",
     ("group", "skipped"): "the number of records that {0} has skipped",
     ("position", "committed"): "the offset of {0} in {1}",
     ("position", "lag"): "the lag of {0} in {1}",
@@ -60,11 +60,11 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("position", "lost"): "the number of records of {1} that {0} has missed",
     ("member", "assigned"): "the number of partitions that {0} owns",
     ("incident", "waited"): "the longest time that a write waited",
-    ("incident", "gone"): "the number of lost records",
+    ("incident", "gone"): "the number of records that are gone",
     ("incident", "moved"): "the number of partitions with a new leader",
     ("incident", "leaderless"): "the number of partitions without a leader",
     ("producer", "waiting"): "the number of unacknowledged records of {0}",
-    ("producer", "lost"): "the number of records that {0} has lost",
+    ("producer", "lost"): "the number of records that {0} has given up",
     ("producer", "created"): "the number of records that {0} has made",
     ("producer", "acknowledged"): "the number of acknowledged records of {0}",
 }
@@ -94,12 +94,12 @@ _COUNTED: Mapping[tuple[str, str], str] = {
     ("group", "idle-members"): "{n} member{s} of {0} {are} idle",
     ("group", "lost"): "{0} has missed {n} record{s}",
     ("position", "lost"): "{0} has missed {n} record{s} of {1}",
-    ("group", "reread"): "{0} has read {n} record{s} twice",
+    ("group", "reread"): "{0} has processed {n} record{s} twice",
     ("group", "skipped"): "{0} has skipped {n} record{s}",
     ("member", "assigned"): "{0} owns {n} partition{s}",
-    ("incident", "gone"): "{n} record{s} {are} lost",
+    ("incident", "gone"): "{n} record{s} {are} gone",
     ("producer", "waiting"): "{n} record{s} of {0} {wait} for an acknowledgement",
-    ("producer", "lost"): "{0} has lost {n} record{s}",
+    ("producer", "lost"): "{0} has given up {n} record{s}",
 }
 """The sentences about how many there are of something. `{n}` is the number, such as `at least 2`."""
 
@@ -116,7 +116,7 @@ _SHORT: Mapping[tuple[str, str], str] = {
     ("topic", "under-replicated"): "under-replicated partitions of {0}",
     ("group", "active-members"): "{0} members with partitions",
     ("group", "lost"): "records that {0} has missed",
-    ("group", "reread"): "records that {0} has read twice",
+    ("group", "reread"): "records that {0} has processed twice",
     ("group", "skipped"): "records that {0} has skipped",
     ("position", "committed"): "committed offset of {0} in {1}",
     ("position", "lag"): "lag of {0} in {1}",
@@ -252,6 +252,8 @@ def expected(
     if (subject, name, operator) == ("partition", "isr", "is"):
         only = " alone" if len(values) == 1 else ""
         return f"the ISR of {of[0]} is {'brokers' if values[1:] else 'broker'} {', '.join(values)}{only}"
+    if (subject, name, operator, words) == ("incident", "stopped", "is", "0"):
+        return "the broker had stopped at once"
     if (subject, name, operator) == ("incident", "brokers", "is"):
         return f"the incident is about brokers {', '.join(values)}"
     if (subject, name, operator, words) == ("cluster", "no-leader", "is", "0"):

@@ -17,11 +17,11 @@ STEPS = (
     " brokers, are listed by rack. Each leads some partitions and keeps copies of others; ● means that it"
     " answers.",
     "A topic is split into partitions. Each has a leader (●), which writes and reads go to, and copies on"
-    " other brokers. Copies that keep up (○) are in sync: the ISR. Only one of those may take over, because"
-    " it has every committed record.",
+    " other brokers. Copies that keep up (○) are in sync: the ISR. Only these may take over, because"
+    " they have every committed record.",
     "Consumer groups read the topics. LAG is how many records a group has not read yet, BEHIND is how long"
-    " ago the oldest of them was written, and the verdict says what that means. Zero lag is not enough: a"
-    " group can be blocked.",
+    " ago the oldest of them was written, and the verdict says what that means. Zero lag does not mean"
+    " that all is well: the cluster may be blocking the group.",
     "The last line lists the keys that work now. {screens} are the screens, {open} opens the selected row,"
     " {back} goes back. {find} finds anything by name, and {help} explains every sign, word and figure of"
     " a screen.",
@@ -31,11 +31,12 @@ STEPS = (
 """The captions. A name in braces stands for the key of the action of that name, as on the key line."""
 
 _SEEN: Mapping[FaultKind, str] = {
-    FaultKind.CRASH: "{node} was killed: its port refuses connections. Kafka does not know yet: until its"
-    " session ends (broker.session.timeout.ms) it is still listed as leader, and what it leads stands still.",
+    FaultKind.CRASH: "{node} was killed: its port refuses connections. Kafka does not know yet: until the"
+    " broker's session ends (broker.session.timeout.ms) the broker is still listed as leader, and what it"
+    " leads stands still.",
     FaultKind.HANG: "{node} hangs: it accepts connections but does not answer. Kafka does not know yet: until"
-    " its session ends (broker.session.timeout.ms) it is still listed as leader, and what it leads stands"
-    " still.",
+    " the broker's session ends (broker.session.timeout.ms) the broker is still listed as leader, and what it"
+    " leads stands still.",
 }
 
 
