@@ -283,9 +283,8 @@ def test_no_group_vanishes_while_real_coordinators_move(real_kafka: RealKafka) -
         missing = [set(GROUPS) - set(names(view)) for view in watched.views]
         assert [one for one in missing if one] == []
     # Other tests kill brokers of this cluster, and partitions with one replica get no other leader.
-    AdminClient({"bootstrap.servers": real_kafka.bootstrap_servers}).delete_topics(["committed"])[
-        "committed"
-    ].result(30)
+    admin = AdminClient({"bootstrap.servers": real_kafka.bootstrap_servers})
+    admin.delete_topics(["committed"])["committed"].result(30)
 
 
 def test_groups_that_are_listed_late_in_an_observation_are_not_known_until_their_commits_are() -> None:
