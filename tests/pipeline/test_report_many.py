@@ -133,7 +133,7 @@ def test_recordings_with_the_same_name_and_no_cluster_id_are_told_apart(
     assert NoteKind.OVERLAP not in {note.kind for note in made.period.notes}
 
 
-OPEN_FILES = 512
+OPEN_FILES = 256
 """Fewer than there are recordings."""
 
 
