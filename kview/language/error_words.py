@@ -14,3 +14,5 @@ class ErrorWords(NamedTuple):
 
 SEE_LOG = "see the log file {log}"
 """`{log}` is replaced by the path of the log file."""
+
+RESTARTED = "kview restarts it automatically"
