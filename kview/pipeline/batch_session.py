@@ -203,8 +203,10 @@ class BatchSession:
     def _new_session(self, host: str) -> "SparkSession":
         from pyspark.sql import SparkSession
 
+        from kview.pipeline.session import with_retries
+
         cores = _local_cores(self.master)
-        builder = SparkSession.builder.master(self.master).appName("kview report")
+        builder = SparkSession.builder.master(with_retries(self.master)).appName("kview report")
         given = {
             **SETTINGS,
             "spark.driver.host": host,
@@ -336,7 +338,7 @@ def _local_cores(master: str) -> int:
     """Return the cores of a local master, 0 for a cluster."""
     if not master.startswith("local"):
         return 0
-    number = master.removeprefix("local").strip("[]")
+    number = master.removeprefix("local").strip("[]").partition(",")[0].strip()
     return int(number) if number.isdigit() else (os.cpu_count() or 1 if number == "*" else 1)
 
 

@@ -1,5 +1,6 @@
 """A local Spark session: quiet, on the loopback interface only, as small as possible."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +46,9 @@ SETTINGS = {
 }
 
 
+TASK_TRIES = 4
+"""How many times a task is tried on this machine, as many as on Spark's clusters."""
+
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -67,12 +71,21 @@ def interpreted(spark: SparkSession, so: bool = True) -> Iterator[None]:
 
 def new_session(scratch: Path, threads: int) -> SparkSession:
     """Return a session in the JVM that `Gateway` started. `scratch` is a folder for its files."""
-    builder = SparkSession.builder.master(f"local[{threads}]").appName("kview")
+    builder = SparkSession.builder.master(with_retries(f"local[{threads}]")).appName("kview")
     builder = builder.config("spark.local.dir", str(scratch))
     builder = builder.config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def with_retries(master: str) -> str:
+    """Return a master that tries failed tasks again, as clusters do.
+
+    By itself, `local[N]` gives up at a task's first failure. On a busy machine, that may only mean that a
+    Python worker took longer to start than Spark waits for it.
+    """
+    return re.sub(r"^local\[([^],]+)\]$", rf"local[\1,{TASK_TRIES}]", master)
 
 
 def is_local(spark: SparkSession) -> bool:

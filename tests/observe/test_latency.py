@@ -127,7 +127,7 @@ def test_a_slow_brokers_latency_is_its_delay() -> None:
         cluster.do("slow 4 200ms")
         seen = until(observer, lambda s: latency_ms(s, 4) >= 200, "it is slow")
         assert latency_ms(seen, 4) < 2_000
-        assert max(latency_ms(seen, broker) for broker in (0, 1, 2, 3, 5)) < 100
+        assert max(latency_ms(seen, broker) for broker in (0, 1, 2, 3, 5)) < 200
 
 
 LINK_S = 0.6

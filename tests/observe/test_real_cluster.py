@@ -246,9 +246,12 @@ def test_a_hung_coordinator_ages_only_its_groups(
         coordinator = kafka.partitions("__consumer_offsets")[0].leader
         others = [broker for broker in kafka.broker_ids if broker != coordinator]
         with observing([kafka.address(broker) for broker in others], SETTINGS) as observer:
-            seen = until(observer, lambda s: group in s.groups.group, "the group is seen")
-            row = seen.groups.group.tolist().index(group)
-            assert (seen.groups.coordinator[row], seen.groups.error[row]) == (coordinator, "")
+            seen = until(
+                observer,
+                lambda s: (group, "") in zip(s.groups.group.tolist(), s.groups.error, strict=True),
+                "the group's coordinator answers",
+            )
+            assert seen.groups.coordinator[seen.groups.group.tolist().index(group)] == coordinator
             kafka.pause(coordinator)
             try:
                 hung = until(

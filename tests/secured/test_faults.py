@@ -177,9 +177,9 @@ def test_connections_that_brokers_close_when_idle_are_opened_again_without_a_wor
     with cluster.watched() as watched:
         watched.views.clear()
         for number in range(5):
+            handshakes = [broker.handshakes for broker in cluster.brokers]
             for broker in cluster.brokers:
                 broker.drop_connections()
-            handshakes = [broker.handshakes for broker in cluster.brokers]
             cluster.brokers[0].high_watermark += 1
             watched.until(partial(reads, 101 + number), "the next watermark")
             watched.until(partial(reconnected, cluster.brokers, handshakes), "both are connected again")
