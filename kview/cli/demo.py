@@ -63,7 +63,7 @@ def play(ctx: click.Context, name: str, seed: int | None, display: Display) -> N
 
     if not streams_are_terminals():
         raise click.UsageError(f"a demo needs a terminal; `kview demo {name} --check` plays it without one")
-    from kview.run.simulated import simulate
+    from kview.run.simulating import simulate
 
     ctx.exit(simulate([], display, name, seed))
 

@@ -122,7 +122,7 @@ def kview(ctx: click.Context, /, simulate: bool, demo: str | None, **flags: Any)
     # The child process builds its own cluster from the same flags. Building one here, too, reports a wrong
     # flag before the child starts.
     world_of(**{name: value for name, value in flags.items() if name not in (*DISPLAY_NAMES, "seed", "port")})
-    from kview.run.simulated import simulate as run
+    from kview.run.simulating import simulate as run
 
     ctx.exit(run(given_flags(ctx, without={"simulate", "demo", *DISPLAY_NAMES}), display_of(flags)))
 

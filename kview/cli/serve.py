@@ -35,7 +35,7 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
     control = None if control_fd is None else control_socket(control_fd)
     try:
         if lesson:
-            from kview.school.worlds import demo_world
+            from kview.school.demo_worlds import demo_world
 
             world, seed, past_ms = demo_world(lesson, seed)
             run(world, seed, port, control, past_ms)

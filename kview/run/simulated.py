@@ -1,4 +1,4 @@
-"""`kview --simulate`: a simulated cluster in a child process, observed through its sockets like any other."""
+"""A simulated cluster in a child process, observed through its sockets like any other."""
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,8 +23,6 @@ from kview.run import inspecting
 from kview.run.child import SimulatedCluster
 from kview.run.connected import ConnectedSource
 from kview.run.observing import SourceEnded, SourceReplaced
-from kview.run.recorder import check_target
-from kview.run.settings import Display
 
 if TYPE_CHECKING:
     from kview.lab.client import ControlClient
@@ -186,22 +184,3 @@ class SimulatedSource:
             cluster.end()
         if observer is not None:
             observer.close()
-
-
-def simulate(arguments: Sequence[str], display: Display, demo: str = "", seed: int | None = None) -> int:
-    """Run `kview --simulate` and return the exit code. Raises KviewError.
-
-    `arguments` are the flags for `kview serve`. With `demo`, the dashboard begins with the demo of that name,
-    on its own cluster. `seed` is that of the demo, None for any.
-    """
-    from kview.run.demos import RunDemos, arguments_of
-    from kview.run.show import show
-    from kview.school.demos import Opening
-
-    check_target(display.record)
-    opening = None
-    if demo:
-        seed = RunDemos.seed_of(demo, seed)
-        arguments, opening = arguments_of(demo, seed), Opening(demo, seed)
-    source = SimulatedSource(arguments, display.interval_ms / 1000, not display.no_records)
-    return show(source, source, "simulated", display, demos=RunDemos(source), demo=opening)

@@ -43,7 +43,7 @@ def world(words: LessonWorld) -> World:
     groups = tuple(_group(text, topics) for text in words.groups) or made.groups
     _check_names("producers", [one.client_id for one in producers] if words.producers else [])
     _check_names("groups", [one.name for one in groups] if words.groups else [])
-    latency_ms = _duration(words.latency)
+    latency_ms = duration(words.latency)
     link = replace(LinkSpec(), latency_us=1000 * latency_ms) if latency_ms else LinkSpec()
     return replace(made, producers=producers, groups=groups, link=link)
 
@@ -54,20 +54,8 @@ def _check_names(what: str, names: Sequence[str]) -> None:
         raise NotAFigure(f"there are two {what} named {twice!r}", "give each a name of its own")
 
 
-def demo_world(name: str, seed: int) -> tuple[World, int, int]:
-    """Return the cluster of a demo, its seed, and how long it has lived at the first step, in ms.
-
-    `seed` is that of a drill. Raises BadUse if there is no such demo.
-    """
-    from kview.school.demos import INCIDENT
-    from kview.school.drills import drill_world
-    from kview.school.files import lesson_of
-
-    words = drill_world() if name == INCIDENT else lesson_of(name).world
-    return world(words), seed if name == INCIDENT else words.seed, _duration(words.watched)
-
-
-def _duration(text: str) -> int:
+def duration(text: str) -> int:
+    """Return the milliseconds of a lesson's `40ms` or `60s`. Raises NotAFigure."""
     found = duration_ms(text)
     if found is None:
         raise NotAFigure(f"{text!r} is not a duration", "write 40ms or 60s")
