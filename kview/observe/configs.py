@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from kafka.protocol.admin import DescribeConfigsRequest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.model.failures import refused
 from kview.model.snapshot import Ids, TopicConfigs
@@ -107,6 +108,12 @@ def due_topics(layout: Layout, known: Mapping[str, TopicSettings], before_ms: in
         if have is None or have.topic_id != layout.topic_id[row] or have.received_ms < before_ms:
             due.append((UNKNOWN if have is None else have.received_ms, name))
     return [name for _, name in sorted(due)]
+
+
+def doubt(known: dict[str, TopicSettings], topic: str) -> None:
+    """Make a topic's settings due, whenever they were received. Until then, they are as good as they were."""
+    if topic in known:
+        known[topic] = replace(known[topic], received_ms=UNKNOWN)
 
 
 def table(layout: Layout, known: Mapping[str, TopicSettings]) -> TopicConfigs:

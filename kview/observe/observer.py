@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
 from kview.model.failures import Cause, FailureKind, Part
-from kview.model.inspection import Answer, InspectionFailureKind, Question
+from kview.model.inspection import Answer, InspectionFailureKind, Question, SettingsRequest
 from kview.model.snapshot import Observation, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
-from kview.observe import apis, brokers
+from kview.observe import apis, brokers, configs
 from kview.observe.access import access
 from kview.observe.asking import Ticket
 from kview.observe.bootstrap import NoContact, Tried, first_contact, no_advertised, outcome, until
@@ -58,8 +58,9 @@ FIRST_SLOW_S = 0.3
 REBOOTSTRAP_S = 5.0
 """Pause between attempts to find the cluster again when none of its brokers answers."""
 
-MOST_DISMISSED = 1_000
-"""Limit of dismissed brokers, which is more than a person can dismiss between two observations."""
+MOST_DISMISSED = MOST_DOUBTED = 1_000
+"""Limit of dismissed brokers, and of topics to read again. A person cannot name as many between two
+observations."""
 
 
 class Observer:
@@ -105,6 +106,7 @@ class Observer:
         )
         self._rebootstrap_at_s = 0.0
         self._dismissed: deque[int] = deque(maxlen=MOST_DISMISSED)
+        self._doubted: deque[str] = deque(maxlen=MOST_DOUBTED)
         """Brokers to forget in the next observation. A deque, because its `append` is safe from any
         thread."""
         self._open = False
@@ -155,6 +157,10 @@ class Observer:
         """
         self._budget.prefer(partitions)
 
+    def read_again(self, topic: str) -> None:
+        """Read the few settings of a topic that figures depend on again, in the next observation."""
+        self._doubted.append(topic)
+
     def inspect(self, question: Question, on_answer: Callable[[Answer], None]) -> Ticket:
         """Begin to answer a question, and call `on_answer` on the observer's own thread.
 
@@ -162,6 +168,8 @@ class Observer:
         closed.
         """
         ticket = Ticket()
+        if isinstance(question, SettingsRequest) and question.topic:
+            self.read_again(question.topic)  # so that no screen shows an older value beside the answer
 
         from kview.observe.inspection import Inspection, nothing  # the first data does not wait for it
 
@@ -217,6 +225,8 @@ class Observer:
             raise bugs[0]
         while self._dismissed:
             self._dismiss(self._dismissed.popleft())
+        while self._doubted:
+            configs.doubt(self._state.settings, self._doubted.popleft())
         self._watch_clock()
         began_ms = self._loop.clock_ms()
         requests, state = self._group_requests, self._state

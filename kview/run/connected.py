@@ -84,6 +84,12 @@ class ConnectedSource:
         if observer is not None:
             observer.dismiss(broker)
 
+    def read_again(self, topic: str) -> None:
+        """Read a topic's settings in the next observation: somebody has changed them."""
+        observer = self._observer
+        if observer is not None:
+            observer.read_again(topic)
+
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Read these partitions in every observation, from the next one on."""
         self._preferred = frozenset(partitions)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kview.errors import ErrorKind, KviewError
-from kview.model.adjustments import Adjustment, AdjustmentReply
+from kview.model.adjustments import Adjustment, AdjustmentKind, AdjustmentReply
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
 from kview.model.inspection import (
     DirectoriesAnswer,
@@ -157,7 +157,10 @@ class SimulatedSource:
         """Carry out an adjustment. Never raises."""
         if self._faults is None:
             return AdjustmentReply(KviewError(ErrorKind.CLUSTER_STARTING).facts)
-        return await self._faults.adjust(wanted)
+        reply = await self._faults.adjust(wanted)
+        if wanted.kind in (AdjustmentKind.SET, AdjustmentKind.UNSET) and self._observer is not None:
+            self._observer.read_again(wanted.name)
+        return reply
 
     async def settings_now(self) -> LabSettings | None:
         """Return what is set and can be adjusted, or None if the cluster does not say. Never raises."""

@@ -1,6 +1,14 @@
 """What the screen requests from a source reaches the current observer, or the next one."""
 
+import asyncio
+
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
 from kview.derive.view import View
+from kview.model.adjustments import Adjustment, AdjustmentKind
+from kview.model.inspection import SettingsRequest
+from kview.model.snapshot import Snapshot
+from kview.observe.observer import ObserveSettings
 from kview.run.connected import ConnectedSource
 from kview.run.folding import new_fold
 from kview.run.simulated import SimulatedSource
@@ -71,3 +79,34 @@ def test_a_simulated_cluster_hears_it_too() -> None:
     finally:
         source.close()
     source.dismiss(0)
+
+
+def test_a_changed_setting_is_read_at_once_where_kview_has_to_do_with_the_change() -> None:
+    """Without that, the heading of the topic would have the old value for as long as a minute."""
+    source = SimulatedSource(["--brokers", "3", "--topic", "invoice:4:3", "--no-traffic"], 0.2)
+
+    def is_observed(value: int) -> bool:
+        table = source.observe().partitions
+        return set(table.min_isr[~table.internal].tolist()) == {value}
+
+    soon_s = ObserveSettings().configs_s / 2
+    try:
+        source.connect()
+        wait_until(lambda: is_observed(1), "the first value")
+        of_lab = Adjustment(AdjustmentKind.SET, "invoice", key="min.insync.replicas", value="2")
+        assert asyncio.run(source.adjust(of_lab)).refused is None
+        wait_until(lambda: is_observed(2), "what the lab has set", soon_s)
+        other = ConfigEntry("min.insync.replicas", "3", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, "invoice", incremental_configs=[other])
+        admin = AdminClient({"bootstrap.servers": servers_of(source.observe())})
+        admin.incremental_alter_configs([resource])[resource].result(30)
+        asyncio.run(source.settings(SettingsRequest("invoice")))
+        wait_until(lambda: is_observed(3), "what its settings on the screen say", soon_s)
+    finally:
+        source.close()
+
+
+def servers_of(snapshot: Snapshot) -> str:
+    """Return the addresses of the brokers, as clients want them."""
+    table = snapshot.brokers
+    return ",".join(f"{host}:{port}" for host, port in zip(table.host, table.port, strict=True))
