@@ -91,9 +91,11 @@ def follow(before: Incidents, step: Step) -> Incidents:
         begun = _quorum(begun, step)
     hurt = charged(begun.open, step)
     going, over = [], list(begun.closed)
+    none_acts = any(one.incident.kind is IncidentKind.QUORUM for one in begun.open)
     for one in begun.open:
         if one.incident.kind is not IncidentKind.QUORUM:
             one = followed(one, step, hurt.get(one.incident.key, _NO_ROWS), none_since)
+            one = replace(one, incident=replace(one.incident, no_controller=none_acts))
         if one.incident.is_open:
             going.append(one)
         else:

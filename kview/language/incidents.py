@@ -206,10 +206,13 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
     """Return what has to happen next, '' if the incident is over."""
     if not incident.is_open:
         return ""
+    majority = "waiting for controllers" if terse else "waiting for a majority of controllers"
     if incident.kind is IncidentKind.QUORUM:
-        return "waiting for a majority of controllers"
+        return majority
     if incident.none_answers:
         return "waiting for any broker" if terse else "waiting for any broker to answer"
+    if incident.no_controller and (incident.unfenced or incident.leaderless):
+        return majority
     if incident.unfenced:
         return "waiting for fencing"
     if incident.leaderless:

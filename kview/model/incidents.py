@@ -130,6 +130,8 @@ class Incident(Struct, frozen=True):
     """Those of the brokers that are not back: they are silent, fenced, starting or no longer listed."""
     unfenced: int = 0
     """How many of them are silent, and still have to be fenced."""
+    no_controller: bool = False
+    """Whether no controller can act now, so that nothing is fenced or elected."""
     controllers: tuple[int, ...] = ()
     ended_ms: int = UNKNOWN
     """UNKNOWN while it goes on."""

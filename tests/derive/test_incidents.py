@@ -334,6 +334,25 @@ def test_a_quorum_without_majority_is_an_incident_and_an_event() -> None:
     assert kinds == [EventKind.QUORUM_LOST, EventKind.QUORUM_BACK]
 
 
+def test_while_no_controller_can_act_nobody_is_told_to_wait_for_fencing() -> None:
+    """A crashed broker's session ends, but only an active controller can fence the broker."""
+    world, state = default_world(), State()
+    made: list[View] = []
+    for second in range(20):
+        if second == 5:
+            world.crash(4)
+        snapshot = world.tick()
+        if 3 <= second < 9:
+            snapshot = without_majority(snapshot, made[2].snapshot.observation.ended_ms)
+        state, view = step(state, snapshot)
+        made.append(view)
+    (of_broker,) = [one for one in made[8].incidents if one.brokers == (4,)]
+    assert of_broker.unfenced == 1
+    assert words.waits_for(of_broker) == "waiting for a majority of controllers"
+    (of_broker,) = [one for one in made[10].incidents if one.brokers == (4,)]
+    assert "controllers" not in words.waits_for(of_broker)
+
+
 def test_memory_is_bounded() -> None:
     world, state = default_world(), State()
     world.interval_ms = 3_000
