@@ -117,9 +117,7 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.LEADER_LOST: lambda event: (
         f"{_partitions(event)} now {'has' if _is_one(event) else 'have'} no leader"
     ),
-    EventKind.LEADERLESS_FOUND: lambda event: (
-        f"{_partitions(event)} had no leader when kview began to watch"
-    ),
+    EventKind.LEADERLESS_FOUND: lambda event: f"{_partitions(event)} had no leader when kview began to watch",
     EventKind.ISR_SHRANK: lambda event: f"{_brokers(event)} left the ISR of {_partitions(event)}",
     EventKind.ISR_GREW: lambda event: f"{_brokers(event)} joined the ISR of {_partitions(event)}",
     EventKind.WATERMARK_FROZEN: lambda event: f"watermark froze on {_partitions(event)}",

@@ -73,6 +73,8 @@ class LessonShow:
         """How many screens it shows on each other."""
         return 1 if self._place is None else self._place.depth
 
+    asks_to_leave = False
+
     @property
     def is_asking(self) -> int:
         """The number of answers to choose from, 0 if no question is asked."""
@@ -288,7 +290,13 @@ class LessonShow:
 
     def _space_does(self) -> str:
         over = self.conduct.phase is Phase.OVER and self._following is not None
-        return said.TO_NOW if self._is_away else said.NEXT_DEMO if over else space_does(self.conduct)
+        return (
+            said.TO_NOW
+            if self._is_away
+            else said.NEXT_DEMO
+            if over
+            else space_does(self.conduct, self._insists)
+        )
 
     def do(self, what: str) -> bool:
         """Carry out a key. Returns False if the next demo should begin."""

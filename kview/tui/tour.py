@@ -45,6 +45,7 @@ class TourShow:
 
     name = "tour"
     is_asking = 0
+    asks_to_leave = False
     depth = 1
 
     def __init__(

@@ -55,7 +55,7 @@ class Caption(Struct, frozen=True):
     the end of that line, each as the key's name and what it does: the first two always, which cut the heading
     if they must, and the others as far as they fit. If `is_large`, the paragraphs of rank 0 are twice as
     wide, for a projector. If it `keeps_order`, brokers do not change their places when captions of another
-    height leave less room for them."""
+    height leave less room for them. `headline` stands in place of the findings above, if it is not ''."""
 
     heading: str
     place: str
@@ -63,6 +63,7 @@ class Caption(Struct, frozen=True):
     keys: tuple[tuple[str, str], ...] = ()
     is_large: bool = False
     keeps_order: bool = True
+    headline: str = ""
 
 
 def caption_rows(caption: Caption | None, cells: int, height: int) -> int:
