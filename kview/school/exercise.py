@@ -41,8 +41,8 @@ class Kind:
 class Exercise:
     """A drill that the seed has chosen.
 
-    `kinds` are all kinds of faults. `answer` is the name of the right one, and `targets` are what it hit, each
-    of which is a right answer. `acts` come with whether they may be refused.
+    `kinds` are all kinds of faults. `answer` is the name of the right one, and `targets` are what it hit:
+    each of them is a right answer. `acts` come with whether they may be refused.
     """
 
     seed: int

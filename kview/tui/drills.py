@@ -130,7 +130,7 @@ class DrillShow:
         seen = [self._seen.get(at, UNKNOWN) for at in range(len(exercise.symptoms))]
         in_order = sorted(range(len(seen)), key=lambda at: (seen[at] == UNKNOWN, seen[at]))
         symptoms = [said.seen_after(sentence(exercise.symptoms[at]), seen[at]) for at in in_order]
-        made.append(Paragraph(f"visible: {f' {glyphs.DOT} '.join(symptoms)}", rank=1))
+        made.append(Paragraph(f"what could be seen: {f' {glyphs.DOT} '.join(symptoms)}", rank=1))
         for incident in (view.incidents if view is not None else ())[-2:]:
             stages = [f"{stage.when} {stage.text}" for stage in incident_words.stages(incident, terse=True)]
             told = f" {glyphs.MARK} ".join([incident_words.title(incident), *stages])

@@ -1,4 +1,4 @@
-"""What is wrong at the first look: an engine whose nodes failed before anybody watched, or while somebody did.
+"""What is wrong at the first look: an engine whose nodes failed before or while somebody watched.
 
 The events and the lanes of the Events screen must say so, because the headline does.
 """
@@ -15,9 +15,9 @@ from kview.school.checking import START_MS, Stage
 from kview.school.drills import drill_world
 from kview.school.worlds import world
 from kview.simulate.cluster import build
+from kview.tui.options import Options
 from kview.tui.rows.incidents import EventRows, IncidentRows
 from kview.tui.rows.lanes import lane_lines
-from kview.tui.options import Options
 
 
 def watched(before: Iterable[str], for_ms: int = 30_000) -> Stage:

@@ -39,7 +39,7 @@ def _wrong_already(view: View) -> str:
     worst = next(iter(view.headline.findings), None)
     if worst is None or worst.severity not in (Severity.RISK, Severity.WARN):
         return ""
-    return f", but now: {findings.sentence(worst, view.snapshot.observation.ended_ms)}"
+    return f". Wrong now: {findings.sentence(worst, view.snapshot.observation.ended_ms)}"
 
 
 class IncidentRows(Keyed[tuple[object, ...]]):
@@ -59,7 +59,7 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         self.empty = more or (
             "no incident matches the filter"
             if view.incidents
-            else f"none has begun since kview began to watch{_wrong_already(view)}"
+            else f"none was seen to begin{_wrong_already(view)}"
         )
         self.columns: Sequence[Column] = (
             Column("began", "", 8),
