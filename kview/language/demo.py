@@ -15,7 +15,7 @@ BY_ITSELF = "by itself"
 
 # What a key does, for the key line and the head of the caption.
 NEXT_STEP, FINISH, NEXT_DEMO = "next step", "finish", "next demo"
-SKIP_WAIT, SKIP_ASKS = "skip the wait", "skip the wait?"
+SKIP_WAIT, SKIP_ASKS = "skip", "skip?"
 TO_NOW = "back to now"
 STOP = "stop"
 LEAVE = "leave"
@@ -35,6 +35,11 @@ _PRESS = {
 def step_of(number: int, steps: int) -> str:
     """Return where in a demo one is. `number` counts from 0."""
     return f"step {number + 1} of {steps}"
+
+
+def short_step(number: int, steps: int) -> str:
+    """Return the same in a few cells."""
+    return f"{number + 1}/{steps}"
 
 
 def to_press(command: FaultCommand, key: str, is_aimed: bool) -> str:

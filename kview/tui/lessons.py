@@ -108,6 +108,7 @@ class LessonShow:
             return Caption(
                 f"DEMO {title}", said.step_of(self._past, conduct.steps), tuple(made),
                 ((space, said.TO_NOW), leave, *(((back, "step before"),) if self._past else ())), is_large,
+                short=(title, said.short_step(self._past, conduct.steps)),
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
         now_ms = app.now_ms()
@@ -127,6 +128,7 @@ class LessonShow:
         return Caption(
             f"DEMO {title}", where, tuple(made),
             (*first, leave, *rest, (auto, said.STOP if self.is_auto else said.BY_ITSELF)), is_large,
+            short=(title, said.short_step(number, conduct.steps)),
         )  # fmt: skip
 
     def looks(self) -> Sequence[Look]:
