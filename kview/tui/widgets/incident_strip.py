@@ -128,7 +128,7 @@ def _told(incident: Incident, role: Role, terse: bool) -> list[Line]:
 
 
 def _shorter(stages: list[Line]) -> Iterator[list[Line]]:
-    """Yield the stages with `…` in place of more and more of the earliest ones, and never without the last."""
+    """Yield the stages with `…` in place of more and more of the earliest, and never without the last."""
     gap = line(Span(glyphs.ELLIPSIS, Role.DIM))
     yield stages
     for left_out in range(1, len(stages)):

@@ -149,11 +149,9 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
         if steady == columns:
             return shared
         now, wide = share(columns, cells), dict(shared)
-        for at, width in now:
-            needed = columns[at].most if columns[at].name else columns[at].width
-            if wide.get(at, 0) < min(needed, width):
-                self._widest = {one.key: one.width for one in columns if one.right}
-                return now
+        if any(wide.get(at, 0) < min(columns[at].width, width) for at, width in now):
+            self._widest = {one.key: one.width for one in columns if one.right}
+            return now
         return shared
 
     def _mark(self) -> Mark:
