@@ -115,25 +115,27 @@ def follow(before: Incidents, step: Step) -> Incidents:
 def controller_events(before: Incidents | None, now: Incidents, now_ms: int) -> tuple[Event, ...]:
     """Return the controllers that were lost, were found to be lost when kview began to watch, or are back.
 
-    `before` is None for the first snapshot. Controllers that are lost together with the majority have no
-    event of their own: that of the quorum names them.
+    `before` is None for the first snapshot. Controllers that are lost together with the majority, or come back
+    with it, have no event of their own: those of the quorum say so.
     """
     was = None if before is None else before.controllers_lost
     if now.controllers_lost is None or was == now.controllers_lost:
         return ()
-    in_quorum = {
-        node
-        for one in now.open
-        if one.incident.kind is IncidentKind.QUORUM
-        for node in one.incident.controllers
-    }
-    new = tuple(sorted(now.controllers_lost - (was or frozenset()) - in_quorum))
-    back = tuple(sorted((was or frozenset()) - now.controllers_lost))
+    new = now.controllers_lost - (was or frozenset()) - _in_quorum(now)
+    back = (was or frozenset()) - now.controllers_lost
+    back -= frozenset() if before is None else _in_quorum(before)
     kind = EventKind.CONTROLLER_FOUND_DOWN if was is None else EventKind.CONTROLLER_LOST
-    made = [Event(now_ms, kind, Severity.WARN, controllers=new)] if new else []
+    made = [Event(now_ms, kind, Severity.WARN, controllers=tuple(sorted(new)))] if new else []
     if back:
-        made.append(Event(now_ms, EventKind.CONTROLLER_BACK, Severity.GOOD, controllers=back))
+        back_again = tuple(sorted(back))
+        made.append(Event(now_ms, EventKind.CONTROLLER_BACK, Severity.GOOD, controllers=back_again))
     return tuple(made)
+
+
+def _in_quorum(state: Incidents) -> frozenset[int]:
+    """Return the controllers that the open incident of the quorum names."""
+    found = (one.incident for one in state.open if one.incident.kind is IncidentKind.QUORUM)
+    return frozenset(node for incident in found for node in incident.controllers)
 
 
 def incident_events(before: Incidents, now: Incidents, now_ms: int) -> tuple[Event, ...]:
