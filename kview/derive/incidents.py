@@ -115,7 +115,7 @@ def follow(before: Incidents, step: Step) -> Incidents:
 def controller_events(before: Incidents | None, now: Incidents, now_ms: int) -> tuple[Event, ...]:
     """Return the controllers that were lost, were found to be lost when kview began to watch, or are back.
 
-    `before` is None for the first snapshot. Controllers that are lost together with the majority, or come back
+    `before` is None for the first snapshot. Controllers that are lost with the majority, or come back
     with it, have no event of their own: those of the quorum say so.
     """
     was = None if before is None else before.controllers_lost
