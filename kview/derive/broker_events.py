@@ -1,5 +1,7 @@
 """Events of controllers and brokers: the differences between two snapshots."""
 
+from collections.abc import Sequence
+
 from kview.derive.align import same
 from kview.derive.seen import Seen
 from kview.model.events import Event, EventKind, Severity
@@ -37,29 +39,63 @@ _STATES = {
 }
 
 
+_FOUND = (BrokerState.SILENT, BrokerState.FENCED, BrokerState.GONE)
+"""The states in which a broker counts as down when kview begins to watch."""
+
+
+def brokers_found_down(now: Snapshot) -> tuple[Event, ...]:
+    """Return the brokers that are down in the first snapshot, one event for each state and cause."""
+    table = now.brokers
+    rows = [row for row, state in enumerate(table.state) if state in _FOUND]
+    return _found_down(now, rows)
+
+
+def _found_down(now: Snapshot, rows: Sequence[int]) -> tuple[Event, ...]:
+    table, at_ms = now.brokers, now.observation.ended_ms
+    alike: dict[tuple[BrokerState, FailureKind], list[int]] = {}
+    for row in rows:
+        state = BrokerState(table.state[row])
+        cause = _cause(str(table.error[row])) if state is BrokerState.SILENT else FailureKind.NONE
+        alike.setdefault((state, cause), []).append(int(table.id[row]))
+    return tuple(
+        Event(
+            at_ms,
+            EventKind.BROKER_FOUND_DOWN,
+            Severity.RISK if state is BrokerState.SILENT else Severity.WARN,
+            brokers=tuple(brokers),
+            cause=cause,
+            after=state.value,
+        )
+        for (state, cause), brokers in alike.items()
+    )
+
+
 def broker_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     """Return the changes of brokers' states. A silence begins at the first unanswered request."""
     if same(before.brokers.id, now.brokers.id) and same(before.brokers.state, now.brokers.state):
         return ()
     old = dict(zip(before.brokers.id.tolist(), before.brokers.state, strict=True))
     answered_before = set(before.brokers.id[before.brokers.answered_ms != UNKNOWN].tolist())
-    made = []
+    made, never_answered = [], []
     table = now.brokers
     for row, broker in enumerate(table.id.tolist()):
         state, was = BrokerState(table.state[row]), old.get(broker)
-        if was is None or was == state or state is BrokerState.STARTING:
+        if was == state or state is BrokerState.STARTING:
+            continue
+        if state is BrokerState.SILENT and table.answered_ms[row] == UNKNOWN:
+            never_answered.append(row)  # it did not stop answering
+            continue
+        if was is None:
             continue
         if was == BrokerState.STARTING and state is BrokerState.UP and broker not in answered_before:
             continue  # kview's first contact with it, not its return
-        if state is BrokerState.SILENT and table.answered_ms[row] == UNKNOWN:
-            continue  # it has never answered kview, so it did not stop
         kind, severity = _STATES[state]
         at_ms, cause = now.observation.ended_ms, FailureKind.NONE
         if state is BrokerState.SILENT:
             at_ms = max(int(table.since_ms[row]), before.observation.began_ms)
             cause = _cause(str(table.error[row]))
         made.append(Event(at_ms, kind, severity, brokers=(broker,), cause=cause))
-    return tuple(made)
+    return (*_found_down(now, never_answered), *made)
 
 
 def slow_events(before: Seen, now: Seen) -> tuple[Event, ...]:

@@ -6,7 +6,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, same
-from kview.derive.broker_events import broker_events, controller_events, slow_events
+from kview.derive.broker_events import broker_events, brokers_found_down, controller_events, slow_events
 from kview.derive.hidden import lacks_topics
 from kview.derive.partitions import same_lists
 from kview.derive.rates import LOOK_BACK_MS, SETTLE_MS
@@ -40,6 +40,14 @@ def differences(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, .
         *topic_events(before.snapshot, now.snapshot),
         *partition_events(before, now, alignment),
     )
+
+
+def found(now: Snapshot) -> tuple[Event, ...]:
+    """Return what is already wrong in the first snapshot. Nobody saw when it began."""
+    pick = _Picker(now.partitions, now.observation.ended_ms)
+    none = np.asarray(now.partitions.leader == NO_BROKER, np.bool_)
+    leaderless = (pick.event(none, EventKind.LEADERLESS_FOUND, Severity.RISK),) if none.any() else ()
+    return (*brokers_found_down(now), *leaderless)
 
 
 def _partition_counts(table: Partitions) -> dict[str, tuple[int, str]]:

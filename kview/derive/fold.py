@@ -34,7 +34,7 @@ from kview.derive.align import (
     take,
 )
 from kview.derive.commits import Commits
-from kview.derive.events import differences, kept
+from kview.derive.events import differences, found, kept
 from kview.derive.evidence import Proofs, evidence, signs_of_life
 from kview.derive.going_on import Step
 from kview.derive.group_events import group_events, offset_events
@@ -156,13 +156,15 @@ def advance(state: State, snapshot: Snapshot) -> State:
     term = state.term.next(snapshot.observation)
     new_events: tuple[Event, ...] = ()
     if before is None:
-        incidents = incidents_.first(seen)
+        incidents = incidents_.first(seen, term)
+        new_events = (*found(snapshot), *incidents_.controller_events(None, incidents, now_ms))
     else:
         told = Step(before, seen, rows, state.changed_ms, term, at, now)
         incidents = incidents_.follow(state.incidents, told)
         new_events = (
             *differences(before, seen, rows),
             *incidents_.incident_events(state.incidents, incidents, now_ms),
+            *incidents_.controller_events(state.incidents, incidents, now_ms),
             *(
                 event
                 for event in (

@@ -17,7 +17,7 @@ from kview.derive.brokers import late, none_answer_since
 from kview.derive.going_on import Open, Step, charged, followed
 from kview.derive.hit import Hit, Layer
 from kview.derive.phases import finished
-from kview.derive.quorum import quorum_findings
+from kview.derive.quorum import Term, quorum_findings, voters_lost
 from kview.derive.seen import Seen
 from kview.model.events import Event, EventKind, Severity
 from kview.model.findings import Finding, FindingKind
@@ -61,6 +61,8 @@ class Incidents(Struct, frozen=True):
     """Brokers whose loss already belongs to an incident, or was not seen to happen."""
     quorum_since_ms: int = UNKNOWN
     """Since when no controller has been able to act."""
+    controllers_lost: frozenset[int] | None = None
+    """The controllers that do not fetch from the active one, None if the quorum was never described."""
 
     @property
     def all(self) -> tuple[Incident, ...]:
@@ -69,11 +71,12 @@ class Incidents(Struct, frozen=True):
         return tuple(sorted(ours, key=lambda incident: incident.began_ms))
 
 
-def first(now: Seen) -> Incidents:
+def first(now: Seen, term: Term) -> Incidents:
     """Return the state after the first snapshot, whose losses nobody saw happen."""
     snapshot = now.snapshot
     layer = Layer.of(snapshot.partitions, snapshot.observation.ended_ms)
-    return Incidents((layer,), lost=frozenset(_lost(now)))
+    lost = voters_lost(None, snapshot, term)
+    return Incidents((layer,), lost=frozenset(_lost(now)), controllers_lost=lost)
 
 
 def follow(before: Incidents, step: Step) -> Incidents:
@@ -107,7 +110,34 @@ def follow(before: Incidents, step: Step) -> Incidents:
         layers=_layers(before.layers, step),
         open=tuple(going),
         closed=tuple(over[-room:]) if room else (),
+        controllers_lost=voters_lost(before.controllers_lost, step.now.snapshot, step.term),
     )
+
+
+def controller_events(before: Incidents | None, now: Incidents, now_ms: int) -> tuple[Event, ...]:
+    """Return the controllers that were lost, were found to be lost when kview began to watch, or are back.
+
+    `before` is None for the first snapshot. Controllers that are lost with the majority, or come back
+    with it, have no event of their own: those of the quorum say so.
+    """
+    was = None if before is None else before.controllers_lost
+    if now.controllers_lost is None or was == now.controllers_lost:
+        return ()
+    new = now.controllers_lost - (was or frozenset()) - _in_quorum(now)
+    back = (was or frozenset()) - now.controllers_lost
+    back -= frozenset() if before is None else _in_quorum(before)
+    kind = EventKind.CONTROLLER_FOUND_DOWN if was is None else EventKind.CONTROLLER_LOST
+    made = [Event(now_ms, kind, Severity.WARN, controllers=tuple(sorted(new)))] if new else []
+    if back:
+        back_again = tuple(sorted(back))
+        made.append(Event(now_ms, EventKind.CONTROLLER_BACK, Severity.GOOD, controllers=back_again))
+    return tuple(made)
+
+
+def _in_quorum(state: Incidents) -> frozenset[int]:
+    """Return the controllers that the open incident of the quorum names."""
+    found = (one.incident for one in state.open if one.incident.kind is IncidentKind.QUORUM)
+    return frozenset(node for incident in found for node in incident.controllers)
 
 
 def incident_events(before: Incidents, now: Incidents, now_ms: int) -> tuple[Event, ...]:

@@ -120,6 +120,24 @@ def quorum_findings(snapshot: Snapshot, term: Term, interval_ms: int) -> Iterato
             )
 
 
+def voters_lost(before: frozenset[int] | None, snapshot: Snapshot, term: Term) -> frozenset[int] | None:
+    """Return the controllers that do not fetch from the active one, None before the quorum was described.
+
+    `before` are those of the previous snapshot. A controller that was lost stays so until it is seen to
+    fetch: right after an election nobody has.
+    """
+    seen, quorum = snapshot.observation, snapshot.quorum
+    if seen.quorum_received_ms == UNKNOWN:
+        return before
+    lost = _quiet(quorum, VOTER_QUIET_MS)
+    if not term.is_young(seen.quorum_received_ms):
+        lost = lost | _never_fetched(quorum)
+    voters = np.isin(quorum.role, (QuorumRole.LEADER, QuorumRole.VOTER))
+    fetches = (quorum.role == QuorumRole.LEADER) | (~lost & (quorum.last_fetch_ms != UNKNOWN))
+    stay = frozenset(quorum.node[voters & ~fetches].tolist()) & (before or frozenset())
+    return frozenset(quorum.node[lost].tolist()) | stay
+
+
 def _silent(snapshot: Snapshot, interval_ms: int) -> bool:
     """Return whether brokers answer kview, but no controller answers them."""
     seen = snapshot.observation

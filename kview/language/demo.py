@@ -15,7 +15,7 @@ BY_ITSELF = "by itself"
 
 # What a key does, for the key line and the head of the caption.
 NEXT_STEP, FINISH, NEXT_DEMO = "next step", "finish", "next demo"
-SKIP_WAIT = "skip the wait"
+SKIP_WAIT, SKIP_ASKS = "skip", "skip?"
 TO_NOW = "back to now"
 STOP = "stop"
 LEAVE = "leave"
@@ -37,6 +37,11 @@ def step_of(number: int, steps: int) -> str:
     return f"step {number + 1} of {steps}"
 
 
+def short_step(number: int, steps: int) -> str:
+    """Return the same in a few cells."""
+    return f"{number + 1}/{steps}"
+
+
 def to_press(command: FaultCommand, key: str, is_aimed: bool) -> str:
     """Return what the person should press. `is_aimed` says whether the key would hit the right broker now."""
     does = _PRESS[command.kind].format(node=command.node, rack=command.rack)
@@ -51,7 +56,7 @@ def to_press(command: FaultCommand, key: str, is_aimed: bool) -> str:
 
 def verdict(is_right: bool, right: str, because: str) -> str:
     """Return whether an answer was right, and why."""
-    return f"Right. {because}" if is_right else f"Not quite: {right}. {because}"
+    return f"Right. {because}" if is_right else f"Not quite. The right answer was: {right}. {because}"
 
 
 def not_asked(extra: Sequence[ActiveFault], way_back: str) -> str:
@@ -106,7 +111,7 @@ def waiting(sentences: Sequence[tuple[str, int]]) -> str:
 
 def watching(sentences: Sequence[str], left_ms: int) -> str:
     """Return how long the step goes on, and what is true so far and should stay so."""
-    holds = f": {f' {glyphs.DOT} '.join(sentences)}" if sentences else ""
+    holds = f" to see whether this stays so: {f' {glyphs.DOT} '.join(sentences)}" if sentences else ""
     return f"watch for another {duration(left_ms, tenths=False)}{holds}"
 
 
@@ -142,6 +147,11 @@ def over(title: str, steps: int, right: int, asked: int) -> str:
 def next_demo(title: str, key: str) -> str:
     """Return what to do after a demo."""
     return f"{key} starts the next one: {title}. The cluster stays as it is until then, and every key works."
+
+
+def leave_again(key: str) -> str:
+    """Return how to leave, which a person may have asked for by mistake."""
+    return f"press {key} again to leave; the fault stays as it is"
 
 
 def still_waits(key: str) -> str:

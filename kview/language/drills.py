@@ -11,9 +11,14 @@ HEALTHY = (
 QUIET = "Watch the cluster for a moment: what is wrong may take a minute to show."
 SOMETHING_ELSE = "something else: a controller, a producer or a topic"
 WHERE = "WHAT WAS HIT?"
-CAUSE = "WHAT HAPPENED TO IT?"
 MOMENT, ANOTHER = "the moment of the fault", "another one"
 NO_HINTS = "there are no more hints"
+HEADLINE = "the headline is hidden until you have answered: find out for yourself"
+
+
+def cause(hit: str, name: str) -> str:
+    """Return the question that follows the answer to WHERE. `name` is '' for something else."""
+    return f"WHAT HAPPENED TO {hit.upper()} {name}?" if name else "WHAT HAPPENED?"
 
 
 def clock(length_ms: int) -> str:
@@ -35,12 +40,12 @@ def give_up(key: str) -> str:
 def keys(answer: str, hint: str, left: int, costs_ms: int) -> str:
     """Return what to press."""
     hints = f"{hint} gives a hint ({left} left, each costs {duration(costs_ms, tenths=False)})"
-    return f"{answer} when you know the answer" + (f" {glyphs.DOT} {hints}" if left else "")
+    return f"press {answer} when you know the answer" + (f" {glyphs.DOT} {hints}" if left else "")
 
 
 def wrong(tries: int) -> str:
     """Return that an answer was wrong."""
-    return f"That is not it ({plural(tries, 'wrong answer')}). Look again."
+    return f"No, that is not what happened ({plural(tries, 'wrong answer')} so far). Look again."
 
 
 def solved(cause: str, clock_ms: int, hints: int, tries: int) -> str:
@@ -61,10 +66,11 @@ def seen_after(symptom: str, after_ms: int) -> str:
     return f"+{duration(after_ms)} {symptom}" if after_ms >= 0 else f"{symptom}: not seen so far"
 
 
-def debriefing(key: str) -> str:
-    """Return how to see the recording."""
+def debriefing(key: str, events: str, moment: str) -> str:
+    """Return how to see the recording, by the keys of the fault, of the events, and of an event's moment."""
     return (
-        f"{key} shows the moment of the fault in the recording; Enter on an event shows what was visible then"
+        f"{key} shows the moment of the fault in the recording. {events} lists the events: {moment} on one of"
+        " them shows the cluster as it was then."
     )
 
 

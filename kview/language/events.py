@@ -6,6 +6,7 @@ from kview.language import failures, nouns
 from kview.language.words import count, plural
 from kview.model.events import Event, EventKind
 from kview.model.failures import FailureKind
+from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 
 
@@ -46,6 +47,20 @@ def _silent(event: Event) -> str:
         case _:
             why = f": {failures.WORDS[event.cause]}"
     return f"{_brokers(event)} stopped answering{why}"
+
+
+def _found_down(event: Event) -> str:
+    who = _brokers(event)
+    if event.after == BrokerState.FENCED:
+        return f"{who} {_verb(event, 'was', 'were')} already fenced when kview began to watch"
+    if event.after == BrokerState.GONE:
+        return f"{who} had already left the cluster when kview began to watch"
+    why = "" if event.cause in (FailureKind.NONE, FailureKind.OTHER) else f": {failures.WORDS[event.cause]}"
+    return f"{who} {_verb(event, 'has', 'have')} not answered since kview began to watch{why}"
+
+
+def _controllers(event: Event, one: str, several: str) -> str:
+    return f"{nouns.controllers(event.controllers)} {one if len(event.controllers) == 1 else several}"
 
 
 def _returned(event: Event) -> str:
@@ -90,6 +105,7 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.BROKER_FENCED: lambda event: f"{_brokers(event)} {_verb(event, 'was', 'were')} fenced",
     EventKind.BROKER_GONE: lambda event: f"the cluster no longer lists {_brokers(event)}",
     EventKind.BROKER_BACK: lambda event: f"{_brokers(event)} came back",
+    EventKind.BROKER_FOUND_DOWN: _found_down,
     EventKind.BROKER_SLOW: lambda event: (
         f"{_brokers(event)} became slow to answer: {_number(event.after)} ms"
     ),
@@ -101,6 +117,7 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.LEADER_LOST: lambda event: (
         f"{_partitions(event)} now {'has' if _is_one(event) else 'have'} no leader"
     ),
+    EventKind.LEADERLESS_FOUND: lambda event: f"{_partitions(event)} had no leader when kview began to watch",
     EventKind.ISR_SHRANK: lambda event: f"{_brokers(event)} left the ISR of {_partitions(event)}",
     EventKind.ISR_GREW: lambda event: f"{_brokers(event)} joined the ISR of {_partitions(event)}",
     EventKind.WATERMARK_FROZEN: lambda event: f"watermark froze on {_partitions(event)}",
@@ -125,6 +142,13 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
         f"coordinator of group {event.group} moved from broker {event.before} to broker {event.after}"
     ),
     EventKind.CONTROLLER_MOVED: _controller,
+    EventKind.CONTROLLER_LOST: lambda event: (
+        f"{_controllers(event, 'went down or stopped', 'went down or stopped')} fetching the metadata log"
+    ),
+    EventKind.CONTROLLER_FOUND_DOWN: lambda event: (
+        f"{_controllers(event, 'was', 'were')} already down when kview began to watch"
+    ),
+    EventKind.CONTROLLER_BACK: lambda event: f"{nouns.controllers(event.controllers)} came back",
     EventKind.QUORUM_LOST: _quorum_lost,
     EventKind.QUORUM_BACK: lambda event: "the controllers can act again",
     EventKind.TOPIC_CREATED: lambda event: (

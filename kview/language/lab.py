@@ -106,8 +106,9 @@ _WATCH: Mapping[type, str] = {
 
 
 def watch(of: Setting) -> str:
-    """Return what changing a setting does to the cluster, and where that shows."""
-    return _WATCH[type(of)]
+    """Return what else is set, what changing a setting does to the cluster, and where that shows."""
+    also = details(of)
+    return f"{also[:1].upper()}{also[1:]}. {_WATCH[type(of)]}"
 
 
 def count_changed(settings: LabSettings) -> int:

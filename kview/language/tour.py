@@ -50,6 +50,11 @@ def leave_first(key: str, back: str) -> str:
     return f"press {key} on a broker, or {back} to leave the tour"
 
 
+def early(done: FaultDone, key: str) -> str:
+    """Return that a fault was caused before the tour asked for one, and that `key` goes on."""
+    return f"{_sentence(faults.done(done))} The tour ends with what follows from that: {key} goes on."
+
+
 def happened(done: FaultDone, outcome: FaultOutcome | None) -> str:
     """Return what a fault, or its end, did: what is to be seen now, or what it led to once that is known."""
     if outcome is not None:

@@ -18,6 +18,9 @@ class EventKind(StrEnum):
     BROKER_FENCED = "broker_fenced"
     BROKER_GONE = "broker_gone"
     BROKER_BACK = "broker_back"
+    BROKER_FOUND_DOWN = "broker_found_down"
+    """A broker has not answered since kview began to watch, or was fenced or gone already when it began:
+    `after` is its state."""
     BROKER_SLOW = "broker_slow"
     """The broker takes much longer to answer than its peers, or than before: `after` ms."""
     BROKER_NOT_SLOW = "broker_not_slow"
@@ -26,6 +29,8 @@ class EventKind(StrEnum):
     LEADER_RETURNED = "leader_returned"
     """Partitions without a leader have one again."""
     LEADER_LOST = "leader_lost"
+    LEADERLESS_FOUND = "leaderless_found"
+    """Partitions had no leader when kview began to watch."""
     ISR_SHRANK = "isr_shrank"
     ISR_GREW = "isr_grew"
     WATERMARK_FROZEN = "watermark_frozen"
@@ -49,6 +54,12 @@ class EventKind(StrEnum):
     COORDINATOR_MOVED = "coordinator_moved"
     """Another broker coordinates a group."""
     CONTROLLER_MOVED = "controller_moved"
+    CONTROLLER_LOST = "controller_lost"
+    """Controllers that are not active stopped fetching the metadata log. The others can act without them."""
+    CONTROLLER_FOUND_DOWN = "controller_found_down"
+    """Controllers did not fetch the metadata log when kview began to watch."""
+    CONTROLLER_BACK = "controller_back"
+    """Controllers fetch the metadata log again."""
     QUORUM_LOST = "quorum_lost"
     """No controller can act. `controllers` are those that were lost, if that is known."""
     QUORUM_BACK = "quorum_back"
@@ -108,7 +119,8 @@ class Event(Struct, frozen=True):
     """Why a broker does not answer."""
     before: str | int | None = None
     """The previous state, controller, coordinator, offset or number of partitions, if it is known and the
-    kind has such a value. `after` is the same value now, and for BROKER_* a latency in ms."""
+    kind has such a value. `after` is the same value now, for BROKER_SLOW and BROKER_NOT_SLOW a
+    latency in ms, and for BROKER_FOUND_DOWN the broker's state."""
     after: str | int | None = None
     epoch: int | None = None
     """The new controller's epoch, if it is known."""

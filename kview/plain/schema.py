@@ -78,7 +78,8 @@ class Event(Struct, gc=False):
     after: Annotated[
         str | int | None,
         meaning(
-            "The same value now; for broker_slow and broker_not_slow, how long it takes to answer, in ms."
+            "The same value now; for broker_slow and broker_not_slow, how long it takes to answer, in ms; "
+            "for broker_found_down, the broker's state."
         ),
     ]
     epoch: Annotated[int | None, meaning("The new controller's epoch.")]

@@ -13,7 +13,7 @@ from kview.model.incidents import Incident
 from kview.model.units import UNKNOWN
 from kview.school.acts import Act, act
 from kview.school.checking import START_MS, Stage
-from kview.school.exercise import HINT_COSTS_MS, Exercise
+from kview.school.exercise import HINT_COSTS_MS, Exercise, Hit, Kind, Target
 from kview.school.expectations import Expectation, duration_ms, expectation, seen
 from kview.school.lesson import LessonWorld
 from kview.school.worlds import world
@@ -32,7 +32,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     `visible` are expectations that are all met in time, because otherwise nobody could find the cause.
     `choice` is what it is called in the list of answers. `brokers` are the brokers that may be chosen, all if
-    there are none.
+    there are none. `hits` are what it hits, such as `rack R2` or `other`, if `does` does not name that.
     """
 
     name: str
@@ -42,6 +42,17 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     visible: tuple[str, ...]
     hints: tuple[str, ...]
     brokers: tuple[int, ...] = ()
+    hits: tuple[str, ...] = ()
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What it hits, with `$broker` and other words: what `does` names first, and `hits`."""
+        words = ("broker", "rack", "group")
+        named = [word for word in words if any(f"${word}" in text for text in self.does)][:1]
+        named = [f"{word} ${word}" for word in named]
+        if any("$other" in text for text in self.does):
+            named.append("broker $other")
+        return (*named, *self.hits) or (Hit.OTHER,)
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,9 +95,12 @@ class Drill:
     @property
     def answer(self) -> Answer:
         """The right answer."""
-        words = ("broker", "rack", "group")
-        named = [word for word in words if any(f"${word}" in text for text in self.fault.does)]
-        return Answer(self.fault.name, dict(self.targets)[named[0]] if named else "")
+        return Answer(self.fault.name, self.hit[0].name)
+
+    @property
+    def hit(self) -> tuple[Target, ...]:
+        """What was hit, each of which is a right answer."""
+        return tuple(_target(self._filled(text)) for text in self.fault.targets)
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -106,6 +120,11 @@ class Drill:
 
     def _filled(self, text: str) -> str:
         return Template(text).substitute(dict(self.targets))
+
+
+def _target(text: str) -> Target:
+    hit, _, name = text.partition(" ")
+    return Target(Hit(hit), name)
 
 
 def drill(seed: int, name: str = "") -> Drill:
@@ -137,15 +156,16 @@ def drill_world() -> LessonWorld:
 
 def exercise(chosen: Drill) -> Exercise:
     """Return a drill as the screen needs it."""
-    words, right = dict(chosen.targets), chosen.answer
-    is_double = any("$other" in text for text in chosen.fault.does)
-    targets = (right.target, *((words["other"],) if is_double else ())) if right.target else ()
+    kinds = (
+        Kind(kind.name, kind.choice, frozenset(_target(text).hit for text in kind.targets))
+        for kind in faults()
+    )
     return Exercise(
         chosen.seed,
         chosen.cause,
-        tuple((kind.name, kind.choice) for kind in faults()),
-        right.name,
-        targets,
+        tuple(kinds),
+        chosen.fault.name,
+        chosen.hit,
         tuple(chosen.acts()),
         tuple(chosen.symptoms()),
         chosen.hints,

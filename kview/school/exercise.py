@@ -1,6 +1,7 @@
 """A drill as the screen needs it: what happens, what may be seen of it, the hints, and the answer."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from kview.school.conduct import Act
 from kview.school.expectations import Expectation
@@ -9,24 +10,54 @@ HINT_COSTS_MS = 30_000
 """What a hint adds to the clock."""
 
 
+class Hit(StrEnum):
+    """What a fault can hit."""
+
+    BROKER = "broker"
+    RACK = "rack"
+    GROUP = "group"
+    OTHER = "other"
+    """A controller, a producer or a topic, none of which a person has to name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What was hit: a broker, rack or group by its name, which is '' for OTHER."""
+
+    hit: Hit
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of fault, what it is called in the list of answers, and what it can hit."""
+
+    name: str
+    choice: str
+    hits: frozenset[Hit]
+
+
 @dataclass(frozen=True, slots=True)
 class Exercise:
     """A drill that the seed has chosen.
 
-    `kinds` are the names of all kinds of faults, each with what it is called in the list of answers. `answer`
-    is the name of the right one, and `targets` are the brokers, racks or groups that it hit, none if it hit
-    something else. `acts` come with whether they may be refused.
+    `kinds` are all kinds of faults. `answer` is the name of the right one, and `targets` are what it hit:
+    each of them is a right answer. `acts` come with whether they may be refused.
     """
 
     seed: int
     cause: str
-    kinds: tuple[tuple[str, str], ...]
+    kinds: tuple[Kind, ...]
     answer: str
-    targets: tuple[str, ...]
+    targets: tuple[Target, ...]
     acts: tuple[tuple[Act, bool], ...]
     symptoms: tuple[Expectation, ...]
     hints: tuple[str, ...]
 
-    def is_right(self, kind: str, target: str) -> bool:
-        """Return whether an answer names the cause and what it hit ('' for something else)."""
-        return kind == self.answer and (target in self.targets or not (target or self.targets))
+    def choices(self, hit: Hit) -> tuple[Kind, ...]:
+        """Return the kinds of faults that can hit that."""
+        return tuple(kind for kind in self.kinds if hit in kind.hits)
+
+    def is_right(self, kind: str, target: Target) -> bool:
+        """Return whether an answer names the cause and what it hit."""
+        return kind == self.answer and target in self.targets

@@ -13,7 +13,7 @@ from kview.language import incidents as incident_words
 from kview.model.faults import FaultCommand, FaultReply
 from kview.model.units import UNKNOWN
 from kview.school.demos import INCIDENT, Demos
-from kview.school.exercise import HINT_COSTS_MS
+from kview.school.exercise import HINT_COSTS_MS, Hit, Target
 from kview.school.moment import Moment, Value
 from kview.tui.actions import Action
 from kview.tui.dashboard import Dashboard
@@ -76,6 +76,11 @@ class DrillShow:
         now_ms = self._app.wall_ms() if self._ended_ms == UNKNOWN else self._ended_ms
         return now_ms - self._began_ms + self._hints * HINT_COSTS_MS
 
+    @property
+    def asks_to_leave(self) -> bool:
+        """Whether the key that leaves has to be pressed twice: the fault is not found yet."""
+        return self.stage not in (Stage.SOLVED, Stage.GIVEN_UP)
+
     def caption(self, is_large: bool) -> Caption:
         """Return the caption."""
         keys, exercise = self._app.keys, self.exercise
@@ -106,7 +111,13 @@ class DrillShow:
             shown = ((space, "answer"), leave, *hints, (keys.name("ignored-groups"), "give up"))
         clock = said.clock(self._clock_ms)
         return Caption(
-            f"INCIDENT {clock}", f"seed {exercise.seed}", tuple(made), shown, is_large, keeps_order=False
+            f"INCIDENT {clock}",
+            f"seed {exercise.seed}",
+            tuple(made),
+            shown,
+            is_large,
+            keeps_order=False,
+            headline=said.HEADLINE if self.stage is Stage.RUNNING else "",
         )
 
     def _debriefing(self) -> list[Paragraph]:
@@ -116,16 +127,19 @@ class DrillShow:
             made = [Paragraph(text, Role.GOOD, glyphs.YES)]
         else:
             made = [Paragraph(said.given_up(exercise.cause), Role.WARN, glyphs.DEAD)]
-        symptoms = [
-            said.seen_after(sentence(one), self._seen.get(at, -1)) for at, one in enumerate(exercise.symptoms)
-        ]
-        made.append(Paragraph(f"visible: {f' {glyphs.DOT} '.join(symptoms)}", rank=1))
+        seen = [self._seen.get(at, UNKNOWN) for at in range(len(exercise.symptoms))]
+        in_order = sorted(range(len(seen)), key=lambda at: (seen[at] == UNKNOWN, seen[at]))
+        symptoms = [said.seen_after(sentence(exercise.symptoms[at]), seen[at]) for at in in_order]
+        made.append(Paragraph(f"what could be seen: {f' {glyphs.DOT} '.join(symptoms)}", rank=1))
         for incident in (view.incidents if view is not None else ())[-2:]:
             stages = [f"{stage.when} {stage.text}" for stage in incident_words.stages(incident, terse=True)]
             told = f" {glyphs.MARK} ".join([incident_words.title(incident), *stages])
             made.append(Paragraph(f"incident: {told}", Role.DIM, rank=2))
-        goes = said.debriefing if self._app.live else said.returns
-        made.append(Paragraph(goes(self._app.keys.name("pause")), Role.KEY, glyphs.PLAYING, rank=3))
+        name = self._app.keys.name
+        goes = said.debriefing(name("pause"), name("events"), name("that-moment"))
+        if not self._app.live:
+            goes = said.returns(name("pause"))
+        made.append(Paragraph(goes, Role.KEY, glyphs.PLAYING, rank=3))
         return made
 
     def looks(self) -> Sequence[Look]:
@@ -206,6 +220,8 @@ class DrillShow:
                 return said.ANOTHER
             case "lesson('solve')" | "lesson('give-up')" if self.stage is not Stage.RUNNING:
                 return ""
+            case "lesson('hint')" if not self._has_hints:
+                return ""
         return None
 
     def do(self, what: str) -> bool:
@@ -231,8 +247,12 @@ class DrillShow:
         self._redraw()
         return True
 
+    @property
+    def _has_hints(self) -> bool:
+        return self._hints < len(self.exercise.hints) and self.stage is Stage.RUNNING
+
     def _hint(self) -> None:
-        if self._hints < len(self.exercise.hints) and self.stage is Stage.RUNNING:
+        if self._has_hints:
             self._hints += 1
         else:
             text = said.QUIET if self.stage is not Stage.RUNNING else said.NO_HINTS
@@ -242,14 +262,18 @@ class DrillShow:
         view = self._app.view
         if view is None:
             return []
-        brokers = [(str(id), f"broker {id}") for id in view.snapshot.brokers.id.tolist()]
+        brokers = [(f"broker {id}", f"broker {id}") for id in view.snapshot.brokers.id.tolist()]
         racks = [
-            (rack, f"rack {rack}") for rack in sorted({str(rack) for rack in view.snapshot.brokers.rack})
+            (f"rack {rack}", f"rack {rack}")
+            for rack in sorted({str(rack) for rack in view.snapshot.brokers.rack})
         ]
-        groups = [(name, f"group {name}") for name in view.snapshot.groups.group.tolist()]
-        return [*brokers, *racks, *groups, ("", said.SOMETHING_ELSE)]
+        groups = [(f"group {name}", f"group {name}") for name in view.snapshot.groups.group.tolist()]
+        return [*brokers, *racks, *groups, (Hit.OTHER, said.SOMETHING_ELSE)]
 
-    def _choose_cause(self, target: str) -> None:
+    def _choose_cause(self, chosen: str) -> None:
+        hit, _, name = chosen.partition(" ")
+        target = Target(Hit(hit), name)
+
         def answer(kind: str) -> None:
             if self.stage is not Stage.RUNNING:
                 return
@@ -261,4 +285,5 @@ class DrillShow:
                 self._said_wrong = True
             self._redraw()
 
-        self._push(AnswerScreen(said.CAUSE, self.exercise.kinds, answer))
+        choices = [(kind.name, kind.choice) for kind in self.exercise.choices(target.hit)]
+        self._push(AnswerScreen(said.cause(target.hit, name), choices, answer))

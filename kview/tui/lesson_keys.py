@@ -14,6 +14,7 @@ from kview.language.errors import sentence
 from kview.model.events import Severity
 from kview.model.faults import FaultCommand, FaultReply
 from kview.model.tour import Tour
+from kview.model.units import UNKNOWN
 from kview.tui.actions import Action
 from kview.tui.dashboard import Dashboard
 from kview.tui.fault_keys import FaultKeys
@@ -26,6 +27,9 @@ from kview.tui.widgets.caption import Caption
 if TYPE_CHECKING:
     from kview.school.demos import Demos, Opening
     from kview.tui.tour import TourShow
+
+ASKED_FOR_MS = 10_000
+"""Within this time, the key that leaves has to be pressed again if it asks first."""
 
 MOST_ANSWERS = 4
 """The number keys that choose an answer."""
@@ -44,6 +48,11 @@ class Show(Protocol):
     @property
     def is_asking(self) -> int:
         """The number of answers to choose from, 0 if no question is asked."""
+        ...
+
+    @property
+    def asks_to_leave(self) -> bool:
+        """Whether the key that leaves has to be pressed twice now."""
         ...
 
     def allows(self, what: str) -> bool:
@@ -111,6 +120,7 @@ class LessonKeys:
         self._tour_shown: TourShow | None = None
         self._is_tour_due = False
         self._is_large = False
+        self._asked_to_leave_ms = UNKNOWN
         faults.on_done = self._fault_done
 
     @property
@@ -183,6 +193,9 @@ class LessonKeys:
 
     def do(self, what: str) -> None:
         """Carry out an action."""
+        if self._asked_to_leave_ms != UNKNOWN:
+            self._asked_to_leave_ms = UNKNOWN
+            self._app.clear_message(kept=False)
         if what == "list":
             self._list()
         elif what == "large":
@@ -198,10 +211,15 @@ class LessonKeys:
     def leave(self, depth: int) -> bool:
         """Leave the demo or the tour.
 
-        Returns False if there is none, or if the user has opened one of the `depth` screens.
+        Returns False if there is none, or if the user has opened one of the `depth` screens. Some ask first.
         """
         if self._show is None or depth > self._show.depth:
             return False
+        now_ms, asked_ms = self._app.wall_ms(), self._asked_to_leave_ms
+        if self._show.asks_to_leave and (asked_ms == UNKNOWN or now_ms - asked_ms > ASKED_FOR_MS):
+            self._asked_to_leave_ms = now_ms
+            self._app.say(StatusMessage(said.leave_again(self._app.keys.name("back"))))
+            return True
         left = said.LEFT if self.is_demo else tour_words.LEFT
         self._set(None)
         key = self._app.keys.name("demos")
@@ -270,6 +288,7 @@ class LessonKeys:
         from kview.school.demos import INCIDENT
 
         self._is_tour_due = False
+        self._asked_to_leave_ms = UNKNOWN
         if self._tour_shown is not None:
             self._tour_shown.finish()
             self._tour_shown = None

@@ -9,13 +9,16 @@ ANSWERS = ("overview", "placement", "topics", "partitions")
 """The actions whose keys choose an answer."""
 
 
-def space_does(conduct: Conduct) -> str:
-    """Return what the key of the next step does, '' if it only says what to do instead."""
+def space_does(conduct: Conduct, insists: bool) -> str:
+    """Return what the key of the next step does, '' if it only says what to do instead.
+
+    While the step waits, the key asks first, unless somebody `insists`: it was pressed once.
+    """
     if conduct.is_replaced:
         return ""
     match conduct.phase:
         case Phase.WATCH:
-            return said.SKIP_WAIT
+            return said.SKIP_WAIT if insists else said.SKIP_ASKS
         case Phase.DONE:
             return said.FINISH if conduct.number == conduct.steps - 1 else said.NEXT_STEP
     return ""

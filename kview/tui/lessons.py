@@ -73,6 +73,8 @@ class LessonShow:
         """How many screens it shows on each other."""
         return 1 if self._place is None else self._place.depth
 
+    asks_to_leave = False
+
     @property
     def is_asking(self) -> int:
         """The number of answers to choose from, 0 if no question is asked."""
@@ -106,6 +108,7 @@ class LessonShow:
             return Caption(
                 f"DEMO {title}", said.step_of(self._past, conduct.steps), tuple(made),
                 ((space, said.TO_NOW), leave, *(((back, "step before"),) if self._past else ())), is_large,
+                short=(title, said.short_step(self._past, conduct.steps)),
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
         now_ms = app.now_ms()
@@ -125,6 +128,7 @@ class LessonShow:
         return Caption(
             f"DEMO {title}", where, tuple(made),
             (*first, leave, *rest, (auto, said.STOP if self.is_auto else said.BY_ITSELF)), is_large,
+            short=(title, said.short_step(number, conduct.steps)),
         )  # fmt: skip
 
     def looks(self) -> Sequence[Look]:
@@ -288,7 +292,13 @@ class LessonShow:
 
     def _space_does(self) -> str:
         over = self.conduct.phase is Phase.OVER and self._following is not None
-        return said.TO_NOW if self._is_away else said.NEXT_DEMO if over else space_does(self.conduct)
+        return (
+            said.TO_NOW
+            if self._is_away
+            else said.NEXT_DEMO
+            if over
+            else space_does(self.conduct, self._insists)
+        )
 
     def do(self, what: str) -> bool:
         """Carry out a key. Returns False if the next demo should begin."""

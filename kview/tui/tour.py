@@ -45,6 +45,7 @@ class TourShow:
 
     name = "tour"
     is_asking = 0
+    asks_to_leave = False
     depth = 1
 
     def __init__(
@@ -87,10 +88,13 @@ class TourShow:
             )
         text = said.STEPS[self.number].format(**_Names(self._app))
         where = demo_words.step_of(self.number, len(said.STEPS))
+        shown = (space, leave, before) if self.number else (space, leave)
+        if self._done is not None:
+            early = Paragraph(said.early(self._done, space[0]), Role.KEY, glyphs.PLAYING)
+            return Caption(said.HEADING, where, (Paragraph(text), early), shown, is_large)
         if self.number == len(said.STEPS) - 1:
             made = (Paragraph(text), Paragraph(self._prompt(), Role.KEY, glyphs.PLAYING))
             return Caption(said.HEADING, where, made, (leave, before), is_large)
-        shown = (space, leave, before) if self.number else (space, leave)
         return Caption(said.HEADING, where, (Paragraph(text),), shown, is_large)
 
     def _prompt(self) -> str:
@@ -149,18 +153,21 @@ class TourShow:
                 self._redraw()
 
     def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
-        """Show what a fault did, whichever was caused, and whenever."""
+        """Show what a fault did, whichever was caused. One that is caused before its step waits for that."""
         done, view = reply.done, self._app.view
         if done is None:
             return
-        if done.kind in _ENDS and self._done is None:  # It ended a fault from before the tour.
+        is_early = self.number < len(said.STEPS) - 1
+        if done.kind in _ENDS and (self._done is None or is_early):
+            self._done = self._led = None  # The last step asks for another one.
             self._app.say(StatusMessage(said.happened(done, None)))
+            self._redraw()
             return
         self._done, self._at_ms, self._outcome, self._led = done, at_ms, None, None
         if view is not None and done.kind in _MOVES and done.role is NodeRole.BROKER:
             self._led = led_by(view, done.nodes[0])
-        self.number = len(said.STEPS)
-        self._tour.done()
+        if not is_early:
+            self._show(len(said.STEPS))
         self._redraw()
 
     # -- keys
@@ -205,8 +212,10 @@ class TourShow:
 
     def _show(self, number: int) -> None:
         self.number = number
+        if number == len(said.STEPS):
+            self._tour.done()
         self._is_to_point = number == len(said.STEPS) - 1
-        if self._where() != (mode := self._mode(), 1):
+        if number < len(said.STEPS) and self._where() != (mode := self._mode(), 1):
             self._app.run_worker(self._open(mode), group="lesson place")
         self.tick()
         self._redraw()

@@ -107,6 +107,21 @@ MADE = (
     Event(AT, EventKind.QUORUM_LOST, Severity.RISK, controllers=(102, 103)),
     Event(AT, EventKind.QUORUM_LOST, Severity.RISK),
     Event(AT, EventKind.QUORUM_BACK, Severity.GOOD),
+    *(
+        Event(AT, EventKind.BROKER_FOUND_DOWN, Severity.RISK, brokers=(3,), cause=cause, after=state)
+        for state, cause in (
+            ("silent", FailureKind.REFUSED),
+            ("silent", FailureKind.SILENT),
+            ("silent", FailureKind.OTHER),
+            ("fenced", FailureKind.NONE),
+            ("gone", FailureKind.NONE),
+        )
+    ),
+    Event(AT, EventKind.BROKER_FOUND_DOWN, Severity.WARN, brokers=(3, 4), after="gone"),
+    Event(AT, EventKind.LEADERLESS_FOUND, Severity.RISK, partition_count=3, internal_count=8),
+    Event(AT, EventKind.CONTROLLER_LOST, Severity.WARN, controllers=(103,)),
+    Event(AT, EventKind.CONTROLLER_FOUND_DOWN, Severity.WARN, controllers=(102, 103)),
+    Event(AT, EventKind.CONTROLLER_BACK, Severity.GOOD, controllers=(103,)),
 )
 """What a world does not do, and numbers that it does not have."""
 
@@ -144,6 +159,11 @@ def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
     missing = set(EventKind) - {event.kind for event in folded()}
     assert missing == {
         EventKind.BROKER_GONE,
+        EventKind.BROKER_FOUND_DOWN,
+        EventKind.LEADERLESS_FOUND,
+        EventKind.CONTROLLER_LOST,
+        EventKind.CONTROLLER_FOUND_DOWN,
+        EventKind.CONTROLLER_BACK,
         EventKind.BROKER_SLOW,
         EventKind.BROKER_NOT_SLOW,
         EventKind.TOPIC_SEEN,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kview.school.drills import LONGEST_MS, Answer, Running, drill, faults
-from kview.school.exercise import HINT_COSTS_MS
+from kview.school.drills import LONGEST_MS, Answer, Running, drill, exercise, faults
+from kview.school.exercise import HINT_COSTS_MS, Hit, Target
 
 NAMES = [fault.name for fault in faults()]
 
@@ -44,3 +44,18 @@ def test_only_the_cause_and_its_place_are_right_and_hints_cost_time() -> None:
     assert running.clock_ms == 4_000 + 2 * HINT_COSTS_MS
     (incident,) = running.debriefing().incidents
     assert incident.brokers == (int(right.target),)
+
+
+def test_a_choice_of_what_was_hit_leaves_the_kinds_that_can_hit_it() -> None:
+    for name in NAMES:
+        made = exercise(drill(3, name))
+        assert made.targets
+        for target in made.targets:
+            assert made.is_right(name, target)
+            assert name in [kind.name for kind in made.choices(target.hit)]
+    assert {kind.name for kind in made.choices(Hit.RACK)} == {"rack", "hung-rack"}
+    others = {kind.name for kind in made.choices(Hit.OTHER)}
+    assert others == {"controller", "quorum", "voter", "burst", "silence", "retention", "strict-setting"}
+    hung = exercise(drill(3, "hung-rack"))
+    assert hung.is_right("hung-rack", Target(Hit.RACK, "R2"))
+    assert not hung.is_right("hung-rack", Target(Hit.RACK, "R1"))

@@ -43,7 +43,7 @@ async def test_the_keys_say_what_they_do_now(size: tuple[int, int]) -> None:
         assert "K crash" in keys(taken), "the key that the step waits for"
         await taken.press("K")
         await taken.second()
-        space_does("skip the wait")
+        space_does("skip?")
         await taken.second(10)
         space_does("next step")
         for wait_s in (9, 11):

@@ -33,14 +33,15 @@ async def finish(taken: Class, most_s: int = 40) -> None:
 async def test_a_lesson_is_played_by_keys_to_its_end(size: tuple[int, int]) -> None:
     async with lesson("follower-crash", size=size) as taken:
         app = taken.app
-        title = "A follower crashes and comes back" if size[0] > 80 else "A follower crashe"
-        assert re.search(rf"DEMO {title}.* · step 1 of 5 .*space next step  Esc leave", text(app))
+        place = "DEMO A follower crashes and comes back · step 1 of 5"
+        place = place if size[0] > 80 else "A follower crashes and comes back · 1/5"
+        assert re.search(rf"── {place} .*space next step  Esc leave", text(app)), "the title is not cut"
         assert "✓ broker 3 leads invoice-1" in text(app)
         await taken.press("space")
         assert "? The leader of invoice-1 lives" in text(app)
         assert "1 yes, the leader is alive" in text(app)
         await taken.press("1")
-        assert "✕ Not quite: no, not until broker 4 is declared dead." in text(app)
+        assert "✕ Not quite. The right answer was: no, not until broker 4 is declared dead." in text(app)
         assert "► press K (Shift+k) to crash broker 4" in text(app)  # the lesson has selected it
         assert app.screen.selected_broker() == 4  # type: ignore[attr-defined]
         await taken.press("K")
@@ -175,7 +176,7 @@ async def test_escape_leaves_and_d_starts_another_on_a_fresh_cluster() -> None:
         assert "DEMO" not in text(app)
         await taken.press("1")  # a screen again, and no answer
         await taken.press("D")
-        assert "Enter starts one on a fresh cluster, in place of this one" in text(app)
+        assert "Enter starts one, in place of this cluster" in text(app)
         await taken.press("down", "enter")
         await taken.second()
         assert taken.demos.started == ["keys"]
@@ -228,7 +229,7 @@ async def test_a_drill_shows_symptoms_alone_until_it_is_answered() -> None:
         await taken.second(12)
         await taken.press("a")
         assert "press a again to give up" in text(app)
-        dead = show.exercise.targets[0]
+        dead = show.exercise.targets[0].name
         assert show.exercise.answer == "crash"
         shown = text(app)
         assert f"{dead}  ✕ silent" in shown
@@ -239,10 +240,34 @@ async def test_a_drill_shows_symptoms_alone_until_it_is_answered() -> None:
         assert "WHAT WAS HIT?" in text(app)
         await taken.press("end", "enter")  # something else
         await taken.press("enter")
-        assert "That is not it (1 wrong answer)" in text(app)
+        assert "No, that is not what happened (1 wrong answer so far)" in text(app)
         await taken.press("space", *["down"] * int(dead), "enter", "enter")
         assert f"Right: broker {dead} crashed. Your time: 0:" in text(app)
         assert f"broker {dead} is silent" in text(app) and "with 1 hint and 1 wrong answer" in text(app)
+
+
+@running
+async def test_a_drill_announces_nothing_and_asks_before_it_ends() -> None:
+    async with lesson("incident", seed=2, size=(80, 24)) as taken:  # controller 103 crashes
+        app = taken.app
+        await taken.second(14)
+        assert "103 is down" not in text(app) and "the headline is hidden" in text(app)
+        assert "6 brokers, all OK · 1 controller down" in text(app)
+        await taken.press("up")
+        assert "▸ quorum  103" in text(app) and "Enter open" not in text(app)
+        await taken.press("down")
+        assert "Enter open" in text(app)
+        await taken.press("escape")
+        assert "press Esc again to leave" in text(app) and "INCIDENT" in text(app)
+        await taken.press("ctrl+t", "escape")
+        assert "INCIDENT" in text(app), "another key was pressed in between"
+        await taken.press("space", "end", "enter")
+        assert "WHAT HAPPENED?" in text(app) and "a broker crashed" not in text(app)
+        await taken.press("down", "down", "enter")
+        await taken.second()
+        assert "Right: controller 103" in text(app) and "controller 103 is down" in text(app)
+        await taken.press("escape")
+        assert "you have left the demo" in text(app), "the answer is known: nothing is lost"
 
 
 def brokers_shown(app: KviewApp) -> list[str]:

@@ -10,7 +10,7 @@ from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Span, line
 from kview.tui.widgets.table import Table
-from tests.tui.harness import CRASH, HEALTHY, dashboard, lines, press, running, state
+from tests.tui.harness import CRASH, HEALTHY, dashboard, lines, press, running, state, text
 
 
 class Numbers(Keyed[str]):
@@ -25,7 +25,7 @@ class Numbers(Keyed[str]):
         text = f"{value:,}"
         self.value = text
         self.columns = (
-            Column("name", "name", 8, flex=1, name=True),
+            Column("name", "name", max(8, *map(len, names), 0), flex=1, name=True),
             Column("value", "value", len(text), right=True),
         )
 
@@ -156,6 +156,18 @@ async def test_figures_keep_their_width_when_they_shrink() -> None:
         table.set_rows(Numbers(["a"], 7))
         await pilot.pause()
         assert column() == wide
+
+
+@running
+async def test_figures_become_narrow_again_before_a_name_is_cut() -> None:
+    """After an incident the figures are small again, and their columns blank, but names were still cut."""
+    async with dashboard(state(HEALTHY), size=(60, 24)) as (app, pilot):
+        name = "a-name-of-thirty-letters-or-so"
+        table = await table_of(pilot, Numbers([name], 10**30))
+        assert name not in text(app), "nothing else could give way"
+        table.set_rows(Numbers([name], 7))
+        await pilot.pause()
+        assert name in text(app)
 
 
 @running

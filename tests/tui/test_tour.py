@@ -84,10 +84,26 @@ async def test_any_fault_at_any_caption_is_welcome(key: str) -> None:
     async with tour(mark) as played:
         await played.press(key)
         await played.second(2)
+        for number in range(1, 6):
+            assert mark.is_due and f"step {number} of 5" in text(played.app), "each caption is still read"
+            assert "space goes on" in said(played.app)
+            await played.press("space")
         assert not mark.is_due and "TOUR · the end" in text(played.app)
         assert "undoes everything" in said(played.app)
         await played.press("U")
         assert "undoes everything" not in said(played.app)
+
+
+@running
+async def test_a_fault_that_is_caused_early_and_undone_is_asked_for_again() -> None:
+    async with tour(Mark(), size=(80, 24)) as played:
+        await played.press("space", "1", "K")
+        await played.second()
+        assert "step 2 of 5" in text(played.app) and "Broker 0 was killed" in said(played.app)
+        await played.press("U")
+        assert "goes on" not in said(played.app)
+        await played.press("space", "space", "space")
+        assert "press K (Shift+k) to crash broker 0" in text(played.app)
 
 
 @running

@@ -103,6 +103,7 @@ class BrokerRows(Keyed[BrokerKey]):
         self._others = [*wrong, *fine]
         ids = [int(view.snapshot.brokers.id[row]) for row in self._order]
         keys = [ControllerKey(other.node) for other in self._others]
+        self.closed = frozenset(keys)
         above = self._before
         super().__init__([*ids[:above], *keys[: self._wrong], *ids[above:], *keys[self._wrong :]])
         self._view = view

@@ -64,6 +64,8 @@ class Keyed(Generic[Key]):
     sorts: Collection[str] = ()
     severities: Strings = np.zeros(0, object)
     """The severity of each row, if rows have one."""
+    closed: Collection[Hashable] = ()
+    """The keys of the rows that have no details to open."""
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self.keys = keys

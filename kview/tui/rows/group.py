@@ -157,6 +157,7 @@ class OffsetRows:
     for."""
 
     troubled = 0
+    closed: Collection[Hashable] = ()
     panel = PANEL
     sorts: Collection[str] = SORTS
 

@@ -182,7 +182,7 @@ class GroupRows(Keyed[str]):
         at = np.array(self._rows, np.int64)
         longest = name_width(self.keys, 6, 40)
         self.columns: Sequence[Column] = (
-            Column("group", "group", name_width(self.keys, 6, 14), flex=1, most=longest, name=True),
+            Column("group", "group", name_width(self.keys, 6, 20), flex=1, most=longest, name=True),
             Column("state", "state", 10, flex=1, most=22, name=True, rank=3),
             Column("lag", "lag", count_width(shown.lag[at], 7, 1), right=True),
             Column("behind", "behind  ", self._behind_width(), right=True),

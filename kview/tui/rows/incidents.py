@@ -6,7 +6,7 @@ from itertools import compress
 
 from kview.derive.passing import passing_texts
 from kview.derive.view import View
-from kview.language import glyphs, words
+from kview.language import findings, glyphs, words
 from kview.language import incidents as said
 from kview.language.events import sentence
 from kview.model.events import Event, Severity
@@ -34,6 +34,14 @@ def state(incident: Incident) -> Line:
     )
 
 
+def _wrong_already(view: View) -> str:
+    """Return what is wrong now, '' if nothing is: it may have begun before kview watched."""
+    worst = next(iter(view.headline.findings), None)
+    if worst is None or worst.severity not in (Severity.RISK, Severity.WARN):
+        return ""
+    return f". Wrong now: {findings.sentence(worst, view.snapshot.observation.ended_ms)}"
+
+
 class IncidentRows(Keyed[tuple[object, ...]]):
     """The incidents, newest first. The key is the incident's."""
 
@@ -51,7 +59,7 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         self.empty = more or (
             "no incident matches the filter"
             if view.incidents
-            else "none: no broker was lost and no watermark froze"
+            else f"none was seen to begin{_wrong_already(view)}"
         )
         self.columns: Sequence[Column] = (
             Column("began", "", 8),
@@ -180,7 +188,7 @@ class EventRows(Keyed[tuple[object, ...]]):
         if not view.moment.complete:
             self.empty = glyphs.ELLIPSIS
         else:
-            self.empty = "no event matches the filter" if view.events else "none yet"
+            self.empty = "no event matches the filter" if view.events else f"none yet{_wrong_already(view)}"
         self.columns: Sequence[Column] = (
             Column("at", "", 10),
             Column("what", "", 20, flex=1),

@@ -1,14 +1,15 @@
 """The timeline of events: a lane per broker, one for the controllers and one for the partitions."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 import numpy as np
 
+from kview.derive.controllers import CONTROLLER_FINDINGS
 from kview.derive.view import View
 from kview.language import glyphs, words
-from kview.model.events import Event, EventKind
+from kview.model.events import Event, EventKind, Severity
+from kview.model.findings import FindingKind
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.text import Line, Role, Span, runs
@@ -27,26 +28,36 @@ class Mark:
     """How the lane goes on, '' if the event does not change that."""
     goes_on_role: Role | None = None
     """None if it goes on in the role of the sign, or calmly."""
+    before: str = ""
+    """How the lane was before, if nothing that happened earlier says so; '' if it was calm."""
 
 
 _CALM = glyphs.RULE
+_UNSEEN = " "
+"""How a lane looks before kview began to watch."""
+
 _BROKER_MARKS = {
+    EventKind.BROKER_FOUND_DOWN: Mark(glyphs.DEAD, Role.RISK, glyphs.DEAD, before=_UNSEEN),
     EventKind.BROKER_SILENT: Mark(glyphs.DEAD, Role.RISK, glyphs.DEAD),
     EventKind.BROKER_FENCED: Mark(glyphs.DEAD, Role.WARN, glyphs.OUT_OF_SYNC),
     EventKind.BROKER_GONE: Mark(glyphs.DEAD, Role.WARN, glyphs.OUT_OF_SYNC),
-    EventKind.BROKER_BACK: Mark(glyphs.OK, Role.GOOD, _CALM),
+    EventKind.BROKER_BACK: Mark(glyphs.OK, Role.GOOD, _CALM, before=glyphs.OUT_OF_SYNC),
     EventKind.BROKER_SLOW: Mark(glyphs.UP, Role.WARN, glyphs.UP),
     EventKind.BROKER_NOT_SLOW: Mark(glyphs.OK, Role.GOOD, _CALM),
 }
 _CONTROLLER_MARKS = {
     EventKind.CONTROLLER_MOVED: Mark(glyphs.UP, Role.WARN),
-    EventKind.QUORUM_LOST: Mark(glyphs.DEAD, Role.RISK, glyphs.DEAD),
-    EventKind.QUORUM_BACK: Mark(glyphs.OK, Role.GOOD, _CALM),
+    EventKind.CONTROLLER_LOST: Mark(glyphs.DEAD, Role.WARN),
+    EventKind.CONTROLLER_FOUND_DOWN: Mark(glyphs.DEAD, Role.WARN, before=_UNSEEN),
+    EventKind.CONTROLLER_BACK: Mark(glyphs.OK, Role.GOOD),
+    EventKind.QUORUM_LOST: Mark(glyphs.DEAD, Role.RISK),
+    EventKind.QUORUM_BACK: Mark(glyphs.OK, Role.GOOD),
 }
 _PARTITION_MARKS = {
     EventKind.WATERMARK_FROZEN: Mark(glyphs.FROZEN, Role.RISK),
     EventKind.WATERMARK_MOVES: Mark(glyphs.OK, Role.GOOD),
     EventKind.LEADER_LOST: Mark(glyphs.DEAD, Role.RISK),
+    EventKind.LEADERLESS_FOUND: Mark(glyphs.DEAD, Role.RISK, before=_UNSEEN),
     EventKind.LEADER_MOVED: Mark(glyphs.ARROW, Role.TEXT),
     EventKind.LEADER_RETURNED: Mark(glyphs.OK, Role.GOOD),
     EventKind.RECORDS_LOST: Mark("!", Role.RISK),
@@ -72,13 +83,15 @@ def lanes(view: View, rows: int) -> list[Lane]:
     The last broker's name counts the eventful brokers for which there is no room.
     """
     made = [
-        Lane("controllers", _marks(view.events, _CONTROLLER_MARKS)),
+        Lane("controllers", _controller_marks(view), _controllers_now(view)),
         Lane("partitions", _partition_marks(view), _partitions_now(view)),
     ]
     table = view.snapshot.brokers
     by_broker: dict[int, list[tuple[int, Mark]]] = {}
     for event in view.events:
         if mark := _BROKER_MARKS.get(event.kind):
+            if event.kind is EventKind.BROKER_FOUND_DOWN and event.severity is not Severity.RISK:
+                mark = replace(mark, role=Role.WARN, goes_on=glyphs.OUT_OF_SYNC)
             for broker in event.brokers:
                 by_broker.setdefault(broker, []).append((event.at_ms, mark))
     ids = table.id.tolist()
@@ -108,8 +121,52 @@ def _state(view: View, id: int) -> Mark | None:
             return None
 
 
-def _marks(events: Sequence[Event], known: dict[EventKind, Mark]) -> tuple[tuple[int, Mark], ...]:
-    return tuple((event.at_ms, known[event.kind]) for event in events if event.kind in known)
+def _controller_marks(view: View) -> tuple[tuple[int, Mark], ...]:
+    """Return the marks of the controllers. The lane shows how long one of them was down, and the quorum.
+
+    Which are down is known at the end, so it is followed back from there: an earlier loss may be forgotten.
+    """
+    known = [event for event in view.events if event.kind in _CONTROLLER_MARKS]
+    down, is_lost = _lost_controllers(view), _is_quorum_lost(view)
+    made: list[tuple[int, Mark]] = []
+    for event in reversed(known):
+        mark = _CONTROLLER_MARKS[event.kind]
+        goes_on, role = _controllers_look(down, is_lost)
+        match event.kind:
+            case EventKind.CONTROLLER_LOST | EventKind.CONTROLLER_FOUND_DOWN:
+                down = down - set(event.controllers)
+            case EventKind.CONTROLLER_BACK:
+                down = down | set(event.controllers)
+            case EventKind.QUORUM_LOST:
+                is_lost = False
+            case EventKind.QUORUM_BACK:
+                is_lost = True
+        before = mark.before or _controllers_look(down, is_lost)[0]
+        made.append((event.at_ms, replace(mark, goes_on=goes_on, goes_on_role=role, before=before)))
+    return tuple(reversed(made))
+
+
+def _controllers_now(view: View) -> Mark | None:
+    """Return how the lane of the controllers looks if no event is known."""
+    down, is_lost = _lost_controllers(view), _is_quorum_lost(view)
+    sign, role = _controllers_look(down, is_lost)
+    return Mark(sign, role, sign) if down or is_lost else None
+
+
+def _controllers_look(down: frozenset[int], is_lost: bool) -> tuple[str, Role]:
+    if is_lost:
+        return glyphs.DEAD, Role.RISK
+    return (glyphs.DEAD, Role.WARN) if down else (_CALM, Role.RULE)
+
+
+def _lost_controllers(view: View) -> frozenset[int]:
+    found = (f.controllers for f in view.headline.findings if f.kind in CONTROLLER_FINDINGS)
+    return frozenset(node for nodes in found for node in nodes)
+
+
+def _is_quorum_lost(view: View) -> bool:
+    kinds = CONTROLLER_FINDINGS - {FindingKind.CONTROLLERS_LOST}
+    return any(finding.kind in kinds for finding in view.headline.findings)
 
 
 def _partition_marks(view: View) -> tuple[tuple[int, Mark], ...]:
@@ -150,7 +207,11 @@ def _partitions_now(view: View) -> Mark | None:
     return None
 
 
-_LEADERLESS = {EventKind.LEADER_LOST: 1, EventKind.LEADER_RETURNED: -1}
+_LEADERLESS = {
+    EventKind.LEADER_LOST: 1,
+    EventKind.LEADERLESS_FOUND: 1,
+    EventKind.LEADER_RETURNED: -1,
+}
 """How the events change the number of partitions without a leader."""
 
 _FROZEN = {EventKind.WATERMARK_FROZEN: 1, EventKind.WATERMARK_MOVES: -1, EventKind.LEADER_LOST: -1}
@@ -191,6 +252,8 @@ def _drawn(lane: Lane, now_ms: int, span: int, room: int) -> Line:
     signs, roles = [_CALM] * room, [Role.RULE] * room
     if not lane.marks and lane.now is not None:
         signs, roles = [lane.now.goes_on] * room, [lane.now.role] * room
+    elif lane.marks and (before := lane.marks[0][1].before) not in ("", _CALM):
+        signs, roles = [before] * room, [Role.WARN] * room
     fixed: dict[int, Mark] = {}
     for at_ms, mark in lane.marks:
         at = _cell(at_ms, now_ms, span, room)

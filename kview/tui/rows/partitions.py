@@ -101,6 +101,8 @@ def ordered_rows(view: View, options: Options, panel: str, sorts: Values, topic:
 class ListedPartitions:
     """Finds the rows of partitions. The key is (topic, partition). Keys are made when they are asked for."""
 
+    closed: Collection[Hashable] = ()
+
     def __init__(self, view: View, rows: Longs) -> None:
         self._view = view
         self._rows = rows

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from kview.derive.controllers import ControllerState, controllers
 from kview.derive.view import View
 from kview.language import brokers, glyphs, words
 from kview.tui.rows.common import ROLES, rank
@@ -16,7 +17,8 @@ _BETWEEN = "  "
 def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
     """Return at most `most` lines with a sign per broker, or with numbers if there are too many brokers.
 
-    The first line ends with the number of brokers, and how many of them are not OK.
+    The first line ends with the number of brokers, how many of them are not OK, and how many controllers that
+    are not brokers are down.
     """
     table, figures = view.snapshot.brokers, view.brokers
     racks: dict[str, list[tuple[int, str, Role]]] = {}
@@ -28,7 +30,8 @@ def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
         unwell += not said.fine
         role = Role.GOOD if said.fine else ROLES[severity]
         racks.setdefault(str(table.rack[row]), []).append((rank(severity), said.sign, role))
-    total = _total(len(table), unwell)
+    down = sum(one.state is ControllerState.LOST and not one.is_broker for one in controllers(view))
+    total = _total(len(table), unwell, down)
     for make in (_signs, _numbers):
         made = _wrapped([make(rack, signs) for rack, signs in racks.items()], total, cells)
         if len(made) <= most:
@@ -36,9 +39,10 @@ def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
     return [*made[: most - 1], cut((*made[most - 1], Span(f" {glyphs.ELLIPSIS}")), cells)]
 
 
-def _total(number: int, unwell: int) -> Line:
+def _total(number: int, unwell: int, down: int) -> Line:
     well = Span("all OK", Role.DIM) if not unwell else Span(f"{unwell:,} not OK", Role.BRIGHT)
-    return line(Span(f"{words.plural(number, 'broker')}, ", Role.DIM), well, " ")
+    more = (Span(f" {glyphs.DOT} {words.plural(down, 'controller')} down", Role.WARN),) if down else ()
+    return line(Span(f"{words.plural(number, 'broker')}, ", Role.DIM), well, *more, " ")
 
 
 def _name(rack: str) -> Line:

@@ -56,6 +56,11 @@ class Rows(Protocol):
         """Which rows need attention, by index. Empty if rows are never in trouble."""
         ...
 
+    @property
+    def closed(self) -> Collection[Hashable]:
+        """The keys of the rows that have no details to open."""
+        ...
+
     def __len__(self) -> int: ...
 
     def key(self, index: int) -> Hashable:
@@ -85,6 +90,7 @@ class NoRows(Struct, frozen=True):
     panel: str = ""
     sorts: Collection[str] = ()
     in_trouble: Flags = field(default_factory=_none)
+    closed: Collection[Hashable] = ()
 
     def __len__(self) -> int:
         return 0

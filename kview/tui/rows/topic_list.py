@@ -79,6 +79,8 @@ SORTS: Values = {
 class TopicListRows:
     """The rows of topics. The key is the topic's name."""
 
+    closed: Collection[Hashable] = ()
+
     def __init__(self, view: View, options: Options) -> None:
         figures = view.topics
         self._view = view

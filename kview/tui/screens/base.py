@@ -170,7 +170,8 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         dashboard, view = self.dashboard, self.view
         header, headline = self.query_one(Header), self.query_one(HeadlinePanel)
         header.view = headline.view = view
-        headline.notice = dashboard.notice
+        headline.notice, caption = dashboard.notice, dashboard.caption
+        headline.instead = caption.headline if caption is not None else ""
         self._fit_strip()
         looks = dashboard.looks
         for drawn in self._all_drawn:

@@ -1,11 +1,13 @@
 """`D`: the list of demos, above the screen. Enter starts one on a fresh cluster."""
 
 from collections.abc import Callable, Sequence
+from textwrap import wrap
 from typing import ClassVar, Protocol
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from kview.language import glyphs, words
@@ -13,7 +15,11 @@ from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
+from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.table import Table
+
+ABOUT_ROWS = 3
+"""An empty line, and two for what the selected demo is about."""
 
 MARGIN_ROWS = 8
 """The rows of the screen that the list leaves free."""
@@ -42,19 +48,20 @@ class DemoRows(Keyed[str]):
     def __init__(self, demos: Sequence[Demo]) -> None:
         super().__init__([demo.name for demo in demos])
         self._demos = demos
-        # What a demo is about gives way to its title, but what is wrong with its file does not.
+        # What a demo is about stands below the list, too, but what is wrong with a file does not.
         is_wrong = any(demo.wrong for demo in demos)
+        about = min(110, max((len(demo.about) for demo in demos), default=20))
         longest = 22 if is_wrong else min(46, max((len(demo.title) for demo in demos), default=22))
         self.columns: Sequence[Column] = (
             Column("title", "", longest, flex=1, most=46, name=True),
             Column("minutes", "", 5, right=True),
-            Column("about", "", 20 if is_wrong else 40, flex=3, most=110, rank=1 if is_wrong else 2),
+            Column("about", "", 20 if is_wrong else about, flex=3, most=110, rank=1 if is_wrong else 2),
             Column("name", "", 10 if is_wrong else 16, flex=1, most=16, rank=2 if is_wrong else 1, name=True),
         )
         self.title: Line = line(
             Span("DEMOS", Role.HEAD),
             Span("  Enter", Role.KEY),
-            Span(" starts one on a fresh cluster, in place of this one", Role.DIM),
+            Span(" starts one, in place of this cluster", Role.DIM),
             Span("  Esc", Role.KEY),
             Span(" cancel", Role.DIM),
         )
@@ -77,12 +84,29 @@ class DemoRows(Keyed[str]):
         )
 
 
+class About(Lines):
+    """What the selected demo is about, in full."""
+
+    DEFAULT_CSS = f"About {{ height: {ABOUT_ROWS}; }}"
+
+    def __init__(self) -> None:
+        super().__init__(id="about")
+        self.text = ""
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """Return the sentence, below an empty line."""
+        return [(), *(line(f"  {each}") for each in wrap(self.text, max(10, width - 4)))][:height]
+
+
 class DemoScreen(ModalScreen[None], inherit_bindings=False):
     """The list of demos. `current` is the name of the one that is shown, and `start` starts one."""
 
     CSS = """
     DemoScreen { align: center middle; background: $background 0%; }
-    DemoScreen Table { width: 96%; background: $background; border: round $secondary; }
+    DemoScreen Vertical {
+        width: 96%; height: auto; background: $background; border: round $secondary;
+    }
+    DemoScreen Table { width: 100%; }
     """
     AUTO_FOCUS = "Table"
     CHOOSES: ClassVar[str] = "start this demo"
@@ -96,20 +120,31 @@ class DemoScreen(ModalScreen[None], inherit_bindings=False):
         self._start = start
 
     def compose(self) -> ComposeResult:
-        """Make the list."""
-        yield Table(id="demos")
+        """Make the list, with room for what the selected demo is about."""
+        with Vertical():
+            yield Table(id="demos")
+            yield About()
 
     def on_mount(self) -> None:
         """Fill the list, and select the demo that is shown."""
         table = self.query_one(Table)
-        table.styles.height = min(len(self._demos) + 3, max(6, self.app.size.height - MARGIN_ROWS))
+        most = max(6, self.app.size.height - MARGIN_ROWS) - ABOUT_ROWS - 2
+        table.styles.height = min(len(self._demos) + 1, most)
         table.fill(lambda: DemoRows(self._demos))
         if self._current:
             table.select(self._current)
+        self._tell()
 
     def action_leave(self) -> None:
         """Start nothing."""
         self.dismiss()
+
+    @on(Table.Moved)
+    def _tell(self) -> None:
+        """Say what the selected demo is about."""
+        selected, about = self.query_one(Table).selected, self.query_one(About)
+        about.text = next((demo.about for demo in self._demos if demo.name == selected), "")
+        about.redraw()
 
     @on(Table.Opened)
     def _chosen(self, event: Table.Opened) -> None:

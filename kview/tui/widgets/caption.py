@@ -55,7 +55,8 @@ class Caption(Struct, frozen=True):
     the end of that line, each as the key's name and what it does: the first two always, which cut the heading
     if they must, and the others as far as they fit. If `is_large`, the paragraphs of rank 0 are twice as
     wide, for a projector. If it `keeps_order`, brokers do not change their places when captions of another
-    height leave less room for them."""
+    height leave less room for them. `headline` stands in place of the findings above, if it is not
+    ''. `short` are a heading and a place for a head with less room."""
 
     heading: str
     place: str
@@ -63,6 +64,8 @@ class Caption(Struct, frozen=True):
     keys: tuple[tuple[str, str], ...] = ()
     is_large: bool = False
     keeps_order: bool = True
+    headline: str = ""
+    short: tuple[str, str] = ("", "")
 
 
 def caption_rows(caption: Caption | None, cells: int, height: int) -> int:
@@ -102,14 +105,15 @@ def caption_lines(caption: Caption, cells: int, rows: int, ascii_only: bool) -> 
 
 def _heading(caption: Caption, cells: int) -> Line:
     begin, end = line(Span(f"{glyphs.RULE * 2} ", Role.KEY)), line(" ")
-    heading = line(Span(caption.heading, Role.BRIGHT))
-    place = line(Span(f" {glyphs.DOT} {caption.place}" if caption.place else "", Role.DIM))
+    heading, place = _titled(caption.heading, caption.place)
     keys = [line(Span(name, Role.KEY), Span(f" {does}", Role.DIM)) for name, does in caption.keys]
     # The title yields to the keys without which nobody can go on or leave, and then so does the place.
     short = line(Span(caption.heading.split()[0], Role.BRIGHT))
     least = min(line_width(heading), LEAST_HEADING)
     room = cells - line_width(begin) - line_width(end) - 4
     needed = line_width(joined(keys[:MOST_NEEDED], _BETWEEN, room))
+    if caption.short[0] and line_width((*heading, *place)) + needed > room:
+        heading, place = _titled(*caption.short)
     if least + line_width(place) + needed > room:
         if least == LEAST_HEADING and line_width(short) + line_width(place) + needed <= room:
             heading = short
@@ -121,6 +125,11 @@ def _heading(caption: Caption, cells: int) -> Line:
     gap = cells - line_width(begin) - line_width(shown) - (2 if shown else 0)
     rule = line(Span(glyphs.RULE * max(0, gap - 1), Role.KEY))
     return (*begin, *rule, *line(" ", *shown, " ")) if shown else (*begin, *rule)
+
+
+def _titled(heading: str, place: str) -> tuple[Line, Line]:
+    after = f" {glyphs.DOT} {place}" if place else ""
+    return line(Span(heading, Role.BRIGHT)), line(Span(after, Role.DIM))
 
 
 def _wrapped(paragraph: Paragraph, cells: int, is_large: bool, ascii_only: bool) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from textwrap import wrap
 
+from kview.language import glyphs
 from kview.tui.text import Line, Role, Span, cut, line
 from kview.tui.widgets.drawn import Lines
 
@@ -11,7 +12,7 @@ MARGIN = 2
 class Explanation(Lines):
     """A text in as many lines as it needs, at most MOST_LINES."""
 
-    MOST_LINES = 2
+    MOST_LINES = 3
     DEFAULT_CSS = "Explanation { height: 1; }"
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -26,5 +27,6 @@ class Explanation(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the lines of the text."""
-        parts = wrap(self._text, max(1, width - 2 * MARGIN))[: self.MOST_LINES]
+        room = max(10, width - 2 * MARGIN)
+        parts = wrap(self._text, room, max_lines=self.MOST_LINES, placeholder=f" {glyphs.ELLIPSIS}")
         return [cut(line(" " * MARGIN, Span(part, Role.DIM)), width) for part in parts]

@@ -295,9 +295,13 @@ class HeadlinePanel(Lines):
         self._replay = replay
         self.view: View | None = None
         self.notice: Notice | None = None
+        self.instead = ""
+        """What is said in place of the findings, '' to show them."""
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the lines of the headline."""
+        if self.instead:
+            return [cut(line("   ", Span(self.instead, Role.DIM)), width)]
         if self.view is None:
             text = notices.text(self.notice) if self.notice else _beginning(self._source, self._replay)
             role = Role.WARN if self.notice else Role.DIM

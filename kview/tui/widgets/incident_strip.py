@@ -62,9 +62,17 @@ def strip_lines(shown: list[Incident], now_ms: int, hint: str, cells: int, rows:
     if rows > 1:
         parts = [line(Span(text, _role(text, incident))) for text in said.consequences(incident)]
         indent = " " * len(LABEL)
-        rest = joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), max(1, cells - len(indent)))
-        lines.append(cut((Span(indent), *rest), cells))
+        lines.append(cut((Span(indent), *_fitting(parts, max(1, cells - len(indent)))), cells))
     return lines
+
+
+def _fitting(parts: list[Line], cells: int) -> Line:
+    """Return as many parts as fit, with `…` in place of the others."""
+    between, gap = Span(f" {glyphs.DOT} ", Role.DIM), line(Span(glyphs.ELLIPSIS, Role.DIM))
+    whole = joined(parts, between, cells)
+    if content(whole) == between.text.join(map(content, parts)):
+        return whole
+    return (*joined(parts, between, max(1, cells - line_width((between, *gap)))), between, *gap)
 
 
 def _goes_on(incident: Incident) -> str:
@@ -120,11 +128,14 @@ def _told(incident: Incident, role: Role, terse: bool) -> list[Line]:
 
 
 def _shorter(stages: list[Line]) -> Iterator[list[Line]]:
-    """Yield the stages without more and more of the earliest ones, and never without the last."""
+    """Yield the stages with `…` in place of more and more of the earliest, and never without the last."""
     gap = line(Span(glyphs.ELLIPSIS, Role.DIM))
-    for left_out in range(len(stages)):
-        kept = stages[left_out:]
-        yield [gap, *kept] if left_out and len(kept) > 1 else kept
+    yield stages
+    for left_out in range(1, len(stages)):
+        first, *rest = stages[-1]
+        told = first._replace(text=first.text.removeprefix(f"{glyphs.ELLIPSIS} "))
+        yield [gap, *stages[left_out:-1], (told, *rest)]  # One sign that something is left out is enough.
+    yield stages[-1:]
 
 
 class IncidentStrip(Lines):

@@ -15,6 +15,7 @@ from kview.tui.text import Line, Role, Span, cut, width
 from kview.tui.widgets.bottom import key_name
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.prompt import Prompt, Question
+from kview.tui.widgets.table import Table
 
 PLAIN_RANK = 50
 """The rank on the key line of a key whose action is not in the table."""
@@ -217,6 +218,8 @@ class KeyLine(Lines):
             if entry.enabled and (entry.binding.show or (is_above and entry.binding.action == "back"))
         ]
         line = self.screen.focused
+        if isinstance(line, Table) and line.selected in line.rows.closed:
+            shown = [each for each in shown if each.action != "open"]
         if isinstance(line, Input):  # Letters are typed there.
             asked = line.question if isinstance(line, Prompt) else None
             typed = (replace(each, id=None) for each in shown if each.key.startswith("ctrl+"))

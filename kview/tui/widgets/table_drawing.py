@@ -130,24 +130,29 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
         """Return the columns in sight, as (index, width), in order."""
         cells, known = max(1, self.size.width - GUTTER), self._shares
         if known is None or known.rows is not self.rows or known.room != (cells, self.looks):
-            known = self._shares = _Shares(self.rows, (cells, self.looks), share(self._columns(), cells))
+            known = self._shares = _Shares(self.rows, (cells, self.looks), self._widths(cells))
         return known.columns
 
-    def _columns(self) -> list[Column]:
-        """Return the columns, with figures as wide as they have ever been.
+    def _widths(self, cells: int) -> list[tuple[int, int]]:
+        """Return the columns that fit, with figures as wide as they have ever been.
 
-        This way the next column does not move. A column with a mark is never left out.
+        This way the next column does not move. If something else would be cut or left out for that, figures
+        are only as wide as they are now. A column with a mark is never left out.
         """
-        columns = []
         marked = {look.column for look in self.looks if look.key is not None}
-        for column in self.rows.columns:
-            if column.rank and column.key in marked:
-                column = replace(column, rank=0)
-            if column.right:
-                width = self._widest[column.key] = max(column.width, self._widest.get(column.key, 0))
-                column = column if column.width == width else replace(column, width=width)
-            columns.append(column)
-        return columns
+        columns = [replace(one, rank=0) if one.key in marked else one for one in self.rows.columns]
+        for one in columns:
+            if one.right:
+                self._widest[one.key] = max(one.width, self._widest.get(one.key, 0))
+        steady = [replace(one, width=self._widest.get(one.key, one.width)) for one in columns]
+        shared = share(steady, cells)
+        if steady == columns:
+            return shared
+        now, wide = share(columns, cells), dict(shared)
+        if any(wide.get(at, 0) < min(columns[at].width, width) for at, width in now):
+            self._widest = {one.key: one.width for one in columns if one.right}
+            return now
+        return shared
 
     def _mark(self) -> Mark:
         """Return the mark of the column by which the rows are sorted, and of the direction."""
