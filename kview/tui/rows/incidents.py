@@ -10,7 +10,7 @@ from kview.language import glyphs, words
 from kview.language import incidents as said
 from kview.language.events import sentence
 from kview.model.events import Event, Severity
-from kview.model.incidents import HitPartition, Incident, PhaseKind
+from kview.model.incidents import HitPartition, Incident, IncidentKind, PhaseKind
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
@@ -260,6 +260,8 @@ def _gone(incident: Incident) -> Line:
     if incident.gone > 0:
         about = " records that only the old leaders had, acknowledged or not"
         return line(Span(f"≥ {words.count(incident.gone)}", Role.RISK), Span(about, Role.DIM))
+    if incident.kind is IncidentKind.QUORUM:
+        return line(words.NONE)
     if incident.gone == UNKNOWN:
         about = f" {glyphs.DOT} kview may have missed what was written just before"
         return line(Span("not known", Role.TEXT), Span(about, Role.DIM))
