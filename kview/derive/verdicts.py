@@ -116,7 +116,7 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
     waiting = has & (at.lag != UNKNOWN) & (at.lag > 0)
     near = (at.behind_ms != UNKNOWN) & ~at.behind_is_bound & (at.behind_ms < NEAR_MS)
     near |= ~waiting
-    # The rate of the last seconds can make a short lag look long. The time of the oldest unread record cannot.
+    # A rate of a few seconds can make a short lag look long. The age of the oldest unread record cannot.
     far = (at.behind_ms == UNKNOWN) | at.behind_is_bound | (at.behind_ms >= FAR_MS)
     still_ms = np.where(commits.still_since_ms == UNKNOWN, 0, commits.received_ms - commits.still_since_ms)
     at_end = has & (commits.committed >= at.high_watermark) & (at.high_watermark != UNKNOWN)
