@@ -1,5 +1,7 @@
 """What a fault led to, from the views before and after it."""
 
+from collections.abc import Collection
+
 import numpy as np
 from msgspec import Struct
 
@@ -9,6 +11,7 @@ from kview.derive.view import View
 from kview.model.events import EventKind
 from kview.model.faults import FaultKind, FaultOutcome
 from kview.model.snapshot import Flags, Ids, Partitions
+from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER
 
 
@@ -47,6 +50,24 @@ def outcome(view: View, kind: FaultKind, node: int, led: Led, at_ms: int) -> Fau
         moved_to_silent=int(silent.sum()),
         silent_leaders=tuple(sorted({int(leader) for leader in leaders[silent]})),
     )
+
+
+def rejoined(view: View, nodes: Collection[int], at_ms: int) -> bool:
+    """Return whether brokers that were restored at `at_ms` (epoch ms) are up and in each ISR they belong in.
+
+    All brokers count if `nodes` is empty.
+    """
+    snapshot = view.snapshot
+    brokers, table = snapshot.brokers, snapshot.partitions
+    if snapshot.observation.began_ms <= at_ms:
+        return False
+    ids = brokers.id if not nodes else np.array(sorted(nodes), np.int32)
+    up = brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)]
+    if not np.isin(ids, up).all():
+        return False
+    copies = np.isin(table.replicas, ids) & (table.replicas >= 0)
+    in_sync = np.isin(table.isr, ids) & (table.isr >= 0)
+    return bool((copies.sum(1) == in_sync.sum(1)).all())
 
 
 def _silent(view: View, leaders: Ids) -> Flags:

@@ -9,7 +9,7 @@ from tests.worlds.small import watch
 
 
 def seen(silent: bool) -> View:
-    """The default world after half a minute, without the readings of broker 4's partitions if it is silent."""
+    """The default world after half a minute, without readings of what broker 4 leads if it is silent."""
     world = default_world()
     return watch(world, 36, lambda second: world.crash(4) if silent and second == 30 else None)[-1]
 
