@@ -1,7 +1,5 @@
 """What a fault led to, from the views before and after it."""
 
-from collections.abc import Collection
-
 import numpy as np
 from msgspec import Struct
 
@@ -9,7 +7,7 @@ from kview.derive.align import align_partitions, positions, take
 from kview.derive.brokers import silence
 from kview.derive.view import View
 from kview.model.events import EventKind
-from kview.model.faults import FaultKind, FaultOutcome
+from kview.model.faults import FaultDone, FaultKind, FaultOutcome, NodeRole
 from kview.model.snapshot import Flags, Ids, Partitions
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER
@@ -52,16 +50,19 @@ def outcome(view: View, kind: FaultKind, node: int, led: Led, at_ms: int) -> Fau
     )
 
 
-def rejoined(view: View, nodes: Collection[int], at_ms: int) -> bool:
-    """Return whether brokers that were restored at `at_ms` (epoch ms) are up and in each ISR they belong in.
+def rejoined(view: View, done: FaultDone, at_ms: int) -> bool:
+    """Return whether START or UNDO at `at_ms` (epoch ms) has come to its end.
 
-    All brokers count if `nodes` is empty.
+    That is when the brokers, for UNDO all of them, are up and in every ISR that they belong in. A controller
+    never is.
     """
+    if done.kind not in (FaultKind.START, FaultKind.UNDO) or done.role is not NodeRole.BROKER:
+        return False
     snapshot = view.snapshot
     brokers, table = snapshot.brokers, snapshot.partitions
     if snapshot.observation.began_ms <= at_ms:
         return False
-    ids = brokers.id if not nodes else np.array(sorted(nodes), np.int32)
+    ids = brokers.id if done.kind is FaultKind.UNDO else np.array(done.nodes, np.int32)
     up = brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)]
     if not np.isin(ids, up).all():
         return False

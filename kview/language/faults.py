@@ -134,6 +134,13 @@ def done(fault: FaultDone) -> str:
     return words.format(node=_nodes(fault), rack=fault.rack, slow_ms=fault.slow_ms)
 
 
+def caught_up(fault: FaultDone) -> str:
+    """Return that what START or UNDO restored is in sync again: `broker 4 has caught up: …`."""
+    if fault.kind is FaultKind.UNDO:
+        return "every broker is up, and every copy is in sync again"
+    return f"{_nodes(fault)} has caught up: it is in every ISR again"
+
+
 def _nodes(fault: FaultDone) -> str:
     of_role = nouns.brokers if fault.role is NodeRole.BROKER else nouns.controllers
     return of_role(fault.nodes) if fault.nodes else ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kview.language import faults, glyphs, nouns
+from kview.language import faults, glyphs
 from kview.model.faults import FaultDone, FaultKind, FaultOutcome, NodeRole
 
 HEADING = "TOUR"
@@ -65,10 +65,8 @@ def happened(done: FaultDone, outcome: FaultOutcome | None, is_whole: bool = Fal
 
     `is_whole` says that the brokers that were restored are in sync again.
     """
-    if is_whole and done.kind is FaultKind.UNDO:
-        return "Every broker is up, and every copy is in sync again."
     if is_whole:
-        return _sentence(f"{nouns.some_brokers(done.nodes)} has caught up: it is in every ISR again")
+        return _sentence(faults.caught_up(done))
     if outcome is not None:
         return _sentence(faults.outcome(outcome))
     if done.role is NodeRole.BROKER and len(done.nodes) == 1 and done.kind in _SEEN:

@@ -93,15 +93,11 @@ class TourShow:
         text = said.STEPS[self.number].format(**_Names(self._app))
         where = demo_words.step_of(self.number, len(said.STEPS))
         if self.number == len(said.STEPS) - 1:
-            made = (Paragraph(text), Paragraph(self._prompt(), Role.KEY, glyphs.PLAYING))
-            return Caption(said.HEADING, where, made, (leave, before), is_large)
+            last = (Paragraph(text), Paragraph(self._prompt(), Role.KEY, glyphs.PLAYING))
+            return Caption(said.HEADING, where, last, (leave, before), is_large)
         shown = (space, leave, before) if self.number else (space, leave)
-        made = (
-            (Paragraph(text), *self._about_groups())
-            if self.number == said.GROUPS_STEP
-            else (Paragraph(text),)
-        )
-        return Caption(said.HEADING, where, made, shown, is_large)
+        about = self._about_groups() if self.number == said.GROUPS_STEP else []
+        return Caption(said.HEADING, where, (Paragraph(text), *about), shown, is_large)
 
     def _about_groups(self) -> list[Paragraph]:
         """Return what the sign of a group on the screen means, and what else to know about lag."""
@@ -156,9 +152,8 @@ class TourShow:
             return
         if self._led is not None and done is not None and self._outcome is None:
             self._outcome = outcome(view, done.kind, done.nodes[0], self._led, self._at_ms)
-        if done is not None and done.kind in _ENDS and done.role is NodeRole.BROKER and not self._is_whole:
-            nodes = () if done.kind is FaultKind.UNDO else done.nodes
-            self._is_whole = rejoined(view, nodes, self._at_ms)
+        if done is not None and not self._is_whole:
+            self._is_whole = rejoined(view, done, self._at_ms)
 
     def tick(self) -> None:
         """Select a broker, once its row is there."""
