@@ -6,7 +6,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import positions, take
-from kview.derive.rates import sum_by, total
+from kview.derive.rates import leaves_out, sum_by, total
 from kview.derive.series import Series
 from kview.derive.unheard import never_read, unheard
 from kview.derive.view import BrokerFigures, Floats, View
@@ -203,6 +203,7 @@ def broker_figures(
     quiet: Silence,
     unreached: Flags,
     slow_since_ms: Longs,
+    partition_rate: Floats,
     in_rate: Floats,
     in_series: tuple[Series, ...],
     can_fence: bool | None,
@@ -210,17 +211,20 @@ def broker_figures(
 ) -> BrokerFigures:
     """Return the figures of the brokers.
 
-    `offset_rows` and `read_rate` have the rows of `snapshot.offsets`. `in_rate` is the result of `led_rates`,
-    and `in_series` already ends with these rates. `unreached` marks brokers that only we cannot reach.
-    `can_fence` says whether there is a controller that can fence brokers, None if nobody can tell, and
-    `led_since_ms` since when it has led, UNKNOWN if that is long ago.
+    `offset_rows` and `read_rate` have the rows of `snapshot.offsets`, and `partition_rate` those of
+    `snapshot.partitions`. `in_rate` is the result of `led_rates`, and `in_series` already ends with these
+    rates. `unreached` marks brokers that only we cannot reach. `can_fence` says whether there is a controller
+    that can fence brokers, None if nobody can tell, and `led_since_ms` since when it has led, UNKNOWN if that
+    is long ago.
     """
     brokers, table = snapshot.brokers, snapshot.partitions
     size = len(brokers)
     leader = positions(brokers.id, table.leader)
     replica = positions(brokers.id, table.replicas)
     internal = np.broadcast_to(table.internal[:, None], replica.shape)
-    out_rate = sum_by(take(_user_leader(snapshot), offset_rows, -1), read_rate, size)
+    user_leader = _user_leader(snapshot)
+    reads_at = take(user_leader, offset_rows, -1)
+    out_rate = sum_by(reads_at, read_rate, size)
     unknown = bool(unheard(snapshot.observation)) or bool(never_read(snapshot).any())
     out_rate[quiet.silent | unknown] = np.nan
     preferred = positions(brokers.id, table.replicas[:, 0]) if table.replicas.shape[1] else leader[:0]
@@ -238,6 +242,8 @@ def broker_figures(
         replicas_internal=_counts(replica.ravel(), internal.ravel(), size),
         in_rate=in_rate,
         out_rate=out_rate,
+        in_is_bound=leaves_out(user_leader, partition_rate, size),
+        out_is_bound=leaves_out(reads_at, read_rate, size),
         in_series=in_series,
         silent_since_ms=quiet.since_ms,
         fencing_due_ms=due_ms if can_fence else np.full(size, UNKNOWN),

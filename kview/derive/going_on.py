@@ -97,7 +97,9 @@ def followed(one: Open, step: Step, counted: Longs, none_since: int) -> Open:
     brokers = now.snapshot.brokers
     up = brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)].tolist()
     silent = brokers.id[np.asarray(brokers.state == BrokerState.SILENT, np.bool_)]
-    gone = int(hit.gone[known].sum()) if known.any() else UNKNOWN if hit.orphan.any() else 0
+    gone = int(hit.gone[known].sum())
+    if not gone and hit.lost_leader.any():  # a lower bound of 0 does not show that nothing is gone
+        gone = UNKNOWN
     made = replace(
         incident,
         away=tuple(id for id in incident.brokers if id not in up),

@@ -13,7 +13,7 @@ from kview.derive.align import group_rows, same, take
 from kview.derive.hidden import lacks_topics
 from kview.derive.lag import TREND_BACK_MS
 from kview.derive.order import HOLD_MS
-from kview.derive.rates import sum_by
+from kview.derive.rates import leaves_out, sum_by
 from kview.derive.series import Series, extended
 from kview.derive.trends import NEAR_MS
 from kview.derive.unheard import never_read
@@ -197,6 +197,8 @@ def group_figures(
         members_active=_active(snapshot),
         read_rate=np.where(untold, np.nan, sum_by(index, figures.read_rate, size)),
         write_rate=np.where(untold, np.nan, sum_by(index, figures.write_rate, size)),
+        read_is_bound=leaves_out(index, figures.read_rate, size),
+        write_is_bound=leaves_out(index, figures.write_rate, size),
         lag_series=tuple(series.lag.values()),
         age_ms=age,
         ignored=quiet,

@@ -72,7 +72,9 @@ class Hit(Struct, frozen=True):
     frozen: Flags
     """Whether the watermark was frozen at any time since because of this incident."""
     gone: Longs
-    """A lower bound of the records of the old leader that the new one lacks, UNKNOWN if not known."""
+    """A lower bound of the records of the old leader that the new one lacks, UNKNOWN before it is known.
+
+    0 does not show that nothing is gone: the old leader may have written more after its last reading."""
     elsewhere: Flags
     """Whether the watermark is frozen or nobody leads, and that counts in another incident."""
     waits_ms: Longs
@@ -82,6 +84,11 @@ class Hit(Struct, frozen=True):
     def to_another(self) -> Flags:
         """Whether the election gave the partition to another leader than it had before."""
         return np.asarray(self.moved & (self.leader_after != self.leader), np.bool_)
+
+    @property
+    def lost_leader(self) -> Flags:
+        """Whether the partition lost its leader in this incident, so that records may be gone."""
+        return np.asarray(self.orphan | (self.own & self.to_another), np.bool_)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -296,6 +303,7 @@ def named(hit: Hit, table: Partitions) -> tuple[HitPartition, ...]:
     """Return the partitions by name: those that moved first, then the user's, at most MAX_NAMED."""
     internal = table.internal[hit.rows]
     leaderless = (table.leader[hit.rows] == NO_BROKER) & ~hit.elsewhere
+    gone = np.where((hit.gone == 0) & hit.lost_leader, UNKNOWN, hit.gone)
     first = np.lexsort((hit.rows, ~hit.orphan, internal, ~(hit.moved | leaderless)))[:MAX_NAMED]
     return tuple(
         HitPartition(
@@ -310,7 +318,7 @@ def named(hit: Hit, table: Partitions) -> tuple[HitPartition, ...]:
             _ids(hit.isr_after[at]),
             bool(hit.moved[at]),
             bool(leaderless[at]),
-            int(hit.gone[at]),
+            int(gone[at]),
         )
         for at in first.tolist()
     )

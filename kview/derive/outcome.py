@@ -7,8 +7,9 @@ from kview.derive.align import align_partitions, positions, take
 from kview.derive.brokers import silence
 from kview.derive.view import View
 from kview.model.events import EventKind
-from kview.model.faults import FaultKind, FaultOutcome
+from kview.model.faults import FaultDone, FaultKind, FaultOutcome, NodeRole
 from kview.model.snapshot import Flags, Ids, Partitions
+from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER
 
 
@@ -47,6 +48,27 @@ def outcome(view: View, kind: FaultKind, node: int, led: Led, at_ms: int) -> Fau
         moved_to_silent=int(silent.sum()),
         silent_leaders=tuple(sorted({int(leader) for leader in leaders[silent]})),
     )
+
+
+def rejoined(view: View, done: FaultDone, at_ms: int) -> bool:
+    """Return whether START or UNDO at `at_ms` (epoch ms) has come to its end.
+
+    That is when the brokers, for UNDO all of them, are up and in every ISR that they belong in. A controller
+    never is.
+    """
+    if done.kind not in (FaultKind.START, FaultKind.UNDO) or done.role is not NodeRole.BROKER:
+        return False
+    snapshot = view.snapshot
+    brokers, table = snapshot.brokers, snapshot.partitions
+    if snapshot.observation.began_ms <= at_ms:
+        return False
+    ids = brokers.id if done.kind is FaultKind.UNDO else np.array(done.nodes, np.int32)
+    up = brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)]
+    if not np.isin(ids, up).all():
+        return False
+    copies = np.isin(table.replicas, ids) & (table.replicas >= 0)
+    in_sync = np.isin(table.isr, ids) & (table.isr >= 0)
+    return bool((copies.sum(1) == in_sync.sum(1)).all())
 
 
 def _silent(view: View, leaders: Ids) -> Flags:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kview.derive.align import Alignment
 from kview.derive.view import Floats
-from kview.model.snapshot import Longs
+from kview.model.snapshot import Flags, Longs
 from kview.model.units import UNKNOWN
 
 MIN_INTERVAL_MS = 200
@@ -91,3 +91,11 @@ def sum_by(index: Longs, values: Floats, size: int) -> Floats:
     has = np.bincount(index, minlength=size) > 0
     has_known = np.bincount(index[known], minlength=size) > 0
     return np.where(has & ~has_known, np.nan, sums)
+
+
+def leaves_out(index: Longs, values: Floats, size: int) -> Flags:
+    """Return which sums of `sum_by` are lower bounds, because some of their values are not known."""
+    mine = index >= 0
+    index, known = index[mine], np.isfinite(values[mine])
+    some, others = (np.bincount(index[mask], minlength=size) > 0 for mask in (known, ~known))
+    return np.asarray(some & others, np.bool_)

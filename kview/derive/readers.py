@@ -115,6 +115,8 @@ class Reader(NamedTuple):
     behind: int
     """The row in `snapshot.offsets` that is furthest behind in time."""
     read_rate: float
+    read_is_bound: bool
+    """Whether the rate is a lower bound, because that of some partition is not known."""
 
 
 def readers_of(view: View, topic: str) -> tuple[Reader, ...]:
@@ -150,4 +152,5 @@ def _reader(view: View, group: int, rows: Longs) -> Reader:
         lag_is_bound=bool((missing | figures.lag_is_bound[rows]).any()),
         behind=int(rows[figures.behind_ms[rows].argmax()]),
         read_rate=float(rate[finite].sum()) if finite.any() else unknown_rate,
+        read_is_bound=bool(finite.any() and not finite.all()),
     )

@@ -88,6 +88,7 @@ def view_of(state: State, sampled: Sample) -> View:
         quiet,
         seen.known.unreached,
         seen.slow_since_ms,
+        sampled.in_rate,
         sampled.broker_rates,
         tuple(state.broker_series.values()),
         can_fence(controllers, none_answer_since(snapshot.brokers) != UNKNOWN),

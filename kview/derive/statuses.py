@@ -108,7 +108,7 @@ class Reason(StrEnum):
     FELL_BACK = "fell_back"
     """The group fell back from offset `reason_count`, which it has not reached again."""
     LAG_NOT_FALLING = "lag_not_falling"
-    """The lag has not fallen for the last minute."""
+    """The lag grew within the last minutes, and was not seen to shrink since."""
     NOT_GAINING = "not_gaining"
     """The group is a minute or more behind and does not catch up."""
     BEYOND_END = "beyond_end"

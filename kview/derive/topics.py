@@ -94,6 +94,7 @@ def topic_figures(
         not_rack_safe=not_safe,
         busy=np.maximum.reduceat(figures.busy, first) if len(first) else first,
         in_rate=in_rate,
+        in_is_bound=np.isfinite(in_rate) & (counted(~np.isfinite(figures.in_rate)) > 0),
         size_bytes=np.where(np.isnan(bytes_), UNKNOWN, np.nan_to_num(bytes_)).astype(np.int64),
         in_series=in_series,
     )

@@ -8,7 +8,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.commits import STOPPED_AFTER_MS, Commits
-from kview.derive.trends import FALLS_BEHIND, KEEPS_UP, NEAR_MS
+from kview.derive.trends import FALLS_BEHIND, FAR_MS, KEEPS_UP, NEAR_MS
 from kview.derive.view import Floats, Reason, Verdict
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Strings
@@ -107,7 +107,7 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
     watermark. stopped: no members, records are waiting, and the offset was not seen to move in the last
     STOPPED_AFTER_MS. rewound: the offset fell back and has not yet reached its old value again. stuck:
     members, records are waiting, and the offset has not moved for longer than its reader's cycle. falling
-    behind: lag never fell over the last minute (Burrow's WARN), or is a minute or more and does not shrink.
+    behind: lag grew and was not seen to shrink since, or is a minute or more and does not shrink.
     ok needs evidence too: no records wait, the group is near the end, or its lag does not grow and it still
     reads.
     """
@@ -116,6 +116,8 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
     waiting = has & (at.lag != UNKNOWN) & (at.lag > 0)
     near = (at.behind_ms != UNKNOWN) & ~at.behind_is_bound & (at.behind_ms < NEAR_MS)
     near |= ~waiting
+    # A rate of a few seconds can make a short lag look long. The age of the oldest unread record cannot.
+    far = (at.behind_ms == UNKNOWN) | at.behind_is_bound | (at.behind_ms >= FAR_MS)
     still_ms = np.where(commits.still_since_ms == UNKNOWN, 0, commits.received_ms - commits.still_since_ms)
     at_end = has & (commits.committed >= at.high_watermark) & (at.high_watermark != UNKNOWN)
     moved_lately = (commits.moved_ms != UNKNOWN) & (still_ms < STOPPED_AFTER_MS)
@@ -131,7 +133,7 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
         (Verdict.OK, (at.trend == KEEPS_UP) & (near | ~at.resting)),
         (Verdict.UNKNOWN, unread),
         (Verdict.OK, near),
-        (Verdict.FALLING_BEHIND, at.level),
+        (Verdict.FALLING_BEHIND, at.level & far),
     )
     masks, ranks = [mask for _, mask in found], [RANK[verdict] for verdict, _ in found]
     return np.select(masks, ranks, RANK[Verdict.UNDECIDED])

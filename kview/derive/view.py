@@ -88,6 +88,9 @@ class BrokerFigures(Struct, frozen=True):
     out_rate: Floats
     """Records per second that groups committed on the partitions of the user's topics that the broker
     leads."""
+    in_is_bound: Flags
+    out_is_bound: Flags
+    """Whether these sums are lower bounds, because some partition's rate is not known."""
     in_series: tuple[tuple[float, ...], ...]
     """The `in_rate` of the last observations by broker, oldest first, at most SERIES_POINTS."""
     silent_since_ms: Longs
@@ -192,6 +195,8 @@ class TopicFigures(Struct, frozen=True):
     busy: Longs
     """How busy the topic is, in steps that rise with its traffic and hold for some seconds."""
     in_rate: Floats
+    in_is_bound: Flags
+    """Whether this sum is a lower bound, because some partition's rate is not known."""
     size_bytes: Longs
     in_series: tuple[tuple[float, ...], ...]
 
@@ -231,6 +236,9 @@ class GroupFigures(Struct, frozen=True):
     """The number of members that own at least one partition."""
     read_rate: Floats
     write_rate: Floats
+    read_is_bound: Flags
+    write_is_bound: Flags
+    """Whether these sums are lower bounds, because some partition's rate is not known."""
     lag_series: tuple[tuple[float, ...], ...]
     age_ms: Longs
     """The age of the group's figures."""

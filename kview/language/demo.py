@@ -140,7 +140,8 @@ def over(title: str, steps: int, right: int, asked: int) -> str:
     if asked == 1:
         answers = " Your answer was right." if right else " Your answer was not right, but now you know why."
     else:
-        answers = f" {right} of your {asked} answers were right." if asked else ""
+        verb = "was" if right == 1 else "were"
+        answers = f" {right} of your {asked} answers {verb} right." if asked else ""
     return f"That was: {title}, in {plural(steps, 'step')}.{answers}"
 
 

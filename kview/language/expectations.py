@@ -63,10 +63,10 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("incident", "gone"): "the number of records that are gone",
     ("incident", "moved"): "the number of partitions with a new leader",
     ("incident", "leaderless"): "the number of partitions without a leader",
-    ("producer", "waiting"): "the number of unacknowledged records of {0}",
-    ("producer", "lost"): "the number of records that {0} has given up",
-    ("producer", "created"): "the number of records that {0} has made",
-    ("producer", "acknowledged"): "the number of acknowledged records of {0}",
+    ("producer", "waiting"): "the number of unacknowledged records of the producer {0}",
+    ("producer", "lost"): "the number of records that the producer {0} has given up",
+    ("producer", "created"): "the number of records that the producer {0} has made",
+    ("producer", "acknowledged"): "the number of acknowledged records of the producer {0}",
 }
 """What figures are called, by subject and name. `{0}` and `{1}` are names, and `{at}` is a broker."""
 
@@ -98,8 +98,8 @@ _COUNTED: Mapping[tuple[str, str], str] = {
     ("group", "skipped"): "{0} has skipped {n} record{s}",
     ("member", "assigned"): "{0} owns {n} partition{s}",
     ("incident", "gone"): "{n} record{s} {are} gone",
-    ("producer", "waiting"): "{n} record{s} of {0} {wait} for an acknowledgement",
-    ("producer", "lost"): "{0} has given up {n} record{s}",
+    ("producer", "waiting"): "{n} record{s} of the producer {0} {wait} for an acknowledgement",
+    ("producer", "lost"): "the producer {0} has given up {n} record{s}",
 }
 """The sentences about how many there are of something. `{n}` is the number, such as `at least 2`."""
 
@@ -123,7 +123,7 @@ _SHORT: Mapping[tuple[str, str], str] = {
     ("position", "lost"): "records of {1} that {0} has missed",
     ("member", "assigned"): "partitions of {0}",
     ("incident", "waited"): "longest wait of a write",
-    ("producer", "waiting"): "unacknowledged records of {0}",
+    ("producer", "waiting"): "unacknowledged records of the producer {0}",
 }
 """What figures are called next to their values, where their own names do not say it."""
 

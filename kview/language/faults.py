@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from kview.errors import ErrorFacts
 from kview.language import nouns
 from kview.language.errors import message, sentence
+from kview.language.incidents import GONE_UNKNOWN
 from kview.language.words import duration, plural
 from kview.model.faults import (
     ActiveFault,
@@ -133,6 +134,13 @@ def done(fault: FaultDone) -> str:
     return words.format(node=_nodes(fault), rack=fault.rack, slow_ms=fault.slow_ms)
 
 
+def caught_up(fault: FaultDone) -> str:
+    """Return that what START or UNDO restored is in sync again: `broker 4 has caught up: …`."""
+    if fault.kind is FaultKind.UNDO:
+        return "every broker is up, and every copy is in sync again"
+    return f"{_nodes(fault)} has caught up: it is in every ISR again"
+
+
 def _nodes(fault: FaultDone) -> str:
     of_role = nouns.brokers if fault.role is NodeRole.BROKER else nouns.controllers
     return of_role(fault.nodes) if fault.nodes else ""
@@ -180,9 +188,11 @@ def outcome(of: FaultOutcome) -> str:
             f"{plural(of.without_leader, 'partition')} {has} no leader: {their} records cannot be read until"
             " a broker that has all of them is back"
         )
-    elsewhere = " elsewhere" if of.without_leader or of.moved_to_silent else ""
-    lost = f"≥ {plural(of.records_lost, 'record')} lost" if of.records_lost else "no loss seen"
-    parts.append(lost + elsewhere)
+    if of.records_lost:
+        elsewhere = " elsewhere" if of.without_leader or of.moved_to_silent else ""
+        parts.append(f"≥ {plural(of.records_lost, 'record')} lost{elsewhere}")
+    elif not clean and (of.moved or of.moved_to_silent):
+        parts.append(GONE_UNKNOWN)
     return f"broker {of.node} {how}: {'; '.join(parts)}"
 
 

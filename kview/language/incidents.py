@@ -5,13 +5,15 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kview.language import glyphs, nouns
-from kview.language.words import NONE, at_least, count, duration, plural
+from kview.language.words import at_least, count, duration, plural
 from kview.model.incidents import HitPartition, Incident, IncidentKind, Phase, PhaseKind
 from kview.model.units import UNKNOWN
 
 MOST_NAMES = 4
 """The most partitions named in one sentence. More of them are only counted."""
 
+GONE_UNKNOWN = "records gone: not known"
+"""What is said while nothing is known about the loss. A loss that kview did not see may have happened."""
 
 TOGETHER_MS = 3_000
 """Brokers that fall silent within this time are said to have been lost together: kview asks each once a
@@ -98,8 +100,12 @@ def length(incident: Incident, now_ms: int) -> str:
 
 def waited(incident: Incident) -> str:
     """Return how long a producer may have waited, in words. A clean stop makes nobody wait."""
-    is_clean = incident.phase(PhaseKind.STOPPED) is not None and incident.waited_ms == UNKNOWN
-    return "nobody" if is_clean else duration(incident.waited_ms)
+    return "nobody" if _is_clean(incident) else duration(incident.waited_ms)
+
+
+def _is_clean(incident: Incident) -> bool:
+    """Return whether the brokers left without a silence, and nobody had to wait."""
+    return incident.phase(PhaseKind.STOPPED) is not None and incident.waited_ms == UNKNOWN
 
 
 def first_seen(incident: Incident) -> str:
@@ -252,7 +258,8 @@ def consequences(incident: Incident, internal: bool = False) -> list[str]:
     if incident.waited_ms != UNKNOWN:
         verb = "waiting" if incident.is_waiting else "waited"
         parts.append(f"acks=all producers {verb} ≤ {duration(incident.waited_ms)}")
-    parts.append(records_gone(incident))
+    if incident.gone != UNKNOWN or not _is_clean(incident):
+        parts.append(records_gone(incident))
     if incident.groups_count:
         names = ", ".join(incident.groups[:2])
         more = incident.groups_count - 2
@@ -261,11 +268,11 @@ def consequences(incident: Incident, internal: bool = False) -> list[str]:
 
 
 def records_gone(incident: Incident) -> str:
-    """Return `records gone ≥ 12`, or `records gone –` if nothing is known about them."""
+    """Return `records gone ≥ 12`, or `records gone: not known`."""
+    if incident.gone == UNKNOWN:
+        return GONE_UNKNOWN
     return (
-        f"records gone {at_least(f' {count(incident.gone)}', True)}"
-        if incident.gone != UNKNOWN
-        else f"records gone {NONE}"
+        f"records gone {at_least(f' {count(incident.gone)}', True)}" if incident.gone else "no records gone"
     )
 
 

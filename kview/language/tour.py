@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kview.language import faults
+from kview.language import faults, glyphs
 from kview.model.faults import FaultDone, FaultKind, FaultOutcome, NodeRole
 
 HEADING = "TOUR"
@@ -17,11 +17,10 @@ STEPS = (
     " brokers, are listed by rack. Each leads some partitions and keeps copies of others; ● means that it"
     " answers.",
     "A topic is split into partitions. Each has a leader (●), which writes and reads go to, and copies on"
-    " other brokers. Copies that keep up (○) are in sync: the ISR. Only these may take over, because"
-    " they have every committed record.",
+    " other brokers. Copies that keep up (○) are in sync: the ISR. A record that all of these have is"
+    " committed, so any of them can take over without losing it.",
     "Consumer groups read the topics. LAG is how many records a group has not read yet, BEHIND is how long"
-    " ago the oldest of them was written, and the verdict says what that means. Zero lag does not mean"
-    " that all is well: the cluster may be blocking the group.",
+    " ago the oldest of them was written, and the verdict says what that means.",
     "The last line lists the keys that work now. {screens} are the screens, {open} opens the selected row,"
     " {back} goes back. {find} finds anything by name, and {help} explains every sign, word and figure of"
     " a screen.",
@@ -29,6 +28,17 @@ STEPS = (
     " if its power was cut. Watch the brokers, and the partitions that it leads.",
 )
 """The captions. A name in braces stands for the key of the action of that name, as on the key line."""
+
+GROUPS_STEP = 2
+"""The caption about groups."""
+
+TRAP = "Zero lag does not mean that all is well: the cluster may be blocking the group."
+
+
+def stopped(group: str) -> str:
+    """Return what the sign of a group that has stopped means, in the caption about groups."""
+    return f"{glyphs.UP} asks for attention: {group} has stopped, because no member is left to read for it."
+
 
 _SEEN: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "{node} was killed: its port refuses connections. Kafka does not know yet: until the"
@@ -55,8 +65,13 @@ def early(done: FaultDone, key: str) -> str:
     return f"{_sentence(faults.done(done))} The tour ends with what follows from that: {key} goes on."
 
 
-def happened(done: FaultDone, outcome: FaultOutcome | None) -> str:
-    """Return what a fault, or its end, did: what is to be seen now, or what it led to once that is known."""
+def happened(done: FaultDone, outcome: FaultOutcome | None, is_whole: bool = False) -> str:
+    """Return what a fault, or its end, did: what is to be seen now, or what it led to once that is known.
+
+    `is_whole` says that the brokers that were restored are in sync again.
+    """
+    if is_whole:
+        return _sentence(faults.caught_up(done))
     if outcome is not None:
         return _sentence(faults.outcome(outcome))
     if done.role is NodeRole.BROKER and len(done.nodes) == 1 and done.kind in _SEEN:

@@ -106,7 +106,7 @@ _REASONS: Mapping[Reason, str] = {
     Reason.LEADER_SILENT: "leader silent",
     Reason.NO_LEADER: "no leader",
     Reason.WATERMARK_FROZEN: "watermark frozen",
-    Reason.LAG_NOT_FALLING: "lag has not decreased for a minute",
+    Reason.LAG_NOT_FALLING: "lag grew and has not come down since",
     Reason.NOT_GAINING: "over a minute behind and catching up too slowly",
     Reason.BELOW_START: "no members, and everything left to read has been deleted",
 }

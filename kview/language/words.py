@@ -44,14 +44,14 @@ def signed(value: int) -> str:
     return NONE if value == UNKNOWN else f"{value:+,}" if value else "0"
 
 
-def rate(per_second: float) -> str:
-    """Return a rate without its unit: `1,861`. Below 10, fractions get one decimal: `0.4`."""
+def rate(per_second: float, is_bound: bool = False) -> str:
+    """Return a rate without its unit: `1,861`, or `≥1,861`. Below 10, fractions get one decimal: `0.4`."""
     if not math.isfinite(per_second):
         return NOT_YET if per_second == PENDING_RATE else NONE
     rounded = round(per_second, 1)
     if abs(rounded) < _DECIMAL_BELOW and rounded != int(rounded):
-        return f"{rounded:.1f}"
-    return f"{round(per_second):,}"
+        return at_least(f"{rounded:.1f}", is_bound)
+    return at_least(f"{round(per_second):,}", is_bound)
 
 
 def si(value: float) -> str:

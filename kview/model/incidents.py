@@ -103,7 +103,8 @@ class HitPartition(Struct, frozen=True):
     leaderless: bool = False
     """Whether nobody leads the partition now because of this incident."""
     gone: int = UNKNOWN
-    """A lower bound of the records that only the old leader had, UNKNOWN if nothing is known about them."""
+    """A lower bound of the records that only the old leader had. UNKNOWN if nothing is known about them: also
+    if kview saw none, because the leader may have written more after its last reading."""
 
     @property
     def returned(self) -> bool:
@@ -151,7 +152,8 @@ class Incident(Struct, frozen=True):
     """How many of them are of internal topics."""
     gone: int = UNKNOWN
     """A lower bound of the records that were in an old leader's log and are not in the new leader's. It is
-    not known whether they were acknowledged. UNKNOWN while nothing is known."""
+    not known whether they were acknowledged. UNKNOWN while nothing is known, and if kview saw none. 0 only if
+    no partition lost its leader."""
     gone_partitions: int = 0
     """The number of partitions that lost these records."""
     waited_ms: int = UNKNOWN

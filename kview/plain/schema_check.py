@@ -44,7 +44,7 @@ CHECK_KINDS: Mapping[CheckKind, str] = {
     CheckKind.VOTER_LOST: "the controller is missing from the quorum",
     CheckKind.GROUP_STUCK: "the group has members and records to read, and does not move",
     CheckKind.GROUP_STOPPED: "the group has records to read and no members",
-    CheckKind.GROUP_FALLING_BEHIND: "the group's lag does not fall",
+    CheckKind.GROUP_FALLING_BEHIND: "the group's lag grew and does not come down",
     CheckKind.GROUP_REWOUND: "the group's offsets fell back",
     CheckKind.GROUP_BLOCKED: "the cluster keeps the group from reading: a leader is missing or does not"
     " answer, or a high watermark stands still",

@@ -70,7 +70,10 @@ class HitPartition(Struct, gc=False):
     has_leader: Annotated[bool, meaning("Whether some broker leads it now, or did when the incident ended.")]
     records_gone_at_least: Annotated[
         int | None,
-        records("Records that only the old leader had, a lower bound. Null if nothing is known about them."),
+        records(
+            "Records that only the old leader had, a lower bound. Null if nothing is known about them, also"
+            " if kview saw none, because the leader may have written more after its last reading."
+        ),
     ]
 
 
@@ -103,7 +106,7 @@ class Incident(Struct, gc=False):
         int | None,
         records(
             "Records that only old leaders had, a lower bound. Whether they were acknowledged is not known. "
-            "Null while nothing is known."
+            "Null while nothing is known, and if kview saw none. 0 only if no partition lost its leader."
         ),
     ]
     producers_waited_at_most_ms: Annotated[

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kview.derive.outcome import Led, led_by, outcome
+from kview.derive.outcome import Led, led_by, outcome, rejoined
 from kview.derive.view import View
 from kview.errors import ErrorKind
 from kview.language import faults as fault_words
@@ -43,6 +43,8 @@ class FaultKeys:
         self._given: list[int] = []
         """The nodes that were hit, the last one at the end."""
         self._hit: _Hit | None = None
+        self._restored: tuple[FaultDone, int] | None = None
+        """What was restored last, and when (epoch ms), until it is in sync again."""
         """The fault whose outcome is not known yet."""
         self._told: tuple[StatusMessage, FaultCommand] | None = None
         """The last message about a fault that can be undone, and the command that undoes it."""
@@ -141,6 +143,9 @@ class FaultKeys:
         if (self._in_force or self._unsure) and not self._asking:
             self._asking = True
             self._app.run_worker(self._ask(self._faults), group="faults in force")
+        if self._restored is not None and rejoined(view, *self._restored):
+            self._tell(StatusMessage(fault_words.caught_up(self._restored[0])), None)
+            self._restored = None
         hit = self._hit
         found = outcome(view, hit.kind, hit.node, hit.led, hit.at_ms) if hit else None
         if found is not None:
@@ -154,6 +159,7 @@ class FaultKeys:
     def forget(self) -> None:
         """Forget all faults, because another cluster takes the place of this one."""
         self._in_force, self._given, self._hit, self._told, self._unsure = (), [], None, None, False
+        self._restored = None
 
     def aims(self, command: FaultCommand) -> bool:
         """Return whether the key of a fault needs a selected broker."""
@@ -234,8 +240,9 @@ class FaultKeys:
 
     def _note(self, done: FaultDone, before: View | None, at_ms: int) -> None:
         """Remember what was hit, and what it led at that time."""
-        self._hit = None
+        self._hit = self._restored = None
         if done.kind in (FaultKind.START, FaultKind.UNDO):
+            self._restored = (done, at_ms) if done.nodes else None
             return
         self._given = [*(node for node in self._given if node not in done.nodes), *done.nodes][-MOST_GIVEN:]
         if before is not None and done.kind in _FOLLOWED and done.role is NodeRole.BROKER:

@@ -2,7 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from kview.derive.outcome import Led, led_by, outcome
+import numpy as np
+
+from kview.derive.outcome import Led, led_by, outcome, rejoined
+from kview.derive.view import Verdict
 from kview.language import demo as demo_words
 from kview.language import glyphs
 from kview.language import tour as said
@@ -20,8 +23,8 @@ from kview.tui.widgets.caption import Caption, Paragraph
 OVERVIEW = "overview"
 """The screen that the tour is about."""
 
-GROUPS, GROUPS_STEP = "groups", 2
-"""The screen of groups, and the step that is about them: a narrow overview does not list them."""
+GROUPS = "groups"
+"""The screen of groups: a narrow overview does not list them."""
 
 _PANELS: tuple[tuple[str, ...], ...] = (
     ("brokers", "strips"),
@@ -68,6 +71,8 @@ class TourShow:
         self._at_ms = 0
         self._outcome: FaultOutcome | None = None
         self._is_to_point = False
+        self._is_whole = False
+        """Whether what was restored is in sync again."""
 
     # -- what is shown
 
@@ -89,13 +94,22 @@ class TourShow:
         text = said.STEPS[self.number].format(**_Names(self._app))
         where = demo_words.step_of(self.number, len(said.STEPS))
         shown = (space, leave, before) if self.number else (space, leave)
+        made = [Paragraph(text), *(self._about_groups() if self.number == said.GROUPS_STEP else ())]
         if self._done is not None:
-            early = Paragraph(said.early(self._done, space[0]), Role.KEY, glyphs.PLAYING)
-            return Caption(said.HEADING, where, (Paragraph(text), early), shown, is_large)
-        if self.number == len(said.STEPS) - 1:
-            made = (Paragraph(text), Paragraph(self._prompt(), Role.KEY, glyphs.PLAYING))
-            return Caption(said.HEADING, where, made, (leave, before), is_large)
-        return Caption(said.HEADING, where, (Paragraph(text),), shown, is_large)
+            made.append(Paragraph(said.early(self._done, space[0]), Role.KEY, glyphs.PLAYING))
+        elif self.number == len(said.STEPS) - 1:
+            made.append(Paragraph(self._prompt(), Role.KEY, glyphs.PLAYING))
+            shown = (leave, before)
+        return Caption(said.HEADING, where, tuple(made), shown, is_large)
+
+    def _about_groups(self) -> list[Paragraph]:
+        """Return what the sign of a group on the screen means, and what else to know about lag."""
+        view = self._app.view
+        assert view is not None
+        stopped = np.flatnonzero(view.groups.verdict == Verdict.STOPPED)
+        worst = stopped[view.groups.place[stopped].argsort()][:1].tolist()
+        made = [Paragraph(said.stopped(str(view.snapshot.groups.group[row]))) for row in worst]
+        return [*made, Paragraph(said.TRAP, rank=1)]
 
     def _prompt(self) -> str:
         """Return what to press, for the broker that is selected now."""
@@ -109,7 +123,7 @@ class TourShow:
         """Return what the fault did, what to see now, and how to undo it."""
         keys, done = self._app.keys, self._done
         assert done is not None
-        made = [Paragraph(said.happened(done, self._outcome))]
+        made = [Paragraph(said.happened(done, self._outcome, self._is_whole))]
         if done.kind not in _ENDS:
             back = said.way_back(keys.name("restore"), self._faults.back_name, keys.name("undo-faults"))
             made.append(Paragraph(back, Role.KEY, glyphs.PLAYING))
@@ -141,6 +155,8 @@ class TourShow:
             return
         if self._led is not None and done is not None and self._outcome is None:
             self._outcome = outcome(view, done.kind, done.nodes[0], self._led, self._at_ms)
+        if done is not None and not self._is_whole:
+            self._is_whole = rejoined(view, done, self._at_ms)
 
     def tick(self) -> None:
         """Select a broker, once its row is there."""
@@ -164,6 +180,7 @@ class TourShow:
             self._redraw()
             return
         self._done, self._at_ms, self._outcome, self._led = done, at_ms, None, None
+        self._is_whole = False
         if view is not None and done.kind in _MOVES and done.role is NodeRole.BROKER:
             self._led = led_by(view, done.nodes[0])
         if not is_early:
@@ -208,7 +225,7 @@ class TourShow:
     def _mode(self) -> str:
         """Return the screen that shows what the caption is about."""
         is_narrow = self._app.size.width < SIDE_BY_SIDE_WIDTH
-        return GROUPS if self.number == GROUPS_STEP and is_narrow else OVERVIEW
+        return GROUPS if self.number == said.GROUPS_STEP and is_narrow else OVERVIEW
 
     def _show(self, number: int) -> None:
         self.number = number

@@ -84,6 +84,24 @@ def test_records_gone_are_known_from_the_election_on(crash: list[View]) -> None:
     assert only(crash[-1]).gone_partitions == 3
 
 
+def test_a_bound_of_zero_does_not_show_that_nothing_is_gone() -> None:
+    """The old leader may have written more after its last reading. Only if no leader is lost, nothing is."""
+    for leads, gone, said in ((4, UNKNOWN, "records gone: not known"), (-1, 0, "no records gone")):
+        world = default_world()
+        for log in world.logs:
+            log.rate = 0.0
+        world.logs = [log for log in world.logs if log.leader != leads or len(log.replicas) > 1]
+        if leads < 0:
+            world.logs = [log for log in world.logs if log.leader != 4]
+        snapshots = [world.tick() for _ in range(5)]
+        world.crash(4)
+        incident = only([*views([*snapshots, *(world.tick() for _ in range(15))])][-1])
+        assert incident.phase(PhaseKind.FENCED) and bool(incident.moved) == bool(gone), incident.moved
+        assert (incident.gone, incident.gone_partitions) == (gone, 0)
+        assert {one.gone for one in incident.hit if one.leader_before == 4} <= {UNKNOWN}
+        assert said in words.consequences(incident)
+
+
 def test_producers_waited_at_most_from_the_last_observation_before_it(crash: list[View]) -> None:
     waits = [only(view).waited_ms for view in crash[HEALTHY_S:]]
     assert waits[:9] == [1_100 + 1_000 * n for n in range(9)]

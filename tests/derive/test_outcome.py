@@ -1,9 +1,9 @@
 """What a fault led to, for the partitions that the broker led when it was hit."""
 
-from kview.derive.outcome import led_by, outcome
+from kview.derive.outcome import led_by, outcome, rejoined
 from kview.derive.view import View
 from kview.language import faults
-from kview.model.faults import FaultKind, FaultOutcome
+from kview.model.faults import FaultDone, FaultKind, FaultOutcome, NodeRole
 from tests.worlds import World, default_world, views
 from tests.worlds.parts import topic
 
@@ -69,7 +69,7 @@ def test_a_crash_and_a_clean_stop_say_what_they_did_and_what_was_lost() -> None:
     stopped = outcome(handed_over, FaultKind.STOP, 4, led_by(then, 4), hit_ms)
     assert stopped is not None
     assert faults.outcome(stopped) == (
-        "broker 4 stopped cleanly: 3 partitions got new leaders before it exited; no loss seen"
+        "broker 4 stopped cleanly: 3 partitions got new leaders before it exited"
     )
 
 
@@ -90,5 +90,27 @@ def test_a_new_leader_that_does_not_answer_is_no_new_leader_for_clients() -> Non
     assert found is not None and (found.moved, found.moved_to_silent, found.silent_leaders) == (0, 3, (heir,))
     assert faults.outcome(found) == (
         f"broker 4 stopped cleanly: 3 partitions moved to broker {heir}, which does not answer: they cannot"
-        " be read or written until an answering broker leads them; no loss seen elsewhere"
+        " be read or written until an answering broker leads them"
+    )
+
+
+def test_a_restored_broker_has_caught_up_once_it_is_in_every_isr() -> None:
+    world = default_world()
+    snapshots = [world.tick() for _ in range(3)]
+    world.crash(4)
+    snapshots += [world.tick() for _ in range(12)]
+    world.log("invoice", 3).stalled = frozenset({4})
+    world.back(4)
+    at_ms = snapshots[-1].observation.ended_ms
+    snapshots += [world.tick() for _ in range(5)]
+    world.log("invoice", 3).stalled = frozenset()
+    seen = list(views([*snapshots, *(world.tick() for _ in range(5))]))
+    for done in (FaultDone(FaultKind.START, (4,)), FaultDone(FaultKind.UNDO, (4,))):
+        assert not rejoined(seen[2], done, at_ms), "that was before"
+        assert not rejoined(seen[-6], done, at_ms), "invoice-3 still waits for it"
+        assert rejoined(seen[-1], done, at_ms)
+    controller = FaultDone(FaultKind.START, (101,), NodeRole.CONTROLLER)
+    assert not rejoined(seen[-1], controller, at_ms)
+    assert faults.caught_up(FaultDone(FaultKind.START, (4,))) == (
+        "broker 4 has caught up: it is in every ISR again"
     )

@@ -2,7 +2,9 @@
 
 import asyncio
 
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
 
 from kview.derive.view import View
 from kview.model.adjustments import Adjustment, AdjustmentKind

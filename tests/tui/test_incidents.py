@@ -104,6 +104,16 @@ def test_a_narrow_strip_keeps_what_it_began_with_and_what_comes_next() -> None:
         assert len(shown) <= cells
 
 
+def test_a_narrow_strip_does_not_cut_a_time() -> None:
+    (incident,) = state(FENCED).incidents
+    first = replace(incident.phases[0], last_ms=incident.began_ms + 9_000)
+    late = replace(incident, brokers=(1, 2, 3, 4), gone=2_850, phases=(first, *incident.phases[1:]))
+    for cells in range(80, 200):
+        (made,) = strip_lines([late], incident.began_ms + 31_000, "Esc hide", cells, 1)
+        shown = "".join(span.text for span in made)
+        assert "brokers 1, 2, 3 and 4 silent" in shown and (" by" not in shown or "by +9.0 s" in shown), shown
+
+
 def test_a_strip_of_one_line_says_how_many_records_are_gone() -> None:
     (incident,) = state(FENCED).incidents
     for gone, said in ((0, ""), (2_850, "records gone ≥ 2,850")):

@@ -100,7 +100,7 @@ def test_bounds_of_one_figure_make_one_sentence() -> None:
         ("partition a-0 behind@2 >= 1000", "broker 2 has at least 1,000 records of a-0 still to copy"),
         ("partition a-0 replicas is 0 3 1", "the copies of a-0 are on brokers 0, 3, 1"),
         ("partition a-0 leader is none", "a-0 has no leader"),
-        ("producer p waiting <= 500", "at most 500 records of p wait for an acknowledgement"),
+        ("producer p waiting <= 500", "at most 500 records of the producer p wait for an acknowledgement"),
         ("broker 2 error is silent", "broker 2 accepts connections but does not answer"),
         ("group b verdict is-not blocked", "b is not blocked"),
         ("partition a-0 rate is-not unknown", "the rate of a-0 is known"),

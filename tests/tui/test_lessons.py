@@ -9,6 +9,7 @@ from kview.school.conduct import Conduct, Phase
 from kview.tui.app import KviewApp
 from kview.tui.drills import DrillShow
 from kview.tui.lessons import LessonShow
+from kview.tui.screens.answers import AnswerList
 from tests.tui.harness import FakeTimeline, lines, running, text
 from tests.tui.lesson_stage import Class, lesson
 
@@ -238,6 +239,11 @@ async def test_a_drill_shows_symptoms_alone_until_it_is_answered() -> None:
         assert show.exercise.hints[0] in text(app)
         await taken.press("space")
         assert "WHAT WAS HIT?" in text(app)
+        answers = app.screen.query_one(AnswerList)
+        await taken.press("up")
+        assert answers.index == len(answers.keys) - 1, "the first one follows the last one"
+        await taken.press("down")
+        assert answers.index == 0
         await taken.press("end", "enter")  # something else
         await taken.press("enter")
         assert "No, that is not what happened (1 wrong answer so far)" in text(app)

@@ -39,6 +39,12 @@ def said(app: KviewApp) -> str:
     return " ".join(" ".join(span.text for line in shown for span in line).split())
 
 
+def all_in_sync(app: KviewApp) -> bool:
+    """Whether the view has a broker missing in no ISR."""
+    assert app.view is not None
+    return app.view.headline.under_replicated == 0
+
+
 def marked(app: KviewApp) -> set[str | None]:
     """The panels in sight that are marked."""
     return {each.id for each in app.screen.query(Drawn) if each.looks and each.display and each.size.height}
@@ -70,6 +76,12 @@ async def test_five_captions_say_where_to_look_and_end_with_a_crash(size: tuple[
         await played.press("B")
         await played.second()
         assert "Broker 1 was started" in said(app) and "D lists demos" in said(app)
+        for _ in range(20):
+            await played.second()
+            if "Broker 1 has caught up: it is in every ISR again" in said(app):
+                break
+            assert "it rejoins the ISRs once it has caught up" in said(app)
+        assert all_in_sync(app) and "rejoins" not in said(app), "the caption does not stay behind"
         assert "space end the tour" in text(app).splitlines()[-1]
         await played.press("space")
         assert "TOUR" not in text(app) and "was started" not in text(app)

@@ -198,6 +198,7 @@ class Camera:
                     "received_ms": self._world.now_ms,
                 }
                 for log in self._world.logs
+                if log.leader in log.ends
                 for age_ms in (600_000, 120_000, 60_000, 10_000)
             ),
         )

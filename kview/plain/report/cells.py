@@ -31,7 +31,7 @@ def text_of(column: Column, value: Any, when: When) -> str:
     if column.name.startswith("retention") and value == NO_LIMIT:
         return "for ever" if column.unit is Unit.MILLISECONDS else "no limit"
     text = _TEXTS[column.unit](value)
-    return words.marked(text, column.name == "gone", column.is_estimate)
+    return words.marked(text, column.name == "gone" and value > 0, column.is_estimate)
 
 
 def moment(at_ms: int, zone: tzinfo | None) -> str:

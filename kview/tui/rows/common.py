@@ -114,10 +114,13 @@ def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:
     return max(least, max(len(words.count(int(end))) for end in (low, values.max())) + extra)
 
 
-def rate_width(values: NDArray[np.float64], least: int) -> int:
-    """Return the width in cells that the highest rate needs, at least `least`."""
+def rate_width(values: NDArray[np.float64], least: int, has_bound: bool = False) -> int:
+    """Return the width in cells that the highest rate needs, at least `least`.
+
+    `has_bound` says whether some of the rates are lower bounds.
+    """
     highest = float(np.fmax.reduce(values, initial=-np.inf))
-    return max(least, len(words.rate(highest))) if math.isfinite(highest) else least
+    return max(least, len(words.rate(highest, has_bound))) if math.isfinite(highest) else least
 
 
 def name_width(names: Iterable[str], least: int, most: int) -> int:

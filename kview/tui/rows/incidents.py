@@ -10,7 +10,7 @@ from kview.language import findings, glyphs, words
 from kview.language import incidents as said
 from kview.language.events import sentence
 from kview.model.events import Event, Severity
-from kview.model.incidents import HitPartition, Incident, PhaseKind
+from kview.model.incidents import HitPartition, Incident, IncidentKind, PhaseKind
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
@@ -255,12 +255,22 @@ def facts(incident: Incident, options: Options) -> list[tuple[str, Line]]:
     waited = words.NONE if incident.waited_ms == UNKNOWN else f"≤ {words.duration(incident.waited_ms)}"
     note = " so far" if incident.is_waiting else ""
     made.append(("acks=all", line(Span("producers waited ", Role.DIM), f"{waited}{note}")))
-    gone = words.NONE if incident.gone == UNKNOWN else f"≥ {words.count(incident.gone)}"
-    lost = Span(gone, Role.RISK if incident.gone > 0 else Role.TEXT)
-    extra = " that only the old leaders had, acknowledged or not" if incident.gone > 0 else ""
-    made.append(("gone", line(lost, Span(f" records{extra}", Role.DIM))))
+    made.append(("gone", _gone(incident)))
     names = ", ".join(incident.groups)
     more = incident.groups_count - len(incident.groups)
     groups = f"{names}{f' + {more:,} more' if more > 0 else ''}" if names else "none that kview saw"
     made.append(("waited", line(Span("groups ", Role.DIM), groups)))
     return made
+
+
+def _gone(incident: Incident) -> Line:
+    """Return how many records are gone, and what that figure means."""
+    if incident.gone > 0:
+        about = " records that only the old leaders had, acknowledged or not"
+        return line(Span(f"≥ {words.count(incident.gone)}", Role.RISK), Span(about, Role.DIM))
+    if incident.kind is IncidentKind.QUORUM:
+        return line(words.NONE)
+    if incident.gone == UNKNOWN:
+        about = f" {glyphs.DOT} kview may have missed what was written just before"
+        return line(Span("not known", Role.TEXT), Span(about, Role.DIM))
+    return line(Span("no records", Role.TEXT), Span(f" {glyphs.DOT} no leader was lost", Role.DIM))

@@ -68,7 +68,7 @@ class TopicGroupRows(Keyed[str]):
                 figure(words.count(reader.partitions), Role.DIM),
                 figure(self._lag(index), dim=old),
                 figure(verdicts.behind(view.offsets, reader.behind), dim=old),
-                figure(words.rate(reader.read_rate), dim=old),
+                figure(words.rate(reader.read_rate, reader.read_is_bound), dim=old),
                 verdict(
                     reader.verdict,
                     ", ".join(note for note in notes if note),

@@ -85,7 +85,7 @@ class TopicRows(Keyed[str]):
             Column("partitions", "part.", count_width(shown.partitions[self._rows], 5), right=True, rank=1),
             Column("replication", "replicas", 8, right=True, rank=2),
             Column("min_isr", "min isr", 7, right=True, rank=3),
-            Column("in", "in rec/s", rate_width(shown.in_rate, 8), right=True),
+            Column("in", "in rec/s", rate_width(shown.in_rate, 8, bool(shown.in_is_bound.any())), right=True),
             Column("size", "size", 7, right=True, rank=4),
             Column("health", "", 24, flex=9, most=90, roomy=48),
         )
@@ -104,21 +104,22 @@ class TopicRows(Keyed[str]):
                 figure(words.count(int(shown.partitions[at]))),
                 figure(words.count(int(shown.replication[at]))),
                 figure(words.setting(int(shown.min_isr[at]))),
-                figure(words.rate(float(shown.in_rate[at]))),
+                figure(words.rate(float(shown.in_rate[at]), bool(shown.in_is_bound[at]))),
                 figure(words.size(int(shown.size_bytes[at]))),
                 self._health(at),
             )
         )
 
     def _all(self) -> Row:
-        head = self._view.headline
+        head, shown = self._view.headline, self._view.topics
+        unknown = (shown.in_is_bound | ~np.isfinite(shown.in_rate)) & ~shown.internal
         return Row(
             (
                 line(Span("all topics", Role.DIM)),
                 figure(words.at_least(words.count(head.partitions), head.topics_are_bound), Role.DIM),
                 (),
                 (),
-                figure(words.rate(self._view.throughput.total_in), Role.DIM),
+                figure(words.rate(self._view.throughput.total_in, bool(unknown.any())), Role.DIM),
                 (),
                 line(Span("replicas per broker", Role.DIM)),
             )

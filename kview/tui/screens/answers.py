@@ -43,6 +43,14 @@ class ChoiceRows(Keyed[str]):
         return Row((line(self._texts[index]),))
 
 
+class AnswerList(Table):
+    """A list in which the first row follows the last one, because all of it is read before one is chosen."""
+
+    def action_move(self, by: int) -> None:
+        """Select the row `by` rows further down (negative: up), and go on at the other end."""
+        self.step(by)
+
+
 class AnswerScreen(ModalScreen[None], inherit_bindings=False):
     """A list of choices above the screen. `chosen` gets the key of the choice."""
 
@@ -61,7 +69,7 @@ class AnswerScreen(ModalScreen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Make the list."""
-        yield Table(id="answers")
+        yield AnswerList(id="answers")
 
     def on_mount(self) -> None:
         """Fill the list."""

@@ -111,6 +111,8 @@ def _stages(incident: Incident, cells: int, role: Role) -> Line:
             made += (_BETWEEN, *stage)
         if line_width(made) <= cells:
             return made
+    if line_width(begin) > cells:
+        begin = line(label, Span(said.title(incident), role))
     return cut(begin, cells)
 
 
