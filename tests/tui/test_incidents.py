@@ -114,6 +114,19 @@ def test_a_narrow_strip_does_not_cut_a_time() -> None:
         assert "brokers 1, 2, 3 and 4 silent" in shown and (" by" not in shown or "by +9.0 s" in shown), shown
 
 
+def test_what_a_strip_leaves_out_is_marked() -> None:
+    (incident,) = state(FENCED).incidents
+
+    def shown(cells: int) -> list[str]:
+        made = strip_lines([incident], incident.began_ms + 10_000, "", cells, 2)
+        return ["".join(span.text for span in one).rstrip() for one in made]
+
+    (whole, all_of_it), (first, second) = shown(300), shown(80)
+    assert "▸ … ▸" not in whole and not all_of_it.endswith("…")
+    assert "▸ … ▸ 1 leaderless" in first, "a stage that has no room"
+    assert second.endswith(" · …") and len(second) <= 80
+
+
 def test_a_strip_of_one_line_says_how_many_records_are_gone() -> None:
     (incident,) = state(FENCED).incidents
     for gone, said in ((0, ""), (2_850, "records gone ≥ 2,850")):
