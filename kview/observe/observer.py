@@ -169,7 +169,7 @@ class Observer:
         """
         ticket = Ticket()
         if isinstance(question, SettingsRequest) and question.topic:
-            self.read_again(question.topic)  # so that no screen shows an older value beside the answer
+            self.read_again(question.topic)  # so that no screen still shows an older value
 
         from kview.observe.inspection import Inspection, nothing  # the first data does not wait for it
 

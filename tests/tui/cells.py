@@ -63,7 +63,7 @@ CELLS: dict[str, tuple[str, ...]] = {
         *FENCED_BROKER,
         row("4", "✕ fenced 10 s", "P3✕"),
         row("R1", "0", "● up", "P0"),
-        row("audit-log", "4", "1", "1", "750") + " .*✕",
+        row("audit-log", "4", "1", "1", "≥750") + " .*✕",
         row("invoice", "10", "3", "1", "4,400") + " .*▲",
     ),
     "topics": (
