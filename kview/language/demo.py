@@ -155,6 +155,11 @@ def leave_again(key: str) -> str:
     return f"press {key} again to leave; the fault stays as it is"
 
 
+def begin_again(key: str) -> str:
+    """Return what to press to give up a drill for another one."""
+    return f"press {key} again to give this one up and begin another"
+
+
 def still_waits(key: str) -> str:
     """Return that a step still waits for something."""
     return f"the step is not over; press {key} again to go on anyway"

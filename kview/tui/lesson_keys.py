@@ -120,7 +120,8 @@ class LessonKeys:
         self._tour_shown: TourShow | None = None
         self._is_tour_due = False
         self._is_large = False
-        self._asked_to_leave_ms = UNKNOWN
+        self._asked: tuple[str, int] = ("", UNKNOWN)
+        """What has to be asked for twice and was asked for once, and when."""
         faults.on_done = self._fault_done
 
     @property
@@ -193,8 +194,8 @@ class LessonKeys:
 
     def do(self, what: str) -> None:
         """Carry out an action."""
-        if self._asked_to_leave_ms != UNKNOWN:
-            self._asked_to_leave_ms = UNKNOWN
+        if self._asked[0] not in ("", what):
+            self._asked = ("", UNKNOWN)
             self._app.clear_message(kept=False)
         if what == "list":
             self._list()
@@ -204,7 +205,8 @@ class LessonKeys:
         elif self._show is None:
             return
         elif what == "restart":
-            self.start(self._show.name)
+            if self._is_sure(what, said.begin_again(self._app.keys.name("spark"))):
+                self.start(self._show.name)
         elif not self._show.do(what):
             self._next_demo()
 
@@ -215,10 +217,7 @@ class LessonKeys:
         """
         if self._show is None or depth > self._show.depth:
             return False
-        now_ms, asked_ms = self._app.wall_ms(), self._asked_to_leave_ms
-        if self._show.asks_to_leave and (asked_ms == UNKNOWN or now_ms - asked_ms > ASKED_FOR_MS):
-            self._asked_to_leave_ms = now_ms
-            self._app.say(StatusMessage(said.leave_again(self._app.keys.name("back"))))
+        if not self._is_sure("leave", said.leave_again(self._app.keys.name("back"))):
             return True
         left = said.LEFT if self.is_demo else tour_words.LEFT
         self._set(None)
@@ -226,6 +225,17 @@ class LessonKeys:
         self._app.say(StatusMessage(left, f"{key} lists the demos"))
         self._redraw()
         return True
+
+    def _is_sure(self, what: str, question: str) -> bool:
+        """Return whether to end what is shown. If it has to be asked for twice, `question` is said first."""
+        now_ms, (asked, at_ms) = self._app.wall_ms(), self._asked
+        if self._show is None or not self._show.asks_to_leave:
+            return True
+        if asked == what and now_ms - at_ms <= ASKED_FOR_MS:
+            return True
+        self._asked = (what, now_ms)
+        self._app.say(StatusMessage(question))
+        return False
 
     def commands(self) -> list[Command]:
         """Return a command for each demo, and the one that shows the tour."""
@@ -288,7 +298,7 @@ class LessonKeys:
         from kview.school.demos import INCIDENT
 
         self._is_tour_due = False
-        self._asked_to_leave_ms = UNKNOWN
+        self._asked = ("", UNKNOWN)
         if self._tour_shown is not None:
             self._tour_shown.finish()
             self._tour_shown = None

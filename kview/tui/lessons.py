@@ -8,18 +8,19 @@ from kview.language import demo as said
 from kview.language import glyphs, words
 from kview.language.errors import sentence
 from kview.model.adjustments import AdjustmentReply
-from kview.model.faults import FaultCommand, FaultKind, FaultReply, NodeRole
+from kview.model.faults import FaultCommand, FaultReply
 from kview.school.conduct import Act, Conduct, Phase
 from kview.school.demos import Demos
-from kview.school.look import Mark, mark
-from kview.school.moment import Moment, split
+from kview.school.look import mark
+from kview.school.moment import Moment
 from kview.tui.actions import Action
 from kview.tui.dashboard import Dashboard
-from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.lesson_captions import answered, paragraphs
 from kview.tui.lesson_labels import ANSWERS, label, space_does
-from kview.tui.lesson_places import WIDE, Place, first_subjects, looks, place
+from kview.tui.lesson_places import first_subjects
+from kview.tui.lesson_prompts import fault_key, to_press, way_back
+from kview.tui.lesson_sight import Sight
 from kview.tui.looks import Look
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
@@ -27,10 +28,6 @@ from kview.tui.widgets.caption import Caption, Paragraph
 
 READ_FIRST_MS, READ_MS_PER_CHARACTER = 2_500, 45
 """How long a caption stays when a lesson runs by itself: about the pace of somebody who reads aloud."""
-
-
-MOST_TRIES = 25
-"""How often marked rows are looked for: five seconds, in which any screen is drawn."""
 
 
 class LessonShow:
@@ -50,13 +47,9 @@ class LessonShow:
         self.name = name
         self.conduct = Conduct(lesson, staged)
         self.is_auto = False
-        self._app, self._faults, self._demos, self._go_to, self._redraw = app, faults, demos, go, redraw
-        self._where = where
-        self._place: Place | None = None
-        self._is_wide = app.size.width >= WIDE
-        self._about = first_subjects([list(map(mark, one.step.look)) for one in staged])
-        self._to_point = 0
-        """How often the rows that are marked are still looked for."""
+        self._app, self._faults, self._demos, self._redraw = app, faults, demos, redraw
+        about = first_subjects([list(map(mark, one.step.look)) for one in staged])
+        self._sight = Sight(app, faults, go, where, about, redraw)
         self._from_ms = 0
         """Observations that began earlier are of another cluster."""
         self._is_asking = False
@@ -71,7 +64,7 @@ class LessonShow:
     @property
     def depth(self) -> int:
         """How many screens it shows on each other."""
-        return 1 if self._place is None else self._place.depth
+        return self._sight.depth
 
     asks_to_leave = False
 
@@ -111,10 +104,8 @@ class LessonShow:
                 short=(title, said.short_step(self._past, conduct.steps)),
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
-        now_ms = app.now_ms()
-        made = paragraphs(
-            conduct, self._prompt(), self._way_back(), (self._fault_key(), keys.name("spark")), now_ms
-        )
+        again = (fault_key(conduct, keys), keys.name("spark"))
+        made = paragraphs(conduct, self._prompt(), way_back(conduct, keys, self._faults), again, app.now_ms())
         where = said.step_of(number, conduct.steps) + (f", {said.BY_ITSELF}" if self.is_auto else "")
         first = [(space, does)] if (does := self._space_does()) else []
         if self.is_asking and app.live:
@@ -133,38 +124,10 @@ class LessonShow:
 
     def looks(self) -> Sequence[Look]:
         """Return where to look on the screen shown."""
-        if self.conduct.phase in (Phase.STARTING, Phase.OVER) or self._place is None:
-            return ()
-        return looks(self._marks(), self._place, self._app.view)
-
-    def _marks(self) -> list[Mark]:
-        number = self._past if self._past is not None else min(self.conduct.number, self.conduct.steps - 1)
-        return [mark(text) for text in self.conduct.staged_at(number).step.look]
+        return () if self.conduct.phase in (Phase.STARTING, Phase.OVER) else self._sight.looks()
 
     def _prompt(self) -> str:
-        key = self.conduct.staged.key
-        if key is None:
-            return ""
-        fault = next(fault for fault in FAULT_KEYS.values() if fault.kind is key.kind)
-        return said.to_press(key, self._app.keys.name(fault.name), self._faults.would_do(key))
-
-    def _way_back(self) -> str:
-        keys, extra = self._app.keys, self.conduct.extra
-        name = self._faults.back_name
-        if not extra:
-            return ""
-        if name and any(name.endswith(f" {fault.node}") for fault in extra):
-            return said.way_back(keys.name("restore"), name)
-        last = extra[-1]
-        return said.way_back_selected(keys.name("restore"), last.node, last.role is NodeRole.BROKER)
-
-    def _fault_key(self) -> str:
-        """Return the key that causes a fault which was ended too early."""
-        kinds = {"crashed": FaultKind.CRASH, "stopped": FaultKind.STOP, "hung": FaultKind.HANG}
-        kind = (
-            kinds.get(self.conduct.missing[0][2], FaultKind.SLOW) if self.conduct.missing else FaultKind.SLOW
-        )
-        return self._app.keys.name(next(one.name for one in FAULT_KEYS.values() if one.kind is kind))
+        return to_press(self.conduct, self._app.keys, self._faults)
 
     @cached_property
     def _following(self) -> tuple[str, str] | None:
@@ -244,10 +207,7 @@ class LessonShow:
 
     def tick(self) -> None:
         """Go on if the lesson runs by itself and the caption has been read; point at what is marked."""
-        if self._to_point:
-            self._to_point -= 1
-            self._point()
-        self._follow_size()
+        self._sight.tick(self.looks())
         conduct = self.conduct
         if not self.is_auto or self._past is not None or not self._app.live or conduct.is_replaced:
             return
@@ -356,7 +316,7 @@ class LessonShow:
         if 0 < number <= self.is_asking:
             self.conduct.answer(number, self._app.now_ms())
             self._read_from_ms = self._app.wall_ms()
-            self._to_point = MOST_TRIES
+            self._sight.point_again()
             self._act()
             self._redraw()
 
@@ -368,8 +328,6 @@ class LessonShow:
             self._read_from_ms = 0  # The person asked for the key to be pressed.
         self._redraw()
 
-    # -- places
-
     def _arrive(self) -> None:
         """Show what the step is about."""
         self._insists = False
@@ -378,44 +336,8 @@ class LessonShow:
             self._show()
 
     def _show(self) -> None:
-        marks = self._marks()
-        self._about = self._about.after(marks)
-        wanted = place(marks, self._presses(), self._about, self._app.size.width)
-        self._to_point = MOST_TRIES
-        if wanted is None:
-            self._place = self._place or Place("overview")
-        elif wanted != self._place or self._where() != (wanted.mode, wanted.depth):
-            self._app.run_worker(self._open(wanted), group="lesson place")
-            self._place = wanted
-
-    def _follow_size(self) -> None:
-        """Show what the step is about where there is room for it, if the terminal has another size now."""
-        is_wide, place = self._app.size.width >= WIDE, self._place
-        if is_wide == self._is_wide:
-            return
-        self._is_wide = is_wide
-        if place is not None and self._where() == (place.mode, place.depth) and self._app.live:
-            self._show()
-
-    def _presses(self) -> bool:
+        number = self._past if self._past is not None else min(self.conduct.number, self.conduct.steps - 1)
         key = self.conduct.staged.key
-        return self._past is None and key is not None and self._faults.aims(key)
-
-    async def _open(self, wanted: Place) -> None:
-        await self._go_to(wanted.mode)
-        if wanted.partition:
-            self._app.go.partition(*split(wanted.partition))
-        elif wanted.group:
-            self._app.go.group(wanted.group)
-        self._to_point = MOST_TRIES
-
-    def _point(self) -> None:
-        """Select the rows that are marked, so that they are in sight, and the broker that a key will hit."""
-        screen = self._app.shown()
-        if screen is None:
-            return
-        key = self.conduct.staged.key if self._presses() else None
-        broker = self._faults.broker_for(key) if key is not None else None
-        if screen.point(self.looks(), broker):
-            self._to_point = 0
-            self._redraw()
+        presses = self._past is None and key is not None and self._faults.aims(key)
+        marks = [mark(text) for text in self.conduct.staged_at(number).step.look]
+        self._sight.show(marks, key if presses else None)

@@ -267,6 +267,10 @@ async def test_a_drill_announces_nothing_and_asks_before_it_ends() -> None:
         assert "press Esc again to leave" in text(app) and "INCIDENT" in text(app)
         await taken.press("ctrl+t", "escape")
         assert "INCIDENT" in text(app), "another key was pressed in between"
+        begun = taken.app.lessons._show
+        await taken.press("ctrl+r")
+        assert "press ^r again to give this one up and begin another" in text(app)
+        assert taken.app.lessons._show is begun
         await taken.press("space", "end", "enter")
         assert "WHAT HAPPENED?" in text(app) and "a broker crashed" not in text(app)
         await taken.press("down", "down", "enter")

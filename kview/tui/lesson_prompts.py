@@ -1,0 +1,38 @@
+"""Which keys a lesson's step asks for, and which ones end or repeat what was done besides."""
+
+from kview.language import demo as said
+from kview.model.faults import FaultKind, NodeRole
+from kview.school.conduct import Conduct
+from kview.tui.actions import Keys
+from kview.tui.fault_actions import FAULT_KEYS
+from kview.tui.fault_keys import FaultKeys
+
+_CAUSES = {"crashed": FaultKind.CRASH, "stopped": FaultKind.STOP, "hung": FaultKind.HANG}
+"""The fault that brings a node into a state; SLOW for the others."""
+
+
+def to_press(conduct: Conduct, keys: Keys, faults: FaultKeys) -> str:
+    """Return what to press for the step, '' if it asks for no key."""
+    key = conduct.staged.key
+    if key is None:
+        return ""
+    fault = next(fault for fault in FAULT_KEYS.values() if fault.kind is key.kind)
+    return said.to_press(key, keys.name(fault.name), faults.would_do(key))
+
+
+def way_back(conduct: Conduct, keys: Keys, faults: FaultKeys) -> str:
+    """Return how to end the faults that the step did not ask for, '' if there are none."""
+    name, extra = faults.back_name, conduct.extra
+    if not extra:
+        return ""
+    if name and any(name.endswith(f" {fault.node}") for fault in extra):
+        return said.way_back(keys.name("restore"), name)
+    last = extra[-1]
+    return said.way_back_selected(keys.name("restore"), last.node, last.role is NodeRole.BROKER)
+
+
+def fault_key(conduct: Conduct, keys: Keys) -> str:
+    """Return the key that causes a fault which was ended too early."""
+    state = conduct.missing[0][2] if conduct.missing else ""
+    kind = _CAUSES.get(state, FaultKind.SLOW)
+    return keys.name(next(one.name for one in FAULT_KEYS.values() if one.kind is kind))
