@@ -1,6 +1,7 @@
 """A jump to a moment: folding its look-back gives the same as one step after another, and as playing from the
 beginning."""
 
+import os
 from itertools import pairwise
 
 import numpy as np
@@ -21,7 +22,8 @@ from tests.worlds.histories import Plan, plans
 INTERVAL_S = 5
 BACK = LOOK_BACK_MS // 1000 // INTERVAL_S
 
-slow = settings(max_examples=5, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+EXAMPLES = 5 if os.environ.get("CI") == "true" else 2
+slow = settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 """An example takes seconds: none is made smaller."""
 
 

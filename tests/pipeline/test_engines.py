@@ -82,7 +82,7 @@ def added(name: str, one: Any, other: Any, key: tuple[str, ...]) -> Any:
     ("plan", "observed"),
     [
         ("incidents", odd),
-        ("clock set back", odd),
+        pytest.param("clock set back", odd, marks=pytest.mark.slow),
         pytest.param("incidents", list, marks=pytest.mark.slow),
         pytest.param("clock set back", every_third, marks=pytest.mark.slow),
     ],
