@@ -81,10 +81,11 @@ def charged(going: Sequence[Open], step: Step) -> dict[tuple[str, int], Longs]:
     return {key: np.concatenate(parts) for key, parts in mine.items()}
 
 
-def followed(one: Open, step: Step, counted: Longs, none_since: int) -> Open:
+def followed(one: Open, step: Step, counted: Longs, none_since: int, none_acts: bool) -> Open:
     """Add a step to an incident of brokers or partitions.
 
-    `counted` are the rows of the frozen and leaderless partitions that count here.
+    `counted` are the rows of the frozen and leaderless partitions that count here, and `none_acts` says that
+    no controller can act.
     """
     now, incident = step.now, one.incident
     hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms, counted)
@@ -104,6 +105,7 @@ def followed(one: Open, step: Step, counted: Longs, none_since: int) -> Open:
         incident,
         away=tuple(id for id in incident.brokers if id not in up),
         unfenced=int(np.isin(silent, incident.brokers).sum()),
+        no_controller=none_acts,
         partitions=len(hit) - internal,
         internal_partitions=internal,
         hit=hits.named(hit, table),

@@ -65,6 +65,11 @@ class Incidents(Struct, frozen=True):
     """The controllers that do not fetch from the active one, None if the quorum was never described."""
 
     @property
+    def of_quorum(self) -> Incident | None:
+        """The open incident of the quorum, None while a controller can act."""
+        return next((one.incident for one in self.open if one.incident.kind is IncidentKind.QUORUM), None)
+
+    @property
     def all(self) -> tuple[Incident, ...]:
         """All incidents in the order in which they began."""
         ours = (*self.closed, *(one.incident for one in self.open))
@@ -94,11 +99,10 @@ def follow(before: Incidents, step: Step) -> Incidents:
         begun = _quorum(begun, step)
     hurt = charged(begun.open, step)
     going, over = [], list(begun.closed)
-    none_acts = any(one.incident.kind is IncidentKind.QUORUM for one in begun.open)
+    none_acts = begun.of_quorum is not None
     for one in begun.open:
         if one.incident.kind is not IncidentKind.QUORUM:
-            one = followed(one, step, hurt.get(one.incident.key, _NO_ROWS), none_since)
-            one = replace(one, incident=replace(one.incident, no_controller=none_acts))
+            one = followed(one, step, hurt.get(one.incident.key, _NO_ROWS), none_since, none_acts)
         if one.incident.is_open:
             going.append(one)
         else:
@@ -136,14 +140,12 @@ def controller_events(before: Incidents | None, now: Incidents, now_ms: int) -> 
 
 def _in_quorum(state: Incidents) -> frozenset[int]:
     """Return the controllers that the open incident of the quorum names."""
-    found = (one.incident for one in state.open if one.incident.kind is IncidentKind.QUORUM)
-    return frozenset(node for incident in found for node in incident.controllers)
+    return frozenset(state.of_quorum.controllers if state.of_quorum is not None else ())
 
 
 def incident_events(before: Incidents, now: Incidents, now_ms: int) -> tuple[Event, ...]:
     """Return the events of the quorum: that no controller can act, and that one can again."""
-    was = next((one.incident for one in before.open if one.incident.kind is IncidentKind.QUORUM), None)
-    is_ = next((one.incident for one in now.open if one.incident.kind is IncidentKind.QUORUM), None)
+    was, is_ = before.of_quorum, now.of_quorum
     if was is None and is_ is not None:
         lost = is_.controllers
         return (Event(is_.began_ms, EventKind.QUORUM_LOST, Severity.RISK, controllers=lost),)

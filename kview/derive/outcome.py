@@ -66,9 +66,8 @@ def rejoined(view: View, done: FaultDone, at_ms: int) -> bool:
     up = brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)]
     if not np.isin(ids, up).all():
         return False
-    copies = np.isin(table.replicas, ids) & (table.replicas >= 0)
-    in_sync = np.isin(table.isr, ids) & (table.isr >= 0)
-    return bool((copies.sum(1) == in_sync.sum(1)).all())
+    copies, in_sync = np.isin(table.replicas, ids).sum(1), np.isin(table.isr, ids).sum(1)
+    return bool((copies == in_sync).all())
 
 
 def _silent(view: View, leaders: Ids) -> Flags:

@@ -110,11 +110,9 @@ def quorum_findings(snapshot: Snapshot, term: Term, interval_ms: int) -> Iterato
         yield Finding(FindingKind.QUORUM_SILENT, Severity.RISK, since_ms=seen.quorum_received_ms)
     elif known:
         quorum = snapshot.quorum
-        quiet = _quiet(quorum, VOTER_QUIET_MS)
-        if not term.is_young(seen.quorum_received_ms):
-            quiet = quiet | _never_fetched(quorum)
-        if quiet.any():
-            nodes = tuple(quorum.node[quiet].tolist())
+        lost_now = _lost_now(snapshot, term)
+        if lost_now.any():
+            nodes = tuple(quorum.node[lost_now].tolist())
             yield Finding(
                 FindingKind.CONTROLLERS_LOST, Severity.WARN, controllers=nodes, count=_voters(quorum)
             )
@@ -126,16 +124,22 @@ def voters_lost(before: frozenset[int] | None, snapshot: Snapshot, term: Term) -
     `before` are those of the previous snapshot. A controller that was lost stays so until it is seen to
     fetch: right after an election nobody has.
     """
-    seen, quorum = snapshot.observation, snapshot.quorum
-    if seen.quorum_received_ms == UNKNOWN:
+    quorum = snapshot.quorum
+    if snapshot.observation.quorum_received_ms == UNKNOWN:
         return before
-    lost = _quiet(quorum, VOTER_QUIET_MS)
-    if not term.is_young(seen.quorum_received_ms):
-        lost = lost | _never_fetched(quorum)
+    lost = _lost_now(snapshot, term)
     voters = np.isin(quorum.role, (QuorumRole.LEADER, QuorumRole.VOTER))
     fetches = (quorum.role == QuorumRole.LEADER) | (~lost & (quorum.last_fetch_ms != UNKNOWN))
     stay = frozenset(quorum.node[voters & ~fetches].tolist()) & (before or frozenset())
     return frozenset(quorum.node[lost].tolist()) | stay
+
+
+def _lost_now(snapshot: Snapshot, term: Term) -> Flags:
+    """Return which controllers do not fetch. Right after an election, nobody needs to have."""
+    quiet = _quiet(snapshot.quorum, VOTER_QUIET_MS)
+    if term.is_young(snapshot.observation.quorum_received_ms):
+        return quiet
+    return quiet | _never_fetched(snapshot.quorum)
 
 
 def _silent(snapshot: Snapshot, interval_ms: int) -> bool:

@@ -59,10 +59,6 @@ def _found_down(event: Event) -> str:
     return f"{who} {_verb(event, 'has', 'have')} not answered since kview began to watch{why}"
 
 
-def _controllers(event: Event, one: str, several: str) -> str:
-    return f"{nouns.controllers(event.controllers)} {one if len(event.controllers) == 1 else several}"
-
-
 def _returned(event: Event) -> str:
     verb = "has" if _is_one(event) else "have"
     return f"{_partitions(event)} {verb} a leader again: {_brokers(event)}"
@@ -143,10 +139,11 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     ),
     EventKind.CONTROLLER_MOVED: _controller,
     EventKind.CONTROLLER_LOST: lambda event: (
-        f"{_controllers(event, 'went down or stopped', 'went down or stopped')} fetching the metadata log"
+        f"{nouns.controllers(event.controllers)} went down or stopped fetching the metadata log"
     ),
     EventKind.CONTROLLER_FOUND_DOWN: lambda event: (
-        f"{_controllers(event, 'was', 'were')} already down when kview began to watch"
+        f"{nouns.controllers(event.controllers)} {'was' if len(event.controllers) == 1 else 'were'}"
+        " already down when kview began to watch"
     ),
     EventKind.CONTROLLER_BACK: lambda event: f"{nouns.controllers(event.controllers)} came back",
     EventKind.QUORUM_LOST: _quorum_lost,

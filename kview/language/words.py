@@ -6,8 +6,15 @@ an estimate. Nothing here pads or colours.
 
 import math
 from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
 
 from kview.model.units import NEVER, PENDING, PENDING_RATE, UNKNOWN, UNKNOWN_ID
+
+if TYPE_CHECKING:  # words without figures do not wait for numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kview.model.snapshot import Flags
 
 NONE = "–"
 """Shown for a figure that is not known."""
@@ -49,9 +56,13 @@ def rate(per_second: float, is_bound: bool = False) -> str:
     if not math.isfinite(per_second):
         return NOT_YET if per_second == PENDING_RATE else NONE
     rounded = round(per_second, 1)
-    if abs(rounded) < _DECIMAL_BELOW and rounded != int(rounded):
-        return at_least(f"{rounded:.1f}", is_bound)
-    return at_least(f"{round(per_second):,}", is_bound)
+    is_fraction = abs(rounded) < _DECIMAL_BELOW and rounded != int(rounded)
+    return at_least(f"{rounded:.1f}" if is_fraction else f"{round(per_second):,}", is_bound)
+
+
+def rate_at(per_second: "NDArray[np.float64]", is_bound: "Flags", row: int) -> str:
+    """Return the rate of a row in words. `is_bound` has the rows of `per_second`."""
+    return rate(float(per_second[row]), bool(is_bound[row]))
 
 
 def si(value: float) -> str:

@@ -106,9 +106,10 @@ class Observer:
         )
         self._rebootstrap_at_s = 0.0
         self._dismissed: deque[int] = deque(maxlen=MOST_DISMISSED)
-        self._doubted: deque[str] = deque(maxlen=MOST_DOUBTED)
         """Brokers to forget in the next observation. A deque, because its `append` is safe from any
         thread."""
+        self._doubted: deque[str] = deque(maxlen=MOST_DOUBTED)
+        """Topics whose settings are read again in the next observation."""
         self._open = False
 
     def connect(self, deadline_s: float = 10.0) -> None:

@@ -91,8 +91,8 @@ def _brokers(view: View) -> list[str]:
                 f"{said.sign} {said.text}",
                 words.count(int(figures.leads[row])),
                 words.count(int(figures.replicas[row])),
-                words.rate(float(figures.in_rate[row]), bool(figures.in_is_bound[row])),
-                words.rate(float(figures.out_rate[row]), bool(figures.out_is_bound[row])),
+                words.rate_at(figures.in_rate, figures.in_is_bound, row),
+                words.rate_at(figures.out_rate, figures.out_is_bound, row),
                 _latency(view, row),
                 words.size(int(table.disk_bytes[row])),
                 " · ".join(note for note in (due, error) if note),
@@ -169,8 +169,8 @@ def _groups(view: View) -> list[str]:
                 f"{words.count(int(figures.members_active[row]))}/{words.count(int(table.members[row]))}",
                 words.at_least(words.count(int(figures.lag[row])), bool(figures.lag_is_bound[row])),
                 verdicts.behind(figures, row),
-                words.rate(float(figures.read_rate[row]), bool(figures.read_is_bound[row])),
-                words.rate(float(figures.write_rate[row]), bool(figures.write_is_bound[row])),
+                words.rate_at(figures.read_rate, figures.read_is_bound, row),
+                words.rate_at(figures.write_rate, figures.write_is_bound, row),
                 f"{verdict}: {reason}" if reason else verdict,
             ]
         )

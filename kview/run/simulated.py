@@ -157,9 +157,9 @@ class SimulatedSource:
         """Carry out an adjustment. Never raises."""
         if self._faults is None:
             return AdjustmentReply(KviewError(ErrorKind.CLUSTER_STARTING).facts)
-        reply = await self._faults.adjust(wanted)
-        if wanted.kind in (AdjustmentKind.SET, AdjustmentKind.UNSET) and self._observer is not None:
-            self._observer.read_again(wanted.name)
+        reply, observer = await self._faults.adjust(wanted), self._observer
+        if wanted.kind in (AdjustmentKind.SET, AdjustmentKind.UNSET) and observer is not None:
+            observer.read_again(wanted.name)
         return reply
 
     async def settings_now(self) -> LabSettings | None:

@@ -100,7 +100,7 @@ class Drill:
     @property
     def hit(self) -> tuple[Target, ...]:
         """What was hit, each of which is a right answer."""
-        return tuple(_target(self._filled(text)) for text in self.fault.targets)
+        return tuple(Target.of(self._filled(text)) for text in self.fault.targets)
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -120,11 +120,6 @@ class Drill:
 
     def _filled(self, text: str) -> str:
         return Template(text).substitute(dict(self.targets))
-
-
-def _target(text: str) -> Target:
-    hit, _, name = text.partition(" ")
-    return Target(Hit(hit), name)
 
 
 def drill(seed: int, name: str = "") -> Drill:
@@ -157,7 +152,7 @@ def drill_world() -> LessonWorld:
 def exercise(chosen: Drill) -> Exercise:
     """Return a drill as the screen needs it."""
     kinds = (
-        Kind(kind.name, kind.choice, frozenset(_target(text).hit for text in kind.targets))
+        Kind(kind.name, kind.choice, frozenset(Target.of(text).hit for text in kind.targets))
         for kind in faults()
     )
     return Exercise(

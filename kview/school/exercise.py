@@ -27,6 +27,12 @@ class Target:
     hit: Hit
     name: str = ""
 
+    @staticmethod
+    def of(text: str) -> "Target":
+        """Return the target of a text such as `broker 3`, `rack R2` or `other`."""
+        hit, _, name = text.partition(" ")
+        return Target(Hit(hit), name)
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:

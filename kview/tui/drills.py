@@ -262,17 +262,13 @@ class DrillShow:
         view = self._app.view
         if view is None:
             return []
-        brokers = [(f"broker {id}", f"broker {id}") for id in view.snapshot.brokers.id.tolist()]
-        racks = [
-            (f"rack {rack}", f"rack {rack}")
-            for rack in sorted({str(rack) for rack in view.snapshot.brokers.rack})
-        ]
-        groups = [(f"group {name}", f"group {name}") for name in view.snapshot.groups.group.tolist()]
-        return [*brokers, *racks, *groups, (Hit.OTHER, said.SOMETHING_ELSE)]
+        brokers = [f"broker {id}" for id in view.snapshot.brokers.id.tolist()]
+        racks = [f"rack {rack}" for rack in sorted({str(rack) for rack in view.snapshot.brokers.rack})]
+        groups = [f"group {name}" for name in view.snapshot.groups.group.tolist()]
+        return [*((name, name) for name in (*brokers, *racks, *groups)), (Hit.OTHER, said.SOMETHING_ELSE)]
 
     def _choose_cause(self, chosen: str) -> None:
-        hit, _, name = chosen.partition(" ")
-        target = Target(Hit(hit), name)
+        target = Target.of(chosen)
 
         def answer(kind: str) -> None:
             if self.stage is not Stage.RUNNING:
@@ -286,4 +282,4 @@ class DrillShow:
             self._redraw()
 
         choices = [(kind.name, kind.choice) for kind in self.exercise.choices(target.hit)]
-        self._push(AnswerScreen(said.cause(target.hit, name), choices, answer))
+        self._push(AnswerScreen(said.cause(target.hit, target.name), choices, answer))

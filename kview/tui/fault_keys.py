@@ -43,9 +43,9 @@ class FaultKeys:
         self._given: list[int] = []
         """The nodes that were hit, the last one at the end."""
         self._hit: _Hit | None = None
+        """The fault whose outcome is not known yet."""
         self._restored: tuple[FaultDone, int] | None = None
         """What was restored last, and when (epoch ms), until it is in sync again."""
-        """The fault whose outcome is not known yet."""
         self._told: tuple[StatusMessage, FaultCommand] | None = None
         """The last message about a fault that can be undone, and the command that undoes it."""
         self._asking = False

@@ -251,14 +251,11 @@ class LessonShow:
         return self._past is not None or not self._app.live
 
     def _space_does(self) -> str:
-        over = self.conduct.phase is Phase.OVER and self._following is not None
-        return (
-            said.TO_NOW
-            if self._is_away
-            else said.NEXT_DEMO
-            if over
-            else space_does(self.conduct, self._insists)
-        )
+        if self._is_away:
+            return said.TO_NOW
+        if self.conduct.phase is Phase.OVER and self._following is not None:
+            return said.NEXT_DEMO
+        return space_does(self.conduct, self._insists)
 
     def do(self, what: str) -> bool:
         """Carry out a key. Returns False if the next demo should begin."""

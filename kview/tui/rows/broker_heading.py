@@ -72,8 +72,8 @@ def _load(view: View, at: int) -> list[tuple[str, str]]:
     return [
         ("leads", with_internal(int(figures.leads[at]), int(figures.leads_internal[at]))),
         ("replicas", with_internal(int(figures.replicas[at]), int(figures.replicas_internal[at]))),
-        ("in", f"{words.rate(float(figures.in_rate[at]), bool(figures.in_is_bound[at]))} rec/s"),
-        ("out", f"{words.rate(float(figures.out_rate[at]), bool(figures.out_is_bound[at]))} rec/s"),
+        ("in", f"{words.rate_at(figures.in_rate, figures.in_is_bound, at)} rec/s"),
+        ("out", f"{words.rate_at(figures.out_rate, figures.out_is_bound, at)} rec/s"),
     ]
 
 

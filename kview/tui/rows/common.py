@@ -114,12 +114,13 @@ def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:
     return max(least, max(len(words.count(int(end))) for end in (low, values.max())) + extra)
 
 
-def rate_width(values: NDArray[np.float64], least: int, has_bound: bool = False) -> int:
+def rate_width(values: NDArray[np.float64], least: int, is_bound: Flags | None = None) -> int:
     """Return the width in cells that the highest rate needs, at least `least`.
 
-    `has_bound` says whether some of the rates are lower bounds.
+    `is_bound` says which of the rates are lower bounds, None if none is.
     """
     highest = float(np.fmax.reduce(values, initial=-np.inf))
+    has_bound = is_bound is not None and bool(is_bound.any())
     return max(least, len(words.rate(highest, has_bound))) if math.isfinite(highest) else least
 
 

@@ -34,7 +34,7 @@ def topic_heading(view: View, topic: str, cells: int) -> Line:
     ]
     least = int(figures.min_isr[at])
     facts += [f"min.insync.replicas {least}"] if least != UNKNOWN_ID else []
-    facts.append(f"in {words.rate(float(figures.in_rate[at]), bool(figures.in_is_bound[at]))} rec/s")
+    facts.append(f"in {words.rate_at(figures.in_rate, figures.in_is_bound, at)} rec/s")
     facts.append(f"size {words.size(int(figures.size_bytes[at]))}")
     kept = topic_words.retention(retention(view.snapshot.topic_configs, topic))
     facts += [f"keeps {kept}"] if kept not in (words.NONE, "compacted") else []

@@ -106,9 +106,7 @@ class TopicListRows:
             Column("replication", "repl.", 5, right=True, rank=3),
             Column("min_isr", "min isr", 7, right=True, rank=5),
             Column("health", "health", 21, flex=1, most=34),
-            Column(
-                "in", "in rec/s", rate_width(figures.in_rate, 8, bool(figures.in_is_bound.any())), right=True
-            ),
+            Column("in", "in rec/s", rate_width(figures.in_rate, 8, figures.in_is_bound), right=True),
             Column("out", "out rec/s", rate_width(readers.out_rate, 9), right=True, rank=2),
             Column("spark", "last minute", SPARK_CELLS, rank=6),
             Column("size", "size", 7, right=True, rank=4),
@@ -156,7 +154,7 @@ class TopicListRows:
                 figure(words.count(int(figures.replication[at])), Role.DIM),
                 figure(words.setting(int(figures.min_isr[at])), Role.DIM),
                 worst(self._view, self._health, at),
-                figure(words.rate(float(figures.in_rate[at]), bool(figures.in_is_bound[at]))),
+                figure(words.rate_at(figures.in_rate, figures.in_is_bound, at)),
                 figure(words.rate(float(readers.out_rate[at]))),
                 line(Span(sparkline(figures.in_series[at], SPARK_CELLS), Role.DIM)),
                 figure(words.size(int(figures.size_bytes[at]))),

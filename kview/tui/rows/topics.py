@@ -85,7 +85,7 @@ class TopicRows(Keyed[str]):
             Column("partitions", "part.", count_width(shown.partitions[self._rows], 5), right=True, rank=1),
             Column("replication", "replicas", 8, right=True, rank=2),
             Column("min_isr", "min isr", 7, right=True, rank=3),
-            Column("in", "in rec/s", rate_width(shown.in_rate, 8, bool(shown.in_is_bound.any())), right=True),
+            Column("in", "in rec/s", rate_width(shown.in_rate, 8, shown.in_is_bound), right=True),
             Column("size", "size", 7, right=True, rank=4),
             Column("health", "", 24, flex=9, most=90, roomy=48),
         )
@@ -104,7 +104,7 @@ class TopicRows(Keyed[str]):
                 figure(words.count(int(shown.partitions[at]))),
                 figure(words.count(int(shown.replication[at]))),
                 figure(words.setting(int(shown.min_isr[at]))),
-                figure(words.rate(float(shown.in_rate[at]), bool(shown.in_is_bound[at]))),
+                figure(words.rate_at(shown.in_rate, shown.in_is_bound, at)),
                 figure(words.size(int(shown.size_bytes[at]))),
                 self._health(at),
             )

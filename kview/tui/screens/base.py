@@ -170,8 +170,7 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         dashboard, view = self.dashboard, self.view
         header, headline = self.query_one(Header), self.query_one(HeadlinePanel)
         header.view = headline.view = view
-        headline.notice, caption = dashboard.notice, dashboard.caption
-        headline.instead = caption.headline if caption is not None else ""
+        headline.notice = dashboard.notice
         self._fit_strip()
         looks = dashboard.looks
         for drawn in self._all_drawn:
@@ -212,7 +211,8 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         )
         strip.hint = "" if self._leaves_before_strip() else f"{dashboard.keys.name('back')} hide"
         size, caption = self.app.size, self.query_one(CaptionStrip)
-        caption.caption = dashboard.caption
+        caption.caption = shown = dashboard.caption
+        self.query_one(HeadlinePanel).instead = shown.headline if shown is not None else ""
         below = caption_rows(caption.caption, size.width, size.height)
         bar, height = self.query_one(TimeBar), size.height - below
         bar.view = self.view

@@ -53,8 +53,8 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
     error = failures.of_group(table.error[at], int(table.error_code[at]), coordinator)
     facts += [f"old figures: {error}"] if error else []
     lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
-    read = words.rate(float(figures.read_rate[at]), bool(figures.read_is_bound[at]))
-    written = words.rate(float(figures.write_rate[at]), bool(figures.write_is_bound[at]))
+    read = words.rate_at(figures.read_rate, figures.read_is_bound, at)
+    written = words.rate_at(figures.write_rate, figures.write_is_bound, at)
     rates = f"reads {read}/s, producers write {written}/s"
     age_ms, lost = int(figures.verdict_age_ms[at]), int(figures.lost[at])
     why = verdicts.of_group(figures, at, beside_figures=True)
