@@ -30,7 +30,7 @@ def main() -> None:
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     _open_streams()
     try:
-        _run()
+        run()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except Exception as bug:
@@ -42,7 +42,8 @@ def main() -> None:
         sys.exit(BUG)
 
 
-def _run() -> None:
+def run() -> None:
+    """Run the command line in `sys.argv`, and say an error in its sentence. Ends with SystemExit."""
     from kview.cli.group import kview
     from kview.errors import KviewError
     from kview.language.errors import sentence

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from kview.run.checking import write
-from tests.cli.commands import KVIEW, ROOT, run_kview
+from tests.cli.commands import KVIEW, ROOT, run_here, run_kview
 from tests.served import Served
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -143,7 +143,7 @@ def test_without_time_to_judge_it_is_not_healthy() -> None:
     ],
 )
 def test_bad_use(arguments: list[str], sentence: str) -> None:
-    done = run_kview("check", *arguments)
+    done = run_here("check", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in " ".join(done.stderr.split()) and "Traceback" not in done.stderr
 

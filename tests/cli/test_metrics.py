@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.cli.commands import KVIEW, ROOT, run_kview
+from tests.cli.commands import KVIEW, ROOT, run_here
 from tests.observe.fake_broker import FakeBroker
 from tests.plain.scraped import Series, problems, read, value
 from tests.served import Served
@@ -81,7 +81,7 @@ def test_a_headless_exporter_waits_for_its_cluster() -> None:
     ],
 )
 def test_bad_use(flags: list[str], sentence: str) -> None:
-    done = run_kview("connect", "a:1", *flags)
+    done = run_here("connect", "a:1", *flags)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr and "Traceback" not in done.stderr
 
@@ -89,7 +89,7 @@ def test_bad_use(flags: list[str], sentence: str) -> None:
 def test_a_port_in_use() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-        done = run_kview("connect", "a:1", "--metrics", str(port), timeout_s=START_S)
+        done = run_here("connect", "a:1", "--metrics", str(port))
     assert (done.returncode, done.stdout) == (2, "")
     assert (
         f"127.0.0.1:{port} is in use, so metrics cannot be served there: choose another port" in done.stderr

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import run_kview
+from tests.cli.commands import run_here
 from tests.observe.fake_broker import FakeBroker
 from tests.secured.settings import login, token_client
 from tests.served import Served
@@ -43,7 +43,7 @@ class Home:
 
     def kview(self, *arguments: str) -> tuple[int, str, str]:
         """Exit code, standard output and standard error of a command."""
-        done = run_kview(*arguments, environment=self.environment)
+        done = run_here(*arguments, environment=self.environment)
         assert PASSWORD not in done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done.returncode, done.stdout, done.stderr

@@ -12,7 +12,7 @@ import pytest
 from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.recording.writer import RecordingWriter
-from tests.cli.commands import KVIEW, ROOT, run_kview
+from tests.cli.commands import KVIEW, ROOT, run_here, run_kview
 from tests.recording.snapshots import ticking
 from tests.waiting import PATIENCE_S
 
@@ -53,7 +53,7 @@ def test_text_is_recorded_and_closed_by_a_signal(tmp_path: Path, number: int) ->
 
 
 def test_blocks_of_a_recording(folder: Path) -> None:
-    done = run_kview("replay", str(folder))
+    done = run_here("replay", str(folder))
     assert (done.returncode, done.stderr) == (0, "")
     blocks = [line for line in done.stdout.splitlines() if line.startswith("kview ")]
     assert len(blocks) == len(SNAPSHOTS) and all("replay twelve" in line for line in blocks)
@@ -61,7 +61,7 @@ def test_blocks_of_a_recording(folder: Path) -> None:
 
 
 def test_documents_from_a_time_on(folder: Path) -> None:
-    done = run_kview("replay", str(folder), "--format", "json", "--at", "+4s")
+    done = run_here("replay", str(folder), "--format", "json", "--at", "+4s")
     assert done.returncode == 0, done.stderr
     seen = [json.loads(line)["at_ms"] for line in done.stdout.splitlines()]
     assert seen == [snapshot.observation.ended_ms for snapshot in SNAPSHOTS[4:]]
@@ -69,7 +69,7 @@ def test_documents_from_a_time_on(folder: Path) -> None:
 
 @pytest.mark.parametrize(("at", "shown"), [([], 11), (["--at", "-5s"], 6)])
 def test_once_prints_one(folder: Path, at: list[str], shown: int) -> None:
-    done = run_kview("replay", str(folder), "--format", "json", "--once", *at)
+    done = run_here("replay", str(folder), "--format", "json", "--once", *at)
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
     document = json.loads(line)
@@ -94,7 +94,7 @@ def test_what_cannot_be_replayed(folder: Path, tmp_path: Path) -> None:
         ([str(folder), "--speed", "3"], "'3' is not one of '1', '2', '4'"),
         ([str(tmp_path / "damaged")], "words.parquet is damaged"),
     ):
-        done = run_kview("replay", *arguments)
+        done = run_here("replay", *arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert sentence in done.stderr and "Traceback" not in done.stderr
 
@@ -110,7 +110,7 @@ def test_folders_and_urls_that_cannot_be_recorded_to(folder: Path, tmp_path: Pat
         (["--record", new, "--record-upload", "ftp://u:secret@h/x"], "cannot upload to ftp://h/x"),
     ):
         for command in (["--simulate"], ["connect", "localhost:1"]):
-            done = run_kview(*command, *arguments, "--once")
+            done = run_here(*command, *arguments, "--once")
             assert (done.returncode, done.stdout) == (2, ""), done.stderr
             assert sentence in done.stderr and "secret" not in done.stderr
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
@@ -158,9 +158,9 @@ def test_a_kept_recording_is_found_by_its_name(folder: Path, state_home: Path) -
     kept = state_home / "kview" / "recordings" / "friday"
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.symlink_to(folder)
-    done = run_kview("replay", "friday", "--once")
+    done = run_here("replay", "friday", "--once")
     assert done.returncode == 0 and "replay friday" in done.stdout
-    done = run_kview("replay", "monday", "--once")
+    done = run_here("replay", "monday", "--once")
     assert done.returncode == 2
     assert (
         "'monday' is not a kview recording: give the folder of a recording, or the name of a kept one: "
@@ -178,8 +178,8 @@ def test_a_kept_recording_is_found_by_its_name(folder: Path, state_home: Path) -
     ],
 )
 def test_a_moment_outside_the_recording_is_said(folder: Path, at: str, said: str) -> None:
-    done = run_kview("replay", str(folder), "--at", at, "--once")
+    done = run_here("replay", str(folder), "--at", at, "--once")
     assert done.returncode == 0 and "BROKER" in done.stdout
     assert re.search(f"^kview: .*{said}", done.stderr), done.stderr
-    inside = run_kview("replay", str(folder), "--at", "-1s", "--once")
+    inside = run_here("replay", str(folder), "--at", "-1s", "--once")
     assert (inside.returncode, inside.stderr) == (0, "")

@@ -1,18 +1,16 @@
 """Without a terminal: blocks and documents of a simulated cluster, and quiet ends."""
 
-import itertools
 import json
 import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from statistics import median
 
 import pytest
 
 from kview.model.address import Address
-from tests.cli.commands import KVIEW, ROOT, run_kview
-from tests.waiting import PATIENCE_S
+from tests.cli.commands import KVIEW, ROOT, run_here, run_kview
+from tests.waiting import PATIENCE_S, wait_until
 
 START_S = 120
 
@@ -42,13 +40,12 @@ def tell(served: Served, line: str) -> str:
     return process.stdout.readline()
 
 
-def test_once_prints_one_block_with_rates(served: Served) -> None:
-    done = run_kview("connect", served[0], "--once", "--interval", "2s", timeout_s=START_S)
+def test_once_prints_one_block(served: Served) -> None:
+    done = run_kview("connect", served[0], "--once", timeout_s=START_S)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("BROKER ") == 1
     row = next(line.split() for line in done.stdout.splitlines() if line.split()[:2] == ["R1", "0"])
     assert row[2:4] == ["●", "up"]
-    assert float(row[6].replace(",", "")) > 0, row
     assert "invoice" in done.stdout and "GROUP" in done.stdout
 
 
@@ -61,14 +58,18 @@ def test_a_document_an_interval(served: Served) -> None:
         text=True,
     ) as process:
         assert process.stdout is not None and process.stderr is not None
-        documents = [json.loads(process.stdout.readline()) for _ in range(6)]
+        documents = [json.loads(process.stdout.readline())]
+
+        def next_has_rates_soon() -> bool:
+            """Whether it has come after 200 ms, and not after the second that is usual."""
+            documents.append(json.loads(process.stdout.readline()))
+            step_ms = documents[-1]["at_ms"] - documents[-2]["at_ms"]
+            return 150 < step_ms < 900 and documents[-1]["in_records_per_second"] > 0
+
+        wait_until(next_has_rates_soon, "a document with rates after the interval that was asked for")
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_S) in (0, 130, -signal.SIGINT)
         assert process.stderr.read() == ""
-    steps_ms = [b["at_ms"] - a["at_ms"] for a, b in itertools.pairwise(documents)]
-    assert 150 < median(steps_ms) < 900, (
-        f"200 ms were asked for, and not the second that is usual: {steps_ms}"
-    )
     invoice = [row for row in documents[-1]["partitions"] if row["topic"] == "invoice"]
     assert [row["replicas"][0]["broker_id"] for row in invoice] == [0, 3, 1, 4, 2, 5, 0, 3, 1, 4]
     assert all(row["status"] == "ok" for row in invoice)
@@ -129,7 +130,7 @@ def test_simulate_prints_and_leaves_nothing_behind() -> None:
     ],
 )
 def test_a_world_that_cannot_be(arguments: list[str], sentence: str) -> None:
-    done = run_kview("--simulate", *arguments, timeout_s=START_S)
+    done = run_here("--simulate", *arguments)
     assert done.returncode == 2, done.stderr
     assert sentence in done.stderr and "Traceback" not in done.stderr
 
@@ -137,6 +138,6 @@ def test_a_world_that_cannot_be(arguments: list[str], sentence: str) -> None:
 def test_a_port_that_is_taken(served: Served) -> None:
     # The last one, because a test above crashes the first, which has no port until it is back.
     port = str(Address.parse(served[0].split(",")[-1]).port)
-    done = run_kview("--simulate", "--port", port, timeout_s=START_S)
+    done = run_here("--simulate", "--port", port)
     assert done.returncode == 2, done.stderr
     assert port in done.stderr and "Traceback" not in done.stderr

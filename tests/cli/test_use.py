@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 import kview
-from tests.cli.commands import KVIEW, ROOT, run_kview
+from tests.cli.commands import KVIEW, ROOT, run_here, run_kview
 
 
 def in_shell(script: str) -> subprocess.CompletedProcess[str]:
@@ -73,7 +73,7 @@ def in_shell(script: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_bad_use_is_said_in_a_sentence(arguments: list[str], sentence: str) -> None:
-    done = run_kview(*arguments)
+    done = run_here(*arguments)
     assert done.returncode == 2, done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
@@ -81,19 +81,19 @@ def test_bad_use_is_said_in_a_sentence(arguments: list[str], sentence: str) -> N
 
 
 def test_without_anything_the_help_is_shown_as_bad_use() -> None:
-    done = run_kview()
+    done = run_here()
     assert done.returncode == 2
     assert "Usage: kview" in done.stderr
 
 
 def test_version() -> None:
-    done = run_kview("--version")
+    done = run_here("--version")
     assert (done.returncode, done.stdout) == (0, f"kview, version {kview.__version__}\n")
 
 
 @pytest.mark.parametrize("command", ["check", "connect", "serve"])
 def test_every_command_in_the_help_has_a_help_of_its_own(command: str) -> None:
-    whole, own = run_kview("--help"), run_kview(command, "--help")
+    whole, own = run_here("--help"), run_here(command, "--help")
     assert whole.returncode == own.returncode == 0
     assert f"  {command} " in whole.stdout
     assert f"Usage: kview {command}" in own.stdout
