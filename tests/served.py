@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -45,9 +44,6 @@ QUICK_TIMES = (
     "group.initial.rebalance.delay.ms=0",
 )
 """So that tests do not wait; the order of things is the same as with Kafka's own times."""
-
-SETTLED_S = 2.0
-"""Longer than a session of those times and the controller's look at it."""
 
 
 def kview_command(*arguments: str) -> list[str]:
@@ -175,37 +171,15 @@ class Served:
             wait_until(partial(self._knows, replica, topic), f"{topic} known to {replica}", 10)
 
     def heal(self) -> None:
-        """End every fault, and wait until every broker is back and every ISR full, and has been so for a
-        while.
-
-        For a while: of a broker that is restarted before its session ended, the metadata tell nothing at
-        first.
-        """
+        """End every fault, and wait until every broker is back and every ISR full, and brokers say so."""
         if self._settled:
             return
         self.do("undo")
-        healthy_since = time.monotonic()
-
-        def settled() -> bool:
-            nonlocal healthy_since
-            if not self._healthy():
-                healthy_since = time.monotonic()
-            return time.monotonic() - healthy_since > SETTLED_S
-
-        wait_until(settled, "all brokers unfenced, all ISRs full", 30)
+        wait_until(lambda: self.status().healthy, "all brokers unfenced, all ISRs full", 30)
         self._settled = True
 
     def _knows(self, broker: int, topic: str) -> bool:
         return not self.metadata(topic, broker).error_code
-
-    def _healthy(self) -> bool:
-        try:
-            answer = self.ask(0, MetadataRequest(version=12, topics=None))
-        except OSError:  # its port is closed until it is unfenced
-            return False
-        return len(answer.brokers) == len(self.addresses) and all(
-            set(p.isr_nodes) == set(p.replica_nodes) for topic in answer.topics for p in topic.partitions
-        )
 
 
 ServedFactory = Callable[..., Served]

@@ -91,10 +91,8 @@ class Console:
         try:
             done, undone_by = self._apply(command)
         except _Refused as refused:
-            return FaultReply(
-                refused=refused.error.facts, undone_by=refused.undone_by, active=self.status().active
-            )
-        active = self.status().active
+            return FaultReply(refused=refused.error.facts, undone_by=refused.undone_by, active=self._active())
+        active = self._active()
         return FaultReply(
             replace(done, has_quorum=self._has_quorum(active)), undone_by=undone_by, active=active
         )
@@ -126,8 +124,12 @@ class Console:
             len(world.brokers),
             len(world.controllers),
             self._behind_ms(),
-            tuple(self._cluster.faults.active()),
+            self._active(),
+            self._cluster.healthy(),
         )
+
+    def _active(self) -> tuple[ActiveFault, ...]:
+        return tuple(self._cluster.faults.active())
 
     def counters(self) -> Counters:
         """Return the numbers of records appended, acknowledged and consumed."""

@@ -75,12 +75,14 @@ class AdjustmentAnswer(msgspec.Struct, frozen=True, tag="adjustment"):
 
 
 class Status(msgspec.Struct, frozen=True, tag="status"):
-    """The number of nodes, how far the cluster's clock is behind the wall clock, and the faults in force."""
+    """The number of nodes, how far the cluster's clock is behind the wall clock, the faults in force, and
+    whether it has none and has recovered from those it had: every broker serves, and every ISR is full."""
 
     brokers: int
     controllers: int
     behind_ms: int
     active: tuple[ActiveFault, ...]
+    healthy: bool
 
 
 class Counters(msgspec.Struct, frozen=True, tag="counters"):

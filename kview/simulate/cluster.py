@@ -136,6 +136,17 @@ class Cluster:
 
     # --- the truth
 
+    def healthy(self) -> bool:
+        """Return whether no fault is in force, every broker serves and is unfenced, every ISR is full, and
+        every broker knows that."""
+        image = self.metadata.image
+        return (
+            not self.faults.active()
+            and all(self.nodes.serves(b) and not image.brokers[b].fenced for b in self.nodes.broker_ids)
+            and all(self.image(b).offset == image.offset for b in self.nodes.broker_ids)
+            and all(len(partition.isr) == len(partition.replicas) for _, partition in image.all_partitions())
+        )
+
     def counters(self) -> dict[str, object]:
         """Return the true numbers of records by topic, producer and group, for comparison with
         observations."""

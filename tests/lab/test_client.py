@@ -84,7 +84,7 @@ def test_a_refusal_is_a_kind_with_values() -> None:
 
 
 def test_status_and_counters() -> None:
-    status, counters = Status(6, 3, 0, ()), Counters({"topics": {"invoice": 3}})
+    status, counters = Status(6, 3, 0, (), True), Counters({"topics": {"invoice": 3}})
 
     def answer(request: Request) -> bytes:
         return encode(status) if request == AskStatus() else encode(counters)
@@ -108,7 +108,7 @@ def test_commands_given_at_once_get_each_its_own_answer() -> None:
     [
         (None, ErrorKind.CLUSTER_ENDED),
         (b"ok broker 4 was killed\n", ErrorKind.CLUSTER_GARBLED),
-        (encode(Status(6, 3, 0, ())), ErrorKind.CLUSTER_GARBLED),
+        (encode(Status(6, 3, 0, (), True)), ErrorKind.CLUSTER_GARBLED),
         (b"x" * (2 * MAX_REPLY_BYTES), ErrorKind.CLUSTER_GARBLED),
     ],
     ids=["gone", "prose", "another reply", "too long"],

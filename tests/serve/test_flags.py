@@ -16,6 +16,7 @@ import pytest
 
 from kview.lab.messages import Ending, Quit, Ready, Status
 from kview.model.address import Address
+from tests.cli.commands import run_here
 from tests.served import Served, kview_command, kview_environment
 from tests.waiting import wait_until
 
@@ -103,7 +104,7 @@ def free_ports(count: int) -> int:
     ],
 )
 def test_bad_use_is_one_sentence_and_exit_2(arguments: list[str], says: str) -> None:
-    ended = run(*arguments)
+    ended = run_here("serve", *arguments)
     assert ended.returncode == 2
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr and ended.stdout == ""
@@ -223,7 +224,7 @@ def alive(pid: int) -> bool:
 def test_the_control_channel_takes_requests_and_its_end_is_the_end() -> None:
     with Served("--brokers", "1", "--no-traffic") as cluster:
         assert cluster.started == Ready((cluster.bootstrap,))
-        assert msgspec.structs.replace(cluster.status(), behind_ms=0) == Status(1, 3, 0, ())
+        assert msgspec.structs.replace(cluster.status(), behind_ms=0) == Status(1, 3, 0, (), True)
         assert isinstance(cluster.counters(), dict)
     assert cluster.process.returncode == 0
 
