@@ -16,7 +16,7 @@ from kview.model.address import Address
 from kview.run.exporter import MOST_SCRAPES, Exporter
 from tests.clocks import SetClock
 from tests.plain.scraped import problems, read, value
-from tests.waiting import PATIENCE_S, wait_until, within
+from tests.waiting import PATIENCE_S, wait_until
 from tests.worlds import default_world, views
 
 
@@ -105,8 +105,7 @@ def test_it_ends_while_all_threads_are_busy() -> None:
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST_SCRAPES + 1)]
     try:
         wait_until(lambda: threading.active_count() > MOST_SCRAPES, "all threads are busy")
-        with within(2.0):
-            exporter.stop()
+        exporter.stop()
     finally:
         for each in silent:
             each.close()
