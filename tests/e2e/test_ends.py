@@ -39,23 +39,16 @@ def local_modes(terminal: PseudoTerminal) -> Any:
 )
 def test_a_dashboard_ends(end: Callable[[PseudoTerminal], None], code: int) -> None:
     with kview_on_a_terminal("--simulate") as terminal:
+        before = local_modes(terminal)
         terminal.wait_for_text("invoice")
+        assert not local_modes(terminal) & ENABLE_ECHO
         (child,) = children(terminal.pid)
         end(terminal)
+        terminal.wait_for(lambda: local_modes(terminal) == before, "line editing works again")
         assert terminal.wait_for_end() == code
         assert LEAVE_ALTERNATE_SCREEN in terminal.raw and SHOW_CURSOR in terminal.raw
         assert b"Traceback" not in terminal.raw
         wait_until(lambda: not runs(child), "the simulated cluster ends")
-
-
-def test_line_editing_works_again_after_the_end() -> None:
-    with kview_on_a_terminal("--simulate") as terminal:
-        before = local_modes(terminal)
-        terminal.wait_for_text("invoice")
-        assert not local_modes(terminal) & ENABLE_ECHO
-        os.kill(terminal.pid, signal.SIGTERM)
-        terminal.wait_for(lambda: LEAVE_ALTERNATE_SCREEN in terminal.raw, "the end of the dashboard")
-        terminal.wait_for(lambda: local_modes(terminal) == before, "modes as before")
 
 
 def stopped(pid: int) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from tests.cli.commands import run_kview
+from tests.cli.commands import run_here
 from tests.e2e.pseudo_terminal import kview_on_a_terminal
 from tests.serve.clients import kafka_python_consumer
 from tests.served import Served
@@ -36,7 +36,7 @@ def bootstrap() -> Iterator[str]:
 
 
 def test_json_gives_every_id_back(bootstrap: str) -> None:
-    done = run_kview("connect", bootstrap, "--once", "--format", "json")
+    done = run_here("connect", bootstrap, "--once", "--format", "json")
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.rstrip("\n").split("\n")
     assert line.isprintable()
@@ -44,7 +44,7 @@ def test_json_gives_every_id_back(bootstrap: str) -> None:
 
 
 def test_text_has_one_line_per_group(bootstrap: str) -> None:
-    done = run_kview("connect", bootstrap, "--once")
+    done = run_here("connect", bootstrap, "--once")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.split("\n")
     assert all(line.isprintable() for line in lines)

@@ -18,7 +18,7 @@ import pytest
 from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.tui.time_keys import ASK_NAME
-from tests.cli.commands import run_kview
+from tests.cli.commands import run_here
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
 from tests.real_kafka.cluster import RealKafka
 from tests.waiting import wait_until
@@ -50,7 +50,7 @@ def goes_on(terminal: PseudoTerminal) -> None:
 @pytest.mark.parametrize(
     ("end", "code"),
     [
-        pytest.param(lambda terminal: terminal.press("q"), 0, id="q"),
+        pytest.param(lambda terminal: terminal.press("q"), 0, id="q", marks=pytest.mark.slow),
         pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c", marks=pytest.mark.slow),
         pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143, id="SIGTERM"),
         pytest.param(
@@ -99,7 +99,7 @@ def test_after_a_kill_everything_that_was_seen_is_replayed(tmp_path: Path) -> No
     moments = Recording.open(folder).moments()
     assert len(moments) > enough and np.all(np.diff(moments) > 0)
 
-    done = run_kview("replay", str(folder), "--format", "json")
+    done = run_here("replay", str(folder), "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     documents = [json.loads(line) for line in done.stdout.splitlines()]
     assert [document["at_ms"] for document in documents] == moments.tolist()
@@ -135,7 +135,7 @@ def test_a_full_disk_is_a_sentence_and_what_was_recorded_stays(tmp_path: Path) -
         terminal.press("q")
         assert terminal.wait_for_end() == 0
     assert observations(folder) > 5
-    assert run_kview("replay", str(folder), "--once").returncode == 0
+    assert run_here("replay", str(folder), "--once").returncode == 0
 
 
 HELD = re.compile(r"❚❚ +(?:×\d+ +)?(\d\d:\d\d:\d\d)")
@@ -224,7 +224,7 @@ def test_an_incident_of_real_kafka_is_on_its_recording(real_kafka: RealKafka, tm
         os.kill(terminal.pid, signal.SIGKILL)
         wait_until(lambda: not terminal.child.isalive(), "the kill")
 
-    done = run_kview("replay", str(folder), "--format", "json")
+    done = run_here("replay", str(folder), "--format", "json")
     documents = [json.loads(line) for line in done.stdout.splitlines()]
     brokers = [next(row for row in document["brokers"] if row["id"] == 0) for document in documents]
     assert changes([broker["state"] for broker in brokers]) == ["up", "silent", "fenced"]
