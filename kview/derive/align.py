@@ -3,7 +3,7 @@
 Everything that is carried from step to step is aligned here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -111,7 +111,9 @@ def first_rows(column: NDArray[Any]) -> Longs:
     """Return the row at which each run of equal values begins."""
     if not len(column):
         return np.empty(0, np.int64)
-    return np.flatnonzero(np.r_[True, column[1:] != column[:-1]]).astype(np.int64)
+    begins = np.ones(len(column), np.bool_)
+    begins[1:] = column[1:] != column[:-1]
+    return np.flatnonzero(begins)
 
 
 def runs(column: NDArray[Any]) -> tuple[Longs, Longs]:
@@ -135,6 +137,20 @@ def positions(ids: NDArray[Any], wanted: NDArray[Any]) -> Longs:
         return at
     at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
     return np.where(ids[at] == wanted, at, -1).astype(np.int64)
+
+
+def first_that_holds(masks: Sequence[NDArray[np.bool_]], values: Sequence[int], otherwise: int) -> Longs:
+    """Return for each row the value of the first mask that holds: `numpy.select`, without what its checks
+    take."""
+    found = np.full(masks[0].shape, otherwise, np.int64)
+    for mask, value in zip(reversed(masks), reversed(values), strict=True):
+        found[mask] = value
+    return found
+
+
+def among(column: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are among `wanted`, which often is empty."""
+    return np.isin(column, wanted) if len(wanted) else np.zeros(column.shape, np.bool_)
 
 
 def group_rows(names: NDArray[Any], of: NDArray[Any]) -> Longs:

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.derive.align import Alignment, positions, take
+from kview.derive.align import Alignment, among, positions, take
 from kview.derive.brokers import HEARD_MARGIN_MS, Silence, silence, still_heard
 from kview.derive.quorum import is_old
 from kview.derive.standing import Standing
@@ -123,7 +123,7 @@ def _starves_followers(now: Standing) -> Flags:
     read = now.readings.times_ms > (np.where(led, since, 0) + IN_FLIGHT_MS)[:, None]
     follower = (table.replicas != table.leader[:, None]) & ~now.placed.replica_silent
     leaders = table.leader[led & (read & follower & (now.readings.ends != UNKNOWN)).any(1)]
-    return long & np.isin(brokers.id, leaders)
+    return long & among(brokers.id, leaders)
 
 
 def signs_of_life(

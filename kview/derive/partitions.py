@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.derive.align import Alignment, take
+from kview.derive.align import Alignment, first_that_holds, take
 from kview.derive.brokers import Silence
 from kview.derive.racks import rack_safety
 from kview.derive.rates import LOOK_BACK_MS, minus
@@ -140,7 +140,8 @@ def status_ranks(
         (S.REASSIGNING, moving),
         (S.NOT_PREFERRED, table.leader != preferred),
     )
-    return np.select([mask for _, mask in found], [RANK[status] for status, _ in found], RANK[S.OK])
+    ranks = [RANK[status] for status, _ in found]
+    return first_that_holds([mask for _, mask in found], ranks, RANK[S.OK])
 
 
 def words(ranks: Longs) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
@@ -322,6 +323,7 @@ def partition_figures(
 
 
 _CALM = [RANK[status] for status in STATUSES if status not in SEVERITIES]
+_IS_CALM = np.isin(np.arange(len(RANK)), _CALM)
 """The ranks of the statuses that give no alarm."""
 
 
@@ -338,6 +340,6 @@ def ordered(rows: Longs, figures: PartitionFigures) -> Longs:
     jumps.
     """
     ranks = figures.rank[rows]
-    calm, unknown = np.isin(ranks, _CALM), ranks == RANK[PartitionStatus.UNKNOWN]
+    calm, unknown = _IS_CALM[ranks], ranks == RANK[PartitionStatus.UNKNOWN]
     need = np.where(unknown, min(_CALM), np.where(calm, max(_CALM), ranks))
     return rows[np.lexsort((ranks, -figures.busy[rows], need))].astype(np.int64)

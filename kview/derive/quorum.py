@@ -128,8 +128,9 @@ def voters_lost(before: frozenset[int] | None, snapshot: Snapshot, term: Term) -
     if snapshot.observation.quorum_received_ms == UNKNOWN:
         return before
     lost = _lost_now(snapshot, term)
-    voters = np.isin(quorum.role, (QuorumRole.LEADER, QuorumRole.VOTER))
-    fetches = (quorum.role == QuorumRole.LEADER) | (~lost & (quorum.last_fetch_ms != UNKNOWN))
+    leads = np.asarray(quorum.role == QuorumRole.LEADER, np.bool_)
+    voters = leads | np.asarray(quorum.role == QuorumRole.VOTER, np.bool_)
+    fetches = leads | (~lost & (quorum.last_fetch_ms != UNKNOWN))
     stay = frozenset(quorum.node[voters & ~fetches].tolist()) & (before or frozenset())
     return frozenset(quorum.node[lost].tolist()) | stay
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.align import positions, take
+from kview.derive.align import first_that_holds, positions, take
 from kview.derive.view import RackSafety
 from kview.model.snapshot import Brokers, Longs, Partitions
 
@@ -22,9 +22,10 @@ def rack_safety(table: Partitions, brokers: Brokers) -> NDArray[np.object_]:
     high = np.where(real, rack, -1).max(1, initial=-1)
     low = np.where(real & (rack >= 0), rack, len(names)).min(1, initial=len(names))
     pointless = (real.sum(1) < 2) | (len(names) < 2) | (real & (rack < 0)).any(1)
-    return np.asarray(_WORDS[np.select([low < high, pointless], [_YES, _CANNOT_BE], _NO)], object)
+    return np.asarray(_WORDS[first_that_holds([low < high, pointless], [_YES, _CANNOT_BE], _NO)], object)
 
 
 def topic_safety(not_safe: Longs, cannot_be: Longs) -> NDArray[np.object_]:
     """Return each topic's RackSafety, given how many partitions answer NO, and how many CANNOT_BE."""
-    return np.asarray(_WORDS[np.select([not_safe > 0, cannot_be > 0], [_NO, _CANNOT_BE], _YES)], object)
+    safety = first_that_holds([not_safe > 0, cannot_be > 0], [_NO, _CANNOT_BE], _YES)
+    return np.asarray(_WORDS[safety], object)

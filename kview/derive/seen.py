@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kview.derive.align import among
 from kview.derive.evidence import Evidence
 from kview.derive.partitions import Unreached, lost_in_isr_since
 from kview.derive.slowness import Slowness
@@ -33,7 +34,7 @@ class Seen(Standing, frozen=True):
         """The leaders and replicas that live but do not answer us, and the leaders that are starting."""
         table, brokers = self.snapshot.partitions, self.snapshot.brokers
         starting = brokers.id[np.asarray(brokers.state == BrokerState.STARTING, np.bool_)]
-        leaders = self.known.cannot_reach(table.leader) | np.isin(table.leader, starting)
+        leaders = self.known.cannot_reach(table.leader) | among(table.leader, starting)
         return Unreached(leaders, self.known.cannot_reach(table.replicas))
 
 

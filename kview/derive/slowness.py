@@ -1,5 +1,6 @@
 """Slow brokers, which take much longer to answer than their peers, or than they usually do themselves."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median_low
 from typing import Protocol
@@ -131,8 +132,11 @@ def _latencies(brokers: Timed) -> dict[int, int]:
 
 def _usual(broker: int, past: tuple[Latencies, ...]) -> float:
     """Return what is usual for a broker in microseconds, infinite if that is not known."""
-    own = [layer.of[broker] for layer in past if broker in layer.of]
-    return float(np.quantile(own, USUAL_QUANTILE)) if len(own) >= MIN_PAST else float("inf")
+    own = sorted(layer.of[broker] for layer in past if broker in layer.of)
+    if len(own) < MIN_PAST:
+        return float("inf")
+    below, part = divmod(USUAL_QUANTILE * (len(own) - 1), 1)
+    return own[int(below)] + part * (own[math.ceil(below + part)] - own[int(below)])
 
 
 def _limit_us(own_us: float, peers: Sequence[int]) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.align import first_rows
+from kview.derive.align import first_rows, first_that_holds
 from kview.derive.partitions import Placement, under_min, under_replicated
 from kview.derive.racks import topic_safety
 from kview.derive.series import Series
@@ -37,7 +37,8 @@ def severities(partitions: Strings, first: Longs) -> Strings:
     if not len(first):
         return words[:0]
     in_need = (np.asarray(partitions == severity, np.bool_) for severity in SEVERITY_ORDER[:2])
-    worst: Strings = words[np.select([np.logical_or.reduceat(mask, first) for mask in in_need], [0, 1], 3)]
+    of_topics = [np.logical_or.reduceat(mask, first) for mask in in_need]
+    worst: Strings = words[first_that_holds(of_topics, (0, 1), 3)]
     return worst
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.derive.align import Alignment
+from kview.derive.align import Alignment, first_that_holds
 from kview.derive.commits import Commits, CommitsThen, Reading
 from kview.derive.rates import LOOK_BACK_MS
 from kview.derive.view import Floats
@@ -96,7 +96,7 @@ def follow(before: Trends, commits: Commits, now: Reading) -> Trends:
     up |= sums.known & (sums.growth <= 0) & sums.whole & (lag_ms < FAR_MS) & ~falling
     up |= (now.lag != UNKNOWN) & ~waits
     held = _any_of_group(now.held, now.group)  # some lag may shrink only because nobody can write
-    found = np.select([falls, up], [FALLS_BEHIND, KEEPS_UP], NONE)
+    found = first_that_holds([falls, up], [FALLS_BEHIND, KEEPS_UP], NONE)
     found = np.where((now.lag == UNKNOWN) | held, NONE, found)
     shown = np.where(found != NONE, found, np.where(kept, before.shown, NONE))
     return Trends(

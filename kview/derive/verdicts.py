@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kview.derive.align import first_that_holds
 from kview.derive.commits import STOPPED_AFTER_MS, Commits
 from kview.derive.trends import FALLS_BEHIND, FAR_MS, KEEPS_UP, NEAR_MS
 from kview.derive.view import Floats, Reason, Verdict
@@ -136,12 +137,12 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
         (Verdict.FALLING_BEHIND, at.level & far),
     )
     masks, ranks = [mask for _, mask in found], [RANK[verdict] for verdict, _ in found]
-    return np.select(masks, ranks, RANK[Verdict.UNDECIDED])
+    return first_that_holds(masks, ranks, RANK[Verdict.UNDECIDED])
 
 
 _REASONS = np.array([*Reason, None], object)[:-1]
 _REASON_NUMBERS = {reason: number for number, reason in enumerate(Reason)}
-_TIMED = (Reason.NO_MEMBERS, Reason.NO_OWNER, Reason.STILL)
+_TIMED = np.array([reason in (Reason.NO_MEMBERS, Reason.NO_OWNER, Reason.STILL) for reason in Reason])
 
 
 def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -> Reasons:
@@ -166,8 +167,9 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
         (Reason.NO_COMMIT, unknown & (commits.committed <= NO_OFFSET)),
         (Reason.LAG_UNKNOWN, unknown),
     )
-    numbers = np.select([mask for _, mask in found], [_REASON_NUMBERS[reason] for reason, _ in found], 0)
-    timed = np.isin(numbers, [_REASON_NUMBERS[reason] for reason in _TIMED])
+    values = [_REASON_NUMBERS[reason] for reason, _ in found]
+    numbers = first_that_holds([mask for _, mask in found], values, 0)
+    timed = _TIMED[numbers]
     since_ms = np.where(stuck, commits.waiting_ms, commits.still_since_ms)
     timed &= since_ms != UNKNOWN
     fell = np.equal(numbers, _REASON_NUMBERS[Reason.FELL_BACK])
