@@ -76,33 +76,34 @@ class World:
     def _run_to(self, now_ms: int) -> None:
         seconds = (now_ms - self.now_ms) / 1000
         self.now_ms = now_ms
+        up = frozenset(node.id for node in self.nodes.values() if node.up)
+        following = frozenset(id for id in up if not self.nodes[id].fenced)
         for log in self.logs:
-            if self._leads(log):
-                self._write(log, log.rate * seconds)
+            if log.leader in up:
+                self._write(log, log.rate * seconds, up, following)
         for group in self.groups:
             if group.members:
                 self._consume(group, seconds)
 
-    def _write(self, log: Log, records: float) -> None:
-        end = log.ends[log.leader]
-        if log.acks_all and not self._watermark_may_move(log):
-            records = max(0.0, min(records, log.watermark + log.rate * ACKS_ALL_IN_FLIGHT_MS / 1000 - end))
-            records = records if self._enough(log) else 0.0
-        log.ends[log.leader] = end + records
-        for broker in log.replicas:
-            copies = broker != log.leader and broker not in log.stalled
-            if copies and self.nodes[broker].up and not self.nodes[broker].fenced:
-                follows = log.ends[log.leader] - log.rate * FOLLOWER_DELAY_MS / 1000
-                log.ends[broker] = max(log.ends[broker], follows)
-        if self._enough(log):
-            log.watermark = max(log.watermark, min(log.ends[broker] for broker in log.isr))
-
     @staticmethod
-    def _enough(log: Log) -> bool:
-        return len(log.isr) >= min(log.min_isr, len(log.replicas))
-
-    def _watermark_may_move(self, log: Log) -> bool:
-        return self._enough(log) and all(self.nodes[broker].up for broker in log.isr)
+    def _write(log: Log, records: float, up: frozenset[int], following: frozenset[int]) -> None:
+        """Append records to a log whose leader is up, and let the brokers that follow copy them. Most of a tick is
+        spent here."""
+        ends, leader = log.ends, log.leader
+        end = ends[leader]
+        enough = len(log.isr) >= min(log.min_isr, len(log.replicas))
+        if log.acks_all and not (enough and up.issuperset(log.isr)):
+            records = max(0.0, min(records, log.watermark + log.rate * ACKS_ALL_IN_FLIGHT_MS / 1000 - end))
+            records = records if enough else 0.0
+        end += records
+        ends[leader] = end
+        follows = end - log.rate * FOLLOWER_DELAY_MS / 1000
+        for broker in log.replicas:
+            if broker != leader and broker in following and follows > ends[broker]:
+                if broker not in log.stalled:
+                    ends[broker] = follows
+        if enough:
+            log.watermark = max(log.watermark, min([ends[broker] for broker in log.isr]))
 
     def _consume(self, group: Consumers, seconds: float) -> None:
         for key in group.committed:
