@@ -8,7 +8,7 @@ from kview.derive.commits import HISTORY_RULE
 from kview.derive.fold import LOOK_BACK_MS, State, step
 from kview.derive.lag import POINT_RULE, SEEDS
 from kview.derive.rates import Ends, advance
-from kview.derive.view import SERIES_POINTS, View
+from kview.derive.view import View
 from kview.language.events import sentence
 from kview.model.events import EventKind, Severity
 from kview.model.failures import FailureKind, Part
@@ -41,7 +41,7 @@ def test_a_view_depends_on_the_look_back_alone(seeded: bool) -> None:
     snapshots = [frozen(snapshot) for snapshot in long_script(world)]
     whole = list(views(snapshots))
     back = LOOK_BACK_MS // 5000
-    for last in (back, back + 1, 135, 150, 160, len(snapshots) - 1):
+    for last in (back, 135, 150, len(snapshots) - 1):
         (*_, part) = views(snapshots[last - back : last + 1])
         assert not list(unlike(forgetful(whole[last]), forgetful(part))), last
 
@@ -63,19 +63,6 @@ def test_a_step_changes_neither_state_nor_snapshot_and_can_be_repeated() -> None
         _, second = step(state, snapshot)
         assert not list(unlike(first, second))
         state = first_state
-
-
-def test_what_is_carried_is_bounded() -> None:
-    world = default_world()
-    state = State()
-    for _ in range(660):
-        state, view = step(state, world.tick())
-    assert len(state.points.readings) <= at_most(POINT_RULE) == 22
-    assert state.points.seed_ms.shape[1] == SEEDS
-    assert len(state.commits.history) <= at_most(HISTORY_RULE)
-    assert len(state.moments) == len(view.throughput.at_ms) == SERIES_POINTS
-    assert all(len(series) == SERIES_POINTS for series in (*view.topics.in_series, *view.brokers.in_series))
-    assert all(len(series) == SERIES_POINTS for series in view.groups.lag_series)
 
 
 def figures_of(view: View, name: str) -> tuple[object, ...]:

@@ -1,5 +1,7 @@
 """Incidents: what begins one, how it goes on, and when it ends."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,6 +27,9 @@ from tests.worlds.small import watch
 from tests.worlds.tables import table
 
 HEALTHY_S = 30
+
+EXAMPLES = 30 if os.environ.get("CI") == "true" else 10
+"""Of random histories; an example takes a fifth of a second."""
 
 
 @pytest.fixture(scope="module")
@@ -392,7 +397,7 @@ def test_a_jump_folds_the_same_incidents_as_playing() -> None:
         assert folded is not None and folded[1].incidents == played[last].incidents
 
 
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES)
 @given(plans(40))
 def test_whatever_happens_phases_are_in_order_and_ends_are_final(plan: Plan) -> None:
     ended: dict[object, Incident] = {}
@@ -406,7 +411,7 @@ def test_whatever_happens_phases_are_in_order_and_ends_are_final(plan: Plan) -> 
                 assert ended.setdefault(incident.key, incident) == incident
 
 
-@settings(max_examples=40)
+@settings(max_examples=EXAMPLES)
 @given(st.data())
 def test_nonsense_is_no_exception(data: st.DataObject) -> None:
     """Brokers, leaders and ISRs that contradict each other, offsets that jump."""

@@ -12,7 +12,7 @@ from kview.model.events import EventKind, Severity
 from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Brokers
 from kview.model.units import UNKNOWN
-from tests.worlds import World, default_world, views
+from tests.worlds import World, default_world
 
 
 def run(world: World, state: State, seconds: int) -> tuple[State, list[View]]:
@@ -121,17 +121,11 @@ def test_a_broker_that_does_not_answer_is_silent_and_not_slow() -> None:
 
 def test_slowness_is_the_same_whenever_the_fold_began() -> None:
     """A latency between half of the limit and the limit keeps a verdict, but not beyond the look-back."""
-    world = default_world()
-    world.logs, world.groups, world.interval_ms = [world.log("audit-log", 0)], [], 5_000
-    snapshots = []
-    for tick in range(300):
-        world.nodes[5].latency_us = 212_000 if 60 <= tick < 70 else 40_000
-        snapshots.append(world.tick())
-    played = list(views(snapshots))
-    for last in (100, 180, 185, 188, 189, 190, 191, 250):
-        *_, alone = views(snapshots[max(0, last - 120) : last + 1])
-        assert alone.brokers.slow_since_ms.tolist() == played[last].brokers.slow_since_ms.tolist(), last
-    assert slow(played[180]) and not slow(played[250])
+    tables = latencies((300, 40), (50, 212), (950, 40))
+    played = slow_since_s(tables)
+    for last in (500, 900, 925, 940, 945, 949, 950, 951, 955, 1250):
+        assert slow_since_s(tables[: last + 1], max(0, last - 600))[-1] == played[last], last
+    assert played[900] is not None and played[1250] is None
 
 
 def latencies(*of: tuple[int, int], brokers: int = 6) -> list[Brokers]:
