@@ -2,7 +2,7 @@
 
 `cluster.build` returns a `Cluster`, which has parts. A part knows the parts below it:
 
-    traffic       clients inside: producers, members of groups       invariants   what must always be true
+    traffic       clients inside: producers, members of groups
     groups        one group coordinator per broker
     requests      what clients ask for: records, topics, admin       faults       what can happen to a process
     brokers       processes, replicas, ISRs, replication, retention

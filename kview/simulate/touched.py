@@ -1,4 +1,4 @@
-"""The partitions that have changed, which the invariants check."""
+"""The partitions that have changed, which the invariants in tests/simulate check."""
 
 from collections.abc import Iterable
 

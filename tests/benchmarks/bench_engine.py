@@ -7,8 +7,8 @@ import sys
 import time
 
 from kview.simulate.cluster import build
-from kview.simulate.invariants import Checker
 from kview.simulate.world import default_world
+from tests.simulate.invariants import Checker
 
 START_MS = 1_700_000_000_000
 

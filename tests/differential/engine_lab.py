@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from kview.simulate.cluster import Cluster, build
-from kview.simulate.group_invariants import of_the_cluster
-from kview.simulate.invariants import Checker
 from kview.simulate.nodes import ProcessState
 from kview.simulate.world import World, racked_brokers
 from tests.differential.lab import BROKERS, CONTROLLERS, POLL_S, SETTINGS
 from tests.serve.unwired import Unwired, UnwiredClient
 from tests.simulate.engine import START_MS, go
+from tests.simulate.group_invariants import of_the_cluster
+from tests.simulate.invariants import Checker
 
 CLIENT_ID = "tests"
 HEAL_LIMIT_S = 60

@@ -8,12 +8,12 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kview.serve.call import Api
 from kview.simulate.cluster import build
-from kview.simulate.invariants import Checker
 from kview.simulate.nodes import ProcessState
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, World, racked_brokers
 from tests.serve.examples import Examples, with_checksum
 from tests.serve.unwired import Unwired, UnwiredClient
 from tests.simulate.engine import START_MS, go
+from tests.simulate.invariants import Checker
 
 CLIENTS = 12
 GROUPS = ("g", "stopped", "of-the-world")

@@ -4,11 +4,11 @@ import random
 from collections.abc import Sequence
 
 from kview.simulate.cluster import Cluster, build
-from kview.simulate.group_invariants import of_the_cluster
-from kview.simulate.invariants import Checker
 from kview.simulate.world import default_world
 from tests.simulate.chaos_clients import Clients
 from tests.simulate.engine import START_MS, go
+from tests.simulate.group_invariants import of_the_cluster
+from tests.simulate.invariants import Checker
 
 FAULTS_SECONDS = 45
 EVERYTHING_SECONDS = 32

@@ -4,8 +4,6 @@ replicas, leaders and records."""
 import random
 
 from kview.simulate.cluster import build
-from kview.simulate.group_invariants import of_the_cluster
-from kview.simulate.invariants import Checker
 from kview.simulate.world import (
     OFFSETS_TOPIC,
     BrokerSpec,
@@ -19,6 +17,8 @@ from kview.simulate.world import (
 from tests.simulate.chaos import QUICK, VARIANTS, change_topics, disturb, heal
 from tests.simulate.chaos_clients import CODECS, Clients
 from tests.simulate.engine import START_MS, go
+from tests.simulate.group_invariants import of_the_cluster
+from tests.simulate.invariants import Checker
 
 PARTITIONS_MAX = 6
 """Of a topic, so that a world that adds partitions for five minutes stays small."""

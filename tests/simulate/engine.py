@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kview.simulate.brokers.replica import Replica
 from kview.simulate.cluster import Cluster, build
-from kview.simulate.invariants import Checker
 from kview.simulate.metadata import PartitionImage
 from kview.simulate.records import encode_batch
 from kview.simulate.results import ProduceResult
 from kview.simulate.world import CLIENT_BYTES_MAX, TopicSpec, World, racked_brokers
+from tests.simulate.invariants import Checker
 
 START_MS = 1_700_000_000_000
 TOPIC = "t"

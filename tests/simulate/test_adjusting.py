@@ -8,8 +8,8 @@ import pytest
 from kview.errors import BadUse, ErrorKind
 from kview.model.adjustments import Adjustment, AdjustmentKind
 from kview.simulate.cluster import Cluster, build
-from kview.simulate.invariants import Checker
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, World, racked_brokers
+from tests.simulate.invariants import Checker
 
 START_MS = 1_700_000_000_000
 K = AdjustmentKind

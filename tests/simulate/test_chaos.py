@@ -2,9 +2,9 @@
 
 import pytest
 
-from kview.simulate.invariants import ClusterInvariant
-from kview.simulate.partition_invariants import Invariant
 from tests.simulate.chaos import VARIANTS, Chaos
+from tests.simulate.invariants import ClusterInvariant
+from tests.simulate.partition_invariants import Invariant
 
 FOUND_BY_FAULTS = [
     ("unclean", 4),  # an epoch without records hid the older ones

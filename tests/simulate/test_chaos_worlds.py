@@ -3,9 +3,9 @@ heal."""
 
 import pytest
 
-from kview.simulate.invariants import ClusterInvariant
-from kview.simulate.partition_invariants import Invariant
 from tests.simulate.chaos_worlds import ChaosWorld
+from tests.simulate.invariants import ClusterInvariant
+from tests.simulate.partition_invariants import Invariant
 
 FOUND = [
     (6, 60),  # a producer was refused, because its last batch was deleted before it was looked at

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from kview.simulate.cluster import Cluster
-from kview.simulate.group_invariants import of_the_cluster
 from kview.simulate.groups.results import CommitRequest, OffsetToCommit
-from kview.simulate.invariants import Checker, InvariantBroken
 from tests.simulate.engine import TOPIC, cluster_of, go, partition, produce, replica
+from tests.simulate.group_invariants import of_the_cluster
+from tests.simulate.invariants import Checker, InvariantBroken
 
 
 def healthy() -> Cluster:

@@ -2,9 +2,9 @@
 
 from kview.simulate.cluster import build
 from kview.simulate.codes import ErrorCode
-from kview.simulate.invariants import Checker
 from kview.simulate.world import LinkSpec, TopicSpec, World, racked_brokers
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition, produce, replica, seconds_until
+from tests.simulate.invariants import Checker
 
 
 def test_acks_all_is_answered_when_every_in_sync_replica_has_it() -> None:

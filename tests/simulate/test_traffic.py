@@ -1,12 +1,10 @@
 """Simulated clients on an entire cluster: which groups keep up or lag, and what a crash does to clients."""
 
 from kview.simulate.cluster import Cluster, build
-from kview.simulate.group_invariants import of_the_cluster, owned_twice
 from kview.simulate.groups.consumer_protocol import decode_assignment, encode_assignment
 from kview.simulate.groups.group import Group, GroupState, Member
 from kview.simulate.groups.placement import offsets_partition
 from kview.simulate.groups.results import DescribedGroup, GroupProtocol, JoinRequest, JoinResult
-from kview.simulate.invariants import Checker
 from kview.simulate.partitioner import partition_for_key
 from kview.simulate.records import decode_batch
 from kview.simulate.traffic.member import Phase
@@ -19,6 +17,8 @@ from kview.simulate.world import (
     default_world,
     racked_brokers,
 )
+from tests.simulate.group_invariants import of_the_cluster, owned_twice
+from tests.simulate.invariants import Checker
 
 START_MS = 1_700_000_000_000
 S = 1_000_000

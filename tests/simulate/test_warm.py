@@ -7,9 +7,9 @@ from pathlib import Path
 
 from kview.simulate.cluster import build
 from kview.simulate.groups.placement import offsets_partition
-from kview.simulate.invariants import Checker
 from kview.simulate.world import OFFSETS_TOPIC, Placement, default_world
 from tests.simulate.engine import START_MS, go
+from tests.simulate.invariants import Checker
 
 TEACHING = ["031", "314", "142", "425", "250", "503", "031", "314", "142", "425"]
 

@@ -87,8 +87,10 @@ class World:
 
     @staticmethod
     def _write(log: Log, records: float, up: frozenset[int], following: frozenset[int]) -> None:
-        """Append records to a log whose leader is up, and let the brokers that follow copy them. Most of a tick is
-        spent here."""
+        """Append records to a log whose leader is up, and let the brokers that follow copy them.
+
+        Most of a tick is spent here.
+        """
         ends, leader = log.ends, log.leader
         end = ends[leader]
         enough = len(log.isr) >= min(log.min_isr, len(log.replicas))
@@ -99,9 +101,9 @@ class World:
         ends[leader] = end
         follows = end - log.rate * FOLLOWER_DELAY_MS / 1000
         for broker in log.replicas:
-            if broker != leader and broker in following and follows > ends[broker]:
-                if broker not in log.stalled:
-                    ends[broker] = follows
+            copies = broker != leader and broker in following and broker not in log.stalled
+            if copies and follows > ends[broker]:
+                ends[broker] = follows
         if enough:
             log.watermark = max(log.watermark, min([ends[broker] for broker in log.isr]))
 

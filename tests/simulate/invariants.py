@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.metadata import PartitionImage, TopicPartition
-from kview.simulate.partition_invariants import Invariant, Partition, standard
+from tests.simulate.partition_invariants import Invariant, Partition, standard
 
 FULL_CHECK_US = 10_000_000
 """Interval between full checks. Between them, only partitions that have changed are checked."""

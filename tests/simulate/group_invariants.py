@@ -3,8 +3,8 @@
 from kview.simulate.cluster import Cluster
 from kview.simulate.groups.consumer_protocol import CONSUMER, decode_assignment
 from kview.simulate.groups.group import Group, GroupState
-from kview.simulate.invariants import ClusterInvariant, ReplicasAreOfLivingTopics
 from kview.wire.primitives import MalformedBytes
+from tests.simulate.invariants import ClusterInvariant, ReplicasAreOfLivingTopics
 
 
 def owned_twice(group: Group) -> str | None:
