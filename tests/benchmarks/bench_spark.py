@@ -156,7 +156,7 @@ def frame(compiled: Path) -> None:
     """Measure how Spark affects the start of kview, and print it."""
     command = [sys.executable, "-m", "kview", "--simulate"]
     commands = {"with": command, "without": [*command, "--no-spark"]}
-    taken: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
+    taken: dict[str, list[tuple[float, ...]]] = {name: [] for name in commands}
     for turn in range(FRAME_RUNS + 1):
         for name, words in commands.items():
             times = measure(words, str(compiled))

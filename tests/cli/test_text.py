@@ -58,13 +58,14 @@ def test_a_document_an_interval(served: Served) -> None:
         text=True,
     ) as process:
         assert process.stdout is not None and process.stderr is not None
-        documents = [json.loads(process.stdout.readline())]
+        lines = process.stdout
+        documents = [json.loads(lines.readline())]
 
         def next_has_rates_soon() -> bool:
             """Whether it has come after 200 ms, and not after the second that is usual."""
-            documents.append(json.loads(process.stdout.readline()))
+            documents.append(json.loads(lines.readline()))
             step_ms = documents[-1]["at_ms"] - documents[-2]["at_ms"]
-            return 150 < step_ms < 900 and documents[-1]["in_records_per_second"] > 0
+            return bool(150 < step_ms < 900 and documents[-1]["in_records_per_second"] > 0)
 
         wait_until(next_has_rates_soon, "a document with rates after the interval that was asked for")
         process.send_signal(signal.SIGINT)
