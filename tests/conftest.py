@@ -16,9 +16,9 @@ Those of one folder are in its own conftest.py: `spark` (pipeline), `cluster` (s
 `loop` (secured), `offsets` (simulate). `tests/waiting.py` waits on conditions, `tests/worlds` makes snapshots
 without a cluster, and `tests/tui/harness.py` runs the dashboard without a terminal.
 
-Options (`pytest --help` explains them): --update-golden writes what tests compare with; --seeds,
---incident-seeds, --worlds, --world-seconds, --fuzz-frames, --recordings, --restarts, --soak-minutes and
---truth-minutes make the same tests longer.
+Options (`pytest --help` explains them): --update-golden writes what tests compare with; --all-scripts,
+--seeds, --incident-seeds, --worlds, --world-seconds, --fuzz-frames, --recordings, --restarts, --soak-minutes
+and --truth-minutes make the same tests longer.
 """
 
 import os
@@ -74,6 +74,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/tui/golden and tests/tui/pictures from what is drawn, and"
         " tests/differential/recorded from what a real cluster does",
+    )
+    parser.addoption(
+        "--all-scripts",
+        action="store_true",
+        help="play all scripts of tests/differential behind sockets and on a real cluster",
     )
     for name, default, text in COUNTS:
         parser.addoption(name, type=type(default), default=default, help=f"{text} ({default:g})")

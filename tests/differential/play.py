@@ -1,11 +1,9 @@
 """What a script does and sees: faults, traffic and questions, and the states that followed each other."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from kafka.protocol.admin import DeleteTopicsRequest, DescribeClusterRequest, DescribeQuorumRequest
 from kafka.protocol.producer import ProduceRequest
@@ -33,16 +31,6 @@ class Stuck(AssertionError):
     """Raised if what a script waits for does not happen."""
 
 
-_PLAYED: WeakKeyDictionary[Lab, Counter[str]] = WeakKeyDictionary()
-
-
-def _of_another_try(lab: Lab, name: str) -> str:
-    """Return the end of the names of topics and groups, so that what an earlier try left is not met again."""
-    played = _PLAYED.setdefault(lab, Counter())
-    played[name] += 1
-    return f"-{played[name]}" if played[name] > 1 else ""
-
-
 class Play:
     """One run of a script. `seen` has, for each subject, the words for its states in order, without
     repetitions. `watched` are the subjects that are looked at again and again."""
@@ -51,7 +39,7 @@ class Play:
         self.lab = lab
         self.seen: dict[str, list[str]] = {}
         self.watched: set[str] = set()
-        self._prefix = name.replace("_", "-") + _of_another_try(lab, name)
+        self._prefix = name.replace("_", "-")
         self._down: dict[int, None] = {}
         self._looks: list[Callable[[], None]] = []
         self._topics: dict[str, None] = {}

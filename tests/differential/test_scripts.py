@@ -23,8 +23,31 @@ ROOMS = (controllers, leaders, survivors, groups, topics, reading)
 SCRIPTS: dict[str, Script] = {script.__name__: script for room in ROOMS for script in room.SCRIPTS}
 
 
+CHOSEN = (
+    "controller_crash",
+    "leader_crash",
+    "unreplicated_records",
+    "clean_stop",
+    "hang",
+    "from_the_elr",
+    "acks",
+    "coordinator_loss",
+    "deleted_records",
+    "created_again_with_a_broker_slow",
+    "offsets_by_time",
+)
+"""Scripts that are played behind sockets and on a real cluster without --all-scripts: some of each subject.
+The engine is held against what a real cluster did in all scripts, in every run."""
+
 CLUSTERS = 6
 """So many simulated clusters take half a processor together."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose the scripts that take minutes of clusters. What is to be recorded is played whole."""
+    if "script" in metafunc.fixturenames:
+        every = any(map(metafunc.config.getoption, ("--all-scripts", "--update-golden")))
+        metafunc.parametrize("script", SCRIPTS if every else CHOSEN)
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +72,8 @@ class SideBySide:
         self._begun = {name: self._threads.submit(self._played, name) for name in names}
 
     def play(self, name: str) -> Play:
-        """Return the play of a script. If it has been asked for before, the script is played again."""
-        return (self._begun.pop(name, None) or self._threads.submit(self._played, name)).result()
+        """Return the play of a script."""
+        return self._begun[name].result()
 
     def end(self) -> None:
         """Begin no further script."""
@@ -68,7 +91,7 @@ class SideBySide:
 def side_by_side(request: pytest.FixtureRequest) -> Iterator[SideBySide]:
     """All scripts that this run has tests of, on simulated clusters."""
     tests = [item for item in request.session.items if "side_by_side" in getattr(item, "fixturenames", ())]
-    names = [str(item.callspec.params["name"]) for item in tests if isinstance(item, pytest.Function)]
+    names = [str(item.callspec.params["script"]) for item in tests if isinstance(item, pytest.Function)]
     flags = ("--no-traffic", "--brokers", str(BROKERS), "--racks", "2")
     settings = tuple(f"{key}={value}" for key, value in SETTINGS.items())
     with ExitStack() as stack:
@@ -120,18 +143,16 @@ def test_a_difference_is_found_wherever_it_is() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_it_does_the_same_behind_its_sockets(side_by_side: SideBySide, name: str) -> None:
-    play = side_by_side.play(name)
-    assert differences(recorded(name), play.seen, play.watched) == explained(name)
+def test_it_does_the_same_behind_its_sockets(side_by_side: SideBySide, script: str) -> None:
+    play = side_by_side.play(script)
+    assert differences(recorded(script), play.seen, play.watched) == explained(script)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCRIPTS)
 def test_the_real_cluster_does_what_was_recorded(
-    real_lab: Lab, name: str, request: pytest.FixtureRequest
+    real_lab: Lab, script: str, request: pytest.FixtureRequest
 ) -> None:
-    play = played(real_lab, name)
+    play = played(real_lab, script)
     if request.config.getoption("--update-golden"):
-        record(name, play.seen)
-    assert differences(recorded(name), play.seen, play.watched) == []
+        record(script, play.seen)
+    assert differences(recorded(script), play.seen, play.watched) == []
