@@ -21,6 +21,7 @@ Options (`pytest --help` explains them): --update-golden writes what tests compa
 and --truth-minutes make the same tests longer.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -31,6 +32,7 @@ from typing import Any, NoReturn
 import hypothesis
 import pytest
 
+from kview.cli import OBJECTS_BETWEEN_COLLECTIONS
 from tests.real_kafka import archive
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.jars import KAFKA_4, Release, Unavailable, fetch_jars, find_java
@@ -92,6 +94,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.real_cluster)
         file = item.nodeid.split("::")[0]
         item.add_marker(pytest.mark.xdist_group(next((name for name in SHARED if name in used), file)))
+
+
+def pytest_collection_finish() -> None:
+    """Set Python's garbage collector as kview does: without that, it takes a sixth of the run."""
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 
 @pytest.hookimpl(wrapper=True)

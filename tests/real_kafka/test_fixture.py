@@ -3,17 +3,14 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from tests.conftest import ClusterFactory
 from tests.e2e.processes import exists
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.nodes import ClusterFailed
-from tests.real_kafka.settings import KAFKA_DEFAULT_TIMES
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,16 +96,3 @@ def test_no_node_outlives_a_killed_test_process(kafka_runtime: tuple[Path, Path]
     runner.kill()
     runner.wait()
     wait_until(lambda: not any(map(exists, pids)), "all nodes are gone", 30)
-
-
-@pytest.mark.slow
-def test_with_kafkas_own_times_fencing_takes_its_session(real_kafka_factory: ClusterFactory) -> None:
-    cluster = real_kafka_factory(brokers=6, overrides=KAFKA_DEFAULT_TIMES)
-    cluster.create_topic("invoice", TEACHING_TABLE)
-    seen = cluster.partitions("invoice")
-    assert [seen[partition].replicas for partition in range(10)] == TEACHING_TABLE
-    started = time.monotonic()
-    cluster.kill(3)
-    wait_until(lambda: cluster.partitions("invoice")[1].leader == 1, "the metadata step", 30)
-    assert 6.5 <= time.monotonic() - started <= 12
-    assert cluster.partitions("invoice")[1].isr == [1, 4]
