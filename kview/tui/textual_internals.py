@@ -8,7 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from rich.terminal_theme import TerminalTheme
 from textual import _ansi_sequences
+from textual._ansi_theme import MONOKAI
 from textual.app import App
 from textual.cache import LRUCache
 from textual.css.model import RuleSet
@@ -84,6 +86,14 @@ class OwnApp(App[int], inherit_bindings=False):
         if not self.is_headless:
             self.bug = self.bug or error
             self._exit_renderables.clear()
+
+    @property
+    def ansi_theme(self) -> TerminalTheme:
+        """What a terminal's sixteen colours look like, which Textual asks for every line and seeks for long.
+
+        kview draws none of them.
+        """
+        return MONOKAI
 
     @property
     def unseen(self) -> bool:

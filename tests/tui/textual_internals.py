@@ -59,8 +59,11 @@ class IdleLoop(asyncio.SelectorEventLoop):
 
 
 class IdlePilot(Pilot[int]):
-    """A pilot that goes on as soon as the app has nothing left to do. Textual's waits for 20 ms in which the
-    process needs little of the processor, three times for a key, and does not know one that is kept from it."""
+    """A pilot that goes on as soon as the app has nothing left to do.
+
+    Textual's waits for 20 ms in which the process needs little of the processor, three times for a key. It
+    takes a process that others keep from the processor for one that has nothing to do.
+    """
 
     async def pause(self, delay: float | None = None) -> None:
         """Let the app do and draw all that it has to, but for what waits for a timer."""
