@@ -23,7 +23,7 @@ from textual.widgets import Input
 from kview.tui.key_names import key_of_character
 
 MOST_PALETTES = 8
-"""How many themes' rules are kept: who chooses a theme looks at several of them in turn."""
+"""How many themes' rules are kept. Somebody who chooses a theme looks at several in turn."""
 
 MOST_SOURCES = 512
 """How many sources of rules are kept for each theme. Every kind of widget is a source, about 100 in all."""
@@ -89,9 +89,9 @@ class OwnApp(App[int], inherit_bindings=False):
 
     @property
     def ansi_theme(self) -> TerminalTheme:
-        """What a terminal's sixteen colours look like, which Textual asks for every line and seeks for long.
+        """What a terminal's sixteen colours look like. Kview draws none of them.
 
-        kview draws none of them.
+        Textual asks for this at every line, and would search all themes for it.
         """
         return MONOKAI
 

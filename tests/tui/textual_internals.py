@@ -105,6 +105,7 @@ def _has_to_draw(screen: Screen[Any]) -> bool:
 def _pressed(key: str) -> Key:
     """What Textual makes of a key that a pilot presses."""
     name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
+    character: str | None
     try:
         character = unicodedata.lookup(_get_unicode_name_from_key(REPLACED_KEYS.get(name, name)))
     except KeyError:
