@@ -5,17 +5,65 @@ changes.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from rich.terminal_theme import TerminalTheme
 from textual import _ansi_sequences
+from textual._ansi_theme import MONOKAI
 from textual.app import App
+from textual.cache import LRUCache
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.events import Event, Key, Paste
-from textual.filter import LineFilter, NoColor
+from textual.filter import ANSIToTruecolor, LineFilter, NoColor
 from textual.screen import Screen
 from textual.widgets import Input
 
 from kview.tui.key_names import key_of_character
+
+MOST_PALETTES = 8
+"""How many themes' rules are kept. Somebody who chooses a theme looks at several in turn."""
+
+MOST_SOURCES = 512
+"""How many sources of rules are kept for each theme. Every kind of widget is a source, about 100 in all."""
+
+Rules = LRUCache[tuple[Any, ...], list[RuleSet]]
+"""The rules of each source."""
+
+_parsed: LRUCache[frozenset[tuple[str, str]], Rules] = LRUCache(MOST_PALETTES)
+"""The rules for each set of variables."""
+
+
+def _rules_for(variables: Mapping[str, str]) -> Rules:
+    """Return the rules that have been parsed with these variables so far."""
+    key = frozenset(variables.items())
+    if key not in _parsed:
+        _parsed[key] = LRUCache(MOST_SOURCES)
+    return _parsed[key]
+
+
+class OwnStylesheet(Stylesheet):
+    """A stylesheet that parses every source once per theme.
+
+    Textual parses all sources again, twice, when a screen is shown for the first time, and has no setting to
+    prevent this. It would take half of the time of such a key press.
+    """
+
+    def __init__(self, *, variables: dict[str, str] | None = None) -> None:
+        super().__init__(variables=variables)
+        self._parse_cache = _rules_for(self._variables)
+
+    def set_variables(self, variables: dict[str, str]) -> None:
+        """Use the rules of other variables."""
+        if variables != self._variables:
+            self._parse_cache = LRUCache(1)  # Textual clears it, but the rules of the last theme are kept
+            super().set_variables(variables)
+            self._parse_cache = _rules_for(variables)
+
+    def reparse(self) -> None:
+        """Put the rules together again."""
+        self.parse()
 
 
 class OwnApp(App[int], inherit_bindings=False):
@@ -23,6 +71,7 @@ class OwnApp(App[int], inherit_bindings=False):
 
     def __init__(self, colourless: bool) -> None:
         super().__init__(ansi_color=True if colourless else None)
+        self.stylesheet = OwnStylesheet(variables=self.get_css_variables())
         self.colourless = colourless
         self.bug: Exception | None = None
         """The bug that ended the app, if one did."""
@@ -37,6 +86,14 @@ class OwnApp(App[int], inherit_bindings=False):
         if not self.is_headless:
             self.bug = self.bug or error
             self._exit_renderables.clear()
+
+    @property
+    def ansi_theme(self) -> TerminalTheme:
+        """What a terminal's sixteen colours look like. Kview draws none of them.
+
+        Textual asks for this at every line, and would search all themes for it.
+        """
+        return MONOKAI
 
     @property
     def unseen(self) -> bool:
@@ -100,12 +157,13 @@ class OwnApp(App[int], inherit_bindings=False):
         await super().on_event(event)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return a filter that removes all colours, including those of Textual's own widgets.
+        """Return a filter that removes all colours, including those of Textual's own widgets, or none.
 
         Textual only reads NO_COLOR from the environment, and removes it from there. No setting turns colours
-        on or off.
+        on or off. Its filter for a terminal's sixteen colours is left out: themes have none of them, and it
+        would go through every line.
         """
-        filters = list(super().get_line_filters())
+        filters = [each for each in super().get_line_filters() if not isinstance(each, ANSIToTruecolor)]
         return [*filters, NoColor()] if self.colourless else filters
 
 

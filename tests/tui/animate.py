@@ -5,7 +5,6 @@ The dashboard is the real one, on the engine, and the lesson's own keys are pres
 it takes to read what is new in its caption.
 """
 
-import asyncio
 import re
 import sys
 from collections.abc import Hashable, Iterator
@@ -19,7 +18,7 @@ from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.lessons import LessonShow
 from kview.tui.text import Role
 from kview.tui.widgets.caption import Paragraph
-from tests.tui.harness import lines
+from tests.tui.harness import lines, run
 from tests.tui.lesson_stage import Class, lesson
 from tests.tui.pictures import FOLDER, is_settled, with_spaces
 
@@ -237,7 +236,7 @@ def main(words: list[str]) -> None:
     for name in names or (known if folder else IN_README):
         path = folder / f"{name}.svg" if folder else IN_README.get(name, ANIMATED / f"{name}.svg")
         path.parent.mkdir(parents=True, exist_ok=True)
-        taken = asyncio.run(frames(name))
+        taken = run(frames(name))
         path.write_text(animated(taken))
         print(path, f"{len(taken)} frames, {sum(f.seconds for f in taken):.0f} s, {path.stat().st_size:,} B")
 

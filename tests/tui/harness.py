@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC
 from functools import cache, wraps
-from typing import Any
+from typing import Any, TypeVar
 
+from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
 
@@ -24,11 +25,16 @@ from kview.simulate.cluster import build
 from kview.simulate.world import World, default_world
 from kview.tui.app import KviewApp
 from kview.tui.widgets.header import SourceInfo
-from tests.tui.textual_internals import drawn_strips
+from tests.tui.textual_internals import IdleLoop, IdlePilot, drawn_strips
 from tests.worlds import crash_script, views
+
+T = TypeVar("T")
 
 PATIENCE_S = 20.0
 """Nothing here waits for another process."""
+
+BETWEEN_PROBES_S = 0.01
+"""How long a timer or a thread is given before `until` looks again."""
 
 HEALTHY, CRASH, FENCED, BACK = "healthy", "crash", "fenced", "back"
 
@@ -231,9 +237,17 @@ async def dashboard(
         settings["wall_ms"] = FakeClock(now_ms + AGO_MS)
     source = options.pop("source", SourceInfo("simulated"))
     app = KviewApp(feed, lab, source, FakeClock(now_ms), lab=lab, **settings | options)
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
+    async with running_app(app, size) as pilot:
         yield app, pilot
+
+
+@asynccontextmanager
+async def running_app(app: App[int], size: tuple[int, int]) -> AsyncIterator[Pilot[int]]:
+    """Run an app without a terminal until it has drawn what it has."""
+    async with app.run_test(size=size):
+        pilot = IdlePilot(app)
+        await pilot.pause()
+        yield pilot
 
 
 def text(app: KviewApp) -> str:
@@ -253,14 +267,13 @@ async def until(pilot: Pilot[int], probe: Callable[[], Any], what: str) -> Any:
         await pilot.pause()
         if found := probe():
             return found
+        await asyncio.sleep(BETWEEN_PROBES_S)
         assert asyncio.get_running_loop().time() < deadline_s, f"never: {what}\n{text(pilot.app)}"  # type: ignore[arg-type]
 
 
 async def press(pilot: Pilot[int], keys: Iterable[str]) -> None:
     """Press keys one after the other, and let the app draw after each."""
-    for key in keys:
-        await pilot.press(key)
-        await pilot.pause()
+    await pilot.press(*keys)
 
 
 def press_at_once(app: KviewApp, keys: Iterable[str]) -> None:
@@ -273,7 +286,13 @@ def running(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
     """Run a test that is a coroutine in its own event loop."""
 
     @wraps(test)
-    def run(*arguments: Any, **named: Any) -> None:
-        asyncio.run(test(*arguments, **named))
+    def run_test(*arguments: Any, **named: Any) -> None:
+        run(test(*arguments, **named))
 
-    return run
+    return run_test
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in an event loop of its own."""
+    with asyncio.Runner(loop_factory=IdleLoop) as runner:
+        return runner.run(coroutine)

@@ -25,7 +25,7 @@ from kview.school.worlds import world
 from kview.simulate.cluster import build
 from kview.tui.app import KviewApp
 from kview.tui.widgets.header import SourceInfo
-from tests.tui.harness import FakeFeed, FakeTimeline, own_themes
+from tests.tui.harness import FakeFeed, FakeTimeline, own_themes, running_app
 
 
 class StagedDemos:
@@ -134,8 +134,7 @@ async def lesson(
     settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC, "demos": demos}
     settings |= {"demo": Opening(name, seed), "timeline": FakeTimeline(), "lab": demos}
     app = KviewApp(feed, demos, SourceInfo("simulated"), demos.now_ms, **settings | options)
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
+    async with running_app(app, size) as pilot:
         played = Class(app, pilot, demos, feed)
         await played.look()
         await played.second()

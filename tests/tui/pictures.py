@@ -1,7 +1,6 @@
 """Draw the screens as SVG pictures, in the states of the golden files: `python -m tests.tui.pictures
 [FOLDER]`."""
 
-import asyncio
 import re
 import sys
 from functools import partial
@@ -21,6 +20,7 @@ from tests.tui.harness import (
     FakeTimeline,
     dashboard,
     press,
+    run,
     state,
     text,
     until,
@@ -120,7 +120,7 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
         path = folder / f"{name}.svg"
-        path.write_text(asyncio.run(picture(name)))
+        path.write_text(run(picture(name)))
         print(path)
 
 

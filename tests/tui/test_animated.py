@@ -1,6 +1,5 @@
 """The animated pictures show what the screens look like now, one frame at a time."""
 
-import asyncio
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,6 +8,7 @@ import pytest
 
 from kview.school.files import lesson_files, lesson_of
 from tests.tui.animate import CELL, IN_README, SIZE, Frame, animated, frames
+from tests.tui.harness import run
 
 MOST_BYTES, MOST_FRAMES = 500_000, 60
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,7 +112,7 @@ def test_the_readme_shows_it_with_the_captions_of_the_lesson(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", lesson_files())
 def test_every_lesson_can_be_played(name: str, pytestconfig: pytest.Config) -> None:
-    taken: list[Frame] = asyncio.run(frames(name))
+    taken: list[Frame] = run(frames(name))
     svg = animated(taken)
     assert len(taken) <= MOST_FRAMES and len(svg.encode()) < MOST_BYTES
     played, passed_s, whole_s = Played(svg), 0.0, sum(frame.seconds for frame in taken)

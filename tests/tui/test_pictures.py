@@ -1,11 +1,11 @@
 """The SVG pictures show what the screens look like now."""
 
-import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
+from tests.tui.harness import run
 from tests.tui.pictures import FOLDER, PICTURES, picture
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ def test_the_readme_has_pictures_and_each_can_be_made() -> None:
     "name", [pytest.param(name, marks=() if name in of_the_readme() else pytest.mark.slow) for name in KEPT]
 )
 def test_a_kept_picture_is_up_to_date(name: str, pytestconfig: pytest.Config) -> None:
-    path, drawn = FOLDER / f"{name}.svg", asyncio.run(picture(name))
+    path, drawn = FOLDER / f"{name}.svg", run(picture(name))
     if pytestconfig.getoption("--update-golden"):
         path.write_text(drawn)
     if path.read_text() != drawn:

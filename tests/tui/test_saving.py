@@ -137,7 +137,7 @@ async def test_keys_work_during_a_long_export_and_escape_cancels_it() -> None:
     saves.gate.clear()
     async with dashboard(many(), saves=saves) as (app, pilot):
         await press(pilot, ["tab", "ctrl+e", "enter"])
-        await until(pilot, lambda: f"exporting: {ROWS_A_WRITE:,} of 40,000 rows" in text(app), "progress")
+        await until(pilot, lambda: f"exporting: {ROWS_A_WRITE:,} of 12,000 rows" in text(app), "progress")
         await press(pilot, ["2"])
         assert "1ST (preferred)" in text(app) and not saves.done
         await press(pilot, ["escape"])
@@ -147,6 +147,6 @@ async def test_keys_work_during_a_long_export_and_escape_cancels_it() -> None:
 
 
 def many() -> View:
-    """A cluster of 40,000 partitions."""
-    *_, last = views(wide_snapshots(40_000, 2))
+    """A cluster of 12,000 partitions."""
+    *_, last = views(wide_snapshots(12_000, 2))
     return last

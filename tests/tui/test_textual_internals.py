@@ -10,12 +10,15 @@ import pkgutil
 import sys
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from textual._xterm_parser import XTermParser
 from textual.app import App
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key
@@ -26,7 +29,18 @@ from textual.widgets import Input, Static
 import kview.tui
 from kview.tui.app import KviewApp
 from kview.tui.textual_internals import OwnApp, tell_escape_apart
-from tests.tui.harness import HEALTHY, dashboard, press, running, state, text, until
+from tests.tui.harness import (
+    CRASH,
+    HEALTHY,
+    FakeLab,
+    dashboard,
+    own_themes,
+    press,
+    running,
+    state,
+    text,
+    until,
+)
 from tests.tui.textual_internals import drawn_strips
 
 ROOT = Path(kview.tui.__file__).parents[2]
@@ -111,6 +125,40 @@ def test_line_filters_are_asked_for_when_something_is_drawn() -> None:
     )
 
 
+def contents(rule: RuleSet) -> tuple[Any, ...]:
+    """What a rule says, and what it is for."""
+    return rule.selectors, rule.is_default_rules, rule.tie_breaker, repr(rule.styles.get_rules())
+
+
+@running
+async def test_rules_are_parsed_once_for_each_theme_and_are_those_that_textual_makes() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        parsed: dict[str, list[RuleSet]] = {}
+        for theme, key in (("light", "3"), ("dark", "5"), ("light", "2"), ("dark", "4")):
+            app.colours.use(theme)
+            await press(pilot, [key])
+            own = app.stylesheet
+            textuals = Stylesheet(variables=app.get_css_variables())
+            textuals.source = own.source
+            textuals.parse()
+            assert list(map(contents, own.rules)) == list(map(contents, textuals.rules))
+            before = parsed.setdefault(theme, own.rules)
+            assert {id(rule) for rule in before} <= {id(rule) for rule in own.rules}
+        assert parsed["light"] and parsed["light"][0] is not parsed["dark"][0]
+
+
+@pytest.mark.parametrize("theme", sorted(own_themes().loaded))
+@running
+async def test_no_theme_has_a_colour_of_the_terminals_own(theme: str) -> None:
+    async with dashboard(state(CRASH), theme=theme, lab=FakeLab()) as (app, pilot):
+        for keys in ([], ["slash", "x"], ["escape", "6"], ["ctrl+p"]):
+            await press(pilot, keys)
+            styles = [segment.style for strip in drawn_strips(app.screen) for segment in strip]
+            colours = [colour for style in styles if style for colour in (style.color, style.bgcolor)]
+            assert all(colour is None or colour.triplet is not None for colour in colours)
+            assert not any(style and style.dim for style in styles)
+
+
 def test_the_driver_writes_to_the_standard_error_that_python_began_with() -> None:
     assert "self._file = sys.__stderr__" in inspect.getsource(LinuxDriver.__init__)
     assert sys.__stderr__ is None or hasattr(sys.__stderr__, "reconfigure")
@@ -160,6 +208,7 @@ def from_textual(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == "textual"
 
 
+@cache
 def private_names(cls: type) -> set[str]:
     """The private names of one class: its own, and those set on `self`."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))

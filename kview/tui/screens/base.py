@@ -11,6 +11,8 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.events import Resize
+from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -60,6 +62,8 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
     """The lines that every screen has, once they are there."""
     _all_drawn: tuple[Drawn, ...] = ()
     """All panels, once they are there. None is added later."""
+    _fitted_to: Size | None = None
+    """The size of the screen to which the panels have been fitted."""
     _drawn_ms = (UNKNOWN, UNKNOWN)
     """When everything was last drawn, by the clock that is shown and by one that nobody sets."""
 
@@ -129,9 +133,11 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         if self in self.app.screen_stack:  # and not on the way to another screen
             self.query_one(KeyLine).redraw()
 
-    def on_resize(self) -> None:
-        """Fit the panels to the new size."""
-        self.refit()
+    def on_resize(self, event: Resize) -> None:
+        """Fit the panels to the new size. Textual says the same size several times when a screen is shown."""
+        if event.size != self._fitted_to and self._is_complete:
+            self._fitted_to = event.size
+            self.refit()
 
     @property
     def is_small(self) -> bool:
