@@ -58,7 +58,7 @@ from kview.pipeline.batch_session import BatchSession
 from kview.pipeline.report import Question, report
 from kview.pipeline.rolling import Engine
 
-with BatchSession("local[2]", heap_mb=256) as session:
+with BatchSession("local[2]", heap_mb=256, is_long=False) as session:
     try:
         report(session.spark, [Path(sys.argv[1])], Question(), session.scratch, engine=Engine.EXPRESSIONS)
     except Exception as error:
@@ -184,7 +184,7 @@ def test_a_full_disk(recording: Path, small_disk: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_heap_that_is_too_small(tmp_path: Path) -> None:
-    write_recording(tmp_path / "r", 40_000, 20, 2)
+    write_recording(tmp_path / "r", 4_000, 20, 1)
     # Little more than Spark starts with; --heap does not let anyone ask for so little.
     said = said_by(SHORT_OF_MEMORY, tmp_path / "r", _JAVA_OPTIONS="-Xmx100m")
     assert "needs more than 256 MB of memory" in said and "--heap" in said
