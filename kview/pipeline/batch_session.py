@@ -158,7 +158,7 @@ class BatchSession:
         thread = threading.Thread(target=make, name="spark's session", daemon=True)
         thread.start()
         deadline_s = self._began_s + (math.inf if self.is_local else self._within_s)
-        least_s = LEAST_WITH_PACKAGES_S if PACKAGES in self._settings else LEAST_WITHIN_S
+        least_s = LEAST_WITH_PACKAGES_S if PACKAGES in self._settings else min(LEAST_WITHIN_S, self._within_s)
         deadline_s = max(deadline_s, time.monotonic() + least_s)
         while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
             thread.join(POLL_S)

@@ -22,6 +22,10 @@ from kview.simulate.world import OFFSETS_TOPIC, World
 START_MS = 1_767_265_200_000
 """A whole minute."""
 
+SEED = 7
+SEGMENT_S = 60
+"""Short, so that a figure of minutes is made of several segments."""
+
 STEP_MS, INTERVAL_MS = 100, 1_000
 """How often the ledger looks, and how often the camera does."""
 
@@ -225,14 +229,14 @@ class Bookkeeper:
                 book.unread[group, second] += max(0, leader.log.start - offset)
 
 
-def record_played(folder: Path, world: World, seconds: int, acts: Sequence[Act], seed: int = 7) -> Ledger:
+def record_played(folder: Path, world: World, seconds: int, acts: Sequence[Act]) -> Ledger:
     """Let a cluster run with these acts, record what the camera sees once a second, and return the ledger.
 
     Observations are at whole seconds, so that the growth between two of them is that of a second.
     """
-    cluster = build(world, seed, START_MS)
+    cluster = build(world, SEED, START_MS)
     camera, state = Camera(cluster), State()
-    writer = RecordingWriter(folder, segment_s=300, small_segment_bytes=0)
+    writer = RecordingWriter(folder, segment_s=SEGMENT_S, small_segment_bytes=0)
     book = Bookkeeper(cluster)
     todo = sorted(acts, key=lambda one: one.at_s)
     for second in range(seconds + 1):

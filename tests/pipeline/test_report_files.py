@@ -38,10 +38,37 @@ def history() -> list[View]:
 
 
 @pytest.fixture(scope="module")
-def expected(spark: SparkSession, history: list[View], tmp_path_factory: pytest.TempPathFactory) -> Report:
+def recorded(history: list[View], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of the first 80 observations, for copies."""
+    return record(tmp_path_factory.mktemp("recorded") / "r", history[:80])
+
+
+@pytest.fixture(scope="module")
+def first(
+    spark: SparkSession, recorded: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Report]:
+    """Such a copy with kept roll-ups, and the report that made them."""
+    scratch = tmp_path_factory.mktemp("first")
+    folder = Path(shutil.copytree(recorded, scratch / "r"))
+    return folder, report_on(spark, scratch, folder)
+
+
+@pytest.fixture(scope="module")
+def expected(first: tuple[Path, Report]) -> Report:
     """The report on the first 80 observations."""
-    folder = tmp_path_factory.mktemp("expected")
-    return report_on(spark, folder, record(folder / "r", history[:80]))
+    return first[1]
+
+
+@pytest.fixture
+def folder(recorded: Path, tmp_path: Path) -> Path:
+    """A copy of the recording without roll-ups."""
+    return Path(shutil.copytree(recorded, tmp_path / "r"))
+
+
+@pytest.fixture
+def reported(first: tuple[Path, Report], tmp_path: Path) -> Path:
+    """A copy of the recording with kept roll-ups."""
+    return Path(shutil.copytree(first[0], tmp_path / "reported"))
 
 
 def rolled_up(made: Report) -> int:
@@ -57,30 +84,25 @@ def assert_same(made: Report, other: Report) -> None:
 
 
 def test_kept_rollups_answer_the_next_report(
-    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+    spark: SparkSession, reported: Path, expected: Report, tmp_path: Path
 ) -> None:
-    folder = record(tmp_path / "r", history[:80])
-    first = report_on(spark, tmp_path, folder)
-    assert rolled_up(first) == len(read_manifest(folder).segments)
-    for segment in folder.glob("seg-*/*_deltas.parquet"):
+    assert rolled_up(expected) == len(read_manifest(reported).segments)
+    for segment in reported.glob("seg-*/*_deltas.parquet"):
         segment.unlink()  # whoever read them again would fail
-    shutil.rmtree(folder / "seg-000002")
-    second = report_on(spark, tmp_path, folder)
+    shutil.rmtree(reported / "seg-000002")
+    second = report_on(spark, tmp_path, reported)
     assert rolled_up(second) == 0
     assert {note.kind for note in second.period.notes} == {NoteKind.ROLLED_UP_ONLY}
     reasons = [note.values["reason"] for note in second.period.notes]
-    assert reasons.count("missing") == 1 and len(reasons) == len(read_manifest(folder).segments)
-    assert_same(second, first)
-    assert_same(first, expected)
+    assert reasons.count("missing") == 1 and len(reasons) == len(read_manifest(reported).segments)
+    assert_same(second, expected)
 
 
 @pytest.mark.parametrize("damage", ["cut", "missing", "other version", "unfinished", "other segments"])
 def test_rollups_that_are_not_whole_are_never_used(
-    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path, damage: str
+    spark: SparkSession, reported: Path, expected: Report, tmp_path: Path, damage: str
 ) -> None:
-    folder = record(tmp_path / "r", history[:80])
-    report_on(spark, tmp_path, folder)
-    (batch,) = (folder / FOLDER).glob("batch-*")
+    (batch,) = (reported / FOLDER).glob("batch-*")
     file = max(batch.glob("seconds/*.parquet"), key=lambda path: path.stat().st_size)
     about = json.loads((batch / ABOUT).read_text())
     match damage:
@@ -95,10 +117,10 @@ def test_rollups_that_are_not_whole_are_never_used(
         case "other segments":
             number, size = about["segments"][0]
             (batch / ABOUT).write_text(json.dumps(about | {"segments": [[number, size + 1]]}))
-    again = report_on(spark, tmp_path, folder)
+    again = report_on(spark, tmp_path, reported)
     assert rolled_up(again) > 0
     assert_same(again, expected)
-    left = {path for path in (folder / FOLDER).iterdir() if path != batch}
+    left = {path for path in (reported / FOLDER).iterdir() if path != batch}
     assert len(left) == 1 and not any(path.name.startswith(".new-") for path in left)
     assert damage == "other segments" or not batch.exists(), "what cannot be used is removed"
 
@@ -117,16 +139,13 @@ def test_what_another_machine_is_writing_stays_for_a_day(tmp_path: Path) -> None
 
 
 def test_a_recording_that_goes_on_is_rolled_up_from_where_it_was(
-    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+    spark: SparkSession, folder: Path, expected: Report, tmp_path: Path
 ) -> None:
-    whole = record(tmp_path / "whole", history[:80])
-    growing = tmp_path / "r"
-    shutil.copytree(whole, growing)
-    manifest = json.loads((whole / "manifest.json").read_text())
-    (growing / "manifest.json").write_text(json.dumps(manifest | {"segments": manifest["segments"][:3]}))
-    assert rolled_up(report_on(spark, tmp_path, growing)) == 3
-    (growing / "manifest.json").write_text(json.dumps(manifest))
-    made = report_on(spark, tmp_path, growing)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"segments": manifest["segments"][:3]}))
+    assert rolled_up(report_on(spark, tmp_path, folder)) == 3
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    made = report_on(spark, tmp_path, folder)
     assert rolled_up(made) == len(manifest["segments"]) - 3
     assert_same(made, expected)
 
@@ -153,9 +172,8 @@ def test_a_torn_recording_counts_up_to_its_last_whole_observation(
 
 
 def test_a_damaged_segment_is_left_out(
-    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+    spark: SparkSession, folder: Path, expected: Report, tmp_path: Path
 ) -> None:
-    folder = record(tmp_path / "r", history[:80])
     file = folder / "seg-000003" / "partition_deltas.parquet"
     os.truncate(file, file.stat().st_size - 10)
     made = report_on(spark, tmp_path, folder)
@@ -181,12 +199,11 @@ def flip(file: Path) -> None:
     ],
 )
 def test_a_segment_with_a_damaged_page_is_left_out(
-    spark: SparkSession, history: list[View], engine: Engine, tmp_path: Path
+    spark: SparkSession, recorded: Path, folder: Path, engine: Engine, tmp_path: Path
 ) -> None:
-    folder = record(tmp_path / "r", history[:80])
     flip(folder / "seg-000003" / "partition_deltas.parquet")
     made = report_on(spark, tmp_path, folder, engine=engine)
-    without = record(tmp_path / "without", history[:80])
+    without = Path(shutil.copytree(recorded, tmp_path / "without"))
     (without / "seg-000003" / "partition_deltas.parquet").write_bytes(b"")
     assert_same(made, report_on(spark, tmp_path, without))
     (note,) = (note for note in made.period.notes if note.kind is NoteKind.SEGMENT_DAMAGED)
@@ -194,13 +211,11 @@ def test_a_segment_with_a_damaged_page_is_left_out(
 
 
 def test_kept_rollups_with_a_damaged_page_are_made_again(
-    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+    spark: SparkSession, reported: Path, expected: Report, tmp_path: Path
 ) -> None:
-    folder = record(tmp_path / "r", history[:80])
-    report_on(spark, tmp_path, folder)
-    (batch,) = (folder / FOLDER).glob("batch-*")
+    (batch,) = (reported / FOLDER).glob("batch-*")
     flip(max(batch.glob("seconds/*.parquet"), key=lambda path: path.stat().st_size))
-    made = report_on(spark, tmp_path, folder)
+    made = report_on(spark, tmp_path, reported)
     assert rolled_up(made) > 0 and not batch.exists()
     assert_same(made, expected)
 
@@ -237,10 +252,8 @@ MIDDLE_MS = PLAN.snapshots(1, 1)[0].observation.ended_ms + 60_000
     "question",
     [
         Question(threshold_ms=2_000),
-        Question(topics=("*e*",), groups=("*1*",)),
-        pytest.param(Question(topics=("none",)), marks=pytest.mark.slow),
-        pytest.param(Question(since_ms=MIDDLE_MS), marks=pytest.mark.slow),
-        pytest.param(Question(until_ms=MIDDLE_MS - 60_000), marks=pytest.mark.slow),
+        pytest.param(Question(topics=("*e*",), groups=("*1*",), since_ms=MIDDLE_MS), marks=pytest.mark.slow),
+        pytest.param(Question(topics=("none",), until_ms=MIDDLE_MS - 60_000), marks=pytest.mark.slow),
     ],
 )
 def test_spark_finds_the_figures_that_this_process_finds(
@@ -271,29 +284,25 @@ def test_spark_finds_the_figures_that_this_process_finds(
 
 
 def test_a_period_that_is_widened_to_whole_minutes_says_so(
-    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+    spark: SparkSession, reported: Path, expected: Report, tmp_path: Path
 ) -> None:
-    folder = record(tmp_path / "r", history[:80])
     middle_ms = (expected.period.since_ms // 60_000 + 1) * 60_000
-    exact = report_on(spark, tmp_path, folder, question=Question(since_ms=middle_ms))
-    made = report_on(spark, tmp_path, folder, question=Question(since_ms=middle_ms + 7_000))
+    exact = report_on(spark, tmp_path, reported, question=Question(since_ms=middle_ms))
+    made = report_on(spark, tmp_path, reported, question=Question(since_ms=middle_ms + 7_000))
     assert_same(made, exact)
     assert exact.period.notes == ()
     ((kind, values),) = [(note.kind, note.values) for note in made.period.notes]
     assert (kind, values) == (NoteKind.WHOLE_MINUTES, {"earlier_s": 7, "later_s": 0})
 
 
-def test_patterns_that_match_nothing_are_noted(
-    spark: SparkSession, history: list[View], tmp_path: Path
-) -> None:
-    folder = record(tmp_path / "r", history[:80])
-    made = report_on(spark, tmp_path, folder, question=Question(topics=("none", "no*"), groups=("*",)))
+def test_patterns_that_match_nothing_are_noted(spark: SparkSession, reported: Path, tmp_path: Path) -> None:
+    made = report_on(spark, tmp_path, reported, question=Question(topics=("none", "no*"), groups=("*",)))
     found = [(note.kind, dict(note.values)) for note in made.period.notes]
     assert found == [(NoteKind.NO_MATCH, {"kind": "topics", "patterns": "none, no*"})]
 
 
 def test_two_clusters_are_told_apart_and_summed_up(
-    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+    spark: SparkSession, history: list[View], reported: Path, expected: Report, tmp_path: Path
 ) -> None:
     others = [
         replace(
@@ -302,7 +311,7 @@ def test_two_clusters_are_told_apart_and_summed_up(
         )
         for view in history[:80]
     ]
-    made = report_on(spark, tmp_path, record(tmp_path / "a", history[:80]), record(tmp_path / "b", others))
+    made = report_on(spark, tmp_path, reported, record(tmp_path / "b", others))
     rows = rows_of(made, TableName.CLUSTERS, "cluster")
     ((name,),) = rows_of(expected, TableName.CLUSTERS, "cluster")
     alone = rows_of(expected, TableName.CLUSTERS, "cluster")[(name,)]
@@ -341,9 +350,8 @@ def test_what_was_not_observed_is_not_known(spark: SparkSession, tmp_path: Path)
 
 
 def test_rollups_go_to_the_cache_or_are_not_kept(
-    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+    spark: SparkSession, folder: Path, expected: Report, tmp_path: Path
 ) -> None:
-    folder = record(tmp_path / "r", history[:80])
     cached = [report(spark, [folder], Question(), tmp_path, tmp_path / "cache") for _ in range(2)]
     assert [rolled_up(made) > 0 for made in cached] == [True, False]
     assert not (folder / FOLDER).exists()

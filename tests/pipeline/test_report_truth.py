@@ -225,7 +225,7 @@ def check_groups(made: Report, book: Ledger, seconds: range) -> None:
                 number for (key, second), number in counted.items() if is_it(key) and second in seconds
             )
             assert row[name] == most, (group, name)
-    assert groups["late",]["rewound"] in (REWOUND * 4, 3 * REWOUND * 4) and groups["late",]["lost"] > 0
+    assert groups["late",]["rewound"] in (REWOUND * 4, 2 * REWOUND * 4) and groups["late",]["lost"] > 0
     assert groups["slow",]["lag_most"] > 10 * groups["billing",]["lag_most"]
     least_s, most_s = behind_s(book, "slow", "orders", seconds)
     near_ms = 3_000  # The last observation that counts may be a second earlier, and bounds are whole seconds.
@@ -294,11 +294,12 @@ def test_every_table_says_what_the_engine_counted(spark: SparkSession, tmp_path:
 
 
 @pytest.mark.slow
-def test_so_does_a_report_on_an_hour(spark: SparkSession, tmp_path: Path) -> None:
-    todo = [act for minute in (0, 20, 40) for act in acts(60 * minute)]
-    book = record_played(tmp_path / "r", world(), 3_600, todo)
-    made = report_on(spark, tmp_path / "scratch", tmp_path / "r", question=Question(price_per_gb=0.5))
-    assert len(made[TableName.INCIDENTS]) == 6
+def test_so_does_a_report_by_the_minute_on_what_happens_again(spark: SparkSession, tmp_path: Path) -> None:
+    todo = [act for minute in (0, 20) for act in acts(60 * minute)]
+    book = record_played(tmp_path / "r", world(), 1_500, todo)
+    question = Question(price_per_gb=0.5, step_s=60)
+    made = report_on(spark, tmp_path / "scratch", tmp_path / "r", question=question)
+    assert len(made[TableName.INCIDENTS]) == 4
     check(made, book, known(made))
 
 

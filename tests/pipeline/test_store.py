@@ -1,7 +1,7 @@
 """Roll-ups are added up correctly in whatever pieces they arrive."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -60,6 +60,7 @@ def pieces(draw: st.DrawFn) -> tuple[list[Seen], list[int]]:
     return history, sorted(draw(st.sets(st.integers(1, len(history)))) | {len(history)})
 
 
+@settings(max_examples=50)
 @given(pieces())
 def test_pieces_add_up_whatever_their_grouping(made: tuple[list[Seen], list[int]]) -> None:
     history, cuts = made
@@ -92,6 +93,7 @@ def copied(rollups: Rollups) -> list[Block]:
     ]
 
 
+@settings(max_examples=50)
 @given(histories())
 def test_a_result_never_changes_afterwards(history: list[Seen]) -> None:
     store, handed_out = RollupStore(), []

@@ -1,7 +1,7 @@
 """Roll-ups of a cluster whose clock is set back count each second once."""
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kview.model.aggregates import BLOCK_S, SET_BACK_MS, Block, Rollups, Sum, no_rows
@@ -68,6 +68,7 @@ PHASES = st.lists(
 )
 
 
+@settings(max_examples=50)
 @given(PHASES)
 def test_no_second_is_counted_twice_after_a_clock_was_set_back(phases: list[tuple[int, int, int]]) -> None:
     clock = Clock()
