@@ -1,16 +1,11 @@
 """`kview report` as a command, in a process of its own, or in this one."""
 
 import json
-import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner
-
-from kview.cli.group import kview
-from kview.errors import KviewError
-from kview.language.errors import sentence
+from tests.cli.commands import run_here
 from tests.served import kview_command, kview_environment
 
 DONE_WITHIN_S = 900
@@ -47,21 +42,8 @@ def document(process: subprocess.Popen[str]) -> Any:
     return json.loads(output)
 
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Those that the command handles."""
-
-
 def refused(*arguments: str | Path) -> tuple[int, str, str]:
     """Give the command something that it refuses before it starts Java. Returns its exit code and what it
     prints on both streams."""
-    before = [signal.getsignal(number) for number in SIGNALS]
-    try:
-        made = CliRunner().invoke(kview, ["report", *map(str, arguments)], prog_name="kview")
-    finally:
-        for number, handler in zip(SIGNALS, before, strict=True):
-            signal.signal(number, handler)
-    error = made.exception
-    if isinstance(error, KviewError):
-        return error.exit_code, made.stdout, f"{made.stderr}kview: {sentence(error)}\n"
-    assert error is None or isinstance(error, SystemExit), error
-    return made.exit_code, made.stdout, made.stderr
+    done = run_here("report", *map(str, arguments))
+    return done.returncode, done.stdout, done.stderr
