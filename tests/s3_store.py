@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 KEY, SECRET = "AKIAOFATEST", "sesame/open"
@@ -14,6 +13,8 @@ BUCKET = "recordings"
 @contextmanager
 def s3_store() -> Iterator[str]:
     """Run a store, and yield its address, HOST:PORT."""
+    from moto.server import ThreadedMotoServer  # half a second for each process that collects tests
+
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

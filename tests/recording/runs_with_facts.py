@@ -1,6 +1,7 @@
 """A run with two incidents and what its fold concluded, and the facts read from a recording of it."""
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +39,12 @@ def two_incidents() -> list[Snapshot]:
         world.back(broker)
         out += [world.tick() for _ in range(AFTER_S)]
     return out
+
+
+@cache
+def two_incidents_seen() -> list[Seen]:
+    """Return them with their views."""
+    return folded(two_incidents())
 
 
 def folded(snapshots: Iterable[Snapshot]) -> list[Seen]:

@@ -27,18 +27,16 @@ from tests.recording.runs_with_facts import (
     last_of_each,
     recorded,
     rows,
-    two_incidents,
+    two_incidents_seen,
 )
 from tests.recording.snapshots import all_of
 from tests.worlds.scripts import wide_world
-
-RUN = folded(two_incidents())
 
 
 @pytest.fixture(params=["stream", "parquet", "both"])
 def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recording:
     segment_s = 12 if request.param == "both" else 3600
-    writer = recorded(tmp_path / "r", RUN, segment_s=segment_s, small_segment_bytes=0)
+    writer = recorded(tmp_path / "r", two_incidents_seen(), segment_s=segment_s, small_segment_bytes=0)
     if request.param == "parquet":
         writer.close()
     else:
@@ -111,11 +109,13 @@ def test_an_incident_has_a_row_whenever_it_changes_and_none_otherwise(recording:
 
 
 def test_a_segment_is_complete_without_the_ones_before_it(recording: Recording) -> None:
-    topics = set(RUN[0].snapshot.partitions.topic.tolist())
+    topics = set(two_incidents_seen()[0].snapshot.partitions.topic.tolist())
     opened = closed = 0
     for segment in recording.segments():
         first = int(segment.times[0][0])
-        open_now = {incident.began_ms for incident in RUN[first].view.incidents if incident.is_open}
+        open_now = {
+            incident.began_ms for incident in two_incidents_seen()[first].view.incidents if incident.is_open
+        }
         told = [row for row in segment.facts("incidents").to_pylist() if row["sequence"] == first]
         assert {row["began_ms"] for row in told if not row["over"]} == open_now
         sizes = [row for row in segment.facts("sizes").to_pylist() if row["sequence"] == first]
@@ -152,7 +152,7 @@ def test_the_rows_of_a_group_account_for_every_moment_once(recording: Recording)
     for row in rows(recording, "group_lags"):
         by_group[row["group"]].append(row)
     folded_again = again(recording)
-    for at, group in enumerate(RUN[0].snapshot.groups.group.tolist()):
+    for at, group in enumerate(two_incidents_seen()[0].snapshot.groups.group.tolist()):
         written = by_group[group]
         first, last = (folded_again[place].snapshot.observation.ended_ms for place in (0, -1))
         assert sum(row["interval_ms"] for row in written) == last - first
@@ -189,7 +189,7 @@ def test_sizes_are_the_sums_over_the_replicas(recording: Recording) -> None:
     first: dict[str, Row] = {}
     for row in rows(recording, "sizes"):
         first.setdefault(row["topic"], row)
-    snapshot = RUN[0].snapshot
+    snapshot = two_incidents_seen()[0].snapshot
     assert first.keys() == set(snapshot.partitions.topic.tolist())
     for topic, row in first.items():
         of_topic = snapshot.replicas.topic == topic
@@ -211,7 +211,7 @@ def test_what_was_written_after_a_moment(recording: Recording, after: int) -> No
 
 def test_an_observation_that_was_not_folded_is_unknown_time(tmp_path: Path) -> None:
     writer = RecordingWriter(tmp_path / "r")
-    for number, seen in enumerate(RUN[:HEALTHY_S]):
+    for number, seen in enumerate(two_incidents_seen()[:HEALTHY_S]):
         writer.append(seen.snapshot, Facts.of(seen.view) if number not in (6, 7) else None)
     writer.close()
     recording = Recording.open(tmp_path / "r")
@@ -237,7 +237,7 @@ def test_a_thousand_groups_at_rest_cost_a_hundred_rows_a_second(tmp_path: Path) 
 
 def test_facts_that_cannot_be_written_do_not_end_the_recording(tmp_path: Path) -> None:
     writer = RecordingWriter(tmp_path / "r")
-    for number, seen in enumerate(RUN[:6]):
+    for number, seen in enumerate(two_incidents_seen()[:6]):
         facts = Facts.of(seen.view)
         writer.append(seen.snapshot, "broken" if number == 2 else facts)  # type: ignore[arg-type]
     writer.close()

@@ -22,15 +22,19 @@ from kview.recording.schema import SCHEMA_VERSION
 from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import LONGEST_SEGMENT_S, RecordingStopped, RecordingWriter
 from tests.errors import raises_saying
-from tests.recording.runs_with_facts import Row, folded, recorded, rows, two_incidents
+from tests.recording.runs_with_facts import Row, Seen, folded, recorded, rows, two_incidents_seen
 from tests.recording.snapshots import all_of, assert_all_equal, histories
 from tests.worlds import default_world
 
-RUN = folded(two_incidents()[:34])
 SEED = 4
 OLD = Path(__file__).parent
 FIRST = "seg-000001"
 OPEN = "seg-000003"
+
+
+def run() -> list[Seen]:
+    """The first 34 seconds of two incidents."""
+    return two_incidents_seen()[:34]
 
 
 def all_facts(recording: Recording) -> dict[str, list[Row]]:
@@ -40,7 +44,7 @@ def all_facts(recording: Recording) -> dict[str, list[Row]]:
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
     """Return a recording with two closed segments, and an open one whose writer was killed."""
-    writer = recorded(tmp_path / "r", RUN, segment_s=12, small_segment_bytes=0)
+    writer = recorded(tmp_path / "r", run(), segment_s=12, small_segment_bytes=0)
     shutil.copytree(tmp_path / "r", tmp_path / "killed")
     writer.close()
     return tmp_path / "killed"
@@ -52,7 +56,7 @@ def test_a_kill_costs_no_more_than_the_groups_at_rest(killed: Path) -> None:
         assert cut[part] == closed[part][: len(cut[part])]
         if part != "group_lags":
             assert cut[part] == closed[part]
-    assert 0 < len(closed["group_lags"]) - len(cut["group_lags"]) <= len(RUN[0].snapshot.groups)
+    assert 0 < len(closed["group_lags"]) - len(cut["group_lags"]) <= len(run()[0].snapshot.groups)
 
 
 @pytest.mark.parametrize("part", [*FACTS, "observations"])
@@ -72,7 +76,7 @@ def test_a_stream_that_is_cut_anywhere_keeps_its_first_rows(killed: Path, part: 
             if name != part and part != "observations":
                 assert now == before[name]
         if part != "observations":
-            assert len(recording.moments()) == len(RUN)
+            assert len(recording.moments()) == len(run())
 
 
 @pytest.mark.parametrize("part", FACTS)
@@ -82,7 +86,7 @@ def test_damage_in_facts_names_the_file_and_spares_snapshots_and_deltas(killed: 
         if path.exists():
             path.write_bytes(b"\xff" * path.stat().st_size)
     recording = Recording.open(killed)
-    assert_all_equal(all_of(recording), [seen.snapshot for seen in RUN])
+    assert_all_equal(all_of(recording), [seen.snapshot for seen in run()])
     for now, before in zip(recording.delta_batches(), intact, strict=True):
         assert now.last_sequence == before.last_sequence
         assert all(a.equals(b) for a, b in zip(now[:3], before[:3], strict=True))
@@ -94,16 +98,16 @@ def test_damage_in_facts_names_the_file_and_spares_snapshots_and_deltas(killed: 
 def test_facts_that_are_missing_are_damage_only_in_a_closed_segment(killed: Path) -> None:
     (killed / OPEN / "findings.arrows").unlink()
     before = rows(Recording.open(killed), "findings")
-    assert before and before[-1]["sequence"] < len(RUN) - 1
+    assert before and before[-1]["sequence"] < len(run()) - 1
     (killed / FIRST / "findings.parquet").unlink()
     with raises_saying(BadUse, r"findings\.parquet is missing"):
         rows(Recording.open(killed), "findings")
 
 
 def test_a_recording_that_grows_is_read_to_its_last_whole_observation(tmp_path: Path) -> None:
-    writer = recorded(tmp_path / "r", RUN[:5])
+    writer = recorded(tmp_path / "r", run()[:5])
     recording = Recording.open(tmp_path / "r")
-    for seen in RUN[5:8]:
+    for seen in run()[5:8]:
         writer.append(seen.snapshot, Facts.of(seen.view))
     assert {row["sequence"] for row in rows(recording, "findings")} == set(range(5))
     recording.refresh()
@@ -130,16 +134,16 @@ def test_a_ring_drops_and_keeps_facts_with_their_segments(tmp_path: Path) -> Non
 
 def test_a_ring_that_ends_accounts_for_groups_at_rest(tmp_path: Path) -> None:
     recorder = FlightRecorder(tmp_path, "run")
-    for seen in RUN[:14]:
+    for seen in run()[:14]:
         recorder.append(seen.snapshot, Facts.of(seen.view))
     recorder.close()
     written = rows(Recording.open(recorder.folder), "group_lags")
-    assert sum(row["interval_ms"] for row in written) == 13_000 * len(RUN[0].snapshot.groups)
+    assert sum(row["interval_ms"] for row in written) == 13_000 * len(run()[0].snapshot.groups)
 
 
 def test_after_a_full_disk_open_incidents_are_told_again(tmp_path: Path) -> None:
     writer = RecordingWriter(tmp_path / "r")
-    for number, seen in enumerate(RUN):
+    for number, seen in enumerate(run()):
         if number == 20:
             (tmp_path / "r").rename(tmp_path / "away")
             (tmp_path / "r").write_text("in the way")
@@ -158,7 +162,7 @@ def test_after_a_full_disk_open_incidents_are_told_again(tmp_path: Path) -> None
     sums = {row["group"]: 0 for row in rows(recording, "group_lags")}
     for row in rows(recording, "group_lags"):
         sums[row["group"]] += row["interval_ms"]
-    assert set(sums.values()) == {19_000 + (len(RUN) - 22) * 1000}
+    assert set(sums.values()) == {19_000 + (len(run()) - 22) * 1000}
 
 
 @pytest.mark.parametrize(

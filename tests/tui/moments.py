@@ -8,12 +8,15 @@ from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.model.ports import Moment
 from kview.tui.widgets.header import SourceInfo
-from tests.tui.harness import CRASH, script, state
+from tests.tui.harness import CRASH, state
+from tests.worlds.camera import ROUND_MS
+from tests.worlds.tables import START_MS
 
 DAY_MS = 86_400_000
 
-FIRST_MS = script()[0].snapshot.observation.ended_ms
-LAST_MS = script()[-1].snapshot.observation.ended_ms + 3_600_000
+FIRST_MS = START_MS + ROUND_MS
+LAST_MS = FIRST_MS + 99_000 + 3_600_000
+"""An hour after the end of the script."""
 
 PAUSED = Moment(live=False, playing=False, first_ms=FIRST_MS, last_ms=LAST_MS)
 PLAYED = replace(PAUSED, playing=True, speed=4)

@@ -3,6 +3,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from functools import partial
 from html import unescape
 from pathlib import Path
@@ -28,7 +29,11 @@ from tests.tui.harness import (
 from tests.tui.moments import PLAYED, REPLAY, incomplete, paused
 from tests.tui.throughput_states import INCIDENT, throughput_state
 
-MOMENTS: dict[str, View] = {"paused": paused(), "incomplete": incomplete(), "played": paused(moment=PLAYED)}
+MOMENTS: dict[str, Callable[[], View]] = {
+    "paused": paused,
+    "incomplete": incomplete,
+    "played": lambda: paused(moment=PLAYED),
+}
 
 FOLDER = Path(__file__).parent / "pictures"
 
@@ -63,7 +68,7 @@ async def picture(name: str) -> str:
     at, size, theme, keys = PICTURES[name]
     options: dict[str, Any] = {"theme": theme or None, "no_color": not theme, "size": size}
     if at in MOMENTS:
-        view, replay = MOMENTS[at], at == "played"
+        view, replay = MOMENTS[at](), at == "played"
         options |= {"timeline": FakeTimeline(replay)} | ({"source": REPLAY} if replay else {})
     else:
         view = state(at) if at in SECONDS else throughput_state(at)

@@ -1,6 +1,7 @@
 """Time: which moment is shown, and the keys that change it."""
 
 import re
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC
 
@@ -8,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
+from kview.derive.view import View
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
 from kview.tui.app import KviewApp
@@ -36,10 +38,10 @@ from tests.tui.test_screens import agrees, at_other_sizes, shows_the_same, updat
 
 __all__ = ["update"]
 
-MOMENTS = {
-    "paused": (paused(), False),
-    "incomplete": (incomplete(), False),
-    "playing": (paused(moment=PLAYED), True),
+MOMENTS: dict[str, Callable[[], View]] = {
+    "paused": paused,
+    "incomplete": incomplete,
+    "playing": lambda: paused(moment=PLAYED),
 }
 
 KEYS = {
@@ -55,7 +57,7 @@ KEYS = {
 
 def shown(name: str, size: Size) -> AbstractAsyncContextManager[tuple[KviewApp, Pilot[int]]]:
     """The dashboard at one of the moments."""
-    view, replay = MOMENTS[name]
+    view, replay = MOMENTS[name](), name == "playing"
     options = {"source": REPLAY} if replay else {"lab": FakeLab()}
     return dashboard(view, size=size, timeline=FakeTimeline(replay), **options)
 

@@ -6,7 +6,6 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
-from matplotlib.image import imread
 
 from kview.plain.report.page import page
 from tests.plain.report.sample import compared
@@ -49,6 +48,8 @@ def test_the_page_follows_the_preferred_colours(folder: Path, width: int) -> Non
         picture = folder / f"{scheme}.png"
         settings = f"--blink-settings=preferredColorScheme={scheme}"
         browse(folder, settings, f"--window-size={width},900", f"--screenshot={picture}")
+        from matplotlib.image import imread  # a third of a second for each process that collects tests
+
         pixels = imread(picture)
         assert pixels.shape[:2] == (900, width)
         brightness.append(float(pixels[..., :3].mean()))
