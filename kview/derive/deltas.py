@@ -296,6 +296,8 @@ def offset_deltas(
     moved = _growth(value, table.received_ms, was, was_ms)
     changed_before = was_ms if carried is None else rows.carry(carried.changed_ms, UNKNOWN)
     changed_before = np.where(changed_before == UNKNOWN, was_ms, changed_before)
+    # A change after the last reading was seen before the clock was set back.
+    changed_before = np.where(was_ms == UNKNOWN, changed_before, np.minimum(changed_before, was_ms))
     changed = (value != was) | created
     since = np.maximum(changed_before, table.received_ms - MAX_SPREAD_MS)
     leader = take(current.partitions.leader, of, UNKNOWN_ID)

@@ -70,6 +70,7 @@ class Rows:
             column = there.get(name)
             return column is not None and not (pa.types.is_boolean(column.type) and not column.true_count)
 
+        ended_ms = longs("ended_ms")
         topic, internal = codes("topic"), longs("internal", NULL)
         if (unknown := internal == NULL).any():
             places = [words.place(name) for name in INTERNAL_TOPICS]
@@ -85,8 +86,9 @@ class Rows:
             group=codes("group"),
             internal=internal,
             topic_partitions=longs("topic_partitions", -1),
-            began_ms=longs("began_ms"),
-            ended_ms=longs("ended_ms"),
+            # Older versions recorded commits that ended before they began: the clock had been set back.
+            began_ms=np.minimum(longs("began_ms"), ended_ms),
+            ended_ms=ended_ms,
             numbers={name: its for name in _NUMBERS if counts(name) and (its := longs(name)).any()},
         )
 

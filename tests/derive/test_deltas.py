@@ -239,6 +239,21 @@ def test_who_resumes_after_minutes_did_not_read_for_minutes() -> None:
     assert last.ended_ms[at] - last.since_ms[at] == MAX_SPREAD_MS
 
 
+def test_commits_after_a_clock_was_set_back_reach_back_to_the_first_reading_since() -> None:
+    """`reporting` commits every five seconds, and the change before was seen in the future."""
+    world = default_world()
+    snapshots = ticked(world, 8)
+    world.now_ms -= 10_000
+    world.next_ms -= 10_000
+    snapshots += ticked(world, 12)
+    at = offset_row(snapshots[0], "reporting", "invoice", 0)
+    deltas = committed(snapshots)
+    first, second = [i for i, delta in enumerate(deltas) if i > 8 and delta.records_out[at]][:2]
+    assert deltas[first].since_ms[at] == snapshots[8].offsets.received_ms[at]
+    assert deltas[second].since_ms[at] == snapshots[first].offsets.received_ms[at]
+    assert all((delta.since_ms <= delta.ended_ms).all() for delta in deltas)
+
+
 def test_a_reset_is_a_rewind() -> None:
     world = default_world()
     a = world.tick()
