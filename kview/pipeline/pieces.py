@@ -86,7 +86,7 @@ class Rows:
             group=codes("group"),
             internal=internal,
             topic_partitions=longs("topic_partitions", -1),
-            # Older versions recorded commits that ended before they began: the clock had been set back.
+            # A row that ends before it begins has no seconds: it must not end the report on all the others.
             began_ms=np.minimum(longs("began_ms"), ended_ms),
             ended_ms=ended_ms,
             numbers={name: its for name in _NUMBERS if counts(name) and (its := longs(name)).any()},
