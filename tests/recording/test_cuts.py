@@ -20,6 +20,7 @@ from tests.waiting import wait_until
 
 SEED = 20
 RANDOM_CUTS = 60
+WRITTEN = ticking(8, crash_at=4)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list[
     folder = tmp_path_factory.mktemp("cut") / "r"
     writer = RecordingWriter(folder)
     ends = []
-    for snapshot in ticking(8, crash_at=4):
+    for snapshot in WRITTEN:
         writer.append(snapshot)
         ends.append((folder / "seg-000001" / STREAM_FILE).stat().st_size)
     content = (folder / "seg-000001" / STREAM_FILE).read_bytes()
@@ -42,7 +43,7 @@ def check_cut(stream: tuple[Path, bytes, list[int]], cut: int, tail: bytes = b""
     (folder / "seg-000001" / STREAM_FILE).write_bytes(content[:cut] + tail)
     read = all_of(Recording.open(folder))
     whole = sum(end <= cut for end in ends)
-    assert_all_equal(read, ticking(8, crash_at=4)[:whole])
+    assert_all_equal(read, WRITTEN[:whole])
     batches = list(Recording.open(folder).delta_batches())
     assert [batch.last_sequence for batch in batches] == ([whole - 1] if whole else [])
 

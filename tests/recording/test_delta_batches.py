@@ -21,15 +21,16 @@ for before, now in itertools.pairwise(WRITTEN):
     COUNTED.append(partition_deltas(before, now, COUNTED[-1]))
 
 
-@pytest.fixture(params=["stream", "parquet", "both"])
-def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recording:
+@pytest.fixture(scope="module", params=["stream", "parquet", "both"])
+def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    folder = tmp_path_factory.mktemp("deltas") / "r"
     segment_s = 12 if request.param == "both" else 3600
-    writer = RecordingWriter(tmp_path / "r", segment_s=segment_s, small_segment_bytes=0)
+    writer = RecordingWriter(folder, segment_s=segment_s, small_segment_bytes=0)
     for snapshot in WRITTEN:
         writer.append(snapshot)
     if request.param == "parquet":
         writer.close()
-    return Recording.open(tmp_path / "r")
+    return Recording.open(folder)
 
 
 def test_sums_are_those_of_the_deltas(recording: Recording) -> None:

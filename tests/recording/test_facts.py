@@ -33,21 +33,23 @@ from tests.recording.snapshots import all_of
 from tests.worlds.scripts import wide_world
 
 
-@pytest.fixture(params=["stream", "parquet", "both"])
-def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recording:
+@pytest.fixture(scope="module", params=["stream", "parquet", "both"])
+def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    folder = tmp_path_factory.mktemp("facts") / "r"
     segment_s = 12 if request.param == "both" else 3600
-    writer = recorded(tmp_path / "r", two_incidents_seen(), segment_s=segment_s, small_segment_bytes=0)
+    writer = recorded(folder, two_incidents_seen(), segment_s=segment_s, small_segment_bytes=0)
     if request.param == "parquet":
         writer.close()
     else:
         writer.abandon()
-    return Recording.open(tmp_path / "r")
+    return Recording.open(folder)
 
 
 def known(number: int) -> int | None:
     return None if number == UNKNOWN else number
 
 
+@pytest.fixture(scope="module")
 def again(recording: Recording) -> list[Seen]:
     """What folding the recording's snapshots concludes."""
     return folded(all_of(recording))
@@ -62,9 +64,9 @@ def test_every_part_is_there_with_its_schema(recording: Recording) -> None:
         assert sequences == sorted(sequences) and sequences[0] >= 0 and sequences[-1] < SECONDS
 
 
-def test_incidents_are_those_of_folding_again(recording: Recording) -> None:
+def test_incidents_are_those_of_folding_again(recording: Recording, again: list[Seen]) -> None:
     written = last_of_each(rows(recording, "incidents"))
-    folded_again = again(recording)[-1].view.incidents
+    folded_again = again[-1].view.incidents
     assert [row["brokers"] for row in written.values()] == [[CRASHED], [HUNG]]
     assert [row["id"] for row in written.values()] == [
         f"{incident.began_ms}-{incident.kind.value}" for incident in folded_again
@@ -113,9 +115,8 @@ def test_a_segment_is_complete_without_the_ones_before_it(recording: Recording) 
     opened = closed = 0
     for segment in recording.segments():
         first = int(segment.times[0][0])
-        open_now = {
-            incident.began_ms for incident in two_incidents_seen()[first].view.incidents if incident.is_open
-        }
+        incidents = two_incidents_seen()[first].view.incidents
+        open_now = {incident.began_ms for incident in incidents if incident.is_open}
         told = [row for row in segment.facts("incidents").to_pylist() if row["sequence"] == first]
         assert {row["began_ms"] for row in told if not row["over"]} == open_now
         sizes = [row for row in segment.facts("sizes").to_pylist() if row["sequence"] == first]
@@ -147,18 +148,17 @@ def test_elections_are_the_changes_of_leaders(recording: Recording) -> None:
     assert all(row["unclean"] is False for row in written if row["new_leader"] is not None)
 
 
-def test_the_rows_of_a_group_account_for_every_moment_once(recording: Recording) -> None:
+def test_the_rows_of_a_group_account_for_every_moment_once(recording: Recording, again: list[Seen]) -> None:
     by_group: dict[str, list[Row]] = defaultdict(list)
     for row in rows(recording, "group_lags"):
         by_group[row["group"]].append(row)
-    folded_again = again(recording)
     for at, group in enumerate(two_incidents_seen()[0].snapshot.groups.group.tolist()):
         written = by_group[group]
-        first, last = (folded_again[place].snapshot.observation.ended_ms for place in (0, -1))
+        first, last = (again[place].snapshot.observation.ended_ms for place in (0, -1))
         assert sum(row["interval_ms"] for row in written) == last - first
         assert max(row["interval_ms"] for row in written) <= EVERY_MS
         place = 0
-        for seen in folded_again:
+        for seen in again:
             now_ms, groups = seen.snapshot.observation.ended_ms, seen.view.groups
             while written[place]["observed_ms"] < now_ms:
                 place += 1
@@ -168,11 +168,11 @@ def test_the_rows_of_a_group_account_for_every_moment_once(recording: Recording)
             assert (row["verdict"], row["state"]) == (groups.verdict[at], seen.snapshot.groups.state[at])
 
 
-def test_findings_are_those_of_each_observation(recording: Recording) -> None:
+def test_findings_are_those_of_each_observation(recording: Recording, again: list[Seen]) -> None:
     by_sequence: dict[int, list[Row]] = defaultdict(list)
     for row in rows(recording, "findings"):
         by_sequence[row["sequence"]].append(row)
-    for number, seen in enumerate(again(recording)):
+    for number, seen in enumerate(again):
         written, findings = by_sequence[number], seen.view.headline.findings
         assert [(row["kind"], row["severity"]) for row in written] == [(f.kind, f.severity) for f in findings]
         assert [tuple(row["brokers"]) for row in written] == [f.brokers for f in findings]
@@ -222,8 +222,8 @@ def test_an_observation_that_was_not_folded_is_unknown_time(tmp_path: Path) -> N
     assert set(groups.values()) == {(5 + HEALTHY_S - 9) * 1000}
 
 
-def test_a_thousand_groups_at_rest_cost_a_hundred_rows_a_second(tmp_path: Path) -> None:
-    world = wide_world(2_000, groups=1_000)
+def test_two_hundred_groups_at_rest_cost_twenty_rows_a_second(tmp_path: Path) -> None:
+    world = wide_world(400, groups=200)
     for log in world.logs:
         log.rate = 0.0
     run = folded(world.tick() for _ in range(31))
@@ -231,8 +231,8 @@ def test_a_thousand_groups_at_rest_cost_a_hundred_rows_a_second(tmp_path: Path) 
     written = rows(Recording.open(tmp_path / "r"), "group_lags")
     at = Counter(row["sequence"] for row in written)
     settled = sum(count for sequence, count in at.items() if sequence > 10)
-    assert settled == 2 * 1_000
-    assert sum(row["interval_ms"] for row in written) == 30 * 1000 * 1_000
+    assert settled == 2 * 200
+    assert sum(row["interval_ms"] for row in written) == 30 * 1000 * 200
 
 
 def test_facts_that_cannot_be_written_do_not_end_the_recording(tmp_path: Path) -> None:

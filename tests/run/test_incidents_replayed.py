@@ -41,27 +41,30 @@ def happens(world: World, second: int) -> None:
         world.back(broker)
 
 
-def recorded(folder: Path, is_told: Callable[[int], bool] = lambda second: True) -> list[View]:
-    """Record the run, with the facts of the seconds that are told, and return the views seen live.
-
-    The last segment stays open.
-    """
+def recorded(folder: Path, live: list[View], is_told: Callable[[int], bool]) -> Path:
+    """Record the run, with the facts of the seconds that are told. The last segment stays open."""
     writer = RecordingWriter(folder, segment_s=SEGMENT_S, small_segment_bytes=0)
+    for second, view in enumerate(live):
+        writer.append(view.snapshot, Facts.of(view) if is_told(second) else None)
+    writer.abandon()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def live() -> list[View]:
+    """The views of the run that were seen live."""
     world, state, seen = default_world(), State(), []
     for second in range(LENGTH_S):
         happens(world, second)
         state, view = step(state, world.tick())
-        writer.append(view.snapshot, Facts.of(view) if is_told(second) else None)
         seen.append(view)
-    writer.abandon()
     return seen
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[View]]:
-    """The recording of the run, whose last segment is still open, and the views that were seen live."""
-    folder = tmp_path_factory.mktemp("incidents") / "run"
-    return folder, recorded(folder, lambda second: False)
+def folder(live: list[View], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording of the run without facts, whose last segment is still open."""
+    return recorded(tmp_path_factory.mktemp("incidents") / "run", live, lambda second: False)
 
 
 def facts(incident: Incident) -> dict[str, object]:
@@ -69,8 +72,7 @@ def facts(incident: Incident) -> dict[str, object]:
     return asdict(incident)
 
 
-def test_a_replay_finds_what_was_seen_live(run: tuple[Path, list[View]]) -> None:
-    folder, live = run
+def test_a_replay_finds_what_was_seen_live(folder: Path, live: list[View]) -> None:
     crash, hang, rack = live[-1].incidents
     assert (crash.brokers, hang.brokers, rack.brokers) == ((4,), (1,), (3, 4, 5))
     assert all(one.phases[-1].kind is PhaseKind.ISR_FULL for one in (crash, hang, rack))
@@ -82,8 +84,7 @@ def test_a_replay_finds_what_was_seen_live(run: tuple[Path, list[View]]) -> None
         assert [facts(one) for one in then.incidents] == [facts(one) for one in now.incidents]
 
 
-def test_a_jump_to_where_it_was_first_seen_shows_each(run: tuple[Path, list[View]]) -> None:
-    folder, live = run
+def test_a_jump_to_where_it_was_first_seen_shows_each(folder: Path, live: list[View]) -> None:
     replay = Replay(Recording.open(folder))
     for incident in live[-1].incidents:
         jump = replay.seek(incident.seen_ms, 0.0)
@@ -98,9 +99,8 @@ def test_a_jump_to_where_it_was_first_seen_shows_each(run: tuple[Path, list[View
 
 
 def test_the_time_bar_of_a_replay_has_the_incidents_from_columns_alone(
-    run: tuple[Path, list[View]],
+    folder: Path, live: list[View]
 ) -> None:
-    folder, live = run
     found = troubles(healths(Recording.open(folder), lambda: False))
     folded = time_marks(live[-1].incidents)
     assert len(found) == len(folded) == 3
@@ -110,9 +110,10 @@ def test_the_time_bar_of_a_replay_has_the_incidents_from_columns_alone(
     assert not troubles(healths(Recording.open(folder), lambda: True)), "cancelled"
 
 
-def test_the_time_bar_has_the_incidents_that_the_recorder_wrote_down(tmp_path: Path) -> None:
-    live = recorded(tmp_path / "run")
-    opened = Recording.open(tmp_path / "run")
+def test_the_time_bar_has_the_incidents_that_the_recorder_wrote_down(
+    live: list[View], tmp_path: Path
+) -> None:
+    opened = Recording.open(recorded(tmp_path / "run", live, lambda second: True))
     assert incident_marks(opened, lambda: False) == time_marks(live[-1].incidents)
     assert incident_marks(opened, lambda: True) == (), "cancelled"
     timeline, shown = ReplayTimeline(opened, None, 1), Shown()
@@ -124,13 +125,12 @@ def test_the_time_bar_has_the_incidents_that_the_recorder_wrote_down(tmp_path: P
         timeline.stop()
 
 
-def test_incidents_that_were_written_down_in_part_are_not_used(tmp_path: Path) -> None:
-    recorded(tmp_path / "run", lambda second: second != 30)
-    assert incident_marks(Recording.open(tmp_path / "run"), lambda: False) is None
+def test_incidents_that_were_written_down_in_part_are_not_used(live: list[View], tmp_path: Path) -> None:
+    opened = Recording.open(recorded(tmp_path / "run", live[:60], lambda second: second != 30))
+    assert incident_marks(opened, lambda: False) is None
 
 
-def test_the_marks_come_with_the_views_of_a_replay(run: tuple[Path, list[View]]) -> None:
-    folder, live = run
+def test_the_marks_come_with_the_views_of_a_replay(folder: Path, live: list[View]) -> None:
     shown = Shown()
     timeline = ReplayTimeline(Recording.open(folder), live[5].snapshot.observation.ended_ms, 1)
     timeline.start(shown.views.append, shown.notices.append)
@@ -142,9 +142,8 @@ def test_the_marks_come_with_the_views_of_a_replay(run: tuple[Path, list[View]])
 
 
 def test_keys_stop_at_an_incident_that_is_told_later_than_its_first_sign(
-    run: tuple[Path, list[View]],
+    folder: Path, live: list[View]
 ) -> None:
-    folder, live = run
     hang = live[-1].incidents[1]
     publisher = Publisher(lambda: 0)
     publisher.set_marks(time_marks(live[-1].incidents))
