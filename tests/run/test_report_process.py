@@ -14,7 +14,7 @@ from kview.errors import ErrorKind, KviewError
 from kview.model.report_tables import TableName
 from kview.model.reporting import LineKind, ReportProgress, ReportScope
 from kview.run.report_process import Made, ReportMaker
-from tests.e2e.processes import descendants, jvms, runs
+from tests.e2e.processes import descendants, jvms, only_jvm, runs
 from tests.pipeline.recorded import record
 from tests.waiting import wait_until
 from tests.worlds import crash_script, views
@@ -119,7 +119,7 @@ asyncio.run(ReportMaker(lambda: recording, folder).make(ReportScope(), lambda pr
 def test_no_process_outlives_kview_that_was_killed(recording: Path, tmp_path: Path, scratch: Path) -> None:
     kview = subprocess.Popen([sys.executable, "-c", KVIEW, str(recording), str(tmp_path / "saved")])
     try:
-        (jvm,) = wait_until(lambda: jvms(kview.pid), "Java", STARTS_WITHIN_S)
+        jvm = only_jvm(kview.pid)
         all_of_it = [jvm, *(pid for pid, _ in descendants(kview.pid))]
     finally:
         kview.send_signal(signal.SIGKILL)
