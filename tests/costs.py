@@ -17,6 +17,9 @@ SLOWEST = 10
 
 PROPERTY = "processor_s"
 
+BEGAN = pytest.StashKey[float]()
+"""The processor time when a test began."""
+
 
 def processor_s() -> float:
     """Processor time of this process and of its children that have ended, in seconds."""
@@ -44,9 +47,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Let the test's last report, the one of its teardown, carry what it cost."""
     item.stash[BEGAN] = processor_s()
     return (yield)
-
-
-BEGAN = pytest.StashKey[float]()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,7 +18,7 @@ from kview.recording.fact_schema import FACTS
 from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.recording.upload import Uploading, hidden_secrets, open_target
-from tests.recording.runs_with_facts import folded, recorded, rows, two_incidents
+from tests.recording.runs_with_facts import recorded, rows, two_incidents_seen
 from tests.recording.snapshots import all_of, assert_all_equal
 from tests.s3_store import BUCKET, KEY, SECRET, s3_store, system
 from tests.served import kview_command, kview_environment
@@ -46,7 +46,7 @@ def test_what_is_uploaded_is_what_was_recorded(store: str, tmp_path: Path) -> No
     url = f"s3://{KEY}:{SECRET.replace('/', '%2F')}@{BUCKET}/run?{options}"
     uploading = Uploading(tmp_path / "r", url, _ignore)
     uploading.start()
-    run = folded(two_incidents())
+    run = two_incidents_seen()
     writer = recorded(tmp_path / "r", run, segment_s=20, small_segment_bytes=0)
     writer.close()
     uploading.closed(tmp_path / "r", writer.segments[-1])
@@ -124,7 +124,7 @@ class _Echoing(BaseHTTPRequestHandler):
 def test_what_a_store_repeats_is_hidden_in_the_log(
     in_url: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    recorded(tmp_path / "r", folded(two_incidents()[:2])).close()
+    recorded(tmp_path / "r", two_incidents_seen()[:2]).close()
     denying = ThreadingHTTPServer(("127.0.0.1", 0), _Echoing)
     threading.Thread(target=denying.serve_forever, daemon=True).start()
     options = f"region=eu-1&scheme=http&endpoint_override=127.0.0.1:{denying.server_port}"
@@ -163,7 +163,7 @@ def test_secrets_are_hidden(url: str, text: str, said: str) -> None:
 
 
 def test_the_manifest_in_the_store_is_complete_at_any_time(store: str, tmp_path: Path) -> None:
-    run = folded(two_incidents()[:20])
+    run = two_incidents_seen()[:20]
     options = f"region=eu-west-1&scheme=http&endpoint_override={store}"
     url = f"s3://{KEY}:{SECRET.replace('/', '%2F')}@{BUCKET}/growing?{options}"
     target, path = open_target(url)
