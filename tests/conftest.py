@@ -10,6 +10,7 @@ Fixtures. Clusters are shared: a test names topics and groups of its own, and ne
     kafka_runtime              a Java, and the folder with Kafka's jars
     simulated_cluster          `kview serve`: six brokers, quick times, no traffic, healed before each test
     simulated_cluster_factory  starts `kview serve` with other flags, for one test
+    spark_java                 a Java that starts Spark in half the time, for every kview from then on
     state_home                 kview's state folder, never the user's own (every test has it)
 
 Those of one folder are in its own conftest.py: `spark` (pipeline), `cluster` (serve: simulated, then real),
@@ -53,9 +54,9 @@ hypothesis.settings.load_profile("kview")
 ClusterFactory = Callable[..., RealKafka]
 
 COUNTS: tuple[tuple[str, int | float, str], ...] = (
-    ("--seeds", 2, "more seeds to try random faults with, three ways each"),
+    ("--seeds", 1, "more seeds to try random faults with, three ways each"),
     ("--incident-seeds", 40, "how many simulated clusters' incidents to check"),
-    ("--recordings", 300, "how many recordings a report on a fleet of them has"),
+    ("--recordings", 100, "how many recordings a report on a fleet of them has"),
     ("--worlds", 20, "how many random worlds live through chaos"),
     ("--world-seconds", 60.0, "simulated seconds of chaos in each of them"),
     ("--fuzz-frames", 20_000, "how many mutated requests to send, 5,000 per seed"),
@@ -66,7 +67,9 @@ COUNTS: tuple[tuple[str, int | float, str], ...] = (
 """Options: name, default, help."""
 
 SHARED = ("kafka_runtime", "spark")
-"""Fixtures of which a run has one: the tests that use it are all for one worker."""
+"""Fixtures of which a run has one: the tests that use it are all for one worker, one after another."""
+
+ENDS = pytest.StashKey[ExitStack]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -86,14 +89,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addoption(name, type=type(default), default=default, help=f"{text} ({default:g})")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a real cluster, and give each worker whole files, or all tests of a shared fixture."""
-    for item in items:
-        used = getattr(item, "fixturenames", ())
-        if "kafka_runtime" in used:
+    """Mark what needs a real cluster, and give each worker whole files, or all tests of a shared fixture, one
+    after another. The workers read these marks in the same hook, hence first."""
+    places: dict[str, int] = {}
+    for place, item in enumerate(items):
+        if "kafka_runtime" in fixtures_of(item):
             item.add_marker(pytest.mark.real_cluster)
-        file = item.nodeid.split("::")[0]
-        item.add_marker(pytest.mark.xdist_group(next((name for name in SHARED if name in used), file)))
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
+        places.setdefault(group_of(item), place)
+    items.sort(key=lambda item: places[group_of(item)])
+
+
+def fixtures_of(item: pytest.Item | None) -> list[str]:
+    """Return the names of the fixtures that a test uses, directly or not."""
+    return getattr(item, "fixturenames", [])
+
+
+def group_of(item: pytest.Item) -> str:
+    """Return what a test shares with others: the first fixture of SHARED that it uses, else its file."""
+    return next((name for name in SHARED if name in fixtures_of(item)), item.nodeid.split("::")[0])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """End what tests shared after the last of them: a real cluster takes a tenth of a processor at rest."""
+    yield
+    for name in SHARED:
+        if name in fixtures_of(item) and name not in fixtures_of(nextitem):
+            item.config.stash.get(ENDS, ExitStack()).close()
+
+
+@pytest.fixture(scope="session")
+def ends(pytestconfig: pytest.Config) -> Iterator[ExitStack]:
+    """What is closed after the last test of a group that shares it."""
+    with ExitStack() as stack:
+        pytestconfig.stash[ENDS] = stack
+        yield stack
 
 
 def pytest_collection_finish() -> None:
@@ -139,6 +172,16 @@ def missing(what: str) -> NoReturn:
 
 
 @pytest.fixture(scope="session")
+def spark_java() -> Iterator[None]:
+    """Let every kview start Spark with a Java that has Spark's classes in an archive."""
+    from tests.spark_java import home
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_HOME", str(home()))
+        yield
+
+
+@pytest.fixture(scope="session")
 def kafka_runtime() -> tuple[Path, Path]:
     """A Java and the folder with Apache Kafka's jars."""
     java = find_java()
@@ -149,12 +192,11 @@ def kafka_runtime() -> tuple[Path, Path]:
 
 @pytest.fixture(scope="session")
 def shared_kafka(
-    kafka_runtime: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RealKafka]:
+    kafka_runtime: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory, ends: ExitStack
+) -> RealKafka:
     """Three brokers with quick times for the whole run. Tests ask for `real_kafka`."""
     java, jars = kafka_runtime
-    with RealKafka(tmp_path_factory.mktemp("kafka"), java, jars) as cluster:
-        yield cluster
+    return ends.enter_context(RealKafka(tmp_path_factory.mktemp("kafka"), java, jars))
 
 
 @pytest.fixture

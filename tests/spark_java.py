@@ -8,11 +8,9 @@ recording. A JVM that cannot use it, because its class path is another one, star
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
-import pytest
 
 from kview.pipeline.ahead import learn
 from kview.pipeline.batch import rollups
@@ -30,14 +28,6 @@ SCRIPT = """#!/bin/sh
 exec '{java}' {flags} -Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off "$@"
 """
 """Java says nothing of classes that it leaves out, because kview logs what it says."""
-
-
-@pytest.fixture(scope="session", autouse=True)
-def spark_java() -> Iterator[None]:
-    """Let every kview of this run start Spark with that Java."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAVA_HOME", str(home()))
-        yield
 
 
 def home() -> Path:

@@ -34,7 +34,7 @@ def long_script(world: World) -> list[Snapshot]:
     return made
 
 
-@pytest.mark.parametrize("seeded", [True, False])
+@pytest.mark.parametrize("seeded", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_view_depends_on_the_look_back_alone(seeded: bool) -> None:
     world = default_world()
     world.time_points = None if seeded else empty(TimePoints)

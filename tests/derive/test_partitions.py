@@ -26,9 +26,10 @@ from kview.model.snapshot import Failure, Reassignments, Snapshot
 from kview.model.states import BrokerState, QuorumRole
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.plain.documents import document
+from kview.school.camera.columns import matrix
 from tests.derive.cluster_findings import of_cluster
 from tests.worlds import crash_script, default_world, views
-from tests.worlds.tables import matrix, table
+from tests.worlds.tables import table
 
 WELL = Finding(FindingKind.CLUSTER_WELL, Severity.CALM, count=6)
 

@@ -32,7 +32,7 @@ def local_modes(terminal: PseudoTerminal) -> Any:
     [
         pytest.param(lambda terminal: terminal.press("q"), 0, id="q"),
         pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c", marks=pytest.mark.slow),
-        pytest.param(send(signal.SIGINT), 128 + signal.SIGINT, id="SIGINT"),
+        pytest.param(send(signal.SIGINT), 128 + signal.SIGINT, id="SIGINT", marks=pytest.mark.slow),
         pytest.param(send(signal.SIGTERM), 128 + signal.SIGTERM, id="SIGTERM"),
         pytest.param(send(signal.SIGHUP), 128 + signal.SIGHUP, id="SIGHUP", marks=pytest.mark.slow),
     ],
@@ -95,7 +95,7 @@ def test_after_a_kill_of_kview_no_simulated_cluster_is_left() -> None:
 
 
 @pytest.mark.parametrize(
-    "after_s", [0.1, 0.3, 0.7, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.03, 0.2, 0.45))]
+    "after_s", [0.3, 0.7, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.03, 0.1, 0.2, 0.45))]
 )
 def test_ctrl_c_at_any_moment_of_the_start_is_quiet(after_s: float) -> None:
     with kview_on_a_terminal("--simulate") as terminal:

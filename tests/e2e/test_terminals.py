@@ -12,8 +12,11 @@ from tests.e2e.pseudo_terminal import kview_on_a_terminal
 
 @pytest.mark.parametrize(
     ("environment", "flags"),
-    [({"TERM": "linux"}, []), ({"PYTHONIOENCODING": "latin-1"}, []), ({}, ["--ascii"])],
-    ids=["TERM=linux", "latin-1", "--ascii"],
+    [
+        pytest.param({"TERM": "linux"}, [], id="TERM=linux", marks=pytest.mark.slow),
+        pytest.param({"PYTHONIOENCODING": "latin-1"}, [], id="latin-1"),
+        pytest.param({}, ["--ascii"], id="--ascii", marks=pytest.mark.slow),
+    ],
 )
 def test_where_glyphs_cannot_be_shown_only_ascii_gets_out(
     environment: dict[str, str], flags: list[str]

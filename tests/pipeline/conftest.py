@@ -1,18 +1,19 @@
 """A Spark session for the entire test run."""
 
-from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kview.pipeline.batch_session import BatchSession
-from tests.spark_java import spark_java
 
-__all__ = ("spark", "spark_java")
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_java(spark_java: None) -> None:
+    """Every test of the pipeline may start Spark."""
 
 
 @pytest.fixture(scope="session")
-def spark(spark_java: None) -> Iterator[SparkSession]:
+def spark(spark_java: None, ends: ExitStack) -> SparkSession:
     """A session as a short report has it."""
-    with BatchSession("local[2]", is_long=False) as session:
-        yield session.spark
+    return ends.enter_context(BatchSession("local[2]", is_long=False)).spark

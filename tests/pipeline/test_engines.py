@@ -68,6 +68,7 @@ def added(name: str, one: Any, other: Any, key: tuple[str, ...]) -> Any:
     return max(one, other) if name in GREATEST else one + other
 
 
+@pytest.mark.slow
 def test_rollups_do_not_depend_on_the_engine(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,7 +190,7 @@ def test_a_heap_that_is_too_small(recording: Path) -> None:
     assert not list(recording.glob(f"{FOLDER}/batch-*"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_ctrl_c_while_spark_starts(recording: Path, tmp_path: Path, number: int) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -202,6 +202,7 @@ def test_ctrl_c_while_spark_starts(recording: Path, tmp_path: Path, number: int)
     assert not list(scratch.iterdir())
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_the_report_is_written(recording: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -272,6 +273,7 @@ def test_ctrl_c_during_a_job(spark: SparkSession, tmp_path: Path) -> None:
     assert figures_of(made)["topics"] and figures_of(made) == figures_of(fresh)
 
 
+@pytest.mark.slow
 def test_a_report_that_nobody_reads_to_its_end(recording: Path) -> None:
     command = " ".join(map(str, (*kview_command("report"), recording, "--format", "json", "| head -c 1")))
     script = f"set -o pipefail; {command}; echo ${{PIPESTATUS[0]}} >&2"

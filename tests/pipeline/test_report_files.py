@@ -251,7 +251,7 @@ MIDDLE_MS = PLAN.snapshots(1, 1)[0].observation.ended_ms + 60_000
 @pytest.mark.parametrize(
     "question",
     [
-        Question(threshold_ms=2_000),
+        pytest.param(Question(threshold_ms=2_000), marks=pytest.mark.slow),
         pytest.param(Question(topics=("*e*",), groups=("*1*",), since_ms=MIDDLE_MS), marks=pytest.mark.slow),
         pytest.param(Question(topics=("none",), until_ms=MIDDLE_MS - 60_000), marks=pytest.mark.slow),
     ],

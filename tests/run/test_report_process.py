@@ -19,6 +19,8 @@ from tests.pipeline.recorded import record
 from tests.waiting import wait_until
 from tests.worlds import crash_script, views
 
+pytestmark = pytest.mark.usefixtures("spark_java")
+
 STARTS_WITHIN_S = 240
 
 

@@ -161,6 +161,7 @@ def leave_after_death(member: SimulatedMember) -> None:
     member.leave()
 
 
+@pytest.mark.slow
 def test_camera_and_observer_see_the_same() -> None:
     topics = (TopicSpec("invoice", 10, 3), TopicSpec("payment", 6, 3, {"min.insync.replicas": "2"}))
     settings = {"broker.session.timeout.ms": "6000", "group.initial.rebalance.delay.ms": "0"}

@@ -9,7 +9,7 @@ from kview.derive.view import View
 from kview.model.ports import Moment
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.harness import CRASH, state
-from tests.worlds.camera import ROUND_MS
+from tests.worlds.seen import ROUND_MS
 from tests.worlds.tables import START_MS
 
 DAY_MS = 86_400_000

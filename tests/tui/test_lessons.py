@@ -29,7 +29,9 @@ async def finish(taken: Class, most_s: int = 40) -> None:
         await taken.second()
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize(
+    "size", [(80, 24), *(pytest.param(s, marks=pytest.mark.slow) for s in ((120, 40), (200, 50)))]
+)
 @running
 async def test_a_lesson_is_played_by_keys_to_its_end(size: tuple[int, int]) -> None:
     async with lesson("follower-crash", size=size) as taken:
@@ -156,6 +158,7 @@ async def test_backspace_shows_the_step_before_and_space_returns() -> None:
         assert "step 2 of 6" in text(app)
 
 
+@pytest.mark.slow
 @running
 async def test_it_runs_by_itself() -> None:
     async with lesson("leader-crash") as taken:

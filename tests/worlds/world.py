@@ -6,8 +6,8 @@ from kview.model.failures import FailureKind
 from kview.model.snapshot import Snapshot, TimePoints
 from kview.model.states import GroupState
 from kview.model.units import NO_BROKER, UNKNOWN
-from tests.worlds.camera import Camera
 from tests.worlds.parts import SESSION_TIMEOUT_MS, Consumers, Log, Node, topic
+from tests.worlds.seen import Seen
 from tests.worlds.tables import START_MS
 
 CAPABILITIES = frozenset({"quorum", "debugging_replica", "topic_ids", "elr", "fenced_brokers"})
@@ -36,7 +36,7 @@ class World:
         self.controller = 101
         self.controller_epoch = 3
         self.time_points: TimePoints | None = None
-        self._camera = Camera(self)
+        self._seen = Seen(self)
 
     # What happens to the world.
 
@@ -181,7 +181,7 @@ class World:
             if self._leads(log) and self.nodes[log.leader].answers:
                 log.seen["start"] = (log.start, self.now_ms)
         self._run_to(began + COMMIT_READ_MS)
-        groups = self._camera.group_tables()
+        groups = self._seen.group_tables()
         self._run_to(began + FOLLOWER_READ_MS)
         for log in self.logs:
             for broker in log.replicas:
@@ -196,7 +196,7 @@ class World:
                     "end": (end, self.now_ms),
                     str(log.leader): (end, self.now_ms),
                 }
-        snapshot = self._camera.snapshot(began, groups)
+        snapshot = self._seen.snapshot(began, groups)
         self.sequence += 1
         self.next_ms += self.interval_ms
         return snapshot

@@ -18,7 +18,7 @@ def table(kind: type[AnyTable], rows: Sequence[Sequence[Any]]) -> AnyTable:
     for at, (name, column) in enumerate(columns(kind).items()):
         values = [row[at] for row in rows]
         if column.dimensions == 2:
-            made[name] = _matrix(values)
+            made[name] = matrix(values)
         elif column.dtype is np.object_:
             made[name] = np.empty(len(values), object)
             made[name][:] = [sys.intern(str(value)) for value in values]
@@ -37,7 +37,8 @@ def shared(new: AnyTable, last: AnyTable) -> AnyTable:
     return replace(new, **same) if same else new
 
 
-def _matrix(lists: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+def matrix(lists: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+    """Return lists of broker ids as rows of a matrix, padded with NO_BROKER."""
     out = np.full((len(lists), max(map(len, lists), default=0)), NO_BROKER, np.int32)
     for row, ids in enumerate(lists):
         out[row, : len(ids)] = ids

@@ -1,4 +1,4 @@
-"""Takes snapshots of a world, as an observer would."""
+"""A world as an observer sees it."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,9 @@ from kview.model.snapshot import (
 )
 from kview.model.states import BrokerState, GroupType, QuorumRole
 from kview.model.units import UNKNOWN
+from kview.school.camera.columns import matrix
 from tests.worlds.parts import SESSION_TIMEOUT_MS, Consumers, Log, Node
-from tests.worlds.tables import START_MS, matrix, table
+from tests.worlds.tables import START_MS, table
 
 if TYPE_CHECKING:
     from tests.worlds.world import World
@@ -32,8 +33,8 @@ ROUND_MS = 100
 """Time from the beginning to the end of an observation, in ms."""
 
 
-class Camera:
-    """Takes snapshots of a world. Columns that did not change since the last snapshot are the same
+class Seen:
+    """Makes snapshots of a world. Columns that did not change since the last snapshot are the same
     objects."""
 
     def __init__(self, world: "World") -> None:
