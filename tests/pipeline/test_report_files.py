@@ -115,8 +115,8 @@ def test_rollups_that_are_not_whole_are_never_used(
         case "unfinished":
             batch.rename(batch.with_name(f".new-{2**22 + 1}-1"))
         case "other segments":
-            number, size = about["segments"][0]
-            (batch / ABOUT).write_text(json.dumps(about | {"segments": [[number, size + 1]]}))
+            (number, size), *rest = about["segments"]
+            (batch / ABOUT).write_text(json.dumps(about | {"segments": [[number, size + 1], *rest]}))
     again = report_on(spark, tmp_path, reported)
     assert rolled_up(again) > 0
     assert_same(again, expected)
