@@ -66,7 +66,7 @@ COUNTS: tuple[tuple[str, int | float, str], ...] = (
 )
 """Options: name, default, help."""
 
-SHARED = ("kafka_runtime", "spark")
+KAFKA, SPARK = "kafka_runtime", "spark"
 """Fixtures of which a run has one: the tests that use it are all for one worker, one after another."""
 
 ENDS = pytest.StashKey[ExitStack]()
@@ -95,30 +95,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     after another. The workers read these marks in the same hook, hence first."""
     places: dict[str, int] = {}
     for place, item in enumerate(items):
-        if "kafka_runtime" in fixtures_of(item):
+        if KAFKA in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real_cluster)
         item.add_marker(pytest.mark.xdist_group(group_of(item)))
         places.setdefault(group_of(item), place)
     items.sort(key=lambda item: places[group_of(item)])
 
 
-def fixtures_of(item: pytest.Item | None) -> list[str]:
-    """Return the names of the fixtures that a test uses, directly or not."""
-    return getattr(item, "fixturenames", [])
-
-
 def group_of(item: pytest.Item) -> str:
-    """Return what a test shares with others: the first fixture of SHARED that it uses, else its file."""
-    return next((name for name in SHARED if name in fixtures_of(item)), item.nodeid.split("::")[0])
+    """Return what a test shares with others: a real cluster, Spark, or its file."""
+    if item.get_closest_marker("real_cluster") is not None:
+        return KAFKA
+    return SPARK if SPARK in getattr(item, "fixturenames", ()) else item.nodeid.split("::")[0]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
     """End what tests shared after the last of them: a real cluster takes a tenth of a processor at rest."""
     yield
-    for name in SHARED:
-        if name in fixtures_of(item) and name not in fixtures_of(nextitem):
-            item.config.stash.get(ENDS, ExitStack()).close()
+    group = group_of(item)
+    if group in (KAFKA, SPARK) and (nextitem is None or group_of(nextitem) != group):
+        item.config.stash.get(ENDS, ExitStack()).close()
 
 
 @pytest.fixture(scope="session")
