@@ -67,7 +67,8 @@ COUNTS: tuple[tuple[str, int | float, str], ...] = (
 """Options: name, default, help."""
 
 KAFKA, SPARK = "kafka_runtime", "spark"
-"""Fixtures of which a run has one: the tests that use it are all for one worker, one after another."""
+"""Fixtures of which a run has one: the tests that use it are all for one worker, one after another. No test
+uses both."""
 
 ENDS = pytest.StashKey[ExitStack]()
 

@@ -16,6 +16,7 @@ from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.observe.observer import Observer
 from kview.pipeline.batch import rollups
+from kview.pipeline.batch_session import BatchSession
 from kview.recording.writer import RecordingWriter
 from tests.pipeline.figures import Cell, Figures, of_table
 from tests.real_kafka.cluster import RealKafka
@@ -159,8 +160,9 @@ def test_the_simulated_cluster_counts_the_same(
 
 @pytest.mark.slow  # the simulated cluster covers this in every run
 def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
-    spark: SparkSession, real_kafka: RealKafka, tmp_path: Path
+    real_kafka: RealKafka, tmp_path: Path
 ) -> None:
+    """Its session is its own: what tests share ends with the last test that shares it."""
     topic = f"invoice-{uuid.uuid4().hex[:8]}"
     real_kafka.create_topic(topic, [[0, 1, 2], [1, 2, 0], [2, 0, 1]])
     producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers, "acks": "all", "linger.ms": 5})
@@ -186,7 +188,8 @@ def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
     addresses = [real_kafka.address(broker) for broker in real_kafka.broker_ids]
     snapshots = while_counting(count, lambda: [counted], lambda: recorded(addresses, tmp_path / "r"))
     assert producer.flush(20) == 0
-    figures = of_table(rollups(spark, tmp_path / "r").toArrow())
+    with BatchSession("local[2]", is_long=False) as session:
+        figures = of_table(rollups(session.spark, tmp_path / "r").toArrow())
     assert_within_an_interval(figures, topic, snapshots, counted)
     cells = [cell for (_, kind, name), cell in figures.items() if (kind, name) == ("topic", topic)]
     records, centibytes = (sum(cell.get(c, 0) for cell in cells) for c in ("records_in", "centibytes_in"))
