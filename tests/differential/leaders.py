@@ -56,9 +56,9 @@ def unreplicated_records(play: Play) -> None:
     sockets.
     """
     t = play.topic("t", THREE)
-    play.see("error", play.produce(0, t, TEN))
-    play.hold(1)
     play.watch(t)
+    play.see("error", play.produce(0, t, TEN))
+    play.hold(0.1)  # the followers have just fetched the last of them, so that their next fetches wait
     play.hang(1)
     play.hang(2)
     play.see("error with acks=1", play.produce(0, t, ["into their sockets"], acks=1))

@@ -268,7 +268,7 @@ def test_a_deleted_offsets_topic_comes_back_when_a_group_looks_for_its_coordinat
                 return False
             return True
 
-        wait_until(committed, "the group commits again", 40)
+        wait_until(committed, "the group commits again")
         client.close()
         wanted = [ConsumerGroupTopicPartitions("g")]
         (row,) = result(admin.list_consumer_group_offsets(wanted)).topic_partitions

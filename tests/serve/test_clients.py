@@ -34,7 +34,7 @@ def read_all(cluster: Served, topic: str, partitions: int, count: int) -> dict[i
             found[partition].append(value)
         return sum(map(len, found.values())) >= count
 
-    wait_until(read, f"{count} records of {topic}", 20)
+    wait_until(read, f"{count} records of {topic}")
     client.close()
     return found
 
@@ -77,7 +77,7 @@ def test_kafka_python_produces_and_consumes(simulated_cluster: Served, idempoten
             read.extend(record.value for record in batch)
         return len(read) >= 600
 
-    wait_until(poll, "all records", 20)
+    wait_until(poll, "all records")
     reader.close()
     assert sorted(map(int, read)) == list(range(600))
 
@@ -186,7 +186,7 @@ def test_simulated_traffic_is_read_by_a_real_consumer() -> None:
             read.extend(values_of(client))
             return len(read) > 2000
 
-        wait_until(poll, "simulated records", 30)
+        wait_until(poll, "simulated records")
         client.close()
         before = cluster.counters()
         assert set(before["groups"]) == {"orders-group"}
@@ -197,4 +197,4 @@ def test_simulated_traffic_is_read_by_a_real_consumer() -> None:
             produced_before = sum(p["acknowledged"] for p in before["producers"].values())
             return bool(produced > produced_before + 500)
 
-        wait_until(going_on, "simulated producers go on", 20)
+        wait_until(going_on, "simulated producers go on")

@@ -130,7 +130,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(
         return sum(read.values()) > 0
 
     step()
-    wait_until(reading, "the group reads", 30)
+    wait_until(reading, "the group reads")
     for _ in range(STEPS_BEFORE):
         step()
         poll()
@@ -139,7 +139,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(
     for _ in range(STEPS_AFTER):
         step()
         poll()
-    wait_until(lambda: simulated_cluster.partition(topic).leader_id == 2, "another replica leads", 10)
+    wait_until(lambda: simulated_cluster.partition(topic).leader_id == 2, "another replica leads")
     for _ in range(STEPS_AFTER):
         step()
         poll()
@@ -151,7 +151,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(
         poll()
         return ledger.acknowledged <= set(read)
 
-    wait_until(all_read, "everything acknowledged is read", 60)
+    wait_until(all_read, "everything acknowledged is read")
     assert {value: n for value, n in read.items() if n > 1} == {}, "in the group, nothing twice"
     ends = sum(
         simulated_cluster.offset(leader, topic, p).offset for p, leader in leaders(simulated_cluster, topic)

@@ -173,7 +173,7 @@ def test_acks_1_loses_what_no_follower_has_and_acks_all_does_not(simulated_clust
     deliver(producer(simulated_cluster.bootstrap), topic, [b"safe-%d" % n for n in range(99)])
     hasty = producer(simulated_cluster.bootstrap, acks=1)
     deliver(hasty, topic, [b"safe-99"])
-    wait_until(lambda: simulated_cluster.offset(4, topic).offset == 100, "committed", 10)
+    wait_until(lambda: simulated_cluster.offset(4, topic).offset == 100, "committed")
     simulated_cluster.do("hang 1")
     simulated_cluster.do("hang 2")
     deliver(hasty, topic, [b"sent"])  # answers the followers' waiting fetches, into their sockets
@@ -190,7 +190,7 @@ def test_acks_1_loses_what_no_follower_has_and_acks_all_does_not(simulated_clust
     def latest() -> int:
         return int(simulated_cluster.offset(leader, topic).offset)
 
-    wait_until(lambda: latest() == 101, "the committed ones are there, the others are not", 10)
+    wait_until(lambda: latest() == 101, "the committed ones are there, the others are not")
     deliver(producer(simulated_cluster.bootstrap), topic, [b"after"])
     simulated_cluster.do("start 4")
     wait_until(lambda: opened(simulated_cluster, 4), "its port is open", 2 * FENCED_WITHIN_S)
@@ -209,7 +209,7 @@ def test_acks_1_loses_what_no_follower_has_and_acks_all_does_not(simulated_clust
         values.extend(m.value() for m in client.consume(500, timeout=0.1) if m.error() is None)
         return len(values) >= 102
 
-    wait_until(read, "everything that is left", 20)
+    wait_until(read, "everything that is left")
     client.close()
     assert values == [*(b"safe-%d" % n for n in range(100)), b"sent", b"after"]
 

@@ -77,7 +77,7 @@ def test_members_join_share_commit_and_resume(simulated_cluster: Served, library
         deliver(client, topic, [b"%d-%d" % (partition, n) for n in range(50)], partition)
 
     first = Member(library, simulated_cluster, group, topic)
-    wait_until(lambda: first.poll() is not None and len(first.read) >= 200, "the first reads everything", 30)
+    wait_until(lambda: first.poll() is not None and len(first.read) >= 200, "the first reads everything")
     assert first.assigned() == {0, 1, 2, 3}
     first.commit()
 
@@ -87,11 +87,11 @@ def test_members_join_share_commit_and_resume(simulated_cluster: Served, library
         first.poll(), second.poll()
         return len(first.assigned()) == len(second.assigned()) == 2
 
-    wait_until(shared, "two members share four partitions", 30)
+    wait_until(shared, "two members share four partitions")
     assert first.assigned() | second.assigned() == {0, 1, 2, 3}
     assert second.read == [], "what was committed is not read again"
 
-    wait_until(lambda: described(simulated_cluster, group).group_state == "Stable", "a stable group", 10)
+    wait_until(lambda: described(simulated_cluster, group).group_state == "Stable", "a stable group")
     group_now = described(simulated_cluster, group)
     assert len(group_now.members) == 2 and group_now.protocol_type == "consumer"
     assert {m.client_host for m in group_now.members} == {"/127.0.0.1"}
@@ -103,7 +103,7 @@ def test_members_join_share_commit_and_resume(simulated_cluster: Served, library
         first.poll(), second.poll()
         return len(first.read) + len(second.read) >= 204
 
-    wait_until(read_late, "the late records", 20)
+    wait_until(read_late, "the late records")
     assert len(second.read) == 2
     first.commit()
     second.commit()
@@ -113,17 +113,17 @@ def test_members_join_share_commit_and_resume(simulated_cluster: Served, library
         second.poll()
         return second.assigned() == {0, 1, 2, 3}
 
-    wait_until(taken_over, "the second takes over", 30)
+    wait_until(taken_over, "the second takes over")
     second.close()
-    wait_until(lambda: described(simulated_cluster, group).group_state == "Empty", "an empty group", 10)
+    wait_until(lambda: described(simulated_cluster, group).group_state == "Empty", "an empty group")
     listed = simulated_cluster.ask(coordinator(simulated_cluster, group), ListGroupsRequest(version=5))
     mine = next(g for g in listed.groups if g.group_id == group)
     assert (mine.group_state, mine.group_type) == ("Empty", "classic")
 
     third = Member(library, simulated_cluster, group, topic)
-    wait_until(lambda: third.poll() is not None and third.assigned() == {0, 1, 2, 3}, "a new member", 30)
+    wait_until(lambda: third.poll() is not None and third.assigned() == {0, 1, 2, 3}, "a new member")
     deliver(client, topic, [b"last"], 0)
-    wait_until(lambda: third.poll() is not None and bool(third.read), "a new record", 20)
+    wait_until(lambda: third.poll() is not None and bool(third.read), "a new record")
     assert third.read == [b"last"], "it resumes where the group had committed"
     third.close()
 
@@ -133,14 +133,14 @@ def two_libraries(cluster: Served, name: str, **settings: Any) -> tuple[Member, 
     partitions of a topic."""
     cluster.create(name, FOUR)
     one = Member("kafka-python", cluster, name, name)
-    wait_until(lambda: one.poll() is not None and one.assigned() == {0, 1, 2, 3}, "the first has all", 30)
+    wait_until(lambda: one.poll() is not None and one.assigned() == {0, 1, 2, 3}, "the first has all")
     other = Member("confluent", cluster, name, name, partition_assignment_strategy="range", **settings)
 
     def shared() -> bool:
         one.poll(), other.poll()
         return len(one.assigned()) == len(other.assigned()) == 2
 
-    wait_until(shared, "two libraries share four partitions", 30)
+    wait_until(shared, "two libraries share four partitions")
     return one, other
 
 
@@ -158,7 +158,7 @@ def test_a_member_that_dies_loses_its_partitions_when_its_session_ends(simulated
         survivor.poll()
         return survivor.assigned() == {0, 1, 2, 3}
 
-    wait_until(alone, "the survivor has everything", 40)
+    wait_until(alone, "the survivor has everything")
     survivor.close()
     silent.close()
 
