@@ -168,14 +168,14 @@ class Served:
         why = create_topic(self.addresses[broker], topic, assignment, dotted)
         assert not why, why
         for replica in sorted({r for replicas in assignment for r in replicas}):
-            wait_until(partial(self._knows, replica, topic), f"{topic} known to {replica}", 10)
+            wait_until(partial(self._knows, replica, topic), f"{topic} known to {replica}")
 
     def heal(self) -> None:
         """End every fault, and wait until every broker is back and every ISR full, and brokers say so."""
         if self._settled:
             return
         self.do("undo")
-        wait_until(lambda: self.status().healthy, "all brokers unfenced, all ISRs full", 30)
+        wait_until(lambda: self.status().healthy, "all brokers unfenced, all ISRs full")
         self._settled = True
 
     def _knows(self, broker: int, topic: str) -> bool:

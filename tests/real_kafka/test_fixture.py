@@ -42,7 +42,7 @@ def test_a_topic_is_placed_as_asked_and_keeps_records(real_kafka: RealKafka) -> 
             read.extend(int(record.value) for record in records)
         return len(read) >= 30
 
-    wait_until(all_read, "30 records are read", 60)
+    wait_until(all_read, "30 records are read")
     consumer.close()
     assert sorted(read) == list(range(30))
 
@@ -68,7 +68,7 @@ def test_a_crash_is_one_metadata_step_and_a_restart_fills_the_isr(real_kafka: Re
 def test_a_hung_broker_is_fenced_and_heals(real_kafka: RealKafka) -> None:
     real_kafka.create_topic("hung", [[1, 2, 0]])
     real_kafka.pause(1)
-    wait_until(lambda: real_kafka.partitions("hung")[0].leader == 2, "another leader", 30)
+    wait_until(lambda: real_kafka.partitions("hung")[0].leader == 2, "another leader")
     real_kafka.heal()
     assert sorted(real_kafka.partitions("hung")[0].isr) == [0, 1, 2]
 
@@ -95,4 +95,4 @@ def test_no_node_outlives_a_killed_test_process(kafka_runtime: tuple[Path, Path]
     assert len(pids) == 2
     runner.kill()
     runner.wait()
-    wait_until(lambda: not any(map(exists, pids)), "all nodes are gone", 30)
+    wait_until(lambda: not any(map(exists, pids)), "all nodes are gone")

@@ -117,7 +117,7 @@ def test_a_process_killed_while_it_records(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     process = subprocess.Popen([sys.executable, "-c", RECORD_FOR_EVER, str(folder)], env=kview_environment())
     try:
-        wait_until((folder / "seg-000004").exists, "a fourth segment", 60)
+        wait_until((folder / "seg-000004").exists, "a fourth segment")
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -73,7 +73,7 @@ class Play:
             for reader in self._readers.values():
                 stack.callback(reader.stop)
                 reader.start()
-            wait_until(self._all_committed, "every group has committed", 60)
+            wait_until(self._all_committed, "every group has committed")
             with watching(self._servers()) as watched:
                 self._act()
                 stack.callback(self._bring_back)
