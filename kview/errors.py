@@ -30,7 +30,7 @@ class ErrorKind(StrEnum):
     NOT_A_RECORDING = "not a recording"
     NOT_A_KEPT_RECORDING = "not a kept recording"
     NO_MANIFEST = "no manifest"
-    RECORDING_TOO_NEW = "recording too new"
+    RECORDING_FORMAT = "recording format"
     FILE_DAMAGED = "file damaged"
     FILE_MISSING = "file missing"
     NOTHING_RECORDED = "nothing recorded"

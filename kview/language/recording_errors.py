@@ -19,9 +19,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "{folder} is not a kview recording ({file}: {reason})",
         "give a folder that kview recorded to",
     ),
-    ErrorKind.RECORDING_TOO_NEW: ErrorWords(
-        "{folder} was recorded in format {version}, but this kview reads formats only up to {newest}",
-        "use the version of kview that recorded it, or a later one",
+    ErrorKind.RECORDING_FORMAT: ErrorWords(
+        "{folder} was recorded in format {version}, but this kview reads format {mine} only",
+        "use the version of kview that recorded it",
     ),
     ErrorKind.FILE_DAMAGED: ErrorWords(
         "{file} is damaged ({reason})", "restore that file from a copy, or give another recording"

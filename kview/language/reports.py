@@ -22,8 +22,6 @@ _NOTES: Mapping[NoteKind, str] = {
     NoteKind.SEGMENT_GONE: "Segment {segment} of {recording} is missing, so the report does not cover it.",
     NoteKind.ROLLED_UP_ONLY: "Segment {segment} of {recording} is {reason}. The report uses what an earlier"
     " report had kept of it.",
-    NoteKind.NO_FACTS: "{recording} was made by an older kview, which recorded no incidents, findings or"
-    " lags: those figures are “–”.",
     NoteKind.FACTS_INCOMPLETE: "{recording} has no incidents, findings and lags in some of its segments.",
     NoteKind.OVERLAP: "{recording} begins before {other}, a recording of the same cluster, has ended. No"
     " second is counted twice: {seconds} s of {recording} were left out (up to a whole minute). If they are"

@@ -37,8 +37,6 @@ class NoteKind(StrEnum):
     """Segment `segment` of `recording` was deleted while it was read."""
     ROLLED_UP_ONLY = "rolled_up_only"
     """Segment `segment` of `recording` is missing or damaged (`reason`): its kept roll-ups were used."""
-    NO_FACTS = "no_facts"
-    """`recording` is of version `version`: recorders did not write findings, incidents and lags then."""
     FACTS_INCOMPLETE = "facts_incomplete"
     """`recording` lacks facts in some of its segments."""
     OVERLAP = "overlap"

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kview.errors import ErrorValue
 from kview.model.aggregates import Kind, Sum
 from kview.model.report import Note, NoteKind, Table, table_of
 from kview.model.report_tables import TableName
@@ -20,7 +19,6 @@ from kview.pipeline.answer_rows import (
 )
 from kview.pipeline.figures import STATES, peak_of
 from kview.pipeline.periods import Seconds, Share
-from kview.recording.formats import FACTS_SINCE
 
 MOST_KEYS = 10_000
 """The most topics, or groups, in a table."""
@@ -325,11 +323,5 @@ class Answers:
     def _note_facts(self) -> None:
         for share in self._counted:
             source = share.rolled.source
-            if source.manifest.version < FACTS_SINCE:
-                values: dict[str, ErrorValue] = {
-                    "recording": source.name,
-                    "version": source.manifest.version,
-                }
-                self.notes.append(Note(NoteKind.NO_FACTS, values))
-            elif not all((batch.folder / "findings").is_dir() for batch in share.rolled.batches):
+            if not all((batch.folder / "findings").is_dir() for batch in share.rolled.batches):
                 self.notes.append(Note(NoteKind.FACTS_INCOMPLETE, {"recording": source.name}))

@@ -49,6 +49,7 @@ from kview.pipeline.sources import (
 )
 from kview.pipeline.summing import put_facts, roll_up_tables
 from kview.pipeline.tasks import DamagedSegments, Segment, Work, roll_up
+from kview.recording.fact_schema import FACTS
 from kview.recording.manifest import SegmentEntry
 
 LITTLE_BYTES = 256 << 10
@@ -247,7 +248,7 @@ class Rolling:
                         Segment(entry, f"{source.address}/{entry.folder}", paths)
                         for entry, paths in zip(run, files, strict=True)
                     ]
-                    facts = {name: source.form.parts[name] for name in sorted(source.form.facts)}
+                    facts = {name: FACTS[name] for name in sorted(FACTS)}
                     work = Work(about, folder, facts)
                     here = engine is Engine.NUMPY
                     about = replace(about, parts=roll_up(self._spark, segments, work, here, on_rows))
@@ -270,7 +271,7 @@ class Rolling:
         by_second, by_minute = rolled_tables(deltas, about.id, about.head_s, about.tail_s, about.set_backs)
         by_second.write.parquet(str(folder / SECONDS_TABLE))
         by_minute.write.parquet(str(folder / MINUTES_TABLE))
-        for part in sorted(source.form.facts):
+        for part in sorted(FACTS):
             if paths(part):
                 table = self._spark.read.schema(schema_of_part(part)).parquet(*paths(part))
                 of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
@@ -300,7 +301,7 @@ class Rolling:
         about = about_of(segments, opened.moments, everything, opened.cluster, is_first)
         folder = begin(self._scratch / "open", f"{about.id:x}")
         roll_up_tables([opened.parts[part] for part in DELTA_PARTS], about, folder)
-        for part in sorted(source.form.facts):
+        for part in sorted(FACTS):
             put_facts(opened.parts[part], part, about, folder)
         return finish(folder, about, opened.moments)
 

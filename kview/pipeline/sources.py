@@ -17,10 +17,11 @@ from kview.model.report import Note, NoteKind
 from kview.model.snapshot import Longs
 from kview.pipeline.reading import set_backs
 from kview.recording.damage import damage_in, damaged
-from kview.recording.formats import Format, format_of
+from kview.recording.fact_schema import FACTS
 from kview.recording.manifest import Manifest, SegmentEntry
 from kview.recording.places import Place
 from kview.recording.reader import GROWS_WITHIN_S
+from kview.recording.schema import PARTS, STREAM
 from kview.recording.segment import STREAM_FILE, STREAM_FILES, fact_rows, whole_batches
 
 DELTA_PARTS = ("partition_deltas", "offset_deltas", "observations")
@@ -59,7 +60,6 @@ class Source:
 
     place: Place
     manifest: Manifest
-    form: Format
     closed: list[SegmentEntry]
     open: SegmentEntry | None
     """The last segment, if it is not closed."""
@@ -75,7 +75,7 @@ class Source:
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts of a segment that a report reads."""
-        return (*DELTA_PARTS, *sorted(self.form.facts))
+        return (*DELTA_PARTS, *sorted(FACTS))
 
     def note(self, note: Note) -> None:
         """Add a note, once."""
@@ -94,11 +94,9 @@ def open_source(recording: Path | Place) -> Source:
     """Read which segments a recording has. Raises KviewError if there is no recording."""
     place = Place.of(recording) if isinstance(recording, Path) else recording
     manifest = place.manifest()
-    with damage_in(place.address):
-        form = format_of(manifest)
     closed = [entry for entry in manifest.segments if entry.closed]
     still = [entry for entry in manifest.segments if not entry.closed]
-    return Source(place, manifest, form, closed, still[-1] if still else None, name=place.name)
+    return Source(place, manifest, closed, still[-1] if still else None, name=place.name)
 
 
 def check_files(source: Source, entry: SegmentEntry) -> None:
@@ -153,9 +151,9 @@ def read_parts(source: Source, run: Sequence[SegmentEntry]) -> dict[str, pa.Tabl
                 file = pa.BufferReader(folder.read(name)) if folder.is_remote else f"{folder.path}/{name}"
                 with damage_in(f"{folder.address}/{name}"):
                     table = pq.ParquetFile(file, page_checksum_verification=True).read()
-                    found[part].append(table.cast(source.form.parts[part]))
+                    found[part].append(table.cast(PARTS[part]))
     return {
-        part: pa.concat_tables(tables) if tables else source.form.parts[part].empty_table()
+        part: pa.concat_tables(tables) if tables else PARTS[part].empty_table()
         for part, tables in found.items()
     }
 
@@ -246,16 +244,16 @@ def _read_open(source: Source, folder: Path, address: str) -> OpenSegment | None
     batches: list[pa.RecordBatch] = []
     end = 0
     with damage_in(f"{address}/{STREAM_FILE}"):
-        for batch, after in whole_batches(path, 0, source.form.stream):
+        for batch, after in whole_batches(path, 0, STREAM):
             # Snapshots are most of an observation and are not needed.
             batches.append(batch.select(list(DELTA_PARTS)))
             end = after
     if not batches:
         return None
-    parts = {name: _part(batches, name, source.form.parts[name]) for name in DELTA_PARTS}
+    parts = {name: _part(batches, name, PARTS[name]) for name in DELTA_PARTS}
     moments, cluster = _moments(parts["observations"])
     with damage_in(address):
-        for name in source.form.facts:
+        for name in FACTS:
             parts[name] = fact_rows(folder, name, int(moments.sequences[-1]))
     last = int(moments.sequences[-1])
     left_over = path.stat().st_size - end

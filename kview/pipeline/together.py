@@ -36,6 +36,7 @@ from kview.pipeline.sources import (
     set_backs_of,
 )
 from kview.pipeline.summing import put_facts
+from kview.recording.fact_schema import FACTS
 from kview.recording.schema import PARTS
 
 SMALL_BYTES = 4 << 20
@@ -223,7 +224,7 @@ class Together:
                 shutil.move(written, folder / table)
             else:
                 (folder / table).mkdir()
-        for part in sorted(unit.source.form.facts):
+        for part in sorted(FACTS):
             put_facts(unit.parts[part], part, unit.about, folder)
 
 

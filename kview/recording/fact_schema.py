@@ -165,4 +165,4 @@ FACTS: Mapping[str, pa.Schema] = {
     "group_lags": GROUP_LAGS,
     "sizes": SIZES,
 }
-"""The parts of a segment that hold facts. Recordings before version 4 have none."""
+"""The parts of a segment that hold facts."""

@@ -23,8 +23,6 @@ def incident_marks(recording: Recording, cancelled: Callable[[], bool]) -> tuple
     Returns None if the incidents of some observation were not recorded. Raises KviewError if a segment cannot
     be read.
     """
-    if not {"incidents", "findings"} <= recording.fact_parts():
-        return None
     told = 0
     for table in recording.facts("findings"):
         if cancelled():

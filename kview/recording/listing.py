@@ -6,16 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from kview.errors import BadUse, ErrorFacts, ErrorKind, KviewError
 from kview.model.units import UNKNOWN
-from kview.recording.damage import check_regular, damage_in
-from kview.recording.formats import FACTS_SINCE, format_of
+from kview.recording.damage import damage_in
 from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
 from kview.recording.names import MANIFEST
 from kview.recording.ring import find_recording
-from kview.recording.segment import STREAM_FILE, parquet_file, stream_ends
+from kview.recording.schema import STREAM
+from kview.recording.segment import STREAM_FILE, stream_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,6 @@ class Listed:
     size_bytes: int = 0
     is_open: bool = False
     """Whether the last segment is open: the recording goes on, or its writer was killed."""
-    has_facts: bool = False
     """Whether it has the parts of `kview.recording.fact_schema`."""
     error: ErrorFacts | None = None
     """Why it cannot be read; None if it can, as far as this was looked at."""
@@ -82,10 +79,7 @@ def _folders(path: str) -> Iterator[Path]:
 
 def _listed(folder: Path) -> Listed:
     try:
-        manifest = read_manifest(folder)
-        with damage_in(folder / MANIFEST):
-            format_of(manifest)
-        return _told(folder, manifest)
+        return _told(folder, read_manifest(folder))
     except KviewError as error:
         return Listed(folder, error=error.facts)
     except FileNotFoundError:  # the ring dropped what the manifest told of
@@ -97,9 +91,9 @@ def _told(folder: Path, manifest: Manifest) -> Listed:
     for entry in manifest.segments:
         if entry.closed:
             first_ms, last_ms, number = entry.began_ms, entry.ended_ms, _number(entry)
-            of, bytes_ = entry.clusters or _clusters_of_closed(folder, manifest, entry), entry.size_bytes
+            of, bytes_ = entry.clusters, entry.size_bytes
         else:
-            first_ms, last_ms, number, of = _open(folder / entry.folder, manifest)
+            first_ms, last_ms, number, of = _open(folder / entry.folder)
             stream = folder / entry.folder / STREAM_FILE
             bytes_ = stream.stat().st_size if stream.exists() else 0
         if number:
@@ -117,7 +111,6 @@ def _told(folder: Path, manifest: Manifest) -> Listed:
         segments=len(manifest.segments),
         size_bytes=size,
         is_open=bool(manifest.segments) and not manifest.segments[-1].closed,
-        has_facts=manifest.version >= FACTS_SINCE,
     )
 
 
@@ -125,12 +118,12 @@ def _number(entry: SegmentEntry) -> int:
     return entry.last_sequence + 1 - entry.first_sequence
 
 
-def _open(folder: Path, manifest: Manifest) -> tuple[int, int, int, tuple[str, ...]]:
+def _open(folder: Path) -> tuple[int, int, int, tuple[str, ...]]:
     """Return the ends of the first and the last observation of an open segment, their number, and the
     clusters of these two."""
     try:
         with damage_in(folder):
-            count, batches = stream_ends(folder / STREAM_FILE, format_of(manifest).stream)
+            count, batches = stream_ends(folder / STREAM_FILE, STREAM)
             seen = [batch.column("observations") for batch in batches]
             for rows in seen:
                 rows.validate(full=True)
@@ -142,14 +135,3 @@ def _open(folder: Path, manifest: Manifest) -> tuple[int, int, int, tuple[str, .
     if not times:
         return UNKNOWN, UNKNOWN, 0, ()
     return times[0], times[-1], count, tuple(cluster for cluster in clusters if cluster)
-
-
-def _clusters_of_closed(folder: Path, manifest: Manifest, entry: SegmentEntry) -> tuple[str, ...]:
-    """Return the clusters of a closed segment of a version that does not have them in its manifest."""
-    if manifest.version >= FACTS_SINCE:
-        return ()  # no observation knew its cluster
-    path = parquet_file(folder / entry.folder, "observations")
-    check_regular(path)
-    with damage_in(path):
-        column = pq.read_table(path, columns=["cluster_id"], memory_map=True)["cluster_id"]
-        return tuple(name for name in column.unique().to_pylist() if name)

@@ -45,8 +45,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     segments: tuple[SegmentEntry, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.version < 1:
-            raise ValueError(f"there is no format {self.version}")
+        if sorted(self.columns) != sorted(NAMES):
+            raise ValueError(f"its columns are not those of format {self.version}")
         if len({entry.number for entry in self.segments}) < len(self.segments):
             raise ValueError("a segment is listed twice")
 
@@ -77,9 +77,9 @@ def manifest_of(text: bytes, folder: str, file: str) -> Manifest:
     """
     with damage_in(file):
         version = msgspec.json.decode(text, type=_Version).version
-        if version <= SCHEMA_VERSION:
+        if version == SCHEMA_VERSION:
             return msgspec.json.decode(text, type=Manifest)
-    raise KviewError(ErrorKind.RECORDING_TOO_NEW, folder=folder, version=version, newest=SCHEMA_VERSION)
+    raise KviewError(ErrorKind.RECORDING_FORMAT, folder=folder, version=version, mine=SCHEMA_VERSION)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

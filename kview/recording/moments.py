@@ -5,7 +5,7 @@ are differences to the previous value at the same position). A column in which m
 moment is stored as a matrix, other columns as cells.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -51,17 +51,6 @@ class Column(Protocol):
     def layer(self, number: int) -> Array:
         """Return the column's values from `moments[number]` until the next of its moments."""
         ...
-
-
-class Layout(NamedTuple):
-    """The meaning of a recording's column numbers, and the conversion of its columns to those of NAMES."""
-
-    names: tuple[str, ...] = NAMES
-    kind: Callable[[str], Kind] = kind_of
-    upgrade: Callable[[dict[str, Column]], dict[str, Column]] = lambda columns: columns
-
-
-CURRENT = Layout()
 
 
 @dataclass(slots=True)
@@ -137,24 +126,31 @@ class Moments:
     """
 
     def __init__(
-        self, numbers: pa.Table, words: pa.Table, seen: dict[int, Observation], layout: Layout = CURRENT
+        self,
+        numbers: pa.Table,
+        words: pa.Table,
+        seen: dict[int, Observation],
+        names: tuple[str, ...] = NAMES,
     ) -> None:
-        """Build the moments from the `numbers` and `words` of a segment, from a stream or from Parquet."""
+        """Build the moments from the `numbers` and `words` of a segment, from a stream or from Parquet.
+
+        `names` are those that the column numbers stand for.
+        """
         self._seen = seen
         by_place = "change" in numbers.schema.names
-        texts = _by_column(cells(words), layout.names)
+        texts = _by_column(cells(words), names)
         written: dict[str, Column] = {}
-        for name, run in _by_column(cells(numbers), layout.names).items():
+        for name, run in _by_column(cells(numbers), names).items():
             # In cells ordered by position, lengths and widths come first.
             low = slice(0, int(np.searchsorted(run.row, np.int32(0)))) if by_place else run.row < 0
             values = run.select(slice(low.stop, None)) if isinstance(low, slice) else run.select(~low)
             shapes = _shapes(run.select(low), by_place)
             if name in texts:
-                written[name] = _written(layout.kind(name), _by_moment(texts[name]), shapes)
+                written[name] = _written(kind_of(name), _by_moment(texts[name]), shapes)
             else:
                 make = _numbers if by_place else _written
-                written[name] = make(layout.kind(name), values, shapes)
-        self._places = {name: _Place(column) for name, column in layout.upgrade(written).items()}
+                written[name] = make(kind_of(name), values, shapes)
+        self._places = {name: _Place(column) for name, column in written.items()}
         self._moving = [name for name, place in self._places.items() if len(place.column.moments) > 1]
         self._still: dict[str, Array] = {}
 

@@ -18,10 +18,8 @@ from kview.errors import ErrorKind, KviewError
 from kview.model.snapshot import Ids, Longs, Snapshot, Strings
 from kview.recording.columns import Array, Codec, Encoded
 from kview.recording.damage import damage_in
-from kview.recording.formats import format_of
 from kview.recording.manifest import read_manifest
 from kview.recording.moments import Moments, fell
-from kview.recording.names import MANIFEST
 from kview.recording.schema import observations
 from kview.recording.segment import STREAM_FILE
 from kview.recording.segment_reader import DeltaBatches, Segment
@@ -109,11 +107,10 @@ class Recording:
     def refresh(self) -> None:
         """Update the list of segments and observations."""
         manifest = read_manifest(self.folder)
-        with damage_in(self.folder / MANIFEST):
-            self._format = format_of(manifest)
+        self._names = manifest.columns
         known = {(segment.number, segment.closed): segment for segment in self._segments}
         self._segments = [
-            known.get((entry.number, entry.closed)) or Segment(self.folder, entry, self._format)
+            known.get((entry.number, entry.closed)) or Segment(self.folder, entry)
             for entry in manifest.segments
             if entry.number not in self.damaged
         ]
@@ -227,20 +224,11 @@ class Recording:
                 continue  # the ring dropped it after `refresh`
             yield batches
 
-    def fact_parts(self) -> frozenset[str]:
-        """Return the names of the parts with facts (`kview.recording.fact_schema`) that this recording has.
-
-        Recordings of older versions have none. A part may be there without any row.
-        """
-        return self._format.facts
-
     def facts(self, part: str, after_sequence: int = -1) -> Iterator[pa.Table]:
         """Yield the rows of a part with facts that were written after `after_sequence`, segment by segment.
 
-        Segments without such rows are left out. Yields nothing if the recording has no such part.
+        `part` is one of `kview.recording.fact_schema.FACTS`. Segments without such rows are left out.
         """
-        if part not in self._format.facts:
-            return
         for segment in self._segments:
             try:
                 table = segment.facts(part, after_sequence)
@@ -357,7 +345,7 @@ class Recording:
         numbers, words, seen = tables
         with damage_in(segment.folder):
             self._held[segment.number] = held = Moments(
-                numbers, words, observations(self._format.rows(seen)), self._format.layout
+                numbers, words, observations(seen.to_pylist()), self._names
             )
         while len(self._held) > SEGMENTS_HELD:
             del self._held[next(iter(self._held))]

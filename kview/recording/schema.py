@@ -14,8 +14,8 @@ from kview.model.snapshot import Failure, Observation, Snapshot
 from kview.recording.cells import Cells
 from kview.recording.fact_schema import FACTS
 
-SCHEMA_VERSION = 4
-"""Increased whenever an older kview could not read what this version writes."""
+SCHEMA_VERSION = 5
+"""Changes whenever what is written changes. A recording of another version is not read."""
 
 _FAILURE = pa.struct(
     [

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from kview.model.snapshot import Longs
 from kview.recording.damage import damage_in
-from kview.recording.formats import Format
 from kview.recording.manifest import SegmentEntry
+from kview.recording.schema import PARTS, STREAM
 from kview.recording.segment import STREAM_FILE, fact_rows, news, parquet_part, part_of, whole_batches
 
 
@@ -35,10 +35,9 @@ class Segment:
     starts.
     """
 
-    def __init__(self, recording: Path, entry: SegmentEntry, form: Format) -> None:
+    def __init__(self, recording: Path, entry: SegmentEntry) -> None:
         self.folder = recording / entry.folder
         self._entry = entry
-        self._format = form
         self._begins = [0]
         self._sequences: list[int] = []
         self._ended_ms: list[int] = []
@@ -55,7 +54,7 @@ class Segment:
 
     def read_new(self) -> None:
         """Read what was added to an open segment. Raises FileNotFoundError if the segment has been closed."""
-        for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1], self._format.stream):
+        for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1], STREAM):
             seen = batch.column("observations").flatten()
             self._begins.append(end)
             self._sequences.append(seen.field("sequence")[0].as_py())
@@ -104,7 +103,7 @@ class Segment:
                 with suppress(FileNotFoundError):  # it was closed after the manifest was read
                     table = fact_rows(self.folder, part, last)
                     return table.filter(pc.greater(table["sequence"], after_sequence))
-            table = parquet_part(self.folder, part, self._entry.size_bytes, self._format.parts)
+            table = parquet_part(self.folder, part, self._entry.size_bytes, PARTS)
             return table.filter(pc.greater(table["sequence"], after_sequence))
 
     def _parts(self, after_sequence: int, *names: str) -> list[pa.Table]:
@@ -112,10 +111,10 @@ class Segment:
         if not self._entry.closed:
             begin = self._begins[bisect_right(self._sequences, after_sequence)]
             try:
-                stream = whole_batches(self.folder / STREAM_FILE, begin, self._format.stream)
+                stream = whole_batches(self.folder / STREAM_FILE, begin, STREAM)
                 batches = [batch for batch, _ in stream]
             except FileNotFoundError:
                 pass  # it was closed after the manifest was read
             else:
-                return [part_of(batches, name, self._format.parts) for name in names]
-        return [parquet_part(self.folder, name, self._entry.size_bytes, self._format.parts) for name in names]
+                return [part_of(batches, name, PARTS) for name in names]
+        return [parquet_part(self.folder, name, self._entry.size_bytes, PARTS) for name in names]

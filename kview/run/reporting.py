@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BAD_INPUT = frozenset(
     {
-        *(ErrorKind.NO_MANIFEST, ErrorKind.RECORDING_TOO_NEW, ErrorKind.NOTHING_RECORDED),
+        *(ErrorKind.NO_MANIFEST, ErrorKind.RECORDING_FORMAT, ErrorKind.NOTHING_RECORDED),
         *(ErrorKind.REPORT_OUT_OF_MEMORY, ErrorKind.SPARK_DISK_FULL, ErrorKind.SPARK_NO_FOLDER),
     }
 )

@@ -21,7 +21,6 @@ from tests.recording.test_reading import recorded
 
 Damage = Callable[[Path], object]
 CLOSED, OPEN = "seg-000001", "seg-000002"
-VERSION_1 = Path(__file__).parent / "version1" / "closed"
 
 
 @pytest.fixture
@@ -66,11 +65,6 @@ def a_file_for_a_folder(folder: Path) -> None:
     (folder / CLOSED).write_text("")
 
 
-def the_version_before(folder: Path) -> None:
-    columns = json.loads((VERSION_1 / MANIFEST).read_text())["columns"]
-    in_manifest(version=lambda _: 1, columns=lambda _: columns)(folder)
-
-
 def pipe_for(name: str) -> Damage:
     def change(folder: Path) -> None:
         (folder / name).unlink()
@@ -113,15 +107,12 @@ def in_the_middle(name: str) -> Damage:
          "numbers.parquet"),
         (a_file_for_a_folder, CLOSED),
         (in_file(f"{OPEN}/{STREAM_FILE}", b"invoice", b"\xff\xfe\xfdoice"), OPEN),
-        (in_file(MANIFEST, None, b'{"version": 2, "columns": ["\xff"]}'), MANIFEST),
+        (in_file(MANIFEST, None, b'{"version": 5, "columns": ["\xff"]}'), MANIFEST),
         (in_manifest(columns=lambda columns: columns[:-1]), MANIFEST),
         (in_manifest(columns=lambda columns: [*columns[:-1], "brokers.colour"]), MANIFEST),
         (in_manifest(columns=lambda columns: [*columns[:-1], columns[0]]), MANIFEST),
         (in_manifest(columns=lambda columns: columns[::-1]), CLOSED),
         (in_manifest(segments=lambda segments: [*segments, segments[0]]), MANIFEST),
-        (in_manifest(version=lambda _: 0), MANIFEST),
-        (in_manifest(version=lambda _: -1), MANIFEST),
-        (the_version_before, "observations.parquet"),
     ],
 )  # fmt: skip
 def test_damage_is_an_error_that_names_the_file(folder: Path, damage: Damage, named: str) -> None:

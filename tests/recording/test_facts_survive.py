@@ -1,7 +1,6 @@
 """Facts survive what recordings survive: kills, cuts, damage, rings, keeping under a name, and full disks."""
 
 import itertools
-import json
 import random
 import shutil
 from pathlib import Path
@@ -11,14 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from kview.derive.facts import Facts
-from kview.errors import BadUse, KviewError
+from kview.errors import BadUse
 from kview.model.snapshot import Snapshot
 from kview.recording.fact_schema import FACTS
 from kview.recording.facts import FactRows
-from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.recording.ring import FlightRecorder
-from kview.recording.schema import SCHEMA_VERSION
 from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import LONGEST_SEGMENT_S, RecordingStopped, RecordingWriter
 from tests.errors import raises_saying
@@ -170,37 +167,6 @@ def test_after_a_full_disk_open_incidents_are_told_again(tmp_path: Path) -> None
     for row in rows(recording, "group_lags"):
         sums[row["group"]] += row["interval_ms"]
     assert set(sums.values()) == {19_000 + (len(run()) - 22) * 1000}
-
-
-@pytest.mark.parametrize(
-    "folder", ["version1/closed", "version1/open", "version2/closed", "version3/closed", "version3/open"]
-)
-def test_older_recordings_have_no_facts_and_all_the_rest(folder: str) -> None:
-    recording = Recording.open(OLD / folder)
-    assert recording.fact_parts() == frozenset()
-    assert all(rows(recording, part) == [] for part in FACTS)
-    snapshots = all_of(recording)
-    assert next(recording.delta_batches()).last_sequence >= 0
-    assert len(folded(snapshots)) == len(snapshots)
-
-
-def test_version_3_reads_as_it_was_written() -> None:
-    for folder, written in (("closed", (6, 3)), ("open", (4, 2))):
-        seconds, crash_at = written
-        world = default_world()
-        expected = []
-        for second in range(seconds):
-            if second == crash_at:
-                world.crash(4)
-            expected.append(world.tick())
-        assert_all_equal(all_of(Recording.open(OLD / "version3" / folder)), expected)
-
-
-def test_a_newer_version_is_refused(killed: Path) -> None:
-    manifest = json.loads((killed / MANIFEST).read_text()) | {"version": SCHEMA_VERSION + 1}
-    (killed / MANIFEST).write_text(json.dumps(manifest))
-    with raises_saying(KviewError, f"format {SCHEMA_VERSION + 1}.*up to {SCHEMA_VERSION}"):
-        Recording.open(killed)
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])

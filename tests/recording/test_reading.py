@@ -145,12 +145,13 @@ def test_a_segment_that_is_closed_between_two_refreshes_is_read_as_well(tmp_path
     assert recording.segments()[0].delta_batches().last_sequence == 4
 
 
-def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, SCHEMA_VERSION - 1, 0])
+def test_another_format_is_refused_with_what_to_do(tmp_path: Path, version: int) -> None:
     recorded(tmp_path / "r", ticking(1)).close()
     manifest = json.loads((tmp_path / "r" / MANIFEST).read_text())
-    manifest |= {"version": SCHEMA_VERSION + 1, "segments": "in another shape"}
+    manifest |= {"version": version, "segments": "in another shape"}
     (tmp_path / "r" / MANIFEST).write_text(json.dumps(manifest))
-    with raises_saying(KviewError, f"format {SCHEMA_VERSION + 1}.*up to {SCHEMA_VERSION}"):
+    with raises_saying(KviewError, f"format {version}, but this kview reads format {SCHEMA_VERSION} only"):
         Recording.open(tmp_path / "r")
 
 

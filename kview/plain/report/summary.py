@@ -31,7 +31,7 @@ def lines(report: Report, zone: tzinfo | None = None) -> list[SummaryLine]:
         (line for line in found if line.severity in order), key=lambda line: order.index(line.severity)
     )
     kinds = {note.kind for note in report.period.notes}
-    is_partial = bool(kinds & {NoteKind.NO_FACTS, NoteKind.FACTS_INCOMPLETE})
+    is_partial = NoteKind.FACTS_INCOMPLETE in kinds
     if NoteKind.NO_MATCH in kinds:
         bad.append(SummaryLine(Severity.WARN, reports.NO_MATCH))
     if is_partial:
