@@ -49,6 +49,7 @@ class Reading(Struct, frozen=True):
     """The newest log start that is known to be at most as new as the commit, UNKNOWN if there is none."""
     write_rate: Floats
     has_members: NDArray[np.bool_]
+    """Whether the group has members, as far as is known: also while nobody knows."""
     joining: NDArray[np.bool_]
     """Whether the group is rebalancing. If it had no members before, none of them has read anything yet."""
     held: NDArray[np.bool_]
@@ -85,6 +86,10 @@ class Commits(Struct, frozen=True):
     """When the offset was first read with this value."""
     waiting_ms: Longs
     """When records were first seen to wait beyond this value, UNKNOWN if none wait."""
+    waits_ms: Longs
+    """The same, however long ago."""
+    cadence_ms: Longs
+    """The longest time between two moves, of that in which records waited, UNKNOWN before the second move."""
     pause_from_ms: Longs
     """When the row's last pause began: the last PAUSE_MS or more between two moves in which records waited
     all along."""

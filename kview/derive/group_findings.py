@@ -55,8 +55,8 @@ def _lost(snapshot: Snapshot, groups: GroupFigures, row: int) -> Finding:
 
 
 def heeded(groups: GroupFigures) -> Flags:
-    """Return the groups that the headline is about: not the ignored or abandoned ones."""
-    return np.asarray((groups.verdict != Verdict.ABANDONED) & ~groups.ignored, np.bool_)
+    """Return the groups that the headline is about: not the ignored or abandoned ones, nor workers."""
+    return np.asarray(~np.isin(groups.verdict, (Verdict.ABANDONED, Verdict.NONE)) & ~groups.ignored, np.bool_)
 
 
 def groups_ok(groups: GroupFigures) -> int:

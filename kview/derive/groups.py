@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kview.derive import order
 from kview.derive.align import group_rows, same, take
 from kview.derive.hidden import lacks_topics
+from kview.derive.kinds import backlogs, commits_nothing, judged
 from kview.derive.lag import TREND_BACK_MS
 from kview.derive.order import HOLD_MS
 from kview.derive.rates import leaves_out, sum_by
@@ -21,6 +22,7 @@ from kview.derive.verdicts import ORDER, RANK, SEVERITIES, VERDICTS
 from kview.derive.view import Floats, GroupFigures, OffsetFigures, Reason, Verdict
 from kview.model.events import SEVERITY_ORDER, Severity
 from kview.model.snapshot import Longs, Snapshot, Strings
+from kview.model.states import GroupType
 from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
 
 TREND_SPANS_MS = ((5_000, 5_000), (10_000, 20_000))
@@ -64,6 +66,8 @@ def group_lags(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> Grou
     uncommitted = _uncommitted(snapshot, figures)
     unsure = _any(index, figures.behind_is_bound | uncommitted, size) & (behind != UNKNOWN)
     counts = np.bincount(index[uncommitted & (index >= 0)], minlength=size).astype(np.int64)
+    waits = backlogs(snapshot).records
+    lag = np.where(waits != UNKNOWN, waits, lag)
     return GroupLags(index, lag, behind, unsure, counts)
 
 
@@ -168,6 +172,10 @@ def group_figures(
     reasons[unread] = Reason.NO_COMMIT
     untold = never_read(snapshot)
     reasons[untold] = Reason.LAG_UNKNOWN
+    judged(snapshot, series.lag, ranks, reasons)
+    overdue = (ranks == RANK[Verdict.STOPPED]) & np.asarray(groups.type == GroupType.SIMPLE, np.bool_)
+    reasons[overdue] = Reason.COMMIT_OVERDUE
+    commits_none = commits_nothing(snapshot) | ((groups.members != 0) & ~_any(index, index >= 0, size))
     counted = np.asarray(reasons == Reason.PARTITIONS, np.bool_)
     age = np.where(groups.received_ms == UNKNOWN, UNKNOWN, snapshot.observation.ended_ms - groups.received_ms)
     hides_topics = lacks_topics(snapshot.observation)  # commits to them are left out, too
@@ -176,7 +184,9 @@ def group_figures(
         severity=severity,
         verdict=VERDICTS[ranks],
         reason=reasons,
-        reason_ms=_oldest_stopped(figures, index, ranks),
+        reason_ms=np.where(
+            overdue, _longest(figures.reason_ms, figures, index, size), _oldest_stopped(figures, index, ranks)
+        ),
         reason_count=np.where(unread, lags.uncommitted, np.where(counted, rows, UNKNOWN)),
         lost=lost,
         lost_is_bound=_any(index, figures.lost_is_bound, size),
@@ -188,15 +198,16 @@ def group_figures(
             _busiest(index, take(busy, figures.partition_row, 0), size),
         ),
         lag=lags.lag,
-        lag_is_bound=_any(index, (committed & ~known & ~ahead) | (known & figures.lag_is_bound), size)
+        lag_is_bound=backlogs(snapshot).is_bound
+        | _any(index, (committed & ~known & ~ahead) | (known & figures.lag_is_bound), size)
         | (((lags.uncommitted > 0) | hides_topics) & (lags.lag != UNKNOWN)),
         behind_ms=behind,
         behind_is_bound=lags.behind_is_bound | (hides_topics & (behind != UNKNOWN)),
         behind_is_estimate=_any(index, at_worst & figures.behind_is_estimate, size) & ~lags.behind_is_bound,
         behind_trend=trend(series.behind),
         members_active=_active(snapshot),
-        read_rate=np.where(untold, np.nan, sum_by(index, figures.read_rate, size)),
-        write_rate=np.where(untold, np.nan, sum_by(index, figures.write_rate, size)),
+        read_rate=np.where(untold | commits_none, np.nan, sum_by(index, figures.read_rate, size)),
+        write_rate=np.where(untold | commits_none, np.nan, sum_by(index, figures.write_rate, size)),
         read_is_bound=leaves_out(index, figures.read_rate, size),
         write_is_bound=leaves_out(index, figures.write_rate, size),
         lag_series=tuple(series.lag.values()),
@@ -332,10 +343,16 @@ def _lost(figures: OffsetFigures, index: Longs, size: int) -> Longs:
 
 def _oldest_stopped(figures: OffsetFigures, index: Longs, ranks: Longs) -> Longs:
     """Return the worst lag in time among the stopped partitions of each stopped group, UNKNOWN for others."""
-    oldest = np.full(len(ranks), UNKNOWN, np.int64)
-    mine = (index >= 0) & np.asarray(figures.verdict == Verdict.STOPPED, np.bool_)
-    np.maximum.at(oldest, index[mine], figures.behind_ms[mine])
+    oldest = _longest(figures.behind_ms, figures, index, len(ranks))
     return np.where(ranks == RANK[Verdict.STOPPED], oldest, UNKNOWN)
+
+
+def _longest(times_ms: Longs, figures: OffsetFigures, index: Longs, size: int) -> Longs:
+    """Return the longest of these times among the stopped partitions of each group."""
+    longest = np.full(size, UNKNOWN, np.int64)
+    mine = (index >= 0) & np.asarray(figures.verdict == Verdict.STOPPED, np.bool_)
+    np.maximum.at(longest, index[mine], times_ms[mine])
+    return longest
 
 
 def _reason(verdict: Verdict, rows: bool) -> Reason:
@@ -346,6 +363,8 @@ def _reason(verdict: Verdict, rows: bool) -> Reason:
         return Reason.BELOW_START
     if verdict is Verdict.STOPPED:
         return Reason.NO_MEMBERS
+    if verdict is Verdict.NONE:
+        return Reason.WORKERS
     if verdict is Verdict.UNKNOWN:
         return Reason.LAG_UNKNOWN if rows else Reason.NO_COMMIT
     return Reason.PARTITIONS

@@ -109,6 +109,10 @@ def follow(before: Commits, now: Reading) -> Commits:
     recovered = (committed >= origin) | (fell_ms <= floor)
     still = np.where(seen.first | moved, received_ms, before.still_since_ms)
     moved_ms = np.where(moved, received_ms, before.moved_ms)
+    waits_ms = _waiting(before, now, seen)
+    regular = moved & (before.waits_ms != UNKNOWN) & (before.moves > 0) & ~seen.reset
+    regular &= resumed_ms <= before.waits_ms
+    interval_ms = np.where(regular, received_ms - before.waits_ms, UNKNOWN)
     paused = moved & (before.waiting_ms != UNKNOWN) & (before.waiting_ms == before.moved_ms)
     paused &= before.waiting_ms <= received_ms - PAUSE_MS
     paused &= resumed_ms <= before.waiting_ms  # nobody saw how long a pause across a gap was the reader's own
@@ -119,7 +123,9 @@ def follow(before: Commits, now: Reading) -> Commits:
         committed=np.where(fresh, committed, before.committed),
         received_ms=received_ms,
         still_since_ms=np.where(still == UNKNOWN, UNKNOWN, np.maximum(still, floor)),
-        waiting_ms=_waiting(before, now, seen, floor),
+        waiting_ms=np.where(waits_ms == UNKNOWN, UNKNOWN, np.maximum(waits_ms, floor)),
+        waits_ms=waits_ms,
+        cadence_ms=np.maximum(before.cadence_ms, interval_ms),
         pause_from_ms=np.where(paused, before.waiting_ms, before.pause_from_ms),
         pause_to_ms=np.where(paused, received_ms, before.pause_to_ms),
         moved_ms=_young(moved_ms, floor),
@@ -154,13 +160,12 @@ def _young(times_ms: Longs, floor: int) -> Longs:
     return np.where(times_ms <= floor, UNKNOWN, times_ms)
 
 
-def _waiting(before: Commits, now: Reading, seen: _Moves, floor: int) -> Longs:
+def _waiting(before: Commits, now: Reading, seen: _Moves) -> Longs:
     """Return since when records wait that can be read, as nobody can without leader or at a frozen end."""
     waits = (now.lag != UNKNOWN) & (now.lag > 0)
-    begins = seen.moved | seen.first | now.held | (before.waiting_ms == UNKNOWN)
-    since = np.where(waits, np.where(begins, now.received_ms, before.waiting_ms), UNKNOWN)
-    since = np.where(now.fresh, since, before.waiting_ms)
-    return np.where(since == UNKNOWN, UNKNOWN, np.maximum(since, floor))
+    begins = seen.moved | seen.first | now.held | (before.waits_ms == UNKNOWN)
+    since = np.where(waits, np.where(begins, now.received_ms, before.waits_ms), UNKNOWN)
+    return np.where(now.fresh, since, before.waits_ms)
 
 
 def _group_sums(now: Reading, moved: NDArray[np.bool_]) -> tuple[Longs, Longs, NDArray[np.bool_]]:

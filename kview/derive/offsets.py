@@ -17,12 +17,12 @@ from kview.derive.losses import LogStarts, Losses, abandoned, start_then
 from kview.derive.moves import read_rate
 from kview.derive.rates import minus
 from kview.derive.trends import NEAR_MS, Trends
-from kview.derive.turns import resting, stuck
+from kview.derive.turns import cadence, resting, stuck
 from kview.derive.unread import Behind, Unread, behind
 from kview.derive.verdicts import RANK, VERDICTS, Circumstances, reasons, verdict_ranks
 from kview.derive.view import Floats, OffsetFigures, Reason, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
-from kview.model.states import REBALANCING, GroupState
+from kview.model.states import REBALANCING, GroupState, GroupType
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
 
 _KEPT: dict[str, Any] = {
@@ -140,7 +140,7 @@ def reading(
     offsets, table, groups = snapshot.offsets, snapshot.partitions, snapshot.groups
     received_ms, seen = offsets.received_ms, snapshot.observation
     starts = LogStarts(take(table.log_start, rows, UNKNOWN), take(table.log_start_ms, rows, UNKNOWN))
-    alive = np.asarray((groups.members > 0) & (groups.state != GroupState.DEAD), np.bool_)
+    alive = np.asarray((groups.members != 0) & (groups.state != GroupState.DEAD), np.bool_)
     joining = np.array([state in REBALANCING for state in groups.state.tolist()], np.bool_)
     return Reading(
         committed=offsets.committed,
@@ -192,6 +192,9 @@ def circumstances(snapshot: Snapshot, rows: Longs, led: Led, known: Followed, la
     """Return the state of the cluster and the group for each row. `late` is the lag in time."""
     table, offsets, now_ms = snapshot.partitions, snapshot.offsets, snapshot.observation.ended_ms
     read, group, members = known.read, known.read.group, known.read.has_members
+    kind = snapshot.groups.type
+    simple = take(np.asarray(kind == GroupType.SIMPLE, np.bool_), group, False)
+    joined = take(np.asarray(snapshot.groups.members > 0, np.bool_), group, False) & members
     leader = take(table.leader, rows, -1)
     silent = take(led.leader_silent_since_ms, rows, UNKNOWN) != UNKNOWN
     waiting = (offsets.committed > NO_OFFSET) & (read.lag != UNKNOWN) & (read.lag > 0)
@@ -210,9 +213,12 @@ def circumstances(snapshot: Snapshot, rows: Longs, led: Led, known: Followed, la
         leader_silent=(rows >= 0) & silent,
         no_leader=(rows >= 0) & (leader == -1),
         frozen=take(led.frozen_since_ms, rows, UNKNOWN) != UNKNOWN,
-        has_members=members,
+        has_members=joined,
+        nobody=~members & ~simple,
+        simple=simple,
+        cadence_ms=cadence(known.commits, group, len(snapshot.groups)),
         write_rate=take(led.in_rate, rows, np.nan),
-        stuck=stuck(known.commits, members & waiting, known.readers, now_ms),
+        stuck=stuck(known.commits, joined & waiting, known.readers, now_ms),
         resting=resting(known.commits, known.readers, now_ms),
         abandoned=abandoned(known.losses, known.commits, empty, group, len(snapshot.groups)),
         trend=known.trends.shown,

@@ -22,6 +22,16 @@ CYCLE_FACTOR = 1.5
 """Cycles vary, so a partition is stuck only after this many times the longest one seen."""
 
 
+def cadence(commits: Commits, group: Longs, groups: int) -> Longs:
+    """Return for each row the longest time between two moves of a row of its group, while records waited.
+
+    UNKNOWN before two moves were seen. `group` is the row of each offset's group, or −1.
+    """
+    longest = np.full(groups + 1, UNKNOWN)
+    np.maximum.at(longest, group, commits.cadence_ms)
+    return np.where(group >= 0, longest[group], commits.cadence_ms)
+
+
 def stuck(commits: Commits, candidates: NDArray[np.bool_], readers: Longs, now_ms: int) -> NDArray[np.bool_]:
     """Return which of the candidates have waited for too long.
 

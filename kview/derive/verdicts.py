@@ -15,7 +15,17 @@ from kview.model.events import Severity
 from kview.model.snapshot import Longs, Strings
 from kview.model.units import NO_OFFSET, UNKNOWN
 
+LATE_FACTOR = 3
+"""A commit is overdue after this many times the longest interval between two that was seen."""
+
+RARELY_MS = 600_000
+"""Readers that commit less often than this are taken for stuck ones, unless two of their moves were seen."""
+
+STILL_MS = 120_000
+"""A group without members has not stopped before records have waited for this long."""
+
 ORDER = (
+    Verdict.NONE,
     Verdict.ABANDONED,
     Verdict.OK,
     Verdict.PENDING,
@@ -34,6 +44,7 @@ VERDICTS = np.array([*ORDER, None], object)[:-1]
 """The verdicts by rank."""
 
 SEVERITIES = {
+    Verdict.NONE: Severity.CALM,
     Verdict.ABANDONED: Severity.CALM,
     Verdict.OK: Severity.CALM,
     Verdict.PENDING: Severity.CALM,
@@ -77,6 +88,12 @@ class Circumstances(Struct, frozen=True):
     no_leader: NDArray[np.bool_]
     frozen: NDArray[np.bool_]
     has_members: NDArray[np.bool_]
+    nobody: NDArray[np.bool_]
+    """Whether the group is known to have no members, although it is of a kind that has."""
+    simple: NDArray[np.bool_]
+    """Whether the group never has members: something commits under its name."""
+    cadence_ms: Longs
+    """The longest time between two moves that is normal for the group, UNKNOWN before it is known."""
     write_rate: Floats
     stuck: NDArray[np.bool_]
     resting: NDArray[np.bool_]
@@ -104,11 +121,13 @@ class Reasons(Struct, frozen=True):
 def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
     """Return each row's verdict as its rank in ORDER.
 
-    blocked: the group has members, and the partition's leader is lost, or the commit is at a frozen
-    watermark. stopped: no members, records are waiting, and the offset was not seen to move in the last
-    STOPPED_AFTER_MS. rewound: the offset fell back and has not yet reached its old value again. stuck:
-    members, records are waiting, and the offset has not moved for longer than its reader's cycle. falling
-    behind: lag grew and was not seen to shrink since, or is a minute or more and does not shrink.
+    blocked: the group has members or commits regularly, and the partition's leader is lost, or the commit is
+    at a frozen watermark. stopped: no members, records are waiting, and the offset was not seen to move in
+    the last STOPPED_AFTER_MS; of a group that never has members: records have waited for LATE_FACTOR × its
+    cadence. rewound: the offset fell back and has not yet reached its old value again. stuck: members,
+    records are waiting, and the offset has not moved for longer than its reader's cycle, nor for LATE_FACTOR
+    × the group's cadence.
+    falling behind: lag grew and was not seen to shrink since, or is a minute or more and does not shrink.
     ok needs evidence too: no records wait, the group is near the end, or its lag does not grow and it still
     reads.
     """
@@ -122,15 +141,23 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
     still_ms = np.where(commits.still_since_ms == UNKNOWN, 0, commits.received_ms - commits.still_since_ms)
     at_end = has & (commits.committed >= at.high_watermark) & (at.high_watermark != UNKNOWN)
     moved_lately = (commits.moved_ms != UNKNOWN) & (still_ms < STOPPED_AFTER_MS)
+    known, late_ms = at.cadence_ms != UNKNOWN, LATE_FACTOR * at.cadence_ms
+    waited = np.where(commits.waits_ms == UNKNOWN, 0, commits.received_ms - commits.waits_ms)
+    # Before its cadence is known, a reader may be one that commits every few minutes.
+    overdue = np.where(known, waited >= late_ms, np.maximum(waited, at.behind_ms) >= RARELY_MS)
+    reads = at.has_members | (at.simple & known)
     found = (
         (Verdict.ABANDONED, at.abandoned),
-        (Verdict.BLOCKED, at.has_members & (at.leader_lost | (at.frozen & at_end))),
+        (Verdict.BLOCKED, reads & (at.leader_lost | (at.frozen & at_end))),
         (Verdict.AHEAD_OF_LOG, at.beyond > 0),
-        (Verdict.STOPPED, ~at.has_members & waiting & ~moved_lately),
+        (Verdict.STOPPED, at.nobody & waiting & ~moved_lately),
+        (Verdict.STOPPED, at.simple & waiting & known & (waited >= np.maximum(STILL_MS, late_ms))),
         (Verdict.UNKNOWN, ~has | ~at.leader_known),
         (Verdict.REWOUND, commits.rewound_from != UNKNOWN),
-        (Verdict.STUCK, at.stuck),
+        (Verdict.STUCK, at.stuck & overdue),
+        (Verdict.UNDECIDED, waiting & at.simple & ~known),
         (Verdict.FALLING_BEHIND, (waiting | unread) & (at.trend == FALLS_BEHIND)),
+        (Verdict.UNDECIDED, waiting & at.stuck),
         (Verdict.OK, (at.trend == KEEPS_UP) & (near | ~at.resting)),
         (Verdict.UNKNOWN, unread),
         (Verdict.OK, near),
@@ -142,7 +169,9 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
 
 _REASONS = np.array([*Reason, None], object)[:-1]
 _REASON_NUMBERS = {reason: number for number, reason in enumerate(Reason)}
-_TIMED = np.array([reason in (Reason.NO_MEMBERS, Reason.NO_OWNER, Reason.STILL) for reason in Reason])
+_TIMED = np.array(
+    [reason in (Reason.NO_MEMBERS, Reason.COMMIT_OVERDUE, Reason.NO_OWNER, Reason.STILL) for reason in Reason]
+)
 
 
 def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -> Reasons:
@@ -156,6 +185,7 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
         (Reason.LEADER_SILENT, blocked & at.leader_silent),
         (Reason.NO_LEADER, blocked & at.no_leader),
         (Reason.WATERMARK_FROZEN, blocked),
+        (Reason.COMMIT_OVERDUE, having(Verdict.STOPPED) & at.simple),
         (Reason.NO_MEMBERS, having(Verdict.STOPPED)),
         (Reason.FELL_BACK, having(Verdict.REWOUND)),
         (Reason.NO_OWNER, stuck & np.asarray(owner == "", np.bool_)),
@@ -171,6 +201,7 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
     numbers = first_that_holds([mask for _, mask in found], values, 0)
     timed = _TIMED[numbers]
     since_ms = np.where(stuck, commits.waiting_ms, commits.still_since_ms)
+    since_ms = np.where(at.simple, commits.waits_ms, since_ms)
     timed &= since_ms != UNKNOWN
     fell = np.equal(numbers, _REASON_NUMBERS[Reason.FELL_BACK])
     ahead = np.equal(numbers, _REASON_NUMBERS[Reason.BEYOND_END])

@@ -216,7 +216,11 @@ _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.NO_CONTROLLER: _says("start the controllers, or check the network between them"),
     _K.VOTER_LOST: _says("start it, or check its log"),
     _K.GROUP_STUCK: _says("check its consumers: they own the partitions, but do not commit"),
-    _K.GROUP_STOPPED: _says("start its consumers, or delete the group if nobody needs it"),
+    _K.GROUP_STOPPED: lambda f: (
+        "check the job that commits under this name"
+        if f.reason == Reason.COMMIT_OVERDUE
+        else "start its consumers, or delete the group if nobody needs it"
+    ),
     _K.GROUP_FALLING_BEHIND: _says("add consumers, or make them faster"),
     _K.GROUP_REWOUND: _says("check whether somebody reset its offsets: it is reading records again"),
     _K.GROUP_BLOCKED: _says(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kview.derive.view import GroupFigures, OffsetFigures, PartitionStatus, Reason, Verdict
-from kview.language.words import NOT_YET, count, duration, marked, plural
+from kview.language.words import NONE, NOT_YET, count, duration, marked, plural
 from kview.model.units import UNKNOWN
 
 STATUSES: Mapping[str, str] = {
@@ -30,6 +30,7 @@ VERDICTS: Mapping[str, str] = {
     Verdict.BLOCKED: "blocked",
     Verdict.AHEAD_OF_LOG: "ahead of the log",
     Verdict.ABANDONED: "abandoned",
+    Verdict.NONE: NONE,
     Verdict.UNDECIDED: NOT_YET,
     Verdict.UNKNOWN: "unknown",
     Verdict.PENDING: NOT_YET,
@@ -59,6 +60,8 @@ def of_many(verdict: Verdict | str, is_old: bool, lost: bool) -> str:
         return LOST
     if verdict == Verdict.UNDECIDED:
         return UNDECIDED
+    if verdict == Verdict.NONE:
+        return "without a verdict"
     return "last seen ok" if is_old and verdict == Verdict.OK else VERDICTS[verdict]
 
 
@@ -83,6 +86,8 @@ def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
     match kind:
         case Reason.NO_MEMBERS:
             return ", ".join(filter(None, ("no members", unmoved)))
+        case Reason.COMMIT_OVERDUE:
+            return "no commit" if ms == UNKNOWN else f"no commit for {duration(ms, tenths=False)}"
         case Reason.NO_OWNER:
             return ", ".join(filter(None, ("not assigned to any member", unmoved)))
         case Reason.STILL:
@@ -102,6 +107,8 @@ def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
 _REASONS: Mapping[Reason, str] = {
     Reason.NONE: "",
     Reason.NO_COMMIT: "nothing committed",
+    Reason.BACKLOG_GROWS: "its backlog grows",
+    Reason.WORKERS: "workers of Kafka Connect",
     Reason.LAG_UNKNOWN: "lag unknown",
     Reason.LEADER_SILENT: "leader silent",
     Reason.NO_LEADER: "no leader",

@@ -180,8 +180,11 @@ class TimePoints(Table, frozen=True):
 class Groups(Table, frozen=True):
     """The groups, one per row. Key: group.
 
-    `error` is a FailureKind's value that says why the figures are old, or '' if they are not. `error_code` is
-    Kafka's error number if that kind is KAFKA_ERROR, else 0.
+    `type` is a GroupType's value. `epoch` and `assignment_epoch` are those of the new protocols: a change of
+    members or subscriptions raises the first, and the second follows when a target assignment has been made.
+    UNKNOWN_ID for other groups, and `members` is UNKNOWN_ID until the group has been described. `error` is a
+    FailureKind's value that says why the figures are old, or '' if they are not. `error_code` is Kafka's
+    error number if that kind is KAFKA_ERROR, else 0.
     """
 
     group: Strings
@@ -189,6 +192,8 @@ class Groups(Table, frozen=True):
     state: Strings
     coordinator: Ids
     assignment_strategy: Strings
+    epoch: Ids
+    assignment_epoch: Ids
     members: Ids
     received_ms: Longs
     error: Strings
@@ -198,14 +203,21 @@ class Groups(Table, frozen=True):
 class Members(Table, frozen=True):
     """The members, one per row. Key: group, member_id (Kafka's CONSUMER-ID).
 
-    `assigned` is the number of the member's partitions.
+    `assigned` is the number of the member's partitions (a streams group's: of its active tasks; a Connect
+    worker's: of its connectors and tasks), and `target` of those that it is to have, UNKNOWN_ID if that is
+    not told. `epoch` is the member's, UNKNOWN_ID without one. `rack` is '' if it names none. `runs` says what
+    a member runs that is not a partition: tasks and connectors.
     """
 
     group: Strings
     member_id: Strings
     client_id: Strings
     host: Strings
+    rack: Strings
+    epoch: Ids
     assigned: Ids
+    target: Ids
+    runs: Strings
 
 
 class Offsets(Table, frozen=True):
@@ -220,6 +232,22 @@ class Offsets(Table, frozen=True):
     partition: Ids
     committed: Longs
     owner: Strings
+    received_ms: Longs
+
+
+class ShareOffsets(Table, frozen=True):
+    """Where share groups start, one partition per row. Key: group, topic, partition.
+
+    `start_offset` is the first offset that is not settled: acknowledged records may follow it. `lag` counts
+    the records from there on that are not settled, UNKNOWN before Kafka 4.2 told it. Both are UNKNOWN before
+    the group has read anything of the partition.
+    """
+
+    group: Strings
+    topic: Strings
+    partition: Ids
+    start_offset: Longs
+    lag: Longs
     received_ms: Longs
 
 
@@ -283,6 +311,7 @@ class Snapshot(Struct, frozen=True):
     groups: Groups = field(default_factory=lambda: empty(Groups))
     members: Members = field(default_factory=lambda: empty(Members))
     offsets: Offsets = field(default_factory=lambda: empty(Offsets))
+    share_offsets: ShareOffsets = field(default_factory=lambda: empty(ShareOffsets))
     quorum: Quorum = field(default_factory=lambda: empty(Quorum))
     reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
     topic_configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))

@@ -21,13 +21,33 @@ class BrokerState(StrEnum):
 
 
 class GroupType(StrEnum):
-    """The group types of ListGroups v5."""
+    """The kinds of groups: the types of ListGroups v5, and two that are classic groups to Kafka.
+
+    `CONNECT`: the workers of a Kafka Connect cluster, which have connectors and tasks instead of partitions
+    (protocol type `connect`). `SIMPLE`: a name under which something commits that is never a member, as
+    Flink and Spark do (no protocol type).
+    """
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
     SHARE = "share"
     STREAMS = "streams"
+    CONNECT = "connect"
+    SIMPLE = "simple"
     UNKNOWN = "unknown"
+
+
+def group_type(kafkas: str | None, protocol_type: str) -> str:
+    """Return the kind of a group of this type and protocol type in ListGroups.
+
+    Kafka before 3.8 does not tell types: all its groups are classic.
+    """
+    found = (kafkas or GroupType.CLASSIC).lower()
+    if found != GroupType.CLASSIC:
+        return next((kind.value for kind in GroupType if kind == found), GroupType.UNKNOWN.value)
+    if not protocol_type:
+        return GroupType.SIMPLE.value
+    return (GroupType.CONNECT if protocol_type == GroupType.CONNECT else GroupType.CLASSIC).value
 
 
 class GroupState(StrEnum):

@@ -8,14 +8,15 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from msgspec import Struct, field
 
 from kview.model.failures import NOT_AUTHORIZED, Part, refused
-from kview.model.states import GroupType
 from kview.model.units import UNKNOWN
 from kview.observe import apis, coordinators, groups, readings
 from kview.observe.causes import LinkError
+from kview.observe.descriptions import CLASSIC, KINDS, Kind
 from kview.observe.link import Link
 from kview.observe.loop import Loop
 from kview.observe.state import State
 from kview.wire import offset_fetch
+from kview.wire.group_descriptions import DescribeShareGroupOffsetsRequest
 
 GROUPS_A_REQUEST = 500
 """Groups per request. With ten members each, the answer is about 100 KB."""
@@ -90,33 +91,74 @@ class GroupRequests(Struct):
         """Return the coordinator of a group according to metadata, None if that is not known."""
         return coordinators.coordinator_of(self.state.layout, group)
 
-    async def describe_groups(self, link: Link, broker: int, names: Sequence[str]) -> None:
-        """Ask the coordinator of classic groups for their members and states.
+    async def describe(self, link: Link, broker: int, kind: Kind, names: Sequence[str]) -> None:
+        """Ask a coordinator for the states and members of its groups of a kind.
 
-        Groups that no broker lists are asked for, too, whatever their type.
+        A group that it does not have as that kind is listed again: it may have become one of another kind.
         """
+        for answer, at_ms in await self._describe(link, broker, kind.request, names):
+            for entry in answer.groups:
+                known = self.state.groups.get(entry.group_id)
+                if known is None or known.missing_ms != UNKNOWN or KINDS.get(known.type) is not kind:
+                    continue
+                if groups.is_gone(entry):
+                    self.moved = True
+                elif entry.error_code:
+                    known.description_refused = entry.error_code
+                    self.moved |= entry.error_code == apis.NOT_COORDINATOR
+                else:
+                    groups.described(known, kind.read(entry), at_ms)
+
+    async def look_for(self, link: Link, broker: int, names: Sequence[str]) -> None:
+        """Ask whether a coordinator still has groups that no broker lists, of whatever kind."""
+        for answer, at_ms in await self._describe(link, broker, CLASSIC.request, names):
+            for entry in answer.groups:
+                known = self.state.groups.get(entry.group_id)
+                if known is None or known.missing_ms == UNKNOWN:
+                    continue
+                if groups.is_gone(entry):
+                    if not known.is_steady(at_ms):
+                        continue
+                    if KINDS.get(known.type) is CLASSIC:
+                        del self.state.groups[entry.group_id]
+                    known.vouched = True
+                elif entry.error_code:
+                    known.description_refused = entry.error_code
+                    self.moved |= entry.error_code == apis.NOT_COORDINATOR
+                elif KINDS.get(known.type) is CLASSIC:
+                    groups.described(known, CLASSIC.read(entry), at_ms)
+
+    async def _describe(
+        self, link: Link, broker: int, request: Callable[[Sequence[str]], Any], names: Sequence[str]
+    ) -> list[tuple[Any, int]]:
+        answers = []
         for start in range(0, len(names), GROUPS_A_REQUEST):
-            request = DescribeGroupsRequest(
-                groups=list(names[start : start + GROUPS_A_REQUEST]), include_authorized_operations=False
+            answer, at_ms = await self._answer(
+                Part.GROUPS, link, broker, request(names[start : start + GROUPS_A_REQUEST])
             )
-            answer, at_ms = await self._answer(Part.GROUPS, link, broker, request)
+            if answer is None:
+                break
+            answers.append((answer, at_ms))
+        return answers
+
+    async def share_offsets(self, link: Link, broker: int, names: Sequence[str]) -> None:
+        """Ask the coordinator of share groups where they start, on all partitions that they have read."""
+        for start in range(0, len(names), GROUPS_A_REQUEST):
+            group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+            asked = [group(group_id=name, topics=None) for name in names[start : start + GROUPS_A_REQUEST]]
+            request = DescribeShareGroupOffsetsRequest(groups=asked)
+            answer, at_ms = await self._answer(Part.COMMITS, link, broker, request)
             if answer is None:
                 return
             for entry in answer.groups:
                 known = self.state.groups.get(entry.group_id)
                 if known is None:
                     continue
-                if known.missing_ms != UNKNOWN and groups.is_gone(entry):
-                    if not known.is_steady(at_ms):
-                        continue
-                    if known.type == GroupType.CLASSIC:
-                        del self.state.groups[entry.group_id]
-                    known.vouched = True
-                elif entry.error_code:
-                    known.description_refused = entry.error_code
+                if entry.error_code:
+                    known.commits_refused = entry.error_code
                     self.moved |= entry.error_code == apis.NOT_COORDINATOR
-                elif known.type == GroupType.CLASSIC:
-                    groups.described(known, entry, at_ms)
+                else:
+                    groups.shared(known, entry.topics, at_ms)
 
     async def commits(self, link: Link, broker: int, names: Sequence[str]) -> None:
         """Ask the coordinator of groups for their committed offsets."""

@@ -10,6 +10,7 @@ from kview.model.snapshot import Failure
 from kview.model.states import GroupType
 from kview.model.units import UNKNOWN
 from kview.observe import apis, groups, hearing
+from kview.observe.descriptions import KINDS, Kind
 from kview.observe.group_requests import GroupRequests
 from kview.observe.link import Link
 from kview.observe.links import Links
@@ -68,11 +69,21 @@ class GroupRounds(Struct):
         for broker, link in askable.items():
             own = [g for g in self.state.groups.values() if g.coordinator == broker]
             commit = [g.group for g in own if g.type != GroupType.SHARE]
-            describe = [g.group for g in own if g.type == GroupType.CLASSIC or g.missing_ms != UNKNOWN]
+            share = [g.group for g in own if g.type == GroupType.SHARE]
+            missing = [g.group for g in own if g.missing_ms != UNKNOWN]
             if commit:
                 asks.append((link, partial(self.requests.commits, link, broker, commit)))
-            if describe:
-                asks.append((link, partial(self.requests.describe_groups, link, broker, describe)))
+            if share and apis.DESCRIBE_SHARE_GROUP_OFFSETS in link.versions:
+                asks.append((link, partial(self.requests.share_offsets, link, broker, share)))
+            if missing:
+                asks.append((link, partial(self.requests.look_for, link, broker, missing)))
+            by_kind: dict[Kind, list[str]] = {}
+            for known in own:
+                kind = KINDS.get(known.type)
+                if kind is not None and kind.api in link.versions and known.missing_ms == UNKNOWN:
+                    by_kind.setdefault(kind, []).append(known.group)
+            for kind, names in by_kind.items():
+                asks.append((link, partial(self.requests.describe, link, broker, kind, names)))
         return asks
 
     def update(self, now_ms: int) -> None:

@@ -1,29 +1,24 @@
 """Groups, their members and their committed offsets, as they are turned from answers to facts to tables."""
 
 import dataclasses
-import struct
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from msgspec import Struct, field
 
 from kview.model.failures import NO_FAILURE, Cause, FailureKind
-from kview.model.snapshot import Groups, Ids, Longs, Members, Offsets, Strings, empty
-from kview.model.states import GroupState, GroupType
+from kview.model.snapshot import Groups, Ids, Longs, Members, Offsets, ShareOffsets, Strings, empty
+from kview.model.states import GroupState, group_type
 from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.observe.apis import GROUP_ID_NOT_FOUND, NOT_COORDINATOR, OFFSET_FETCH, Versions, highest
+from kview.observe.descriptions import KINDS, GroupDescription, MemberFacts
 from kview.observe.layout import strings
 from kview.wire import offset_fetch
 from kview.wire.offset_fetch import GroupCommits
 
-CONSUMER_PROTOCOL = "consumer"
-MOST_ASSIGNMENTS = 4096
-"""Limit of cached decoded assignments. Between rebalances the assignments of members stay the same."""
 MISSING_MOST_MS = 60_000
 """How long a group is kept that no broker lists while its expected coordinator refuses to describe it.
 Clusters other than Apache Kafka may choose coordinators differently."""
@@ -38,16 +33,14 @@ SINGLE_FETCHES = 3
 AWAY = frozenset({FailureKind.COORDINATOR_GONE, FailureKind.COORDINATOR_SILENT})
 """Why a group's figures are old if its coordinator cannot have answered."""
 
-Owned = tuple[tuple[str, tuple[int, ...]], ...]
 
+class ShareRow(NamedTuple):
+    """Where a share group starts on a partition, as in `ShareOffsets`."""
 
-class MemberFacts(Struct, frozen=True):
-    """A member of a classic group, and the partitions it owns."""
-
-    id: str
-    client_id: str
-    host: str
-    owned: Owned
+    topic: str
+    partition: int
+    start_offset: int
+    lag: int
 
 
 class GroupFacts(Struct):
@@ -61,6 +54,8 @@ class GroupFacts(Struct):
     state: str
     coordinator: int
     assignment_strategy: str = ""
+    epoch: int = UNKNOWN_ID
+    assignment_epoch: int = UNKNOWN_ID
     members: tuple[MemberFacts, ...] = ()
     received_ms: int = UNKNOWN
     described_ms: int = UNKNOWN
@@ -75,12 +70,15 @@ class GroupFacts(Struct):
     missing_ms: int = UNKNOWN
     """Since when no broker's list has had the group, UNKNOWN if one has."""
     vouched: bool = False
-    """Whether its coordinator has loaded its groups since `missing_ms`, for a type that DescribeGroups does
+    """Whether its coordinator has loaded its groups since `missing_ms`, for a kind that DescribeGroups does
     not know."""
     unsteady_ms: int = UNKNOWN
     """When its coordinator last was unknown, silent or another one, UNKNOWN if it never was."""
     commits: GroupCommits | None = None
     committed_ms: int = UNKNOWN
+    share: tuple[ShareRow, ...] = ()
+    share_ms: int = UNKNOWN
+    """Where a share group starts, and when its coordinator last said so."""
     rows: "CommitRows | None" = None
 
     @property
@@ -95,6 +93,13 @@ class GroupFacts(Struct):
     def moved_to(self, coordinator: int) -> None:
         """Note another coordinator, which has not refused anything."""
         self.coordinator, self.description_refused, self.commits_refused = coordinator, 0, 0
+
+    def became(self, kind: str) -> None:
+        """Note another kind: what was known of its members is void, as they may have changed their protocol
+        while they run."""
+        self.type, self.members, self.described_ms = kind, (), UNKNOWN
+        self.assignment_strategy, self.epoch, self.assignment_epoch = "", UNKNOWN_ID, UNKNOWN_ID
+        self.description_refused = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +116,6 @@ class CommitRows:
     place: Ids
 
 
-@lru_cache(MOST_ASSIGNMENTS)
-def owned_partitions(assignment: bytes) -> Owned:
-    """Decode a classic group member's assignment (ConsumerProtocolAssignment) into topics and partitions.
-
-    Returns () if the bytes are not valid.
-    """
-    try:
-        decoded = ConsumerProtocolAssignment.decode(assignment)
-    except (ValueError, TypeError, struct.error):
-        return ()
-    return tuple((sys.intern(t.topic), tuple(t.partitions)) for t in decoded.assigned_partitions)
-
-
 def listed(
     facts: dict[str, GroupFacts],
     broker: int,
@@ -137,7 +129,7 @@ def listed(
     already known: a broker that hung may still list groups that it has lost.
     """
     for entry in answer.groups:
-        kind = _word(GroupType, getattr(entry, "group_type", None) or GroupType.CLASSIC, GroupType.UNKNOWN)
+        kind = group_type(getattr(entry, "group_type", None), entry.protocol_type)
         state = _word(GroupState, getattr(entry, "group_state", None) or "", GroupState.UNKNOWN)
         known = facts.get(entry.group_id)
         if known is None:
@@ -146,7 +138,8 @@ def listed(
             continue
         if known.coordinator not in (broker, UNKNOWN_ID) and known.coordinator == owner_of(entry.group_id):
             continue
-        known.type = kind
+        if known.type != kind:
+            known.became(kind)
         if known.coordinator != broker:
             known.moved_to(broker)
         if state != GroupState.UNKNOWN:
@@ -176,7 +169,7 @@ def settle(
             known.unsteady_ms = now_ms
         if name in there:
             known.missing_ms, known.vouched = UNKNOWN, False
-            if known.type != GroupType.CLASSIC:
+            if known.type not in KINDS:
                 known.description_refused = 0  # it is only asked for while the group is missing
             continue
         if owner is None:
@@ -204,22 +197,31 @@ def is_gone(entry: Any) -> bool:
     return not entry.error_code and bool(entry.group_state == GroupState.DEAD)
 
 
-def described(known: GroupFacts, entry: Any, at_ms: int) -> None:
-    """Store one group of a DescribeGroups answer without an error."""
-    known.state = _word(GroupState, entry.group_state, GroupState.UNKNOWN)
-    known.assignment_strategy = sys.intern(entry.protocol_data or "")
-    is_consumer = entry.protocol_type == CONSUMER_PROTOCOL
-    known.members = tuple(
-        MemberFacts(
-            sys.intern(m.member_id),
-            sys.intern(m.client_id),
-            sys.intern(m.client_host.removeprefix("/")),
-            owned_partitions(bytes(m.member_assignment)) if is_consumer and m.member_assignment else (),
-        )
-        for m in sorted(entry.members, key=lambda m: m.member_id)
-    )
+def described(known: GroupFacts, entry: GroupDescription, at_ms: int) -> None:
+    """Store the description of a group, which was answered without an error."""
+    known.state = _word(GroupState, entry.state, GroupState.UNKNOWN)
+    known.assignment_strategy = entry.assignor
+    known.epoch, known.assignment_epoch = entry.epoch, entry.assignment_epoch
+    known.members = entry.members
     known.described_ms = known.received_ms = at_ms
     known.description_refused = 0
+
+
+def shared(known: GroupFacts, topics: Iterable[Any], at_ms: int) -> None:
+    """Store where a share group starts. A partition that nobody has read yet has no start."""
+    known.share = tuple(
+        ShareRow(
+            sys.intern(topic.topic_name),
+            part.partition_index,
+            part.start_offset if part.start_offset >= 0 else UNKNOWN,
+            part.lag if part.lag is not None and part.lag >= 0 else UNKNOWN,
+        )
+        for topic in sorted(topics, key=lambda topic: topic.topic_name)
+        for part in sorted(topic.partitions, key=lambda part: part.partition_index)
+        if not part.error_code
+    )
+    known.share_ms = at_ms
+    known.commits_refused = 0
 
 
 def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
@@ -282,6 +284,8 @@ class GroupTables(Struct):
     groups: Groups = field(default_factory=lambda: empty(Groups))
     members: Members = field(default_factory=lambda: empty(Members))
     offsets: Offsets = field(default_factory=lambda: empty(Offsets))
+    share_offsets: ShareOffsets = field(default_factory=lambda: empty(ShareOffsets))
+    _share: tuple[Any, ...] = ()
     _member_facts: tuple[Any, ...] = ()
     _rows: tuple[CommitRows, ...] = ()
     _made_of: tuple[tuple[Any, ...], ...] = ()
@@ -295,6 +299,10 @@ class GroupTables(Struct):
         if members != self._member_facts:
             self._member_facts = members
             self.members = _members(members)
+        share = tuple((g.group, g.share_ms, g.share) for g in ordered if g.share)
+        if share != self._share:
+            self._share = share
+            self.share_offsets = _share_offsets(share)
         self.update_offsets(facts)
 
     def update_offsets(self, facts: Mapping[str, GroupFacts]) -> None:
@@ -337,6 +345,8 @@ def _groups(ordered: Sequence[GroupFacts]) -> Groups:
         state=strings([g.state for g in ordered]),
         coordinator=np.array([g.coordinator for g in ordered], np.int32),
         assignment_strategy=strings([g.assignment_strategy for g in ordered]),
+        epoch=np.array([g.epoch for g in ordered], np.int32),
+        assignment_epoch=np.array([g.assignment_epoch for g in ordered], np.int32),
         members=np.array(
             [len(g.members) if g.described_ms != UNKNOWN else UNKNOWN_ID for g in ordered], np.int32
         ),
@@ -353,7 +363,23 @@ def _members(facts: Sequence[tuple[str, tuple[MemberFacts, ...]]]) -> Members:
         member_id=strings([member.id for _, member in flat]),
         client_id=strings([member.client_id for _, member in flat]),
         host=strings([member.host for _, member in flat]),
-        assigned=np.array([sum(len(parts) for _, parts in member.owned) for _, member in flat], np.int32),
+        rack=strings([member.rack for _, member in flat]),
+        epoch=np.array([member.epoch for _, member in flat], np.int32),
+        assigned=np.array([member.assigned for _, member in flat], np.int32),
+        target=np.array([member.target for _, member in flat], np.int32),
+        runs=strings([member.runs for _, member in flat]),
+    )
+
+
+def _share_offsets(facts: Sequence[tuple[str, int, tuple[ShareRow, ...]]]) -> ShareOffsets:
+    flat = [(group, at_ms, row) for group, at_ms, rows in facts for row in rows]
+    return ShareOffsets(
+        group=strings([group for group, _, _ in flat]),
+        topic=strings([row.topic for _, _, row in flat]),
+        partition=np.array([row.partition for _, _, row in flat], np.int32),
+        start_offset=np.array([row.start_offset for _, _, row in flat], np.int64),
+        lag=np.array([row.lag for _, _, row in flat], np.int64),
+        received_ms=np.array([at_ms for _, at_ms, _ in flat], np.int64),
     )
 
 

@@ -159,6 +159,7 @@ class State(Struct):
             time_points=self.points.table,
             groups=self.group_tables.groups,
             members=self.group_tables.members,
+            share_offsets=self.group_tables.share_offsets,
             offsets=self.group_tables.offsets,
             quorum=self.quorum.nodes if self.quorum else empty(Quorum),
             reassignments=self.reassignments,

@@ -7,24 +7,25 @@ import numpy as np
 
 from kview.derive.view import GroupFigures, OffsetFigures, Reason, Verdict, View
 from kview.language import failures, verdicts
+from kview.model.snapshot import Strings
 from kview.model.units import NO_OFFSET, UNKNOWN
 from kview.plain import schema_groups
-from kview.plain.columns import Columns, cause, known, optional, rows
+from kview.plain.columns import Columns, Row, cause, known, optional, rows
 
 
 def groups(view: View) -> list[schema_groups.Group]:
     """Return the groups of a view, each with its partitions."""
     table, figures = view.snapshot.groups, view.groups
-    by_group: dict[str, list[schema_groups.GroupPartition]] = {name: [] for name in table.group.tolist()}
-    for name, row in zip(view.snapshot.offsets.group.tolist(), _group_partitions(view), strict=True):
-        if name in by_group:
-            by_group[name].append(row)
+    seen = view.snapshot
+    names = table.group.tolist()
     columns: Columns = {
         "group": table.group,
         "type": table.type,
         "state": table.state,
         "coordinator": table.coordinator,
         "assignment_strategy": optional(table.assignment_strategy),
+        "epoch": table.epoch,
+        "assignment_epoch": table.assignment_epoch,
         "members": table.members,
         "members_active": figures.members_active,
         "severity": figures.severity,
@@ -50,9 +51,46 @@ def groups(view: View) -> list[schema_groups.Group]:
                 table.error.tolist(), table.error_code.tolist(), table.coordinator.tolist(), strict=True
             )
         ],
-        "partitions": list(by_group.values()),
+        "member_list": _by_group(names, seen.members.group, _members(view)),
+        "partitions": _by_group(names, seen.offsets.group, _group_partitions(view)),
+        "share_partitions": _by_group(names, seen.share_offsets.group, _share_partitions(view)),
     }
     return rows(schema_groups.Group, columns)
+
+
+def _by_group(names: list[str], groups: Strings, made: list[Row]) -> list[list[Row]]:
+    """Return the rows of each group. `groups` has the group of each of the rows."""
+    found: dict[str, list[Row]] = {name: [] for name in names}
+    for name, row in zip(groups.tolist(), made, strict=True):
+        if name in found:
+            found[name].append(row)
+    return list(found.values())
+
+
+def _members(view: View) -> list[schema_groups.GroupMember]:
+    table = view.snapshot.members
+    columns: Columns = {
+        "member_id": table.member_id,
+        "client_id": table.client_id,
+        "host": table.host,
+        "rack": optional(table.rack),
+        "epoch": table.epoch,
+        "assigned": table.assigned,
+        "target": table.target,
+        "runs": optional(table.runs),
+    }
+    return rows(schema_groups.GroupMember, columns)
+
+
+def _share_partitions(view: View) -> list[schema_groups.SharePartition]:
+    table = view.snapshot.share_offsets
+    columns: Columns = {
+        "topic": table.topic,
+        "partition": table.partition,
+        "start_offset": table.start_offset,
+        "lag_records": table.lag,
+    }
+    return rows(schema_groups.SharePartition, columns)
 
 
 def _group_partitions(view: View) -> list[schema_groups.GroupPartition]:

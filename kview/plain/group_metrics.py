@@ -34,6 +34,10 @@ def of_groups(view: View, heeded: Longs) -> Iterator[Metric]:
         for verdict in Verdict:
             verdicts.add_metric((group, verdict.value), float(now == verdict))
     yield verdicts
+    kinds = GaugeMetricFamily("kview_group_kind", "1 for the kind of the group.", labels=("group", "kind"))
+    for (group,), kind in zip(rows, table.type[heeded].tolist(), strict=True):
+        kinds.add_metric((group, kind), 1.0)
+    yield kinds
     for name, text, values in (
         (
             "lag_records",

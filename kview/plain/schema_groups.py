@@ -80,14 +80,48 @@ class GroupPartition(Struct, gc=False):
     lost_is_bound: Annotated[bool, meaning("Whether lost_records is only a lower bound.")]
 
 
+class GroupMember(Struct, gc=False):
+    """A member of a group."""
+
+    member_id: Annotated[str, meaning("Its id, as the coordinator knows it.")]
+    client_id: Annotated[str, meaning("The client's name for itself.")]
+    host: Annotated[str, meaning("Where it connects from.")]
+    rack: Annotated[str | None, meaning("Its rack, if it names one.")]
+    epoch: Annotated[int | None, meaning("Its epoch, in consumer, share and streams groups.")]
+    assigned: Annotated[
+        int, meaning("How many partitions it has; active tasks, or connectors and tasks, in other kinds.")
+    ]
+    target: Annotated[int | None, meaning("How many it is to have, if the coordinator tells.")]
+    runs: Annotated[str | None, meaning("The tasks, connectors or shared partitions that it works on.")]
+
+
+class SharePartition(Struct, gc=False):
+    """A partition that a share group reads."""
+
+    topic: Annotated[str, meaning("The topic's name.")]
+    partition: Annotated[int, meaning("The partition's number.")]
+    start_offset: Annotated[int | None, meaning("The first offset that is not settled.", "offset")]
+    lag_records: Annotated[int | None, records("From there on, as the coordinator counts them.")]
+
+
 class Group(Struct, gc=False):
     """A consumer group."""
 
     group: Annotated[str, meaning("Its name.")]
-    type: Annotated[str, meaning("Its protocol: classic, consumer, share, streams or unknown.")]
+    type: Annotated[
+        str,
+        meaning(
+            "Its kind: classic, consumer, share or streams; connect, the workers of Kafka Connect; simple, a "
+            "name under which something commits that is never a member; or unknown."
+        ),
+    ]
     state: Annotated[str, meaning("Its state, as Kafka calls it.")]
     coordinator: Annotated[int | None, meaning("The broker id of its coordinator; -1 if there is none.")]
     assignment_strategy: Annotated[str | None, meaning("The assignor in use.")]
+    epoch: Annotated[
+        int | None, meaning("Its epoch, in the protocols of consumer, share and streams groups.")
+    ]
+    assignment_epoch: Annotated[int | None, meaning("The epoch for which its assignment was made.")]
     members: Annotated[int | None, meaning("Members that have joined.", "members")]
     members_active: Annotated[int | None, meaning("Members that own at least one partition.", "members")]
     severity: HowBad
@@ -128,4 +162,6 @@ class Group(Struct, gc=False):
     age_ms: Annotated[int | None, duration("How old these figures are.")]
     ignored: Annotated[bool, meaning("Whether --ignore-group hides it: no finding or event is about it.")]
     error: Annotated[Cause | None, meaning("Why its figures are old.")]
+    member_list: Annotated[list[GroupMember], meaning("Its members, by id.")]
     partitions: Annotated[list[GroupPartition], meaning("Its partitions.")]
+    share_partitions: Annotated[list[SharePartition], meaning("A share group's: it commits nothing.")]

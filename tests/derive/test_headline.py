@@ -222,9 +222,11 @@ def test_a_group_in_trouble_is_said_next_to_a_cluster_that_is_well(
 ) -> None:
     world = default_world()
     world.groups = [world.group("billing"), world.group("fraud-check")]
-    after(world, 5)
-    trouble(world)
-    view = after(world, 70)
+    state = State()
+    for second in range(75):
+        if second == 5:
+            trouble(world)
+        state, view = step(state, world.tick())
     calm, said_of_group = said(view)
     assert calm == "cluster healthy"
     assert said_of_group.startswith(begins) and said_of_group.endswith(" behind")

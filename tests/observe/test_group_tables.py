@@ -13,6 +13,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, refused
 from kview.model.units import NO_OFFSET
 from kview.observe import coordinators, groups
+from kview.observe.descriptions import CLASSIC
 from kview.observe.group_requests import GroupRequests
 from kview.observe.groups import STEADY_MS, GroupFacts, GroupTables
 from kview.wire.offset_fetch import GroupCommits, TopicCommits
@@ -54,7 +55,7 @@ def described(known: GroupFacts, *members: tuple[str, bytes], kind: str = "consu
             for m, a in members
         ],
     )
-    groups.described(known, entry, 70)
+    groups.described(known, CLASSIC.read(entry), 70)
 
 
 def committed(known: GroupFacts, offsets: dict[int, int]) -> None:
@@ -103,7 +104,10 @@ def test_an_assignment_that_is_none_owns_nothing(garbage: bytes) -> None:
 
 def listing(*names: str) -> Any:
     return SimpleNamespace(
-        groups=[SimpleNamespace(group_id=n, group_state="stable", group_type="Consumer") for n in names]
+        groups=[
+            SimpleNamespace(group_id=n, group_state="stable", group_type="Consumer", protocol_type="consumer")
+            for n in names
+        ]
     )
 
 
@@ -190,7 +194,7 @@ def test_a_group_is_not_gone_while_its_restarted_coordinator_may_still_be_loadin
         state = SimpleNamespace(groups=facts, succeeded=lambda *_: None)
         requests, link = GroupRequests(cast(Any, None), cast(Any, state)), cast(Any, SimpleNamespace(ask=ask))
         if owner is not None:
-            asyncio.run(requests.describe_groups(link, 3, ["g"]))
+            asyncio.run(requests.look_for(link, 3, ["g"]))
         for known in facts.values():
             known.cause = NO_FAILURE
 

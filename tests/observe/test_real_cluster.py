@@ -109,7 +109,8 @@ def test_a_whole_snapshot_is_what_other_clients_get(real_kafka: RealKafka, names
             compare_with_admin(seen, admin, topic, group)
         finally:
             admin.close()
-    assert {key for _, key, _ in asked} == READ_ONLY - {75}  # 75 is for partitions under min.insync.replicas
+    rarely = {75, 69, 77, 89, 90}  # for partitions under min.insync.replicas, and for groups of other kinds
+    assert READ_ONLY - rarely <= {key for _, key, _ in asked} <= READ_ONLY
     assert {broker for broker, _, _ in asked} == set(real_kafka.broker_ids)
 
 

@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
+from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.language import events, findings
 from kview.model.units import UNKNOWN, UNKNOWN_ID
@@ -21,6 +22,7 @@ from kview.plain.schema_enums import ENUMS
 from tests.plain.checked import outcome
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.histories import HAPPENINGS, Plan
+from tests.worlds.kinds import of_every_kind
 
 SILENT_S = 4
 UNITS = {
@@ -124,6 +126,7 @@ def test_what_is_described_is_there_in_a_real_document() -> None:
 
     for view in seen():
         walk(parsed(view))
+    walk(parsed(step(State(), of_every_kind(default_world().tick()))[1]))
     walk(json.loads(check_document(outcome())))
     of_a_report = {name for name in structs() if name.startswith("Report")}  # see tests/plain/report
     assert {field for name, field, _ in fields() if name not in of_a_report} == found

@@ -29,8 +29,8 @@ def failing(snapshot: Snapshot, *failures: Failure) -> Snapshot:
 
 
 def stuck() -> World:
-    """A world with a group that commits nothing, which shows after half a minute."""
-    group = reader("late", *(end - 20_000 for end in ends()))
+    """A world with a group far behind that commits nothing, which shows after half a minute."""
+    group = reader("late", *(end - 65_000 for end in ends()))
     group.commit_every_ms = 600_000
     return small_world(group)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kview.model.failures import FailureKind
-from kview.model.states import GroupState
+from kview.model.states import GroupState, GroupType
 from kview.model.units import UNKNOWN
 
 PLACEMENT = (0, 3, 1, 4, 2, 5)
@@ -79,8 +79,14 @@ class Consumers:
     read_share: float = 1.0
     """The share of the traffic that the group can read. With 0.5 it falls behind at half the rate, with 1.5
     it catches up, and with 1 it reads everything."""
+    type: str = GroupType.CLASSIC
     read: dict[tuple[str, int], float] = field(default_factory=dict)
     seen: tuple[Any, ...] = ()
+
+    @property
+    def reads(self) -> bool:
+        """Whether somebody reads: a member, or something that is none and commits under its name."""
+        return self.members > 0 or self.type == GroupType.SIMPLE
 
 
 def topic(

@@ -20,8 +20,8 @@ from kview.model.snapshot import (
     Snapshot,
     TimePoints,
 )
-from kview.model.states import BrokerState, GroupType, QuorumRole
-from kview.model.units import UNKNOWN
+from kview.model.states import BrokerState, QuorumRole
+from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.school.camera.columns import matrix
 from tests.worlds.parts import SESSION_TIMEOUT_MS, Consumers, Log, Node
 from tests.worlds.tables import START_MS, table
@@ -256,10 +256,12 @@ class Seen:
         owners = {key: ids[at % len(ids)] if ids else "" for at, key in enumerate(keys)}
         row = {
             "group": group.name,
-            "type": GroupType.CLASSIC,
+            "type": group.type,
             "state": group.state,
             "coordinator": group.coordinator,
             "assignment_strategy": "range" if ids else "",
+            "epoch": UNKNOWN_ID,
+            "assignment_epoch": UNKNOWN_ID,
             "members": len(ids),
             "received_ms": self._world.now_ms,
             "error": "",
@@ -271,6 +273,10 @@ class Seen:
                 "member_id": id,
                 "client_id": id.rsplit("-", 1)[0],
                 "host": "/127.0.0.1",
+                "rack": "",
+                "epoch": UNKNOWN_ID,
+                "target": UNKNOWN_ID,
+                "runs": "",
                 "assigned": sum(owner == id for owner in owners.values()),
             }
             for id in ids

@@ -82,7 +82,7 @@ class World:
             if log.leader in up:
                 self._write(log, log.rate * seconds, up, following)
         for group in self.groups:
-            if group.members:
+            if group.reads:
                 self._consume(group, seconds)
 
     @staticmethod
@@ -174,7 +174,7 @@ class World:
                 node.silent_ms = began
         self._govern()
         for group in self.groups:
-            if group.members:
+            if group.reads:
                 self._commit(group)
         self._run_to(began + START_READ_MS)
         for log in self.logs:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kview.model.failures import FailureKind
-from kview.model.states import GroupType
-from kview.model.units import NO_OFFSET, UNKNOWN
+from kview.model.states import group_type
+from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.placement import offsets_partition
@@ -87,10 +87,12 @@ class SeenGroups:
             groups.append(
                 (
                     name,
-                    GroupType.CLASSIC.value,
+                    group_type(None, found.protocol_type),
                     found.state,
                     known.coordinator,
                     found.protocol,
+                    UNKNOWN_ID,
+                    UNKNOWN_ID,
                     len(found.members),
                     known.received_ms,
                     kind.value,
@@ -102,7 +104,8 @@ class SeenGroups:
                 owned = assigned(member.assignment)
                 owners.update(dict.fromkeys(owned, member.member_id))
                 host = member.client_host.removeprefix("/")
-                members.append((name, member.member_id, member.client_id, host, len(owned)))
+                at = (name, member.member_id, member.client_id, host)
+                members.append((*at, "", UNKNOWN_ID, len(owned), UNKNOWN_ID, ""))
             for key in sorted(known.committed.keys() | owners.keys()):
                 offset = known.committed.get(key, NO_OFFSET)
                 at_ms = known.committed_ms if known.committed_ms != UNKNOWN else known.received_ms

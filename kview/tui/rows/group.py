@@ -12,8 +12,8 @@ from kview.language import glyphs, verdicts, words
 from kview.language.lists import Order, order_name
 from kview.model.events import Severity
 from kview.model.snapshot import Flags, Longs
-from kview.model.states import REBALANCING, GroupState
-from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
+from kview.model.states import REBALANCING, GroupState, GroupType
+from kview.model.units import NEVER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
@@ -89,6 +89,17 @@ def without_partitions(state: str) -> str:
     return "idle: no partition is assigned to it" if state == GroupState.STABLE else ""
 
 
+def _nobody(view: View, group: str) -> str:
+    """Return what a list without members says: whether there are none, or nobody knows."""
+    table = view.snapshot.groups
+    (row,) = np.flatnonzero(table.group == group)[:1].tolist() or [None]
+    if row is None or table.members[row] == UNKNOWN_ID:
+        return "its members are not known"
+    if table.type[row] == GroupType.SIMPLE:
+        return "it has no members: something commits under its name"
+    return "no members: nobody is reading"
+
+
 class MemberRows(Keyed[str]):
     """The rows of a group's members. The key is the member's id."""
 
@@ -106,7 +117,7 @@ class MemberRows(Keyed[str]):
         self._offsets = offsets
         self._of_group = np.flatnonzero(offsets.group == group)
         self._owners = offsets.owner[self._of_group]
-        self.empty = "no members: nobody is reading"
+        self.empty = _nobody(view, group)
         self.columns: Sequence[Column] = (
             Column(
                 "client",
@@ -117,11 +128,16 @@ class MemberRows(Keyed[str]):
                 name=True,
             ),
             Column("host", "host", name_width(table.host[self._rows], 10, 20), name=True, rank=1),
-            Column("assigned", "owns", 4, right=True),
+            Column("assigned", "owns", 9 if self._moves() else 4, right=True),
             Column("partitions", "partitions", 20, flex=3, most=80),
             Column("member", "consumer id", 20, flex=1, most=60, rank=2, name=True),
         )
         self.title: Line = title("MEMBERS", order_note(options, MEMBERS_PANEL, self.columns, ""))
+
+    def _moves(self) -> bool:
+        """Return whether a member has not the partitions yet that it is to have."""
+        target, assigned = self._table.target[self._rows], self._table.assigned[self._rows]
+        return bool(((target != UNKNOWN_ID) & (target != assigned)).any())
 
     def _owned(self, member: str) -> dict[str, list[int]]:
         """Return the numbers of the partitions that a member owns, by topic."""
@@ -141,13 +157,49 @@ class MemberRows(Keyed[str]):
             f"{topic} {ranges(numbers)}" for topic, numbers in sorted(self._owned(member).items())
         )
         count = int(table.assigned[at])
+        owns = str(table.runs[at]) or owns
+        target = int(table.target[at])
+        moves = f" {glyphs.ARROW} {target:,}" if target not in (UNKNOWN_ID, count) else ""
+        rack = str(table.rack[at])
         return Row(
             (
                 line(str(table.client_id[at])),
-                line(Span(str(table.host[at]), Role.DIM)),
-                figure(words.count(count)),
+                line(Span(f"{table.host[at]} {rack}".rstrip(), Role.DIM)),
+                figure(words.count(count) + moves),
                 line(owns) if owns else line(Span(self._without if not count else "", Role.WARN)),
                 line(Span(member, Role.DIM)),
+            )
+        )
+
+
+class ShareRows(Keyed[tuple[str, int]]):
+    """The rows of a share group's partitions. The key is (topic, partition)."""
+
+    def __init__(self, view: View, group: str) -> None:
+        table = view.snapshot.share_offsets
+        self._table, self._rows = table, np.flatnonzero(table.group == group)
+        topics, numbers = table.topic[self._rows].tolist(), table.partition[self._rows].tolist()
+        super().__init__(list(zip(topics, numbers, strict=True)))
+        self.panel = PANEL
+        self.empty = "it has read nothing yet"
+        start, lag = table.start_offset[self._rows], table.lag[self._rows]
+        self.columns: Sequence[Column] = (
+            Column("topic", "topic", name_width(set(topics), 6, 20), flex=1, most=40, name=True),
+            Column("p", "p", max(2, len(str(max(numbers, default=0)))), right=True),
+            Column("start", "START-OFFSET", count_width(start, 12), right=True),
+            Column("lag", "LAG", count_width(lag, 7), right=True),
+        )
+        self.title: Line = title("PARTITIONS")
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """Return the cells of one of the group's partitions."""
+        at, table = int(self._rows[index]), self._table
+        return Row(
+            (
+                line(str(table.topic[at])),
+                figure(str(int(table.partition[at]))),
+                figure(words.count(int(table.start_offset[at]))),
+                figure(words.count(int(table.lag[at]))),
             )
         )
 

@@ -13,6 +13,7 @@ from kview.language.lists import NEXT_GROUP_LIST, Order, order_name
 from kview.language.verdicts import UNDECIDED
 from kview.model.events import Severity
 from kview.model.snapshot import Longs
+from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
@@ -146,10 +147,14 @@ def behind(view: View, row: int, trend: bool = True) -> str:
 
 
 def members(view: View, row: int) -> str:
-    """Return a group's state, and how many of its members own partitions: `Stable 2/3`."""
+    """Return a group's kind (but for a classic one), its state, and how many of its members have something to
+    do: `Stable 2/3`, `share Empty 0/0`. A simple group has neither."""
     table, figures = view.snapshot.groups, view.groups
+    kind = "" if table.type[row] == GroupType.CLASSIC else f"{table.type[row]} "
+    if table.type[row] == GroupType.SIMPLE:
+        return f"{kind}(only commits)"
     active, joined = words.count(int(figures.members_active[row])), words.count(int(table.members[row]))
-    return f"{table.state[row]} {active}/{joined}"
+    return f"{kind}{table.state[row]} {active}/{joined}"
 
 
 def hidden_groups(view: View, options: Options) -> int:
@@ -183,7 +188,7 @@ class GroupRows(Keyed[str]):
         longest = name_width(self.keys, 6, 40)
         self.columns: Sequence[Column] = (
             Column("group", "group", name_width(self.keys, 6, 20), flex=1, most=longest, name=True),
-            Column("state", "state", 10, flex=1, most=22, name=True, rank=3),
+            Column("state", "state", self._state_width(), flex=1, most=24, name=True, rank=3),
             Column("lag", "lag", count_width(shown.lag[at], 7, 1), right=True),
             Column("behind", "behind  ", self._behind_width(), right=True),
             Column(
@@ -214,6 +219,10 @@ class GroupRows(Keyed[str]):
                 Span(f" {whose.heading(unheard(view.snapshot.observation))} {glyphs.DOT}", Role.WARN),
                 *self.title[1:],
             )
+
+    def _state_width(self) -> int:
+        """Return the width of the longest state, of which the kind comes first."""
+        return max(10, *(len(members(self._view, row)) for row in self._rows)) if self._rows else 10
 
     def _behind_width(self) -> int:
         """Return the width of the widest lag in time, because none of its digits may be cut."""

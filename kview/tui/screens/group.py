@@ -10,7 +10,8 @@ from textual.app import ComposeResult
 
 from kview.derive.view import View
 from kview.language import failures, glyphs, verdicts, words
-from kview.model.units import NO_BROKER
+from kview.model.states import GroupType
+from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.tui.canvas import canvas
 from kview.tui.layout import CHROME, headline_height
 from kview.tui.plot import sparkline
@@ -34,6 +35,9 @@ LEAST_OFFSETS = 3
 """The fewest lines (title, head, one row) for which the partitions are shown below members that a demo
 marks."""
 
+MOST_NAMED = 3
+"""The most members by name that a group waits for."""
+
 SPARK_CELLS = 60
 LEAST_SPARK_CELLS = 12
 """A shorter curve would show nothing."""
@@ -47,7 +51,7 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
         return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     at = int(found[0])
     coordinator = int(table.coordinator[at])
-    facts = [members(view, at), f"{table.type[at]} protocol"]
+    facts = [members(view, at), *epochs(view, at)]
     facts += [f"assignor {table.assignment_strategy[at]}"] if table.assignment_strategy[at] else []
     facts += [f"coordinator {coordinator}"] if coordinator > NO_BROKER else []
     error = failures.of_group(table.error[at], int(table.error_code[at]), coordinator)
@@ -79,8 +83,9 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
         ),
     ]
     last = lines.pop()
+    commits = table.type[at] not in (GroupType.SHARE, GroupType.CONNECT)
     for text in (f"   {rates}", f"   reads {read}/s, writes {written}/s"):
-        if line_width(last) + len(text) <= cells:
+        if commits and line_width(last) + len(text) <= cells:
             last += (Span(text, Role.DIM),)
             break
     title = "   lag, last minute "
@@ -89,6 +94,23 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
         last += (Span(title + sparkline(figures.lag_series[at], room).lstrip(), Role.DIM),)
     lines.append(last)
     return [cut(made, cells) for made in lines]
+
+
+def epochs(view: View, row: int) -> list[str]:
+    """Return the epoch of a group of the new protocols, and for whom it waits: `epoch 12, waits for app-2`.
+
+    A member is waited for until it has the partitions that it is to have.
+    """
+    table, members = view.snapshot.groups, view.snapshot.members
+    epoch = int(table.epoch[row])
+    if epoch == UNKNOWN_ID:
+        return []
+    own = np.flatnonzero(members.group == table.group[row])
+    unlike = (members.target[own] != UNKNOWN_ID) & (members.target[own] != members.assigned[own])
+    late = own[unlike | (members.epoch[own] != epoch)]
+    names = [str(members.client_id[at]) for at in late[:MOST_NAMED]]
+    more = f" and {len(late) - MOST_NAMED} more" if len(late) > MOST_NAMED else ""
+    return [f"epoch {epoch}" + (f", waits for {', '.join(names)}{more}" if names else "")]
 
 
 class GroupHeading(Lines):
@@ -170,9 +192,13 @@ class GroupScreen(KviewScreen):
         members_table.fill(lambda: rows.MemberRows(view, self.group, self.dashboard.options))
         self._lay_out(len(members_table.rows))
         offsets = self.query_one("#offsets", Table)
+        selected = self.query_one(SelectedOffset)
+        if GroupType.SHARE in view.snapshot.groups.type[view.snapshot.groups.group == self.group]:
+            offsets.fill(lambda: rows.ShareRows(view, self.group))
+            selected.rows = None
+            return
         offset_rows = cache(partial(OffsetRows, view, self.group, self.dashboard.options))
         offsets.fill(offset_rows)
-        selected = self.query_one(SelectedOffset)
         selected.attempt(lambda: selected.select(offset_rows(), offsets.selected))
 
     @on(Table.Moved, "#offsets")

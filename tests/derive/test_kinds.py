@@ -1,0 +1,129 @@
+"""Verdicts on groups by their kind: by cadence, by backlog, or none."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kview.derive.fold import State, step
+from kview.derive.group_findings import heeded
+from kview.derive.view import Reason, Verdict, View
+from kview.language import verdicts
+from kview.model.states import GroupState, GroupType
+from kview.model.units import UNKNOWN
+from tests.worlds import default_world
+from tests.worlds.kinds import CONNECT, SHARE, STREAMS, of_every_kind
+from tests.worlds.parts import Consumers
+from tests.worlds.small import ends, reader, small_world, watch
+from tests.worlds.world import World
+
+INTERVALS_S = (10, 30, 60, 300)
+KINDS = (GroupType.CLASSIC, GroupType.CONSUMER, GroupType.STREAMS, GroupType.SIMPLE)
+STEP_MS = 2_000
+MINUTE = 60_000 // STEP_MS
+
+
+def name_of(kind: GroupType, interval_s: int) -> str:
+    return f"{kind}-{interval_s}"
+
+
+def committing() -> World:
+    """Groups of all kinds that read all there is and commit every 10, 30, 60 or 300 s."""
+    made = []
+    for kind in KINDS:
+        for interval_s in INTERVALS_S:
+            group = reader(name_of(kind, interval_s), *ends(), members=kind != GroupType.SIMPLE, share=1.0)
+            group.type, group.commit_every_ms = kind, interval_s * 1000
+            made.append(group)
+    world = small_world(*made)
+    world.interval_ms = STEP_MS
+    return world
+
+
+def stop(group: Consumers) -> None:
+    """End what reads, as a job or as members."""
+    group.members = 0
+    if group.type == GroupType.SIMPLE:
+        group.commit_every_ms = 10**12
+    else:
+        group.state = GroupState.EMPTY
+
+
+def said(view: View) -> dict[str, str]:
+    """The verdict on each group."""
+    return dict(zip(view.snapshot.groups.group.tolist(), view.groups.verdict.tolist(), strict=True))
+
+
+def test_half_an_hour_of_rare_commits_is_ok_or_undecided_and_an_end_is_seen_in_time() -> None:
+    world, stopped = committing(), dict[str, int]()
+
+    def each(number: int) -> None:
+        if number == 30 * MINUTE:
+            for group in world.groups:
+                stop(group)
+
+    for number, view in enumerate(watch(world, 48 * MINUTE, each)):
+        if number < 30 * MINUTE:
+            assert set(said(view).values()) <= {Verdict.OK, Verdict.UNDECIDED}, said(view)
+        for group, verdict in said(view).items():
+            if verdict == Verdict.STOPPED:
+                stopped.setdefault(group, (number - 30 * MINUTE) * STEP_MS // 1000)
+    assert set(said(view).values()) == {Verdict.STOPPED}
+    for interval_s in INTERVALS_S:
+        # Records may have waited for nearly an interval when it stopped.
+        least_s = max(120, 3 * interval_s)
+        assert least_s - interval_s <= stopped[name_of(GroupType.SIMPLE, interval_s)] <= least_s + interval_s
+    row = view.snapshot.groups.group.tolist().index(name_of(GroupType.SIMPLE, 300))
+    assert view.groups.reason[row] == Reason.COMMIT_OVERDUE
+    assert verdicts.of_group(view.groups, row).startswith("no commit for 2")
+
+
+def test_a_group_without_two_moves_has_no_verdict_yet() -> None:
+    idle = reader("flink", *(end - 5_000 for end in ends()), members=0, share=1e-12)
+    idle.type = GroupType.SIMPLE
+    assert {said(view)["flink"] for view in watch(small_world(idle), 90)} == {Verdict.UNDECIDED}
+
+
+def test_members_that_nobody_knows_are_not_none() -> None:
+    group = reader("billing", *(end - 50_000 for end in ends()), members=0, share=1e-12)
+    group.type, group.state = GroupType.CONSUMER, GroupState.STABLE
+    world = small_world(group)
+    state = State()
+    for _ in range(60):
+        snapshot = world.tick()
+        snapshot.groups.members[:] = -1
+        state, view = step(state, snapshot)
+        assert said(view)["billing"] not in (Verdict.STOPPED, Verdict.STUCK)
+
+
+@pytest.mark.parametrize(
+    ("backlog", "members", "verdict"),
+    [
+        (lambda second: 0, 0, Verdict.OK),
+        (lambda second: 40 + second % 7, 1, Verdict.OK),
+        (lambda second: 40 + 10 * second, 1, Verdict.FALLING_BEHIND),
+        (lambda second: 400 - second, 1, Verdict.OK),
+        (lambda second: 40, 0, Verdict.STOPPED),
+        (lambda second: UNKNOWN, 1, Verdict.UNKNOWN),
+    ],
+)
+def test_a_share_group_is_judged_by_its_backlog(
+    backlog: Callable[[int], int], members: int, verdict: Verdict
+) -> None:
+    world, state = default_world(), State()
+    for second in range(60):
+        state, view = step(state, of_every_kind(world.tick(), backlog(second), members))
+    row = view.snapshot.groups.group.tolist().index(SHARE)
+    assert view.groups.verdict[row] == verdict
+    assert view.groups.lag[row] == backlog(59)
+    assert view.groups.read_rate[row] != view.groups.read_rate[row], "it commits nothing: not known, never 0"
+
+
+def test_workers_of_connect_have_no_verdict_and_are_not_unjudged() -> None:
+    world, state = default_world(), State()
+    world.groups = []
+    for _ in range(40):
+        state, view = step(state, of_every_kind(world.tick(), 5))
+    assert said(view)[CONNECT] == Verdict.NONE
+    assert view.groups.severity[view.snapshot.groups.group.tolist().index(CONNECT)] == "calm"
+    names = view.snapshot.groups.group
+    assert CONNECT not in names[heeded(view.groups)] and STREAMS in names[heeded(view.groups)]

@@ -1,0 +1,214 @@
+"""Groups of every kind on a real cluster: what kview says of them is what their members and Kafka's own tools
+say."""
+
+import subprocess
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, ShareConsumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from kview.derive.view import Verdict, View
+from kview.model.states import GroupType
+from kview.model.units import UNKNOWN_ID
+from kview.observe.observer import ObserveSettings
+from kview.plain.documents import document
+from tests.observe.observing import Watched, observing
+from tests.observe.protocol_members import StreamsMember, join_as_worker, leave_as_worker
+from tests.real_kafka.cluster import RealKafka
+from tests.waiting import wait_until
+
+SETTINGS = ObserveSettings(interval_s=0.5)
+GROUPS = [kind for kind in GroupType if kind is not GroupType.UNKNOWN]
+RUNS = {"orders-sink": (-1, 0, 1), "audit-source": (0,)}
+
+
+@contextmanager
+def polling(step: Callable[[], object], end: Callable[[], object]) -> Iterator[None]:
+    """Call `step` again and again meanwhile."""
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.is_set():
+            step()
+        end()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+class Scene:
+    """A topic with traffic, and a group of each kind that reads it."""
+
+    def __init__(self, kafka: RealKafka, stack: ExitStack) -> None:
+        self.kafka, name = kafka, uuid.uuid4().hex[:8]
+        self.topic = f"orders-{name}"
+        self.names: dict[GroupType, str] = {kind: f"{kind}-{name}" for kind in GROUPS}
+        kafka.create_topic(self.topic, [[0, 1, 2], [1, 2, 0]])
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 0})
+
+        def produce() -> None:
+            for partition in range(2):
+                producer.produce(self.topic, b"x" * 50, partition=partition)
+            producer.flush(10)
+            threading.Event().wait(0.05)
+
+        stack.enter_context(polling(produce, producer.flush))
+        for kind in (GroupType.CLASSIC, GroupType.CONSUMER):
+            consumer = Consumer(self._of(kind) | {"group.protocol": kind.value, "client.rack": "R1"})
+            consumer.subscribe([self.topic])
+            stack.enter_context(polling(lambda consumer=consumer: consumer.poll(0.1), consumer.close))  # type: ignore[misc]
+        job = Consumer(self._of(GroupType.SIMPLE) | {"enable.auto.commit": False})
+        job.assign([TopicPartition(self.topic, partition, 0) for partition in range(2)])
+        stack.enter_context(polling(lambda: self._read_and_commit(job), job.close))
+        share = ShareConsumer(
+            {key: value for key, value in self._of(GroupType.SHARE).items() if key not in NOT_FOR_SHARE}
+        )
+        share.subscribe([self.topic])
+        stack.enter_context(polling(lambda: share.poll(0.1), share.close))
+        self.streams = StreamsMember(kafka, self.names[GroupType.STREAMS], self.topic)
+        self._worker = join_as_worker(kafka, self.names[GroupType.CONNECT], RUNS)
+
+    def _of(self, kind: GroupType) -> dict[str, object]:
+        return {
+            "bootstrap.servers": self.kafka.bootstrap_servers,
+            "group.id": self.names[kind],
+            "client.id": f"{kind}-app",
+            "auto.offset.reset": "earliest",
+            "auto.commit.interval.ms": 500,
+        }
+
+    @staticmethod
+    def _read_and_commit(job: Consumer) -> None:
+        message = job.poll(0.1)
+        if message is not None and message.error() is None and (message.offset() or 0) % 10 == 0:
+            job.commit(message=message, asynchronous=False)
+
+    def row(self, view: View, kind: GroupType) -> int:
+        """The row of the group of that kind, −1 if it is not listed."""
+        found = np.flatnonzero(view.snapshot.groups.group == self.names[kind])
+        return int(found[0]) if len(found) else -1
+
+    def end(self) -> None:
+        """Delete the groups, of which the others on this cluster must not hear."""
+        self.streams.leave()
+        leave_as_worker(self.kafka, self.names[GroupType.CONNECT], self._worker)
+        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap_servers})
+        left = set(self.names.values())
+
+        def delete() -> bool:
+            for name, done in admin.delete_consumer_groups(list(left)).items():
+                with suppress(KafkaException):  # a member has not left yet
+                    done.result()
+                    left.discard(name)
+            return not left
+
+        wait_until(delete, "the end of the groups")
+
+
+NOT_FOR_SHARE = ("auto.offset.reset", "auto.commit.interval.ms")
+
+
+@pytest.fixture
+def scene(real_kafka: RealKafka) -> Iterator[Scene]:
+    with ExitStack() as stack:
+        scene = Scene(real_kafka, stack)
+        yield scene
+    scene.end()
+
+
+def test_every_kind_is_told_by_its_members_and_judged_as_what_it_is(scene: Scene) -> None:
+    kafka = scene.kafka
+    with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
+        watched = Watched(observer)
+
+        def settled(view: View) -> bool:
+            scene.streams.beat()
+            rows = [scene.row(view, kind) for kind in scene.names]
+            if min(rows) < 0 or (view.snapshot.groups.members[rows] == UNKNOWN_ID).any():
+                return False
+            verdicts = set(view.groups.verdict[rows].tolist())
+            share = scene.row(view, GroupType.SHARE)
+            known = bool(scene.streams.tasks) and view.groups.verdict[share] == Verdict.OK
+            # Its member commits nothing, as it reads nothing.
+            return known and verdicts <= {Verdict.OK, Verdict.NONE, Verdict.UNKNOWN}
+
+        view = watched.until(settled, "a verdict on each group")
+    table, members = view.snapshot.groups, view.snapshot.members
+
+    def of(kind: GroupType) -> tuple[str, str, int, str]:
+        row = scene.row(view, kind)
+        verdict = view.groups.verdict[row]
+        return str(table.type[row]), str(table.state[row]), int(table.members[row]), str(verdict)
+
+    assert of(GroupType.CLASSIC) == ("classic", "Stable", 1, "ok")
+    assert of(GroupType.CONSUMER) == ("consumer", "Stable", 1, "ok")
+    assert of(GroupType.SIMPLE) == ("simple", "Empty", 0, "ok")
+    assert of(GroupType.SHARE) == ("share", "Stable", 1, "ok")
+    assert of(GroupType.CONNECT) == ("connect", "Stable", 1, "none")
+    assert of(GroupType.STREAMS)[0] == "streams" and of(GroupType.STREAMS)[2] == 1
+    said = {name: [] for name in scene.names.values()} | {
+        str(members.group[row]): [
+            members.client_id[row], members.rack[row], int(members.assigned[row]), str(members.runs[row])
+        ]
+        for row in range(len(members))
+    }  # fmt: skip
+    names = scene.names
+    assert said[names[GroupType.CONSUMER]] == ["consumer-app", "R1", 2, ""]
+    assert said[names[GroupType.SHARE]] == ["share-app", "", 2, f"{scene.topic}: 0, 1"]
+    assert said[names[GroupType.CONNECT]][2:] == [
+        4, "audit-source: task 0; orders-sink: connector, tasks 0, 1"
+    ]  # fmt: skip
+    assert said[names[GroupType.STREAMS]][1:] == ["R1", 2, "active 0_0, 0_1"]
+    epochs = table.epoch[[scene.row(view, kind) for kind in (GroupType.CONSUMER, GroupType.STREAMS)]]
+    assert (epochs > 0).all()
+    assert epochs[1] == scene.streams.epoch
+    share = view.snapshot.share_offsets
+    mine = share.group == names[GroupType.SHARE]
+    assert share.partition[mine].tolist() == [0, 1] and (share.start_offset[mine] >= 0).all()
+    assert not (view.snapshot.offsets.group == names[GroupType.SHARE]).any(), "it commits nothing"
+    assert document(view)
+
+
+@pytest.mark.slow  # each of Kafka's tools is a JVM
+def test_kafkas_tools_say_the_same(scene: Scene, kafka_runtime: tuple[Path, Path]) -> None:
+    kafka, (java, jars) = scene.kafka, kafka_runtime
+
+    def tool(name: str, *arguments: str) -> str:
+        command = [str(java), "-Xmx192m", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=off", "-cp", f"{jars}/*"]
+        command += [f"org.apache.kafka.tools.{name}", "--bootstrap-server", kafka.bootstrap_servers]
+        return subprocess.run([*command, *arguments], capture_output=True, text=True, check=True).stdout
+
+    with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
+        watched = Watched(observer)
+
+        def all_there(view: View) -> bool:
+            scene.streams.beat()
+            return min(scene.row(view, kind) for kind in GROUPS) >= 0 and bool(scene.streams.tasks)
+
+        view = watched.until(all_there, "every group")
+        rows = [line.split() for line in tool("GroupsCommand", "--list").splitlines()]
+        listed = {row[0]: row[1].lower() for row in rows if row}
+        for kind, name in scene.names.items():
+            told = listed[name]
+            assert told == ("classic" if kind in (GroupType.SIMPLE, GroupType.CONNECT) else kind.value)
+        share = ("--describe", "--group", scene.names[GroupType.SHARE])
+        assert "share-app" in tool("consumer.group.ShareGroupCommand", *share, "--members")
+        for kind, command in (
+            (GroupType.CONSUMER, "consumer.group.ConsumerGroupCommand"),
+            (GroupType.STREAMS, "streams.StreamsGroupCommand"),
+        ):
+            scene.streams.beat()
+            printed = tool(command, "--describe", "--group", scene.names[kind], "--state").split()
+            states = [now.snapshot.groups.state[scene.row(now, kind)] for now in (view, watched.look())]
+            assert set(states) & set(printed)
