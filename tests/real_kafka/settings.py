@@ -15,7 +15,7 @@ SMALL = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.replication.factor": "3",  # it stays when its test is over
     "share.coordinator.state.topic.min.isr": "1",
 }
 """Settings with which many brokers fit on one machine. None of them changes when a broker is fenced or leaves
