@@ -12,10 +12,10 @@ SMALL = {
     "log.cleaner.dedupe.buffer.size": "2097152",  # the default takes 128 MiB of heap
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
-    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.replication.factor": "3",  # what a test leaves must not be without copies
     "transaction.state.log.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
-    "share.coordinator.state.topic.replication.factor": "3",  # it stays when its test is over
+    "share.coordinator.state.topic.replication.factor": "3",
     "share.coordinator.state.topic.min.isr": "1",
 }
 """Settings with which many brokers fit on one machine. None of them changes when a broker is fenced or leaves
