@@ -11,6 +11,7 @@ from kview.model.incidents import Incident, PhaseKind
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
+from tests.conftest import ClusterFactory
 from tests.observe.observing import Watched, observing
 from tests.real_kafka.cluster import RealKafka
 from tests.waiting import PATIENCE_S, wait_until
@@ -67,7 +68,9 @@ def readable(kafka: RealKafka, topic: str) -> set[bytes]:
 
 
 @pytest.mark.slow  # tests/derive/test_incident_truth.py has the same on the simulated cluster
-def test_a_crash_with_acks_1(real_kafka: RealKafka) -> None:
+def test_a_crash_with_acks_1(real_kafka_factory: ClusterFactory) -> None:
+    """On a cluster of its own: topics without copies, which others leave, would stay without a leader."""
+    real_kafka = real_kafka_factory()
     topic = f"incident-{token_hex(4)}"
     real_kafka.create_topic(topic, [[0, 1, 2], [1, 2, 0], [2, 0, 1]], {"min.insync.replicas": "1"})
     real_kafka.wait_for_full_isr(topic, PARTITIONS)
