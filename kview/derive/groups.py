@@ -54,6 +54,8 @@ class GroupLags(Struct, frozen=True):
     """Whether some partition of the group may be further behind."""
     uncommitted: Longs
     """The number of partitions that a member owns, that have records, and that nothing is committed on."""
+    backlog_is_bound: NDArray[np.bool_]
+    """Whether some partition's lag is not known to a share group's coordinator."""
 
 
 def group_lags(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> GroupLags:
@@ -66,9 +68,9 @@ def group_lags(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> Grou
     uncommitted = _uncommitted(snapshot, figures)
     unsure = _any(index, figures.behind_is_bound | uncommitted, size) & (behind != UNKNOWN)
     counts = np.bincount(index[uncommitted & (index >= 0)], minlength=size).astype(np.int64)
-    waits = backlogs(snapshot).records
-    lag = np.where(waits != UNKNOWN, waits, lag)
-    return GroupLags(index, lag, behind, unsure, counts)
+    waits = backlogs(snapshot)
+    lag = np.where(waits.records != UNKNOWN, waits.records, lag)
+    return GroupLags(index, lag, behind, unsure, counts, waits.is_bound)
 
 
 def _uncommitted(snapshot: Snapshot, figures: OffsetFigures) -> NDArray[np.bool_]:
@@ -172,10 +174,11 @@ def group_figures(
     reasons[unread] = Reason.NO_COMMIT
     untold = never_read(snapshot)
     reasons[untold] = Reason.LAG_UNKNOWN
-    judged(snapshot, series.lag, ranks, reasons)
+    uncommitting = commits_nothing(snapshot)
+    judged(snapshot, uncommitting, series.lag, ranks, reasons)
     overdue = (ranks == RANK[Verdict.STOPPED]) & np.asarray(groups.type == GroupType.SIMPLE, np.bool_)
     reasons[overdue] = Reason.COMMIT_OVERDUE
-    commits_none = commits_nothing(snapshot) | ((groups.members != 0) & ~_any(index, index >= 0, size))
+    uncounted = untold | uncommitting | ((groups.members != 0) & ~_any(index, index >= 0, size))
     counted = np.asarray(reasons == Reason.PARTITIONS, np.bool_)
     age = np.where(groups.received_ms == UNKNOWN, UNKNOWN, snapshot.observation.ended_ms - groups.received_ms)
     hides_topics = lacks_topics(snapshot.observation)  # commits to them are left out, too
@@ -198,7 +201,7 @@ def group_figures(
             _busiest(index, take(busy, figures.partition_row, 0), size),
         ),
         lag=lags.lag,
-        lag_is_bound=backlogs(snapshot).is_bound
+        lag_is_bound=lags.backlog_is_bound
         | _any(index, (committed & ~known & ~ahead) | (known & figures.lag_is_bound), size)
         | (((lags.uncommitted > 0) | hides_topics) & (lags.lag != UNKNOWN)),
         behind_ms=behind,
@@ -206,8 +209,8 @@ def group_figures(
         behind_is_estimate=_any(index, at_worst & figures.behind_is_estimate, size) & ~lags.behind_is_bound,
         behind_trend=trend(series.behind),
         members_active=_active(snapshot),
-        read_rate=np.where(untold | commits_none, np.nan, sum_by(index, figures.read_rate, size)),
-        write_rate=np.where(untold | commits_none, np.nan, sum_by(index, figures.write_rate, size)),
+        read_rate=np.where(uncounted, np.nan, sum_by(index, figures.read_rate, size)),
+        write_rate=np.where(uncounted, np.nan, sum_by(index, figures.write_rate, size)),
         read_is_bound=leaves_out(index, figures.read_rate, size),
         write_is_bound=leaves_out(index, figures.write_rate, size),
         lag_series=tuple(series.lag.values()),
@@ -363,8 +366,6 @@ def _reason(verdict: Verdict, rows: bool) -> Reason:
         return Reason.BELOW_START
     if verdict is Verdict.STOPPED:
         return Reason.NO_MEMBERS
-    if verdict is Verdict.NONE:
-        return Reason.WORKERS
     if verdict is Verdict.UNKNOWN:
         return Reason.LAG_UNKNOWN if rows else Reason.NO_COMMIT
     return Reason.PARTITIONS

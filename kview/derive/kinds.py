@@ -47,13 +47,15 @@ def commits_nothing(snapshot: Snapshot) -> NDArray[np.bool_]:
     return np.isin(snapshot.groups.type.astype(str), (GroupType.SHARE, GroupType.CONNECT))
 
 
-def judged(snapshot: Snapshot, lag: Mapping[str, Series], ranks: Longs, reasons: NDArray[np.object_]) -> None:
-    """Put the verdicts on groups that commit nothing into `ranks`, and why into `reasons`.
+def judged(
+    snapshot: Snapshot, which: Flags, lag: Mapping[str, Series], ranks: Longs, reasons: NDArray[np.object_]
+) -> None:
+    """Put the verdicts on the groups `which`, that commit nothing, into `ranks`, and why into `reasons`.
 
     `lag` has each group's backlog at the last moments, oldest first.
     """
     groups = snapshot.groups
-    for row in np.flatnonzero(commits_nothing(snapshot)).tolist():
+    for row in np.flatnonzero(which).tolist():
         verdict, reason = Verdict.NONE, Reason.WORKERS
         if groups.type[row] == GroupType.SHARE:
             verdict, reason = _of_share(int(groups.members[row]), np.array(lag[groups.group[row]]))

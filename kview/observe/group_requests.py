@@ -22,6 +22,11 @@ GROUPS_A_REQUEST = 500
 """Groups per request. With ten members each, the answer is about 100 KB."""
 
 
+def batches_of(names: Sequence[str]) -> list[Sequence[str]]:
+    """Return names of groups in batches of a request each."""
+    return [names[i : i + GROUPS_A_REQUEST] for i in range(0, len(names), GROUPS_A_REQUEST)]
+
+
 class GroupRequests(Struct):
     """The requests about groups of one observation.
 
@@ -132,10 +137,8 @@ class GroupRequests(Struct):
         self, link: Link, broker: int, request: Callable[[Sequence[str]], Any], names: Sequence[str]
     ) -> list[tuple[Any, int]]:
         answers = []
-        for start in range(0, len(names), GROUPS_A_REQUEST):
-            answer, at_ms = await self._answer(
-                Part.GROUPS, link, broker, request(names[start : start + GROUPS_A_REQUEST])
-            )
+        for batch in batches_of(names):
+            answer, at_ms = await self._answer(Part.GROUPS, link, broker, request(batch))
             if answer is None:
                 break
             answers.append((answer, at_ms))
@@ -143,9 +146,9 @@ class GroupRequests(Struct):
 
     async def share_offsets(self, link: Link, broker: int, names: Sequence[str]) -> None:
         """Ask the coordinator of share groups where they start, on all partitions that they have read."""
-        for start in range(0, len(names), GROUPS_A_REQUEST):
-            group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
-            asked = [group(group_id=name, topics=None) for name in names[start : start + GROUPS_A_REQUEST]]
+        group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+        for batch in batches_of(names):
+            asked = [group(group_id=name, topics=None) for name in batch]
             request = DescribeShareGroupOffsetsRequest(groups=asked)
             answer, at_ms = await self._answer(Part.COMMITS, link, broker, request)
             if answer is None:
@@ -164,7 +167,7 @@ class GroupRequests(Struct):
         """Ask the coordinator of groups for their committed offsets."""
         version = min(apis.highest(link.versions, apis.OFFSET_FETCH), offset_fetch.HIGHEST)
         if version >= offset_fetch.BATCHED_FROM:
-            batches = [names[i : i + GROUPS_A_REQUEST] for i in range(0, len(names), GROUPS_A_REQUEST)]
+            batches = batches_of(names)
         else:
             at = self._turns.get(broker, 0) % len(names)
             self._turns[broker] = at + groups.SINGLE_FETCHES

@@ -79,7 +79,7 @@ class Recording:
     def open(cls, folder: Path | str) -> Self:
         """Open the recording in `folder`.
 
-        Raises KviewError if there is no recording, or if its format is too new.
+        Raises KviewError if there is no recording, or if its format is another one.
         """
         return cls(Path(folder))
 
