@@ -24,6 +24,15 @@ them."""
 PAUSE_MS = 10_000
 """Two default commit intervals: a reader that is at work on a partition moves its offset more often."""
 
+STUCK_AFTER_MS = 30_000
+"""If records are waiting, six default commit intervals without a move are not a coincidence."""
+
+STILL_MS = 120_000
+"""A simple group has not stopped before records have waited for this long."""
+
+LATE_FACTOR = 3
+"""A commit is overdue after this many times the longest interval between two that was seen."""
+
 _COUNTERS = ("moves", "passed", "group_moves")
 """Columns of which only differences matter. They start from 0."""
 
@@ -50,6 +59,8 @@ class Reading(Struct, frozen=True):
     write_rate: Floats
     has_members: NDArray[np.bool_]
     """Whether the group has members, as far as is known: also while nobody knows."""
+    simple: NDArray[np.bool_]
+    """Whether the group never has members: something commits under its name."""
     joining: NDArray[np.bool_]
     """Whether the group is rebalancing. If it had no members before, none of them has read anything yet."""
     held: NDArray[np.bool_]
@@ -84,12 +95,13 @@ class Commits(Struct, frozen=True):
     received_ms: Longs
     still_since_ms: Longs
     """When the offset was first read with this value."""
-    waiting_ms: Longs
-    """When records were first seen to wait beyond this value, UNKNOWN if none wait."""
     waits_ms: Longs
-    """The same, however long ago."""
+    """When records were first seen to wait beyond this value, UNKNOWN if none wait."""
+    interval_ms: Longs
+    """The time between the last two moves, of that in which records waited, UNKNOWN before the second
+    move."""
     cadence_ms: Longs
-    """The longest time between two moves, of that in which records waited, UNKNOWN before the second move."""
+    """The longest such interval, without one that was an outage, UNKNOWN before there is one."""
     pause_from_ms: Longs
     """When the row's last pause began: the last PAUSE_MS or more between two moves in which records waited
     all along."""

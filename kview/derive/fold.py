@@ -5,12 +5,13 @@ later steps depend on, `sample` calculates what the steps of the next minute dep
 on which nothing depends. A jump to another moment skips what no later step needs (`fold_to`).
 
 A view at t is the same whether the fold began at the beginning or at the last snapshot at or before t −
-LOOK_BACK_MS. There are five exceptions. A lag in time beyond the look-back is known only to those who
+LOOK_BACK_MS. There are six exceptions. A lag in time beyond the look-back is known only to those who
 watched. If a group's coordinator is silent, the group's cells are not read again and keep their figures,
 which depend on what was seen before the last reading. If there are only one or two brokers, a slow one is
 compared with its past before it became slow. Incidents that began before the look-back are known only to
-those who watched. And the events of a broker that answers normally again and of an
-offset that skips records after a long rest depend on more than SETTLE_MS.
+those who watched. So is how often a group commits, if that is less often than every few minutes. And the
+events of a broker that answers normally again and of an offset that skips records after a long rest depend
+on more than SETTLE_MS.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -8,7 +8,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kview.derive.commits import HISTORY_RULE, PAUSE_MS, STOPPED_AFTER_MS, Commits, CommitsThen, Reading
+from kview.derive.commits import (
+    HISTORY_RULE,
+    LATE_FACTOR,
+    PAUSE_MS,
+    STILL_MS,
+    STOPPED_AFTER_MS,
+    STUCK_AFTER_MS,
+    Commits,
+    CommitsThen,
+    Reading,
+)
 from kview.derive.history import thinned
 from kview.derive.rates import LOOK_BACK_MS, STALE_RATE_MS
 from kview.derive.view import Floats
@@ -50,7 +60,7 @@ def _moves(before: Commits, now: Reading) -> _Moves:
     crossed = moved & ~fell & (start != UNKNOWN) & (before.committed < start) & (now.committed >= start)
     unusual = _unusual(before, now, crossed)
     overran = crossed & ((before.below == 1) | (unusual & (before.purged_ms == UNKNOWN)))
-    nobody = ~now.has_members | (now.joining & (before.nobody == 1))
+    nobody = (~now.has_members & ~now.simple) | (now.joining & (before.nobody == 1))
     reset = fell | _leapt(before, now, moved & ~fell & nobody & (before.nobody == 1))
     first = now.fresh & has & ~had
     return _Moves(first, moved, fell, overran, crossed & ~overran & ~unusual, reset, nobody)
@@ -112,10 +122,10 @@ def follow(before: Commits, now: Reading) -> Commits:
     waits_ms = _waiting(before, now, seen)
     regular = moved & (before.waits_ms != UNKNOWN) & (before.moves > 0) & ~seen.reset
     regular &= resumed_ms <= before.waits_ms
-    interval_ms = np.where(regular, received_ms - before.waits_ms, UNKNOWN)
-    paused = moved & (before.waiting_ms != UNKNOWN) & (before.waiting_ms == before.moved_ms)
-    paused &= before.waiting_ms <= received_ms - PAUSE_MS
-    paused &= resumed_ms <= before.waiting_ms  # nobody saw how long a pause across a gap was the reader's own
+    interval_ms = np.where(regular, received_ms - before.waits_ms, before.interval_ms)
+    paused = moved & (before.waits_ms != UNKNOWN) & (before.waits_ms == before.moved_ms)
+    paused &= before.waits_ms <= received_ms - PAUSE_MS
+    paused &= resumed_ms <= before.waits_ms  # nobody saw how long a pause across a gap was the reader's own
     passed = np.where(moved & ~seen.reset & ~seen.overran, committed - before.committed, 0)
     judged = fresh & (committed > NO_OFFSET) & (now.start_then != UNKNOWN)
     group_lag, group_size, group_moved = _group_sums(now, moved)
@@ -123,10 +133,10 @@ def follow(before: Commits, now: Reading) -> Commits:
         committed=np.where(fresh, committed, before.committed),
         received_ms=received_ms,
         still_since_ms=np.where(still == UNKNOWN, UNKNOWN, np.maximum(still, floor)),
-        waiting_ms=np.where(waits_ms == UNKNOWN, UNKNOWN, np.maximum(waits_ms, floor)),
         waits_ms=waits_ms,
-        cadence_ms=np.maximum(before.cadence_ms, interval_ms),
-        pause_from_ms=np.where(paused, before.waiting_ms, before.pause_from_ms),
+        interval_ms=interval_ms,
+        cadence_ms=np.where(regular, _cadence(before, now, interval_ms), before.cadence_ms),
+        pause_from_ms=np.where(paused, before.waits_ms, before.pause_from_ms),
         pause_to_ms=np.where(paused, received_ms, before.pause_to_ms),
         moved_ms=_young(moved_ms, floor),
         moves=before.moves + moved,
@@ -158,6 +168,19 @@ def follow(before: Commits, now: Reading) -> Commits:
 def _young(times_ms: Longs, floor: int) -> Longs:
     """Return times without those at or before `floor`."""
     return np.where(times_ms <= floor, UNKNOWN, times_ms)
+
+
+def _cadence(before: Commits, now: Reading, interval_ms: Longs) -> Longs:
+    """Return the longest interval between moves, with the newest one.
+
+    An interval after which a commit was overdue is an outage, unless the one before it was as long: then the
+    reader commits less often than it did.
+    """
+    least_ms = np.where(now.simple, STILL_MS, STUCK_AFTER_MS)
+    outage = before.cadence_ms != UNKNOWN
+    outage &= interval_ms > np.maximum(LATE_FACTOR * before.cadence_ms, least_ms)
+    counted_ms = np.where(outage, np.minimum(interval_ms, before.interval_ms), interval_ms)
+    return np.maximum(before.cadence_ms, counted_ms)
 
 
 def _waiting(before: Commits, now: Reading, seen: _Moves) -> Longs:

@@ -155,6 +155,7 @@ def reading(
         start_then=start_then(starts, then.starts, received_ms, seen.began_ms, then.began_ms),
         write_rate=take(per_second, rows, np.nan),
         has_members=take(alive, group, False),
+        simple=take(np.asarray(groups.type == GroupType.SIMPLE, np.bool_), group, False),
         joining=take(joining, group, False),
         held=(take(frozen_since_ms, rows, UNKNOWN) != UNKNOWN) | (take(table.leader, rows, -1) < 0),
         group=group,
@@ -192,8 +193,6 @@ def circumstances(snapshot: Snapshot, rows: Longs, led: Led, known: Followed, la
     """Return the state of the cluster and the group for each row. `late` is the lag in time."""
     table, offsets, now_ms = snapshot.partitions, snapshot.offsets, snapshot.observation.ended_ms
     read, group, members = known.read, known.read.group, known.read.has_members
-    kind = snapshot.groups.type
-    simple = take(np.asarray(kind == GroupType.SIMPLE, np.bool_), group, False)
     joined = take(np.asarray(snapshot.groups.members > 0, np.bool_), group, False) & members
     leader = take(table.leader, rows, -1)
     silent = take(led.leader_silent_since_ms, rows, UNKNOWN) != UNKNOWN
@@ -214,8 +213,8 @@ def circumstances(snapshot: Snapshot, rows: Longs, led: Led, known: Followed, la
         no_leader=(rows >= 0) & (leader == -1),
         frozen=take(led.frozen_since_ms, rows, UNKNOWN) != UNKNOWN,
         has_members=joined,
-        nobody=~members & ~simple,
-        simple=simple,
+        nobody=~members & ~read.simple,
+        simple=read.simple,
         cadence_ms=cadence(known.commits, group, len(snapshot.groups)),
         write_rate=take(led.in_rate, rows, np.nan),
         stuck=stuck(known.commits, joined & waiting, known.readers, now_ms),

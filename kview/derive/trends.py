@@ -176,7 +176,7 @@ def _compared(commits: Commits, layers: tuple[CommitsThen, ...], group: Longs) -
     leapt = commits.leapt_ms >= layers[0].at_ms
     paused = (commits.pause_to_ms > now_ms - FAR_MS) & (commits.pause_from_ms > now_ms - LONGEST_TURN_MS)
     paused &= commits.pause_to_ms - commits.pause_from_ms >= TURN_MS
-    waits = (commits.waiting_ms != UNKNOWN) & (now_ms - commits.waiting_ms >= TURN_MS)
+    waits = (commits.waits_ms != UNKNOWN) & (now_ms - commits.waits_ms >= TURN_MS)
     then = layers[-third - 1]
     own = [np.array([_lag_left(layer, now_ms) for layer in part]) for part in (old, new)]
     known = (own[0] != UNKNOWN).all(0) & (own[1] != UNKNOWN).all(0) & ~leapt

@@ -7,13 +7,10 @@ stuck only if it has waited for longer than that.
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.commits import PAUSE_MS, Commits
+from kview.derive.commits import PAUSE_MS, STUCK_AFTER_MS, Commits
 from kview.derive.rates import LOOK_BACK_MS
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
-
-STUCK_AFTER_MS = 30_000
-"""If records are waiting, six default commit intervals without a move are not a coincidence."""
 
 UNSEEN_TURN_MS = 120_000
 """If a reader is at work on few of its rows, it may come to the others when these are done."""
@@ -46,8 +43,8 @@ def stuck(commits: Commits, candidates: NDArray[np.bool_], readers: Longs, now_m
     if not size:
         return np.zeros(0, np.bool_)
     many = int(readers.max()) + 1
-    waited = np.where(commits.waiting_ms == UNKNOWN, 0, commits.received_ms - commits.waiting_ms)
-    waited = np.where(candidates, waited, 0)
+    waited = np.where(commits.waits_ms == UNKNOWN, 0, commits.received_ms - commits.waits_ms)
+    waited = np.where(candidates, np.minimum(waited, LOOK_BACK_MS), 0)
     rests = _last_move(commits, readers) <= commits.received_ms - STUCK_AFTER_MS
     cycle = _cycle(commits, readers, now_ms)
     seen = commits.moved_ms != UNKNOWN

@@ -8,21 +8,16 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import first_that_holds
-from kview.derive.commits import STOPPED_AFTER_MS, Commits
+from kview.derive.commits import LATE_FACTOR, STILL_MS, STOPPED_AFTER_MS, Commits
+from kview.derive.rates import LOOK_BACK_MS
 from kview.derive.trends import FALLS_BEHIND, FAR_MS, KEEPS_UP, NEAR_MS
 from kview.derive.view import Floats, Reason, Verdict
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Strings
 from kview.model.units import NO_OFFSET, UNKNOWN
 
-LATE_FACTOR = 3
-"""A commit is overdue after this many times the longest interval between two that was seen."""
-
 RARELY_MS = 600_000
 """Readers that commit less often than this are taken for stuck ones, unless two of their moves were seen."""
-
-STILL_MS = 120_000
-"""A group without members has not stopped before records have waited for this long."""
 
 ORDER = (
     Verdict.NONE,
@@ -200,7 +195,8 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
     values = [_REASON_NUMBERS[reason] for reason, _ in found]
     numbers = first_that_holds([mask for _, mask in found], values, 0)
     timed = _TIMED[numbers]
-    since_ms = np.where(stuck, commits.waiting_ms, commits.still_since_ms)
+    waits_ms = np.maximum(commits.waits_ms, commits.received_ms - LOOK_BACK_MS)
+    since_ms = np.where(stuck, waits_ms, commits.still_since_ms)
     since_ms = np.where(at.simple, commits.waits_ms, since_ms)
     timed &= since_ms != UNKNOWN
     fell = np.equal(numbers, _REASON_NUMBERS[Reason.FELL_BACK])

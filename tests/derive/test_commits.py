@@ -34,6 +34,7 @@ def reading(offset: int, at_ms: int, *, end: int, rate: float) -> Reading:
         start_then=zero,
         write_rate=np.array([rate]),
         has_members=yes,
+        simple=no,
         joining=no,
         held=no,
         group=zero,

@@ -83,6 +83,30 @@ def test_a_group_without_two_moves_has_no_verdict_yet() -> None:
     assert {said(view)["flink"] for view in watch(small_world(idle), 90)} == {Verdict.UNDECIDED}
 
 
+@pytest.mark.parametrize(("members", "overdue_s"), [(1, 30), (0, 120)])
+@pytest.mark.parametrize("again", [False, True])
+def test_an_outage_is_not_how_often_a_group_commits(members: int, overdue_s: int, again: bool) -> None:
+    """Commits come every 10 s, and then not for 8 minutes, once or twice."""
+    group = reader("billing", *ends(), members=members, share=1.0)
+    group.type = GroupType.CLASSIC if members else GroupType.SIMPLE
+    group.commit_every_ms, minute = 10_000, 60
+    world, bad = small_world(group), Verdict.STUCK if members else Verdict.STOPPED
+    outages = [(2 * minute, 10 * minute), (10 * minute + 1, 18 * minute)][: 1 + again]
+    last = outages[-1][1] + 2 * minute
+    views = []
+
+    def each(second: int) -> None:
+        stopped = second >= last or any(begin <= second < end for begin, end in outages)
+        group.commit_every_ms = 10**12 if stopped else 10_000
+
+    views = watch(world, last + 9 * minute, each)
+    told = [second for second, view in enumerate(views) if said(view)["billing"] == bad]
+    first = next(second for second in told if second >= 2 * minute)
+    assert overdue_s - 10 <= first - 2 * minute <= overdue_s + 10
+    after = [second - last for second in told if second >= last]
+    assert (not after) if again else overdue_s - 10 <= after[0] <= overdue_s + 10
+
+
 def test_members_that_nobody_knows_are_not_none() -> None:
     group = reader("billing", *(end - 50_000 for end in ends()), members=0, share=1e-12)
     group.type, group.state = GroupType.CONSUMER, GroupState.STABLE
