@@ -99,6 +99,22 @@ class Scene:
         found = np.flatnonzero(view.snapshot.groups.group == self.names[kind])
         return int(found[0]) if len(found) else -1
 
+    def coordinators(self, view: View) -> set[int]:
+        """The brokers that coordinate the groups."""
+        return {int(view.snapshot.groups.coordinator[self.row(view, kind)]) for kind in self.names}
+
+    def settled(self, view: View) -> bool:
+        """Whether every group has the verdict that it has in health."""
+        self.streams.beat()
+        rows = [self.row(view, kind) for kind in self.names]
+        if min(rows) < 0 or (view.snapshot.groups.members[rows] == UNKNOWN_ID).any():
+            return False
+        verdicts = set(view.groups.verdict[rows].tolist())
+        share = self.row(view, GroupType.SHARE)
+        known = bool(self.streams.tasks) and view.groups.verdict[share] == Verdict.OK
+        # The streams group's member commits nothing, as it reads nothing.
+        return known and verdicts <= {Verdict.OK, Verdict.NONE, Verdict.UNKNOWN}
+
     def end(self) -> None:
         """Delete the groups, of which the others on this cluster must not hear."""
         self.streams.leave()
@@ -130,20 +146,7 @@ def scene(real_kafka: RealKafka) -> Iterator[Scene]:
 def test_every_kind_is_told_by_its_members_and_judged_as_what_it_is(scene: Scene) -> None:
     kafka = scene.kafka
     with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
-        watched = Watched(observer)
-
-        def settled(view: View) -> bool:
-            scene.streams.beat()
-            rows = [scene.row(view, kind) for kind in scene.names]
-            if min(rows) < 0 or (view.snapshot.groups.members[rows] == UNKNOWN_ID).any():
-                return False
-            verdicts = set(view.groups.verdict[rows].tolist())
-            share = scene.row(view, GroupType.SHARE)
-            known = bool(scene.streams.tasks) and view.groups.verdict[share] == Verdict.OK
-            # Its member commits nothing, as it reads nothing.
-            return known and verdicts <= {Verdict.OK, Verdict.NONE, Verdict.UNKNOWN}
-
-        view = watched.until(settled, "a verdict on each group")
+        view = Watched(observer).until(scene.settled, "a verdict on each group")
     table, members = view.snapshot.groups, view.snapshot.members
 
     def of(kind: GroupType) -> tuple[str, str, int, str]:
@@ -178,6 +181,31 @@ def test_every_kind_is_told_by_its_members_and_judged_as_what_it_is(scene: Scene
     assert share.partition[mine].tolist() == [0, 1] and (share.start_offset[mine] >= 0).all()
     assert not (view.snapshot.offsets.group == names[GroupType.SHARE]).any(), "it commits nothing"
     assert document(view)
+
+
+@pytest.mark.slow  # a broker dies, sleeps and starts
+def test_the_end_of_a_coordinator_stops_no_group(scene: Scene) -> None:
+    """Each broker in turn is killed and started, or paused and resumed, until all groups are as before."""
+    kafka = scene.kafka
+    with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
+        watched = Watched(observer)
+        before = watched.until(scene.settled, "a verdict on each group")
+        for broker in scene.coordinators(before):
+            for end, begin in ((kafka.kill, kafka.restart), (kafka.pause, kafka.resume)):
+                end(broker)
+                watched.until(lambda view: broker not in scene.coordinators(view), "other coordinators")
+                begin(broker)
+                watched.until(lambda view: bool(view.snapshot.brokers.answers[broker]), "an answer")
+        watched.until(scene.settled, "the same verdicts again")
+    wrong = {
+        (kind, view.groups.verdict[row], view.groups.reason[row])
+        for view in watched.views
+        for kind in scene.names
+        if (row := scene.row(view, kind)) >= 0
+        and view.groups.verdict[row] in (Verdict.STOPPED, Verdict.STUCK)
+    }
+    assert not wrong
+    assert all(scene.row(view, kind) >= 0 for view in watched.views[-20:] for kind in scene.names)
 
 
 @pytest.mark.slow  # each of Kafka's tools is a JVM
