@@ -10,6 +10,8 @@ from kview.derive.view import Reason, Verdict, View
 from kview.language import verdicts
 from kview.model.states import GroupState, GroupType
 from kview.model.units import UNKNOWN
+from kview.tui.screens.group import group_lines
+from kview.tui.text import content
 from tests.worlds import default_world
 from tests.worlds.kinds import CONNECT, SHARE, STREAMS, of_every_kind
 from tests.worlds.parts import Consumers
@@ -151,3 +153,15 @@ def test_workers_of_connect_have_no_verdict_and_are_not_unjudged() -> None:
     assert view.groups.severity[view.snapshot.groups.group.tolist().index(CONNECT)] == "calm"
     names = view.snapshot.groups.group
     assert CONNECT not in names[heeded(view.groups)] and STREAMS in names[heeded(view.groups)]
+
+
+def test_a_group_says_since_when_it_rebalances_and_for_whom_it_waits() -> None:
+    world, state, lines = default_world(), State(), []
+    for second in range(40):
+        snapshot = of_every_kind(world.tick())
+        row = snapshot.groups.group.tolist().index(CONSUMER)
+        snapshot.groups.state[row] = GroupState.STABLE if second < 5 else GroupState.RECONCILING
+        state, view = step(state, snapshot)
+        lines.append("".join(content(span) for span in group_lines(view, CONSUMER, 200)[:1]))
+    assert "rebalancing" not in lines[4]
+    assert "rebalancing for 34 s" in lines[-1] and "epoch 8, waits for mails-1, mails-2" in lines[-1]

@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,10 @@ class Scene:
         """The brokers that coordinate the groups."""
         return {int(view.snapshot.groups.coordinator[self.row(view, kind)]) for kind in self.names}
 
+    def lives_without(self, broker: int, view: View) -> bool:
+        """Whether other brokers coordinate all groups."""
+        return broker not in self.coordinators(view)
+
     def settled(self, view: View) -> bool:
         """Whether every group has the verdict that it has in health."""
         self.streams.beat()
@@ -193,9 +198,9 @@ def test_the_end_of_a_coordinator_stops_no_group(scene: Scene) -> None:
         for broker in scene.coordinators(before):
             for end, begin in ((kafka.kill, kafka.restart), (kafka.pause, kafka.resume)):
                 end(broker)
-                watched.until(lambda view: broker not in scene.coordinators(view), "other coordinators")
+                watched.until(partial(scene.lives_without, broker), "other coordinators")
                 begin(broker)
-                watched.until(lambda view: bool(view.snapshot.brokers.answers[broker]), "an answer")
+                watched.until(lambda view: bool(view.snapshot.brokers.answers.all()), "every answer")
         watched.until(scene.settled, "the same verdicts again")
     wrong = {
         (kind, view.groups.verdict[row], view.groups.reason[row])

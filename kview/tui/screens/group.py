@@ -10,7 +10,8 @@ from textual.app import ComposeResult
 
 from kview.derive.view import View
 from kview.language import failures, glyphs, verdicts, words
-from kview.model.states import GroupType
+from kview.model.events import EventKind
+from kview.model.states import REBALANCING, GroupType
 from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.tui.canvas import canvas
 from kview.tui.layout import CHROME, headline_height
@@ -51,7 +52,7 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
         return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     at = int(found[0])
     coordinator = int(table.coordinator[at])
-    facts = [members(view, at), *epochs(view, at)]
+    facts = [members(view, at), *rebalancing(view, at), *epochs(view, at)]
     facts += [f"assignor {table.assignment_strategy[at]}"] if table.assignment_strategy[at] else []
     facts += [f"coordinator {coordinator}"] if coordinator > NO_BROKER else []
     error = failures.of_group(table.error[at], int(table.error_code[at]), coordinator)
@@ -94,6 +95,19 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
         last += (Span(title + sparkline(figures.lag_series[at], room).lstrip(), Role.DIM),)
     lines.append(last)
     return [cut(made, cells) for made in lines]
+
+
+def rebalancing(view: View, row: int) -> list[str]:
+    """Return for how long a group has been giving partitions to its members, if its beginning was seen."""
+    table, now_ms = view.snapshot.groups, view.snapshot.observation.ended_ms
+    if table.state[row] not in REBALANCING:
+        return []
+    began_ms = [
+        event.at_ms
+        for event in view.events
+        if event.group == table.group[row] and event.kind is EventKind.REBALANCE_STARTED
+    ]
+    return [f"rebalancing for {words.duration(now_ms - began_ms[-1], tenths=False)}"] if began_ms else []
 
 
 def epochs(view: View, row: int) -> list[str]:
