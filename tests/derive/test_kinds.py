@@ -13,7 +13,7 @@ from kview.model.units import UNKNOWN
 from kview.tui.screens.group import group_lines
 from kview.tui.text import content
 from tests.worlds import default_world
-from tests.worlds.kinds import CONNECT, SHARE, STREAMS, of_every_kind
+from tests.worlds.kinds import CONNECT, CONSUMER, SHARE, STREAMS, of_every_kind
 from tests.worlds.parts import Consumers
 from tests.worlds.small import ends, reader, small_world, watch
 from tests.worlds.world import World
