@@ -119,10 +119,13 @@ class SlowLane(Struct):
 
         Any broker forwards the request, but in ZooKeeper mode all but the controller refuse it.
         """
-        source, seen = self.links.get(self._source), self.state.metadata
-        if source is None or seen is None or not apis.with_zookeeper(source.versions):
-            return brokers
-        return [broker for broker in brokers if broker == seen.controller_id]
+        controller = self.state.metadata.controller_id if self.state.metadata else NO_BROKER
+        return [
+            broker
+            for broker in brokers
+            if broker in self.links
+            and (broker == controller or not apis.with_zookeeper(self.links[broker].versions))
+        ]
 
     def _mark_overdue(self, now_s: float) -> None:
         for broker, running in self._running.items():
