@@ -1,6 +1,7 @@
 """Requests for metadata and offsets, as coroutines that put their answer or failure into the state."""
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -58,28 +59,42 @@ class FastLane(Struct):
         except LinkError as error:
             self.state.failed(Part.METADATA, broker, error.cause)
             return
-        before, before_ms = self.state.layout, self.state.shown_since_ms(Part.METADATA, broker)
+        before_ms = self.state.shown_since_ms(Part.METADATA, broker)
+        names = self._changed_topics(link, answer)
+        again = await self._ask_again(link, names) if names else None
         if not self._take_metadata(answer, broker, at_ms):
             return
+        if again:
+            topics.take(self.state, again[0], names, before_ms, again[1])
         try:
             self.state.cluster = brokers.registered(listed) if listed else {}
             self.state.lists_all_groups = brokers.lists_all_groups(listed) if listed else None
         except Refused as error:
             self.state.cluster = {}
             self.state.failed(Part.REGISTERED_BROKERS, broker, error.cause)
-        if self.state.layout is not before:
-            await self._ask_again(link, before, before_ms)
 
-    async def _ask_again(self, link: Link, before: Layout, before_ms: int) -> None:
-        """Ask at once whether topics left or joined the list because of what kview is authorized to see."""
-        state = self.state
-        names = topics.to_ask_again(before, state.layout, (Part.TOPICS, NO_BROKER) in state.failures)
-        if names and topics.can_ask(link.versions) and topics.may_be_hidden(state, self.loop.access):
-            try:
-                answer, at_ms = await self._ask(link, topics.request(names))
-            except LinkError:
-                return  # the link knows why
-            topics.take(state, answer, names, before_ms, at_ms)
+    def _changed_topics(self, link: Link, answer: MetadataAnswer) -> Sequence[str]:
+        """Return the topics to ask for again before the answer is used: what kview is authorized to see may
+        have changed, and not the topics."""
+        state, current = self.state, self.state.metadata
+        if current is None or answer.topics_bytes == current.topics_bytes:
+            return ()
+        if not (topics.can_ask(link.versions) and topics.may_be_hidden(state, self.loop.access)):
+            return ()
+        try:
+            listed = {topic.name for topic in answer.topics().topics if topic.count}
+        except MalformedBytes:
+            return ()
+        return topics.to_ask_again(
+            state.layout.first.keys(), listed, (Part.TOPICS, NO_BROKER) in state.failures
+        )
+
+    async def _ask_again(self, link: Link, names: Sequence[str]) -> tuple[Any, int] | None:
+        try:
+            answer: tuple[Any, int] = await self._ask(link, topics.request(names))
+        except LinkError:
+            return None  # the link knows why
+        return answer
 
     def _take_metadata(self, answer: MetadataAnswer, broker: int, at_ms: int) -> bool:
         """Store the answer of the source of metadata, and return whether it was used."""

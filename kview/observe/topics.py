@@ -5,6 +5,7 @@ topic.
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from kafka.protocol.metadata import MetadataRequest
@@ -13,7 +14,6 @@ from kview.model.failures import Part, refused
 from kview.model.units import NO_BROKER
 from kview.observe.access import Access
 from kview.observe.apis import METADATA, Versions
-from kview.observe.layout import Layout
 from kview.observe.state import State
 
 NO_SUCH_TOPIC = "kview.no-such-topic"
@@ -54,14 +54,14 @@ def may_be_hidden(state: State, access: Access) -> bool:
     return access.has_principal or state.lists_all_groups is False
 
 
-def to_ask_again(before: Layout, now: Layout, is_failing: bool) -> Sequence[str]:
+def to_ask_again(before: AbstractSet[str], now: AbstractSet[str], is_failing: bool) -> Sequence[str]:
     """Return the names to ask for after the list of topics changed, to learn whether it lacks some now.
 
     `is_failing` says whether it lacked some before.
     """
-    if gone := sorted(before.first.keys() - now.first.keys()):
+    if gone := sorted(before - now):
         return gone[:MOST_NAMES]
-    return (NO_SUCH_TOPIC,) if is_failing and now.first.keys() - before.first.keys() else ()
+    return (NO_SUCH_TOPIC,) if is_failing and now - before else ()
 
 
 def take(state: State, answer: Any, names: Sequence[str], before_ms: int, at_ms: int) -> None:
