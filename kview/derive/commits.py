@@ -64,7 +64,10 @@ class Reading(Struct, frozen=True):
     joining: NDArray[np.bool_]
     """Whether the group is rebalancing. If it had no members before, none of them has read anything yet."""
     held: NDArray[np.bool_]
-    """Whether the partition's watermark is frozen, or its leader is silent or missing."""
+    """Whether nobody can read on: the partition's watermark is frozen, its leader is silent or missing, or
+    the group waits at the last stable offset."""
+    stable_since_ms: Longs
+    """Since when the last stable offset has stood still at which the group waits, UNKNOWN if it does not."""
     group: Longs
     """The row of each offset's group, −1 if there is no such group."""
     now_ms: int

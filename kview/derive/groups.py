@@ -178,6 +178,7 @@ def group_figures(
     judged(snapshot, uncommitting, series.lag, ranks, reasons)
     overdue = (ranks == RANK[Verdict.STOPPED]) & np.asarray(groups.type == GroupType.SIMPLE, np.bool_)
     reasons[overdue] = Reason.COMMIT_OVERDUE
+    held = np.asarray(ranks == RANK[Verdict.HELD], np.bool_)
     uncounted = untold | uncommitting | ((groups.members != 0) & ~_any(index, index >= 0, size))
     counted = np.asarray(reasons == Reason.PARTITIONS, np.bool_)
     age = np.where(groups.received_ms == UNKNOWN, UNKNOWN, snapshot.observation.ended_ms - groups.received_ms)
@@ -188,7 +189,11 @@ def group_figures(
         verdict=VERDICTS[ranks],
         reason=reasons,
         reason_ms=np.where(
-            overdue, _longest(figures.reason_ms, figures, index, size), _oldest_stopped(figures, index, ranks)
+            overdue | held,
+            _longest(figures.reason_ms, figures, index, ranks),
+            np.where(
+                ranks == RANK[Verdict.STOPPED], _longest(figures.behind_ms, figures, index, ranks), UNKNOWN
+            ),
         ),
         reason_count=np.where(unread, lags.uncommitted, np.where(counted, rows, UNKNOWN)),
         lost=lost,
@@ -344,16 +349,11 @@ def _lost(figures: OffsetFigures, index: Longs, size: int) -> Longs:
     return lost
 
 
-def _oldest_stopped(figures: OffsetFigures, index: Longs, ranks: Longs) -> Longs:
-    """Return the worst lag in time among the stopped partitions of each stopped group, UNKNOWN for others."""
-    oldest = _longest(figures.behind_ms, figures, index, len(ranks))
-    return np.where(ranks == RANK[Verdict.STOPPED], oldest, UNKNOWN)
-
-
-def _longest(times_ms: Longs, figures: OffsetFigures, index: Longs, size: int) -> Longs:
-    """Return the longest of these times among the stopped partitions of each group."""
-    longest = np.full(size, UNKNOWN, np.int64)
-    mine = (index >= 0) & np.asarray(figures.verdict == Verdict.STOPPED, np.bool_)
+def _longest(times_ms: Longs, figures: OffsetFigures, index: Longs, ranks: Longs) -> Longs:
+    """Return the longest of these times among the partitions of each group that have the group's verdict."""
+    longest = np.full(len(ranks), UNKNOWN, np.int64)
+    mine = index >= 0
+    mine[mine] = figures.verdict[mine] == VERDICTS[ranks[index[mine]]]
     np.maximum.at(longest, index[mine], times_ms[mine])
     return longest
 
@@ -366,6 +366,8 @@ def _reason(verdict: Verdict, rows: bool) -> Reason:
         return Reason.BELOW_START
     if verdict is Verdict.STOPPED:
         return Reason.NO_MEMBERS
+    if verdict is Verdict.HELD:
+        return Reason.TRANSACTION
     if verdict is Verdict.UNKNOWN:
         return Reason.LAG_UNKNOWN if rows else Reason.NO_COMMIT
     return Reason.PARTITIONS

@@ -9,11 +9,13 @@ from kview.derive.brokers import Silence, none_answer_since
 from kview.derive.group_findings import group_findings, groups_ok, heeded
 from kview.derive.hidden import hidden, lacks_topics
 from kview.derive.partitions import Placement, at_min, under_min, under_replicated
+from kview.derive.transactions import transaction_findings
 from kview.derive.unheard import unheard
 from kview.derive.view import (
     BrokerFigures,
     GroupFigures,
     Headline,
+    OffsetFigures,
     PartitionFigures,
     PartitionStatus,
     TopicFigures,
@@ -40,6 +42,7 @@ def headline(
     partitions: PartitionFigures,
     topics: TopicFigures,
     groups: GroupFigures,
+    offsets: OffsetFigures,
     placed: Placement,
     quiet: Silence,
     controllers: Sequence[Finding],
@@ -67,6 +70,7 @@ def headline(
         ]
     well = () if findings else (_calm(snapshot),)
     if none_since == UNKNOWN:
+        findings += transaction_findings(snapshot, offsets)
         findings += group_findings(snapshot, groups)
         findings += _lost_lately(events, snapshot.observation.ended_ms)
         findings += _leadership(snapshot, brokers, partitions)

@@ -25,6 +25,10 @@ from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
 from kview.model.states import REBALANCING, GroupState, GroupType
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
 
+MOST_MARKERS = 2
+"""A reader that commits the record after the last one it has seen is this far before the last stable offset,
+if the records in between are the ends of transactions."""
+
 _KEPT: dict[str, Any] = {
     "log_end_offset": UNKNOWN,
     "log_end_ms": UNKNOWN,
@@ -140,6 +144,7 @@ def reading(
     offsets, table, groups = snapshot.offsets, snapshot.partitions, snapshot.groups
     received_ms, seen = offsets.received_ms, snapshot.observation
     starts = LogStarts(take(table.log_start, rows, UNKNOWN), take(table.log_start_ms, rows, UNKNOWN))
+    stable_since_ms = _at_stable(offsets.committed, table, rows)
     alive = np.asarray((groups.members != 0) & (groups.state != GroupState.DEAD), np.bool_)
     joining = np.array([state in REBALANCING for state in groups.state.tolist()], np.bool_)
     return Reading(
@@ -157,10 +162,23 @@ def reading(
         has_members=take(alive, group, False),
         simple=take(np.asarray(groups.type == GroupType.SIMPLE, np.bool_), group, False),
         joining=take(joining, group, False),
-        held=(take(frozen_since_ms, rows, UNKNOWN) != UNKNOWN) | (take(table.leader, rows, -1) < 0),
+        held=(take(frozen_since_ms, rows, UNKNOWN) != UNKNOWN)
+        | (take(table.leader, rows, -1) < 0)
+        | (stable_since_ms != UNKNOWN),
+        stable_since_ms=stable_since_ms,
         group=group,
         now_ms=seen.ended_ms,
     )
+
+
+def _at_stable(committed: Longs, table: Partitions, rows: Longs) -> Longs:
+    """Return since when the last stable offset has stood still at which a row's group waits, or UNKNOWN.
+
+    A group beyond it reads uncommitted records, which nothing holds back.
+    """
+    stable = take(table.last_stable, rows, UNKNOWN)
+    waits = (committed > NO_OFFSET) & (committed <= stable) & (committed >= stable - MOST_MARKERS)
+    return np.where(waits, take(table.last_stable_since_ms, rows, UNKNOWN), UNKNOWN)
 
 
 class Led(Struct, frozen=True):
@@ -215,6 +233,7 @@ def circumstances(snapshot: Snapshot, rows: Longs, led: Led, known: Followed, la
         has_members=joined,
         nobody=~members & ~read.simple,
         simple=read.simple,
+        stable_since_ms=read.stable_since_ms,
         cadence_ms=cadence(known.commits, group, len(snapshot.groups)),
         write_rate=take(led.in_rate, rows, np.nan),
         stuck=stuck(known.commits, joined & waiting, known.readers, now_ms),

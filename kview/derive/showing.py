@@ -110,6 +110,7 @@ def view_of(state: State, sampled: Sample) -> View:
             figures,
             topics,
             groups,
+            offsets,
             placed,
             quiet,
             controllers,

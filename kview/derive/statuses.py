@@ -72,6 +72,9 @@ class Verdict(StrEnum):
     BLOCKED = "blocked"
     """The cluster is the cause: the group is at a frozen watermark, or the partition's leader is silent or
     missing."""
+    HELD = "blocked_by_transaction"
+    """The group has read what a client with read_committed can read: an open transaction holds back the
+    rest."""
     AHEAD_OF_LOG = "ahead_of_log"
     """The committed offset lies beyond the leader's log end: the topic was created again or truncated, or old
     offsets were restored."""
@@ -109,6 +112,8 @@ class Reason(StrEnum):
     """What waits for the share group has grown over the last minute."""
     WORKERS = "workers"
     """The group is one of Kafka Connect's workers, which read nothing under its name."""
+    TRANSACTION = "transaction"
+    """The group has waited at the partition's last stable offset for `reason_ms`."""
     NO_OWNER = "no_owner"
     """No member owns the partition, and its offset has not moved for at least `reason_ms`."""
     STILL = "still"

@@ -16,6 +16,9 @@ from kview.model.events import Severity
 from kview.model.snapshot import Longs, Strings
 from kview.model.units import NO_OFFSET, UNKNOWN
 
+HELD_MS = 60_000
+"""A group that waits at a last stable offset for this long is blocked. Most transactions are shorter."""
+
 RARELY_MS = 600_000
 """Readers that commit less often than this are taken for stuck ones, unless two of their moves were seen."""
 
@@ -29,6 +32,7 @@ ORDER = (
     Verdict.FALLING_BEHIND,
     Verdict.REWOUND,
     Verdict.AHEAD_OF_LOG,
+    Verdict.HELD,
     Verdict.STUCK,
     Verdict.STOPPED,
     Verdict.BLOCKED,
@@ -48,6 +52,7 @@ SEVERITIES = {
     Verdict.FALLING_BEHIND: Severity.WARN,
     Verdict.REWOUND: Severity.WARN,
     Verdict.AHEAD_OF_LOG: Severity.WARN,
+    Verdict.HELD: Severity.WARN,
     Verdict.STUCK: Severity.WARN,
     Verdict.STOPPED: Severity.WARN,
     Verdict.BLOCKED: Severity.RISK,
@@ -87,6 +92,8 @@ class Circumstances(Struct, frozen=True):
     """Whether the group is known to have no members, although it is of a kind that has."""
     simple: NDArray[np.bool_]
     """Whether the group never has members: something commits under its name."""
+    stable_since_ms: Longs
+    """As in `Reading`."""
     cadence_ms: Longs
     """The longest time between two moves that is normal for the group, UNKNOWN before it is known."""
     write_rate: Floats
@@ -117,11 +124,12 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
     """Return each row's verdict as its rank in ORDER.
 
     blocked: the group has members or commits regularly, and the partition's leader is lost, or the commit is
-    at a frozen watermark. stopped: no members, records are waiting, and the offset was not seen to move in
-    the last STOPPED_AFTER_MS; of a group that never has members: records have waited for LATE_FACTOR × its
-    cadence. rewound: the offset fell back and has not yet reached its old value again. stuck: members,
-    records are waiting, and the offset has not moved for longer than its reader's cycle, nor for LATE_FACTOR
-    × the group's cadence.
+    at a frozen watermark. held: the group has members, or never has any, and has waited at the last stable
+    offset for HELD_MS; until then it is ok. stopped: no members, records are waiting, and the offset was not
+    seen to move in the last STOPPED_AFTER_MS; of a group that never has members: records have waited for
+    LATE_FACTOR × its cadence. rewound: the offset fell back and has not yet reached its old value again.
+    stuck: members, records are waiting, and the offset has not moved for longer than its reader's cycle, nor
+    for LATE_FACTOR × the group's cadence.
     falling behind: lag grew and was not seen to shrink since, or is a minute or more and does not shrink.
     ok needs evidence too: no records wait, the group is near the end, or its lag does not grow and it still
     reads.
@@ -141,10 +149,14 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
     # Before its cadence is known, a reader may be one that commits every few minutes.
     overdue = np.where(known, waited >= late_ms, np.maximum(waited, at.behind_ms) >= RARELY_MS)
     reads = at.has_members | (at.simple & known)
+    at_stable = (at.has_members | at.simple) & (at.stable_since_ms != UNKNOWN) & at.leader_known
+    held_ms = commits.received_ms - np.maximum(at.stable_since_ms, commits.still_since_ms)
     found = (
         (Verdict.ABANDONED, at.abandoned),
         (Verdict.BLOCKED, reads & (at.leader_lost | (at.frozen & at_end))),
         (Verdict.AHEAD_OF_LOG, at.beyond > 0),
+        (Verdict.HELD, at_stable & (held_ms >= HELD_MS)),
+        (Verdict.OK, at_stable),
         (Verdict.STOPPED, at.nobody & waiting & ~moved_lately),
         (Verdict.STOPPED, at.simple & waiting & known & (waited >= np.maximum(STILL_MS, late_ms))),
         (Verdict.UNKNOWN, ~has | ~at.leader_known),
@@ -165,7 +177,11 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
 _REASONS = np.array([*Reason, None], object)[:-1]
 _REASON_NUMBERS = {reason: number for number, reason in enumerate(Reason)}
 _TIMED = np.array(
-    [reason in (Reason.NO_MEMBERS, Reason.COMMIT_OVERDUE, Reason.NO_OWNER, Reason.STILL) for reason in Reason]
+    [
+        reason
+        in (Reason.NO_MEMBERS, Reason.COMMIT_OVERDUE, Reason.NO_OWNER, Reason.STILL, Reason.TRANSACTION)
+        for reason in Reason
+    ]
 )
 
 
@@ -180,6 +196,7 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
         (Reason.LEADER_SILENT, blocked & at.leader_silent),
         (Reason.NO_LEADER, blocked & at.no_leader),
         (Reason.WATERMARK_FROZEN, blocked),
+        (Reason.TRANSACTION, having(Verdict.HELD)),
         (Reason.COMMIT_OVERDUE, having(Verdict.STOPPED) & at.simple),
         (Reason.NO_MEMBERS, having(Verdict.STOPPED)),
         (Reason.FELL_BACK, having(Verdict.REWOUND)),
@@ -198,6 +215,9 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
     waits_ms = np.maximum(commits.waits_ms, commits.received_ms - LOOK_BACK_MS)
     since_ms = np.where(stuck, waits_ms, commits.still_since_ms)
     since_ms = np.where(at.simple, commits.waits_ms, since_ms)
+    since_ms = np.where(
+        having(Verdict.HELD), np.maximum(at.stable_since_ms, commits.still_since_ms), since_ms
+    )
     timed &= since_ms != UNKNOWN
     fell = np.equal(numbers, _REASON_NUMBERS[Reason.FELL_BACK])
     ahead = np.equal(numbers, _REASON_NUMBERS[Reason.BEYOND_END])

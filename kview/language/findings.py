@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kview.language import failures, nouns, verdicts, words
 from kview.model.failures import FailureKind
-from kview.model.findings import Finding, FindingKind
+from kview.model.findings import Finding, FindingKind, OpenTransaction
 from kview.model.units import UNKNOWN
 
 
@@ -114,6 +114,44 @@ def _troubled(finding: Finding, now_ms: int) -> str:
     if UNKNOWN != finding.count < finding.groups:  # these have other verdicts
         more = f" · {words.plural(finding.groups - 1, 'other group')} in trouble"
     return f"{finding.group} {verdicts.VERDICTS[finding.verdict]}{behind}{more}"
+
+
+def _transaction(finding: Finding, now_ms: int) -> str:
+    """Return whose transaction is open, for how long, and who waits for it."""
+    opened = finding.transaction
+    assert opened is not None
+    is_one = finding.partitions + finding.internal_partitions == 1
+    where = f"{opened.topic}-{opened.partition}" if is_one else _partitions(finding)
+    held = f"{words.plural(finding.count, 'record')} of {where}"
+    waits = ""
+    if finding.groups:
+        others = f" and {words.plural(finding.groups - 1, 'other group')}" if finding.groups > 1 else ""
+        waits = f", and {finding.group}{others} {'wait' if finding.groups > 1 else 'waits'}"
+    if finding.kind is FindingKind.HANGING_TRANSACTION:
+        return (
+            f"hanging transaction of producer {opened.producer_id}{_for(finding, now_ms, ' for ')}:"
+            f" no coordinator knows it, {held} are held back{waits}"
+        )
+    timeout = f" (timeout {words.duration(opened.timeout_ms)})" if opened.timeout_ms != UNKNOWN else ""
+    if opened.transactional_id:
+        whose = opened.transactional_id
+    elif opened.producer_id != UNKNOWN:
+        whose = f"producer {opened.producer_id}"
+    else:
+        whose = "an unknown producer"
+    why = f" ({failures.of(*finding.cause)})" if finding.cause.kind else ""
+    return (
+        f"transaction of {whose}{why} open{_for(finding, now_ms, ' for ')}{timeout}:"
+        f" {held} are held back{waits}"
+    )
+
+
+def abort_command(opened: OpenTransaction) -> str:
+    """Return the command that ends a transaction that no coordinator knows."""
+    return (
+        f"kafka-transactions.sh --bootstrap-server {opened.server} abort --topic {opened.topic}"
+        f" --partition {opened.partition} --start-offset {opened.start_offset}"
+    )
 
 
 def _unread(finding: Finding, now_ms: int) -> str:
@@ -250,6 +288,8 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     ),
     FindingKind.QUORUM_LOST: _quorum_lost,
     FindingKind.CONTROLLERS_LOST: _controllers_lost,
+    FindingKind.OPEN_TRANSACTION: _transaction,
+    FindingKind.HANGING_TRANSACTION: _transaction,
     FindingKind.GROUPS_TROUBLED: _troubled,
     FindingKind.GROUPS_UNREAD: _unread,
     FindingKind.GROUPS_UNJUDGED: lambda finding, now_ms: (

@@ -28,6 +28,7 @@ VERDICTS: Mapping[str, str] = {
     Verdict.STOPPED: "stopped",
     Verdict.REWOUND: "rewound",
     Verdict.BLOCKED: "blocked",
+    Verdict.HELD: "blocked by a transaction",
     Verdict.AHEAD_OF_LOG: "ahead of the log",
     Verdict.ABANDONED: "abandoned",
     Verdict.NONE: NONE,
@@ -88,6 +89,8 @@ def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
             return ", ".join(filter(None, ("no members", unmoved)))
         case Reason.COMMIT_OVERDUE:
             return "no commit" if ms == UNKNOWN else f"no commit for {duration(ms, tenths=False)}"
+        case Reason.TRANSACTION:
+            return "waiting" + (f" for {duration(ms, tenths=False)}" if ms != UNKNOWN else "")
         case Reason.NO_OWNER:
             return ", ".join(filter(None, ("not assigned to any member", unmoved)))
         case Reason.STILL:

@@ -27,6 +27,10 @@ class Part(StrEnum):
     CONFIGS = "configs"
     SESSION_TIMEOUT = "session_timeout"
     ELR = "elr"
+    PRODUCERS = "producers"
+    """The producers that hold a last stable offset, as the leader knows them."""
+    TRANSACTIONS = "transactions"
+    """Their transactions, as the coordinators know them."""
     LOG_DIRS = "log_dirs"
 
 

@@ -71,6 +71,12 @@ class FindingKind(StrEnum):
     voters are less than a majority."""
     CONTROLLERS_LOST = "controllers_lost"
     """`controllers` are missing from the quorum, which has `count` voters."""
+    OPEN_TRANSACTION = "open_transaction"
+    """`transaction` holds back the last stable offset of `partitions` (and `internal_partitions`), by `count`
+    records. It has used up half of its timeout, or `groups` groups, the first of them `group`, wait for it.
+    `cause` says why nobody tells whose it is."""
+    HANGING_TRANSACTION = "hanging_transaction"
+    """The same of a transaction that no coordinator has: only an abort ends it."""
     GROUPS_TROUBLED = "groups_troubled"
     """`groups` groups have a problem. `group` has the worst: `verdict`, and it is `behind_ms` behind. `count`
     of them have this verdict."""
@@ -83,6 +89,22 @@ class FindingKind(StrEnum):
     """`brokers` are up and lead nothing, although they are the preferred leaders of some partitions."""
     NOT_PREFERRED = "not_preferred"
     """Partitions are not led by their preferred leaders, although these are up."""
+
+
+class OpenTransaction(Struct, frozen=True):
+    """Who holds back the last stable offset of a partition. '' and UNKNOWN for what is not known."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    """Where the transaction begins in the partition."""
+    producer_id: int = UNKNOWN
+    producer_epoch: int = UNKNOWN
+    transactional_id: str = ""
+    coordinator: int = UNKNOWN_ID
+    timeout_ms: int = UNKNOWN
+    server: str = ""
+    """The address of a broker, as tools want it."""
 
 
 class Finding(Struct, frozen=True):
@@ -122,3 +144,4 @@ class Finding(Struct, frozen=True):
     """Why something was not answered."""
     coordinator: int = UNKNOWN_ID
     """The coordinator of `group`, if it is the reason."""
+    transaction: OpenTransaction | None = None

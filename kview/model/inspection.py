@@ -178,7 +178,7 @@ class RecordsAnswer(Struct, frozen=True):
     """The records that were read, in the order of their offsets.
 
     The partition had the offsets from `log_start` up to, but not including, `end` (UNKNOWN if not known).
-    `end` is what a reader with that isolation sees.
+    `end` is what a reader with that isolation sees. With read_committed, `high_watermark` is what others see.
     """
 
     request: RecordsRequest
@@ -196,6 +196,7 @@ class RecordsAnswer(Struct, frozen=True):
     leader: int = NO_BROKER
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
+    high_watermark: int = UNKNOWN
 
 
 class SettingSource(StrEnum):

@@ -124,7 +124,9 @@ class Partitions(Table, frozen=True):
 
     Each `*_ms` is when the offset in the column before it was received. `error_code` is Kafka's error number
     for the leader or the offsets, 0 if there is none. `high_watermark` is the leader's (a client's "latest"),
-    and `log_end` is the leader's own log end (from a request with the debugging replica id).
+    and `log_end` is the leader's own log end (from a request with the debugging replica id). `last_stable` is
+    how far a client with read_committed can read. It equals `high_watermark` unless an open transaction held
+    it back when it was last read; then `last_stable_since_ms` is when it was first read with this value.
     """
 
     topic: Strings
@@ -142,6 +144,8 @@ class Partitions(Table, frozen=True):
     high_watermark: Longs
     high_watermark_ms: Longs
     last_stable: Longs
+    last_stable_ms: Longs
+    last_stable_since_ms: Longs
     log_end: Longs
     log_end_ms: Longs
     min_isr: Ids
@@ -270,6 +274,32 @@ class Reassignments(Table, frozen=True):
     removing: IdMatrix
 
 
+class Transactions(Table, frozen=True):
+    """The open transactions of partitions whose last stable offset stands still, one row per partition and
+    producer.
+
+    What the partition's leader says: `producer_id` and `producer_epoch`, `start_offset`, where the
+    transaction begins in this partition, and `written_ms`, the timestamp of the producer's last record. What
+    the coordinator says: `transactional_id`, `coordinator`, `state` (a TransactionState's value), `began_ms`
+    and `timeout_ms`. `error_code` is Kafka's error number if the leader or the coordinator refuses to tell, 0
+    if neither does; if the leader refuses, `producer_id` is UNKNOWN.
+    """
+
+    topic: Strings
+    partition: Ids
+    producer_id: Longs
+    producer_epoch: Ids
+    start_offset: Longs
+    written_ms: Longs
+    transactional_id: Strings
+    coordinator: Ids
+    state: Strings
+    began_ms: Longs
+    timeout_ms: Longs
+    error_code: Ids
+    received_ms: Longs
+
+
 class TopicConfigs(Table, frozen=True):
     """The settings of topics, one per row. Key: topic, name.
 
@@ -312,6 +342,7 @@ class Snapshot(Struct, frozen=True):
     members: Members = field(default_factory=lambda: empty(Members))
     offsets: Offsets = field(default_factory=lambda: empty(Offsets))
     share_offsets: ShareOffsets = field(default_factory=lambda: empty(ShareOffsets))
+    transactions: Transactions = field(default_factory=lambda: empty(Transactions))
     quorum: Quorum = field(default_factory=lambda: empty(Quorum))
     reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
     topic_configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))

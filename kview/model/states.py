@@ -50,6 +50,24 @@ def group_type(kafkas: str | None, protocol_type: str) -> str:
     return (GroupType.CONNECT if protocol_type == GroupType.CONNECT else GroupType.CLASSIC).value
 
 
+class TransactionState(StrEnum):
+    """Kafka's states of transactions, and what the coordinators say of one that they do not have.
+
+    UNKNOWN if not every coordinator has answered, or might have hidden it.
+    """
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+    DEAD = "Dead"
+    PREPARE_EPOCH_FENCE = "PrepareEpochFence"
+    HANGING = "hanging"
+    UNKNOWN = "unknown"
+
+
 class GroupState(StrEnum):
     """Kafka's states of classic groups and of groups of the new protocol. UNKNOWN if nobody has answered."""
 

@@ -188,28 +188,36 @@ class FastLane(Struct):
         if self.state.still(layout):
             readings.read_log_start(self.state.readings, self.state.layout, answer, at_ms)
 
-    async def leaders(self, link: Link, broker: int, share: Share, whole: bool, starting: Rows) -> None:
+    async def leaders(
+        self, link: Link, broker: int, share: Share, whole: bool, starting: Rows, stable: Rows
+    ) -> None:
         """Ask a broker for high watermarks and log ends of the partitions it leads, pipelined together.
 
-        `starting` are the rows among them whose log starts are asked for, too.
+        `starting` and `stable` are the rows among them whose log starts and last stable offsets are asked
+        for, too.
         """
         layout = share.layout
 
-        def ask(kind: str, rows: Rows, timestamp: int, replica_id: int) -> Any:
+        def ask(kind: str, rows: Rows, timestamp: int, replica_id: int, read_committed: bool = False) -> Any:
             reused = whole and len(rows) == len(share.leads)
-            request = self._list_offsets(link, broker, kind, layout, rows, reused, timestamp, replica_id)
+            request = self._list_offsets(
+                link, broker, kind, layout, rows, reused, timestamp, replica_id, read_committed
+            )
             return self._ask_offsets(link, request)
 
         watermarks = ask("watermarks", share.leads, list_offsets.LATEST, list_offsets.CONSUMER)
-        ends = starts = None
+        ends = starts = stables = None
         if self.debugging is not False:
             ends = ask("ends", share.leads, list_offsets.LATEST, list_offsets.DEBUGGING_REPLICA)
         if len(starting):
             starts = ask("starts", starting, list_offsets.EARLIEST, list_offsets.CONSUMER)
+        if len(stable):
+            stables = ask("stable", stable, list_offsets.LATEST, list_offsets.CONSUMER, read_committed=True)
         try:
             first = await watermarks
             second = await ends if ends else None
             third = await starts if starts else None
+            fourth = await stables if stables else None
         except (LinkError, Refused) as error:
             self.state.failed(Part.OFFSETS, broker, error.cause)
             return
@@ -219,11 +227,13 @@ class FastLane(Struct):
         readings.read_leader(self.state.readings, now, broker, first, second)
         if third:
             readings.read_log_start(self.state.readings, now, *third)
+        if fourth:
+            readings.read_last_stable(self.state.readings, now, *fourth)
         self.state.succeeded(Part.OFFSETS, broker, first[1])
 
     def _list_offsets(
         self, link: Link, broker: int, kind: str, layout: Layout, rows: Rows, whole: bool,
-        timestamp: int, replica_id: int,
+        timestamp: int, replica_id: int, read_committed: bool = False,
     ) -> Any:  # fmt: skip
         """Return a request for `rows` of `layout`, which need not be the current one any more.
 
@@ -234,7 +244,7 @@ class FastLane(Struct):
         had, request = self._prepared.get((broker, kind), (None, None))
         if whole and had is not None and all(a is b for a, b in zip(had, made_for, strict=True)):
             return request
-        request = list_offsets.request(version, layout.by_topic(rows), timestamp, replica_id)
+        request = list_offsets.request(version, layout.by_topic(rows), timestamp, replica_id, read_committed)
         if whole:
             self._prepared[broker, kind] = (made_for, request)
         return request

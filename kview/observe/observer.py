@@ -102,7 +102,12 @@ class Observer:
         self._counted = (0, 0, 0)
         self._budget = Budget(self._settings)
         self._offsets = OffsetRounds(
-            self._state, self._fast, self._links, self._budget, self._settings.log_start_rounds
+            self._state,
+            self._fast,
+            self._links,
+            self._budget,
+            self._settings.log_start_rounds,
+            self._settings.last_stable_s - 0.5 * interval_s,
         )
         self._rebootstrap_at_s = 0.0
         self._dismissed: deque[int] = deque(maxlen=MOST_DISMISSED)

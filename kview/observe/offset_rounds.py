@@ -6,19 +6,22 @@ from functools import partial
 from msgspec import Struct, field
 
 from kview.model.snapshot import Flags
+from kview.model.units import UNKNOWN
 from kview.observe.budget import Budget, Shares
 from kview.observe.fast_lane import FastLane
 from kview.observe.group_rounds import Ask
 from kview.observe.link import Link
 from kview.observe.links import Links
 from kview.observe.log_starts import LogStarts
+from kview.observe.readings import Share
 from kview.observe.state import State
 
 
 class OffsetRounds(Struct):
     """Asks followers and leaders for their shares, and for the log starts that matter now.
 
-    All log starts are asked for in every `log_start_rounds`-th observation.
+    All log starts are asked for in every `log_start_rounds`-th observation, and last stable offsets
+    when they are `last_stable_s` old. Those that transactions hold back are asked for each time.
     """
 
     state: State
@@ -26,6 +29,7 @@ class OffsetRounds(Struct):
     links: Links
     budget: Budget
     log_start_rounds: int
+    last_stable_s: float
     _log_starts: LogStarts = field(default_factory=LogStarts)
 
     def clock_set(self) -> None:
@@ -73,8 +77,16 @@ class OffsetRounds(Struct):
         """Return the requests for what leaders know, with the log starts in `matters` that are still due."""
         parts, whole = shares
         due = self._log_starts.after_commits(self.state.readings, matters, began_ms)
+        read = self.state.readings
+        stable = read.last_stable_since_ms != UNKNOWN
+        stable |= read.last_stable_ms <= began_ms - int(self.last_stable_s * 1000)
+
+        def ask(link: Link, broker: int, share: Share) -> Ask:
+            starts, stables = share.leads[due[share.leads]], share.leads[stable[share.leads]]
+            return partial(self.fast.leaders, link, broker, share, whole, starts, stables)
+
         return [
-            (link, partial(self.fast.leaders, link, broker, share, whole, share.leads[due[share.leads]]))
+            (link, ask(link, broker, share))
             for broker, link in self.links.askable().items()
             if (share := parts.get(broker)) is not None and len(share.leads)
         ]

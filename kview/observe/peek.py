@@ -68,12 +68,13 @@ class Peek:
         self._request = request
         self._ticket = ticket
         self._leader = leader
+        self._committed = request.isolation is Isolation.READ_COMMITTED
         self._looked_up = False
         self._records: list[Record] = []
         self._damage: dict[int, Damage] = {}
         self._aborted: set[int] = set()
         self._control: set[int] = set()
-        self._log_start = self._end = UNKNOWN
+        self._log_start = self._end = self._watermark = UNKNOWN
         self._fetched = self._fetches = 0
         self._over_budget = False
         self._keeper = Keeper()
@@ -98,7 +99,7 @@ class Peek:
         try:
             if self._leader < 0:
                 await self._look_up()
-            offset, timestamp_ms = await self._found(0)
+            offset, timestamp_ms = await self._found(0, self._committed)
         except Failed as failed:
             return UNKNOWN, UNKNOWN, failed.failure
         except OutOfTime:
@@ -122,6 +123,7 @@ class Peek:
             self._leader,
             cost,
             asked_ms,
+            self._watermark,
         )
 
     async def _offsets_again(self, work: Callable[[], Any]) -> None:
@@ -129,6 +131,8 @@ class Peek:
         for last in (False, True):
             self._log_start = await self._offset(list_offsets.EARLIEST)
             self._end = await self._offset(list_offsets.LATEST)
+            if self._committed:
+                self._watermark, _ = await self._found(list_offsets.LATEST, committed=False)
             try:
                 await work()
             except _Code as error:
@@ -254,13 +258,12 @@ class Peek:
 
     async def _offset(self, timestamp: int) -> int:
         """Return the first offset at that time, or the one that EARLIEST or LATEST stands for; −1: none."""
-        offset, _ = await self._found(timestamp)
+        offset, _ = await self._found(timestamp, self._committed)
         return offset
 
-    async def _found(self, timestamp: int) -> tuple[int, int]:
+    async def _found(self, timestamp: int, committed: bool) -> tuple[int, int]:
         """Return the offset for a timestamp, and the timestamp of its record, −1 if there is none."""
         topic = [(self._request.topic, np.array([self._request.partition], np.int32))]
-        committed = self._request.isolation is Isolation.READ_COMMITTED
 
         def make(link: Link) -> Any:
             version = list_offsets.best_version(*link.versions.get(list_offsets.API_KEY, (0, -1)))

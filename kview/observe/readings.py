@@ -37,6 +37,11 @@ class Readings(Struct):
     log_start_ms: Longs
     high_watermark: Longs
     high_watermark_ms: Longs
+    last_stable: Longs
+    last_stable_ms: Longs
+    last_stable_since_ms: Longs
+    """When the last stable offset was first read with this value, UNKNOWN unless the watermark was beyond it
+    when it was last read."""
     log_end: Longs
     log_end_ms: Longs
     error_code: Ids
@@ -54,6 +59,9 @@ def nothing_read(layout: Layout) -> Readings:
         log_start_ms=_unknown(rows),
         high_watermark=_unknown(rows),
         high_watermark_ms=_unknown(rows),
+        last_stable=_unknown(rows),
+        last_stable_ms=_unknown(rows),
+        last_stable_since_ms=_unknown(rows),
         log_end=_unknown(rows),
         log_end_ms=_unknown(rows),
         error_code=_no_error(rows),
@@ -134,6 +142,19 @@ def read_log_start(readings: Readings, layout: Layout, answer: ListOffsetsAnswer
     good = (errors == 0) & (offsets >= 0)
     readings.log_start[rows[good]] = offsets[good]
     readings.log_start_ms[rows[good]] = at_ms
+
+
+def read_last_stable(readings: Readings, layout: Layout, answer: ListOffsetsAnswer, at_ms: int) -> None:
+    """Store a leader's last stable offsets, which were read right after its high watermarks."""
+    rows, errors, offsets = answered_rows(layout, answer)
+    good = (errors == 0) & (offsets >= 0)
+    rows, offsets = rows[good], offsets[good]
+    held = offsets < readings.high_watermark[rows]
+    still = (offsets == readings.last_stable[rows]) & (readings.last_stable_since_ms[rows] != UNKNOWN)
+    since_ms = np.where(still, readings.last_stable_since_ms[rows], at_ms)
+    readings.last_stable[rows] = offsets
+    readings.last_stable_ms[rows] = at_ms
+    readings.last_stable_since_ms[rows] = np.where(held, since_ms, UNKNOWN)
 
 
 def read_leader(

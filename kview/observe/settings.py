@@ -22,8 +22,12 @@ class ObserveSettings(Struct, frozen=True):
     people are waiting for the broker to return."""
     list_groups_rounds: int = 3
     log_start_rounds: int = 5
+    last_stable_s: float = 5.0
+    """How often last stable offsets are asked for. Those that transactions hold are asked for every time."""
     forwarded_rounds: int = 2
     """How often what is forwarded to the controller is asked for. The quorum is asked for every time."""
+    transactions_s: float = 5.0
+    """How often to ask who holds last stable offsets, while something does."""
     log_dirs_s: float = 30.0
     configs_s: float = 60.0
     requests_per_second: int = 500

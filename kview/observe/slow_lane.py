@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from kview.model.failures import NOT_AUTHORIZED, Cause, FailureKind, Part, refused
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics
+from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
 from kview.observe.brokers import saw_quorum
 from kview.observe.causes import LinkError, Refused
 from kview.observe.layout import Layout, Rows
@@ -44,6 +44,8 @@ NOT_CONTROLLER = 41
 NOT_CONTROLLER_FOR_S, NOT_CONTROLLER_INTERVALS = 3.0, 2.5
 """How long that does not count as a failure, and the same in intervals: a controller is being elected, and
 the next metadata says which broker it is."""
+HELD_MS = 3_000
+"""A last stable offset that did not move for so long is asked about. Most transactions are shorter."""
 FORWARDED = (Part.QUORUM, Part.REASSIGNMENTS)
 
 
@@ -69,6 +71,8 @@ class SlowLane(Struct):
     _healthy: Sequence[int] = ()
     _answering: frozenset[int] = frozenset()
     _source: int = NO_BROKER
+    _held: Rows = field(default_factory=lambda: np.empty(0, np.intp))
+    """The partition rows whose last stable offset stands still."""
 
     @property
     def idle(self) -> bool:
@@ -85,6 +89,10 @@ class SlowLane(Struct):
         """
         self._healthy, self._answering, self._source = healthy, frozenset(answering), source
         self._mark_overdue(self.loop.monotonic())
+        read = self.state.readings
+        is_held = read.last_stable_since_ms != UNKNOWN
+        self._held = np.flatnonzero(is_held & (read.last_stable_since_ms <= read.last_stable_ms - HELD_MS))
+        self.state.transactions.settle(self.state.layout, self._held)
         for broker in healthy:
             if broker in self.links:
                 self.links[broker].on_up = self._pump
@@ -112,6 +120,11 @@ class SlowLane(Struct):
             )
             every_s = self.settings.log_dirs_s
             self._each(Part.LOG_DIRS, broker, apis.DESCRIBE_LOG_DIRS, every_s, self._log_dirs)
+            every_s = self.settings.transactions_s
+            if len(self._held_by(broker)):
+                self._each(Part.PRODUCERS, broker, apis.DESCRIBE_PRODUCERS, every_s, self._producers)
+            if self.state.transactions.held:
+                self._each(Part.TRANSACTIONS, broker, apis.LIST_TRANSACTIONS, every_s, self._transactions)
         self._wanted_points()
 
     def _knowing(self, brokers: Sequence[int]) -> Sequence[int]:
@@ -275,6 +288,25 @@ class SlowLane(Struct):
         total = log_dirs.read_sizes(self.state.readings, self.state.layout, broker, answer)
         if facts is not None:
             facts.disk_bytes = total
+
+    def _held_by(self, broker: int) -> Rows:
+        layout = self.state.layout
+        rows: Rows = self._held[layout.leader[self._held] == broker]
+        return rows
+
+    async def _producers(self, link: Link, broker: int) -> None:
+        request = transactions.producers_request(self.state.layout, self._held_by(broker))
+        answer, at_ms = await link.ask(request)
+        transactions.read_producers(answer, self.state.transactions.held, at_ms)
+
+    async def _transactions(self, link: Link, broker: int) -> None:
+        known = self.state.transactions
+        producers, leaders = known.producers(), transactions.coordinators(self.state.layout)
+        known.coordinated.pop(broker, None)  # unless it answers again
+        answer, _ = await link.ask(transactions.list_request(producers))
+        names = transactions.listed(answer)
+        answer, _ = await link.ask(transactions.describe_request(names.values()))
+        known.coordinated[broker] = transactions.coordinated(producers, names, answer, broker, leaders)
 
     def _due_topics(self) -> list[str]:
         oldest_ms = self.loop.clock_ms() - int(self.settings.configs_s * 1000)

@@ -33,6 +33,7 @@ from kview.observe.layout import Layout, layout, same_partitions
 from kview.observe.quorum import QuorumSeen
 from kview.observe.readings import Readings, carried, nothing_read
 from kview.observe.time_points import Points
+from kview.observe.transactions import OpenTransactions
 from kview.wire.metadata import BrokerAddress, MetadataAnswer, Topics
 
 NO_TOPICS = layout(Topics([], []), None)
@@ -59,6 +60,7 @@ class State(Struct):
     settings: dict[str, TopicSettings] = field(default_factory=dict)
     elr: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
     points: Points = field(default_factory=Points)
+    transactions: OpenTransactions = field(default_factory=OpenTransactions)
     failures: dict[tuple[Part, int], Cause] = field(default_factory=dict)
     """(Part, broker) → why the last request failed."""
     received_ms: dict[tuple[Part, int], int] = field(default_factory=dict)
@@ -161,6 +163,7 @@ class State(Struct):
             members=self.group_tables.members,
             share_offsets=self.group_tables.share_offsets,
             offsets=self.group_tables.offsets,
+            transactions=self.transactions.table(self.layout),
             quorum=self.quorum.nodes if self.quorum else empty(Quorum),
             reassignments=self.reassignments,
             topic_configs=self._configs,
@@ -181,6 +184,8 @@ class State(Struct):
         at, read = self.layout, self.readings
         eligible: IdMatrix = elr.column(at, elr.wanting(at, min_isr), self.elr)
         unknown = np.full(len(at), UNKNOWN, np.int64)
+        held = read.last_stable_since_ms != UNKNOWN
+        watermark = np.where(read.last_stable_ms == UNKNOWN, UNKNOWN, read.high_watermark)
         return Partitions(
             topic=at.topic,
             partition=at.partition,
@@ -196,7 +201,9 @@ class State(Struct):
             log_start_ms=read.log_start_ms.copy(),
             high_watermark=read.high_watermark.copy(),
             high_watermark_ms=read.high_watermark_ms.copy(),
-            last_stable=unknown,
+            last_stable=np.where(held, read.last_stable, watermark),
+            last_stable_ms=read.last_stable_ms.copy(),
+            last_stable_since_ms=read.last_stable_since_ms.copy(),
             log_end=read.log_end.copy() if log_ends else unknown,
             log_end_ms=read.log_end_ms.copy() if log_ends else unknown,
             min_isr=min_isr,

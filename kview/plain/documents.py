@@ -13,7 +13,7 @@ from kview.derive.view import RackSafety, Verdict, View
 from kview.language import events, failures, findings
 from kview.model import events as facts
 from kview.model.failures import FailureKind
-from kview.model.findings import Finding
+from kview.model.findings import Finding, OpenTransaction
 from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.plain import schema, schema_findings
 from kview.plain.columns import Columns, cause, known, optional, rate, rows, split
@@ -111,6 +111,20 @@ def _finding(finding: Finding, now_ms: int) -> schema_findings.Finding:
             finding.cause.code,
             failures.of_group(finding.cause.kind, finding.cause.code, finding.coordinator),
         ),
+        transaction=_transaction(finding.transaction) if finding.transaction else None,
+    )
+
+
+def _transaction(opened: OpenTransaction) -> schema_findings.Transaction:
+    return schema_findings.Transaction(
+        topic=opened.topic,
+        partition=opened.partition,
+        start_offset=opened.start_offset,
+        producer_id=known(opened.producer_id),
+        producer_epoch=known(opened.producer_epoch),
+        transactional_id=opened.transactional_id or None,
+        coordinator=opened.coordinator if opened.coordinator >= 0 else None,
+        timeout_ms=known(opened.timeout_ms),
     )
 
 
@@ -222,6 +236,9 @@ def _partitions(view: View) -> list[schema.Partition]:
         "log_start": table.log_start,
         "high_watermark": table.high_watermark,
         "high_watermark_ms": table.high_watermark_ms,
+        "last_stable": table.last_stable,
+        "last_stable_ms": table.last_stable_ms,
+        "last_stable_since_ms": table.last_stable_since_ms,
         "log_end": table.log_end,
         "log_end_ms": table.log_end_ms,
         "uncommitted_records": figures.uncommitted,

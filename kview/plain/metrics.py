@@ -234,6 +234,7 @@ def _of_partitions(view: View) -> Iterator[Metric]:
         states.add_metric((*row, str(status)), 1)
     yield states
     leader = np.where(table.leader == NO_BROKER, UNKNOWN_ID, table.leader)
+    held = table.last_stable_since_ms != UNKNOWN
     unread = (table.leader < 0) | figures.leader_unreached | (figures.leader_silent_since_ms != UNKNOWN)
 
     def read(offsets: Longs) -> Values:
@@ -248,6 +249,17 @@ def _of_partitions(view: View) -> Iterator[Metric]:
             read(table.log_start),
         ),
         ("high_watermark_offset", "The end of the log for consumers.", read(table.high_watermark)),
+        (
+            "last_stable_offset",
+            "The end of the log for consumers with read_committed; no series unless an open transaction holds"
+            " it back.",
+            np.where(held, read(table.last_stable), np.nan),
+        ),
+        (
+            "last_stable_held_seconds",
+            "For how long an open transaction has held it where it is; no series if none does.",
+            np.where(held, (view.snapshot.observation.ended_ms - table.last_stable_since_ms) / 1000, np.nan),
+        ),
         ("log_end_offset", "The end of the leader's log.", read(table.log_end)),
         ("uncommitted_records", "Records beyond the high watermark.", known(figures.uncommitted)),
         ("in_records_per_second", "Records appended per second.", known(figures.in_rate)),

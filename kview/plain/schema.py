@@ -200,6 +200,18 @@ class Partition(Struct, gc=False):
         int | None, meaning("The high watermark: where the log ends for consumers.", "offset")
     ]
     high_watermark_ms: Annotated[int | None, moment("When the leader said so.")]
+    last_stable: Annotated[
+        int | None,
+        meaning(
+            "The last stable offset: where the log ends for clients with read_committed. The high watermark,"
+            " unless an open transaction holds it back.",
+            "offset",
+        ),
+    ]
+    last_stable_ms: Annotated[int | None, moment("When the leader said so.")]
+    last_stable_since_ms: Annotated[
+        int | None, moment("Since when a transaction has held it at this value; null if none does.")
+    ]
     log_end: Annotated[int | None, meaning("The end of the leader's own log.", "offset")]
     log_end_ms: Annotated[int | None, moment("When the leader said so.")]
     uncommitted_records: Annotated[

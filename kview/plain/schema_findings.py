@@ -47,6 +47,10 @@ KINDS: Mapping[FindingKind, str] = {
     FindingKind.QUORUM_LOST: "the controllers no longer fetch, and the others are not a majority",
     FindingKind.CONTROLLERS_LOST: "the controllers are down or not fetching; the quorum has a majority"
     " without them",
+    FindingKind.OPEN_TRANSACTION: "the transaction is older than half of its timeout, or groups wait for it:"
+    " clients with read_committed cannot read on",
+    FindingKind.HANGING_TRANSACTION: "the same of a transaction that no coordinator knows; it never ends by"
+    " itself",
     FindingKind.GROUPS_TROUBLED: "the groups have a problem; group, verdict and behind_ms are of the worst",
     FindingKind.GROUPS_UNREAD: "the figures of the groups are old; those of group are from since_ms",
     FindingKind.GROUPS_UNJUDGED: "too little is known of the groups for a verdict",
@@ -62,6 +66,8 @@ COUNTS: Mapping[FindingKind, str] = {
     " brokers_silent counts these",
     FindingKind.BROKERS_SLOW: "how long the slowest of the brokers takes to answer, in ms",
     FindingKind.RECORDS_LOST: "records that were lost",
+    FindingKind.OPEN_TRANSACTION: "records between the last stable offset and the high watermark",
+    FindingKind.HANGING_TRANSACTION: "records between the last stable offset and the high watermark",
     FindingKind.GROUPS_TROUBLED: "groups that have this verdict",
     FindingKind.LEADER_RECORDS_LOST: "records, at least",
     FindingKind.QUORUM_LOST: "the quorum's voters, lost ones included",
@@ -72,6 +78,19 @@ COUNTS: Mapping[FindingKind, str] = {
 
 def _listed(meanings: Mapping[FindingKind, str]) -> str:
     return "".join(f" {kind.value}: {text}." for kind, text in meanings.items())
+
+
+class Transaction(Struct, gc=False):
+    """Who holds back the last stable offset of a partition."""
+
+    topic: Annotated[str, meaning("The topic of the partition that has waited the longest.")]
+    partition: Annotated[int, meaning("That partition.")]
+    start_offset: Annotated[int, meaning("Where the transaction begins in it.", "offset")]
+    producer_id: Annotated[int | None, meaning("The producer; null if nobody says.")]
+    producer_epoch: Annotated[int | None, meaning("Its epoch.")]
+    transactional_id: Annotated[str | None, meaning("Its transactional.id; null if nobody says.")]
+    coordinator: Annotated[int | None, meaning("The broker that coordinates it.")]
+    timeout_ms: Annotated[int | None, duration("After how long its coordinator aborts it.")]
 
 
 class Finding(Struct, gc=False):
@@ -102,3 +121,4 @@ class Finding(Struct, gc=False):
     since_is_bound: Annotated[bool, meaning("Whether it may have begun before since_ms.")]
     due_ms: Annotated[int | None, moment("When the broker will be fenced, an estimate.")]
     cause: Annotated[Cause | None, meaning("For groups_unread: why the group's figures are old.")]
+    transaction: Annotated[Transaction | None, meaning("The transaction that it is about.")]

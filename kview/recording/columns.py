@@ -42,6 +42,7 @@ COLUMNS = {table: columns(kind) for table, kind in TABLES.items()}
 CLOCK_OF = {
     "partitions.log_start_ms": "partitions.leader",
     "partitions.high_watermark_ms": "partitions.leader",
+    "partitions.last_stable_ms": "partitions.leader",
     "partitions.log_end_ms": "partitions.leader",
     "replicas.log_end_ms": "replicas.broker",
     "offsets.received_ms": "offsets.group",

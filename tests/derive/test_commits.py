@@ -37,6 +37,7 @@ def reading(offset: int, at_ms: int, *, end: int, rate: float) -> Reading:
         simple=no,
         joining=no,
         held=no,
+        stable_since_ms=np.array([UNKNOWN]),
         group=zero,
         now_ms=at_ms,
     )
@@ -73,6 +74,7 @@ def watched(
         has_members=yes,
         nobody=no,
         simple=no,
+        stable_since_ms=np.array([UNKNOWN]),
         cadence_ms=np.full(1, 5_000),
         write_rate=rate,
         stuck=no,

@@ -85,28 +85,31 @@ def test_a_group_without_two_moves_has_no_verdict_yet() -> None:
     assert {said(view)["flink"] for view in watch(small_world(idle), 90)} == {Verdict.UNDECIDED}
 
 
-@pytest.mark.parametrize(("members", "overdue_s"), [(1, 30), (0, 120)])
-@pytest.mark.parametrize("again", [False, True])
-def test_an_outage_is_not_how_often_a_group_commits(members: int, overdue_s: int, again: bool) -> None:
-    """Commits come every 10 s, and then not for 8 minutes, once or twice."""
-    group = reader("billing", *ends(), members=members, share=1.0)
-    group.type = GroupType.CLASSIC if members else GroupType.SIMPLE
-    group.commit_every_ms, minute = 10_000, 60
-    world, bad = small_world(group), Verdict.STUCK if members else Verdict.STOPPED
-    outages = [(2 * minute, 10 * minute), (10 * minute + 1, 18 * minute)][: 1 + again]
-    last = outages[-1][1] + 2 * minute
-    views = []
+@pytest.mark.parametrize("outages", [1, 2])
+def test_an_outage_is_not_how_often_a_group_commits(outages: int) -> None:
+    """Commits come every 10 s, and then not for 5 minutes, once or twice in a row."""
+    overdue_s = {GroupType.CLASSIC: 30, GroupType.SIMPLE: 120}
+    groups = [reader(kind, *ends(), members=kind != GroupType.SIMPLE, share=1.0) for kind in overdue_s]
+    for group, kind in zip(groups, overdue_s, strict=True):
+        group.type = kind
+    world, minute = small_world(*groups), MINUTE
+    world.interval_ms = STEP_MS
+    begin, again = 2 * minute, [*range(7 * minute, 7 * minute + 5)]  # one commit between two outages
+    last = (7 if outages == 1 else 12) * minute + 2 * minute
 
-    def each(second: int) -> None:
-        stopped = second >= last or any(begin <= second < end for begin, end in outages)
-        group.commit_every_ms = 10**12 if stopped else 10_000
+    def each(number: int) -> None:
+        stopped = begin <= number < last - 2 * minute and number not in again[: 5 * (outages - 1)]
+        for group in groups:
+            group.commit_every_ms = 10**12 if stopped or number >= last else 10_000
 
-    views = watch(world, last + 9 * minute, each)
-    told = [second for second, view in enumerate(views) if said(view)["billing"] == bad]
-    first = next(second for second in told if second >= 2 * minute)
-    assert overdue_s - 10 <= first - 2 * minute <= overdue_s + 10
-    after = [second - last for second in told if second >= last]
-    assert (not after) if again else overdue_s - 10 <= after[0] <= overdue_s + 10
+    views = watch(world, last + 6 * minute, each)
+    for kind, least_s in overdue_s.items():
+        bad = Verdict.STUCK if kind == GroupType.CLASSIC else Verdict.STOPPED
+        told = [number for number, view in enumerate(views) if said(view)[kind] == bad]
+        first = next(number for number in told if number >= begin)
+        assert least_s - 10 <= (first - begin) * STEP_MS / 1000 <= least_s + 10
+        after = [number - last for number in told if number >= last]
+        assert (not after) if outages == 2 else least_s - 10 <= after[0] * STEP_MS / 1000 <= least_s + 10
 
 
 def test_members_that_nobody_knows_are_not_none() -> None:

@@ -15,10 +15,11 @@ from kview.model.events import Severity
 from kview.model.failures import Cause, FailureKind, Part, refused
 from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Failure, Snapshot
-from kview.model.states import BrokerState
+from kview.model.states import BrokerState, TransactionState
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.language.said import well_said
 from tests.worlds import crash_script, default_world, views
+from tests.worlds.transactions import TIMEOUT_MS, holding
 
 AT = 1_760_000_000_000
 
@@ -70,6 +71,8 @@ def disasters() -> Iterator[View]:
     yield one(replace(snapshot, observation=replace(seen, failures=(wrong,))))
     hidden = Failure(Part.TOPICS, NO_BROKER, FailureKind.KAFKA_ERROR, 29, seen.ended_ms - 8_000)
     yield one(replace(snapshot, observation=replace(seen, failures=(hidden,))))
+    for state in (TransactionState.ONGOING, TransactionState.HANGING):
+        yield one(holding(snapshot, "invoice", 0, 5, seen.ended_ms - TIMEOUT_MS * 2 // 3, state))
     yield one(Snapshot(seen, brokers=snapshot.brokers))
     yield one(Snapshot(seen))
     yield from well_enough()

@@ -225,7 +225,7 @@ def test_a_share_chosen_before_late_metadata_is_not_asked_for_ever() -> None:
     nothing = np.empty(0, np.intp)
     state.layout = after  # it came between the choice and the request
     for known in (before, after, after):
-        ask = partial(fast.leaders, cast(Link, link), 3, shares(known)[3], True, nothing)
+        ask = partial(fast.leaders, cast(Link, link), 3, shares(known)[3], True, nothing, nothing)
         loop.run(ask)
     loop.stop()
     assert link.partitions == [[0], [0, 1], [0, 1]]

@@ -8,7 +8,7 @@ from kview.derive.view import Reason
 from kview.language.findings import sentence
 from kview.language.verdicts import reason
 from kview.model.events import Severity
-from kview.model.findings import Finding, FindingKind
+from kview.model.findings import Finding, FindingKind, OpenTransaction
 from kview.plain.schema import json_schema
 
 NOW_MS = 1_760_000_000_000
@@ -32,6 +32,7 @@ def finding(kind: FindingKind) -> Finding:
         partitions=3,
         since_ms=NOW_MS - 5_000,
         due_ms=NOW_MS + 4_000,
+        transaction=OpenTransaction("payments", 3, 32, 4_711),
     )
 
 

@@ -137,6 +137,7 @@ def moved(snapshot: Snapshot, chance: np.random.Generator) -> Snapshot:
             high_watermark=watermark,
             high_watermark_ms=at_ms,
             last_stable=watermark,
+            last_stable_ms=at_ms,
         ),
         replicas=replace(replicas, log_end=ends, log_end_ms=times),
     )

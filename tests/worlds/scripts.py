@@ -100,7 +100,7 @@ def growing_snapshots(partitions: int, seconds: int) -> Iterator[Snapshot]:
             ),
             brokers=_later(base.brokers, ms, "answered_ms", "last_fetch_ms"),
             partitions=replace(
-                _later(table, ms, "log_start_ms", "high_watermark_ms", "log_end_ms"),
+                _later(table, ms, "log_start_ms", "high_watermark_ms", "last_stable_ms", "log_end_ms"),
                 log_end=end,
                 high_watermark=watermark,
                 last_stable=watermark,

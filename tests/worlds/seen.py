@@ -140,6 +140,8 @@ class Seen:
             high_watermark=watermark,
             high_watermark_ms=watermark_ms,
             last_stable=watermark,
+            last_stable_ms=watermark_ms,
+            last_stable_since_ms=np.full(len(watermark), UNKNOWN),
             log_end=end,
             log_end_ms=end_ms,
         )

@@ -198,7 +198,7 @@ class Camera:
             partition.elr if len(partition.isr) < min_isr else (),
             *seen.log_start,
             *seen.high_watermark,
-            UNKNOWN,
+            *(*seen.high_watermark, UNKNOWN),  # nothing here writes in transactions
             *seen.log_end,
             min_isr,
             seen.error_code or unled,

@@ -3,10 +3,12 @@
 from kview.derive.lookup import replication
 from kview.derive.partition_log import PartitionLog
 from kview.derive.retention import removal, retention
+from kview.derive.transactions import held_partition
 from kview.derive.view import PartitionStatus, View
-from kview.language import failures, glyphs, verdicts, words
+from kview.language import failures, findings, glyphs, verdicts, words
 from kview.language import topics as topic_words
 from kview.language.partition_log import meaning
+from kview.model.findings import FindingKind
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, STATUS_SIGNS, leader_epoch, replicas
@@ -39,6 +41,8 @@ def partition_heading(
     if table.min_isr[at] != UNKNOWN_ID:
         facts.append(f"min.insync.replicas {int(table.min_isr[at])}")
     facts.append(f"in {words.rate(float(figures.in_rate[at]))} rec/s")
+    if table.last_stable_since_ms[at] != UNKNOWN:
+        facts.append(f"last stable {int(table.last_stable[at]):,}")
     facts.append(f"uncommitted {words.signed(int(figures.uncommitted[at]))}")
     rule = retention(view.snapshot.topic_configs, topic)
     kept = topic_words.retention(rule)
@@ -65,6 +69,12 @@ def partition_heading(
     parts = [(*placed, Span(f"   {facts[0]}", Role.DIM)), *(line(Span(fact, Role.DIM)) for fact in facts[1:])]
     made = [first, joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells)]
     status = PartitionStatus(figures.status[at])
+    if held := held_partition(view.snapshot, view.offsets, at):
+        made.insert(
+            1, line("  ", Span(f"{glyphs.ARROW} {findings.sentence(held, now_ms)}", ROLES[held.severity]))
+        )
+        if held.kind is FindingKind.HANGING_TRANSACTION and held.transaction is not None:
+            made.insert(2, line("    ", Span(findings.abort_command(held.transaction), Role.TEXT)))
     if means := meaning(status, log, int(table.min_isr[at])):
         made.insert(1, line("  ", Span(f"{glyphs.ARROW} {means}", ROLES[figures.severity[at]])))
     return made

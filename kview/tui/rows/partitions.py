@@ -252,6 +252,8 @@ class PartitionRows(ListedPartitions):
             notes.append(f"read {age} ago")
             if status == PartitionStatus.OK:
                 sign, sign_role = f"? {age}", Role.DIM
+        if (held_ms := int(table.last_stable_since_ms[at])) != UNKNOWN:
+            notes.append(f"last stable {int(table.last_stable[at]):,} for {words.age(held_ms, now_ms)}")
         if table.error_code[at]:
             notes.append(failures.of_partition(int(table.error_code[at])))
         if figures.leader_unreached[at]:

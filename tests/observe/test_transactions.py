@@ -1,0 +1,190 @@
+"""Open transactions on a real cluster: what they hold back, and whose they are."""
+
+import subprocess
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from kafka.protocol.producer import ProduceRequest
+from kafka.record.default_records import DefaultRecordBatchBuilder
+
+from kview.derive.transactions import held_partition
+from kview.derive.view import Verdict, View
+from kview.language.findings import abort_command
+from kview.model.states import TransactionState
+from kview.model.units import UNKNOWN
+from kview.observe.observer import ObserveSettings
+from tests.observe.observing import Watched, observing
+from tests.real_kafka.asking import ask
+from tests.real_kafka.cluster import RealKafka
+
+SETTINGS = ObserveSettings(interval_s=0.5, last_stable_s=1.0, transactions_s=1.0)
+TIMEOUT_MS = 600_000
+LOST_PRODUCER = 987_654
+"""A producer id that no coordinator has given to anybody."""
+
+
+class Scene:
+    """A topic with one partition and 20 records of an ordinary producer."""
+
+    def __init__(self, kafka: RealKafka) -> None:
+        self.kafka, self.name = kafka, uuid.uuid4().hex[:8]
+        self.topic = f"payments-{self.name}"
+        self.servers: dict[str, object] = {"bootstrap.servers": kafka.bootstrap_servers}
+        kafka.create_topic(self.topic, [[0, 1, 2]])
+        write(Producer(self.servers), self.topic, 20)
+
+    def begin(self, transactional_id: str) -> Producer:
+        """Begin a transaction with 5 records, and write 10 records after them."""
+        producer = Producer(
+            self.servers | {"transactional.id": transactional_id, "transaction.timeout.ms": TIMEOUT_MS}
+        )
+        producer.init_transactions(60)
+        producer.begin_transaction()
+        write(producer, self.topic, 5)
+        write(Producer(self.servers), self.topic, 10)
+        return producer
+
+    def hang(self) -> None:
+        """Append a record of a transaction of which no coordinator knows."""
+        entry = ConfigEntry(
+            "transaction.partition.verification.enable", "false", incremental_operation=AlterConfigOpType.SET
+        )
+        leader = self.kafka.partitions(self.topic)[0].leader
+        broker = ConfigResource(ResourceType.BROKER, str(leader), incremental_configs=[entry])
+        admin = AdminClient(self.servers)
+        for done in admin.incremental_alter_configs([broker]).values():
+            done.result()
+        batch = DefaultRecordBatchBuilder(2, 0, 1, LOST_PRODUCER, 0, 0, 10_000)
+        batch.append(0, None, None, b"lost", [])
+        data = ProduceRequest.TopicProduceData
+        request = ProduceRequest(
+            version=9,
+            transactional_id=f"lost-{self.name}",
+            acks=-1,
+            timeout_ms=10_000,
+            topic_data=[
+                data(
+                    version=9,
+                    name=self.topic,
+                    partition_data=[
+                        data.PartitionProduceData(version=9, index=0, records=bytes(batch.build()))
+                    ],
+                )
+            ],
+        )
+        answer = ask(self.kafka.address(leader), request)
+        assert [p.error_code for t in answer.responses for p in t.partition_responses] == [0]
+
+    def row(self, view: View) -> int:
+        """The partition's row, −1 if it is not listed."""
+        found = np.flatnonzero(view.snapshot.partitions.topic == self.topic)
+        return int(found[0]) if len(found) else -1
+
+    def held(self, view: View) -> tuple[int, int, bool]:
+        """The last stable offset, the high watermark, and whether the first is held back."""
+        table, row = view.snapshot.partitions, self.row(view)
+        since_ms = int(table.last_stable_since_ms[row])
+        return int(table.last_stable[row]), int(table.high_watermark[row]), since_ms != UNKNOWN
+
+    def owners(self, view: View) -> list[tuple[int, str, str, int]]:
+        """The producers with an open transaction: id, transactional id, state and where it begins."""
+        table = view.snapshot.transactions
+        rows = np.flatnonzero(table.topic == self.topic).tolist()
+        return [
+            (int(table.producer_id[row]), str(table.transactional_id[row]), str(table.state[row]),
+             int(table.start_offset[row]))
+            for row in rows
+        ]  # fmt: skip
+
+
+def write(producer: Producer, topic: str, records: int) -> None:
+    """Write records and wait until they are there."""
+    for _ in range(records):
+        producer.produce(topic, b"x", partition=0)
+    assert producer.flush(30) == 0
+
+
+@pytest.fixture
+def scene(real_kafka: RealKafka) -> Scene:
+    return Scene(real_kafka)
+
+
+def test_a_transaction_that_stays_open_is_named_until_it_ends(scene: Scene) -> None:
+    kafka, name = scene.kafka, f"payments-app-{scene.name}"
+    with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
+        watched = Watched(observer)
+        watched.until(
+            lambda view: scene.row(view) >= 0 and scene.held(view) == (20, 20, False), "nothing is held"
+        )
+        producer = scene.begin(name)
+        group = {
+            "group.id": f"read-{scene.name}",
+            "auto.offset.reset": "earliest",
+            "auto.commit.interval.ms": 200,
+        }
+        reader = Consumer(scene.servers | group)
+        reader.subscribe([scene.topic])
+
+        def waits(view: View) -> bool:
+            reader.poll(0.05)
+            offsets = view.snapshot.offsets
+            return bool((offsets.committed[offsets.topic == scene.topic] == 20).any()) and any(
+                owner[1] for owner in scene.owners(view)
+            )
+
+        view = watched.until(waits, "the group waits, and the transaction has a name")
+        assert scene.held(view) == (20, 35, True)
+        ((_, whose, state, start),) = scene.owners(view)
+        assert (whose, state, start) == (name, TransactionState.ONGOING, 20)
+        table = view.snapshot.transactions
+        at = table.topic.tolist().index(scene.topic)
+        assert int(table.timeout_ms[at]) == TIMEOUT_MS
+        age_ms = view.snapshot.observation.ended_ms - int(table.began_ms[at])
+        assert 0 <= age_ms < 60_000
+        mine = view.snapshot.offsets.topic == scene.topic
+        assert set(view.offsets.verdict[mine].tolist()) == {Verdict.OK}, "it has read all that it can"
+        producer.commit_transaction(60)
+        view = watched.until(lambda view: scene.held(view) == (36, 36, False), "the end of the transaction")
+        watched.until(lambda view: not scene.owners(view), "nobody holds it")
+        reader.close()
+
+
+def test_a_transaction_that_no_coordinator_has_is_hanging(scene: Scene) -> None:
+    kafka = scene.kafka
+    scene.begin(f"ended-{scene.name}").commit_transaction(60)  # so that there are coordinators
+    scene.hang()
+    write(Producer(scene.servers), scene.topic, 10)
+    with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
+        hanging = (LOST_PRODUCER, "", TransactionState.HANGING.value, 36)
+        watched = Watched(observer)
+        view = watched.until(lambda view: scene.owners(view) == [hanging], "it hangs")
+    assert scene.held(view) == (36, 47, True)
+
+
+@pytest.mark.slow  # Kafka's tool is a JVM
+def test_the_command_for_a_hanging_transaction_ends_it(
+    scene: Scene, kafka_runtime: tuple[Path, Path]
+) -> None:
+    kafka, (java, jars) = scene.kafka, kafka_runtime
+    scene.begin(f"ended-{scene.name}").commit_transaction(60)
+    scene.hang()
+    with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
+        watched = Watched(observer)
+        view = watched.until(lambda view: bool(scene.owners(view)), "the leader knows it")
+        finding = held_partition(view.snapshot, view.offsets, scene.row(view))
+        assert finding is not None and finding.transaction is not None
+        script, *arguments = abort_command(finding.transaction).split()
+        assert script == "kafka-transactions.sh"
+        tool = "org.apache.kafka.tools.TransactionsCommand"
+        run = subprocess.run(
+            [str(java), "-Xmx192m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", tool, *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert run.returncode == 0, run.stderr
+        watched.until(lambda view: not scene.held(view)[2], "nothing holds it any more")
