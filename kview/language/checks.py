@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kview.derive.view import Reason
 from kview.language import failures, nouns, verdicts, words
-from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, NotJudged, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import FailureKind
 from kview.model.findings import FindingKind
 from kview.model.units import UNKNOWN
@@ -21,9 +20,6 @@ BEFORE = "since before the check"
 
 _K = CheckKind
 
-_LOSSES = (_K.BROKER_LOSS, _K.RACK_LOSS)
-"""What may happen. A duration right after it would read as that of the loss."""
-
 
 def label(finding: CheckFinding) -> str:
     """Return the finding's kind and name as --ignore takes them: `offline:audit-log`."""
@@ -31,10 +27,13 @@ def label(finding: CheckFinding) -> str:
 
 
 def sentence(finding: CheckFinding, now_ms: int) -> str:
-    """Return what is wrong, where, since when, and what to do, in one line."""
+    """Return what is wrong, where, since when, and what to do, in one line.
+
+    A weakness has no beginning that matters: nothing is wrong yet.
+    """
     todo = remedy(finding)
-    true = "true " if finding.kind in _LOSSES else ""
-    return f"{what(finding)}, {true}{since(finding, now_ms)}. {todo[0].upper()}{todo[1:]}"
+    lasted = "" if finding.level is Level.WEAKNESS else f", {since(finding, now_ms)}"
+    return f"{what(finding)}{lasted}. {todo[0].upper()}{todo[1:]}"
 
 
 def what(finding: CheckFinding) -> str:
@@ -278,14 +277,19 @@ def _some(names: Sequence[str], thing: str) -> str:
     return ", ".join(names[:MOST_NAMES]) + more
 
 
-def result(counts: Mapping[Severity, int], not_judged_count: int, ignored: int) -> str:
-    """Return what a check found, in numbers: `3 findings (1 risk, 2 warn), 1 not judged, 2 ignored`.
+def result(healthy: bool, counts: Mapping[Level, int], not_judged_count: int, ignored: int) -> str:
+    """Return what a check found, in numbers: `not healthy: 2 findings (1 risk, 1 warn), 3 weaknesses`.
 
-    `counts` has the number of findings by severity.
+    `counts` has the number of findings by level.
     """
-    total = sum(counts.values())
-    by = ", ".join(f"{number:,} {severity}" for severity, number in counts.items() if number)
-    said = [words.plural(total, "finding") + (f" ({by})" if by else "") if total else "no findings"]
+    weak = counts[Level.WEAKNESS]
+    wrong = sum(counts.values()) - weak
+    by = ", ".join(f"{counts[level]:,} {level}" for level in (Level.RISK, Level.WARN) if counts[level])
+    said = [f"{words.plural(wrong, 'finding')} ({by})"] if wrong else []
+    if weak:
+        noun, them = ("weakness", "it") if weak == 1 else ("weaknesses", "them")
+        said.append(f"{weak:,} {noun}" + (f" (--fail-on weakness makes {them} fail)" if healthy else ""))
+    said = said or ["no findings"]
     said += [f"{not_judged_count:,} not judged"] if not_judged_count else []
     said += [f"{ignored:,} ignored"] if ignored else []
-    return ", ".join(said)
+    return f"{'healthy' if healthy else 'not healthy'}: {', '.join(said)}"

@@ -4,10 +4,26 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kview.model.events import Severity
 from kview.model.failures import NO_FAILURE, Cause
 from kview.model.findings import FindingKind
 from kview.model.units import UNKNOWN
+
+
+class Level(StrEnum):
+    """How bad a finding of a check is, the worst first. What is wrong now is a risk or a warning."""
+
+    RISK = "risk"
+    """Data or availability is at risk now."""
+    WARN = "warn"
+    """One step away from that."""
+    WEAKNESS = "weakness"
+    """Nothing is wrong now. The next failure would do more harm than it must, or work is spread unevenly."""
+
+
+LEVELS = tuple(Level)
+
+Key = tuple["CheckKind", str]
+"""A finding's kind and name."""
 
 
 class CheckKind(StrEnum):
@@ -64,15 +80,17 @@ PARTITION_KINDS = (
 GROUP_KINDS = tuple(kind for kind in CheckKind if kind.startswith("group_"))
 """The kinds whose name is a consumer group."""
 
-STANDING_KINDS = frozenset({
+WEAKNESSES = frozenset({
     CheckKind.NOT_RACK_SAFE,
     CheckKind.REPLICATION_FACTOR_1,
     CheckKind.MIN_ISR_1,
+    CheckKind.NOT_PREFERRED,
     CheckKind.BROKER_LOSS,
     CheckKind.RACK_LOSS,
+    CheckKind.LEADER_SKEW,
+    CheckKind.DISK_SKEW,
 })  # fmt: skip
-"""The kinds that follow from how topics are set up, or from what may happen. They say what could go wrong,
-not what has gone wrong."""
+"""The kinds whose level is WEAKNESS: they say what could go wrong. All others say what has gone wrong."""
 
 
 class NotJudgedWhy(StrEnum):
@@ -96,7 +114,7 @@ class CheckFinding:
     """Something that a check found. Numbers that do not belong to the kind are 0, UNKNOWN or NaN."""
 
     kind: CheckKind
-    severity: Severity
+    level: Level
     name: str = ""
     """The topic, the broker's id, the rack, the controller's id or the group. '' if the kind has no name."""
     brokers: tuple[int, ...] = ()
@@ -134,7 +152,7 @@ class CheckFinding:
     """Whether it may have begun before `since_ms`."""
 
     @property
-    def key(self) -> tuple[CheckKind, str]:
+    def key(self) -> Key:
         """What tells findings of one moment apart."""
         return self.kind, self.name
 

@@ -34,7 +34,7 @@ def check_document_of(outcome: Outcome) -> schema_check.CheckDocument:
         partition_count=outcome.partitions,
         group_count=outcome.groups,
         findings=[_finding(outcome, finding) for finding in outcome.judgement.findings],
-        not_judged=[_not_judged(item) for item in outcome.judgement.not_judged],
+        not_judged=[_not_judged(outcome, item) for item in outcome.judgement.not_judged],
         ignored_findings=outcome.judgement.ignored,
     )
 
@@ -43,7 +43,7 @@ def _finding(outcome: Outcome, finding: CheckFinding) -> schema_check.CheckFindi
     return schema_check.CheckFinding(
         kind=finding.kind,
         name=finding.name or None,
-        severity=finding.severity,
+        level=finding.level,
         fails=outcome.rules.fails(finding),
         text=checks.sentence(finding, outcome.at_ms),
         brokers=list(finding.brokers),
@@ -64,11 +64,12 @@ def _finding(outcome: Outcome, finding: CheckFinding) -> schema_check.CheckFindi
     )
 
 
-def _not_judged(item: NotJudged) -> schema_check.CheckNotJudged:
+def _not_judged(outcome: Outcome, item: NotJudged) -> schema_check.CheckNotJudged:
     return schema_check.CheckNotJudged(
         kinds=list(item.kinds),
         names=list(item.names),
         why=item.why,
+        fails=outcome.rules.fails_unjudged(item),
         brokers=list(item.brokers),
         cause=cause(item.cause.kind, item.cause.code, failures.of(item.cause.kind, item.cause.code)),
         text=checks.not_judged(item),

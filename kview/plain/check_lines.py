@@ -43,9 +43,9 @@ def _findings(outcome: Outcome) -> Iterator[str]:
     for finding in outcome.judgement.findings:
         listed[finding.kind] += 1
         if listed[finding.kind] <= MOST_OF_A_KIND:
-            sign = glyphs.SIGNS[finding.severity]
+            sign = glyphs.SIGNS[finding.level]
             said = checks.sentence(finding, outcome.at_ms)
-            yield f"{sign} {finding.severity}{_GAP}{checks.label(finding)}{_GAP}{said}"
+            yield f"{sign} {finding.level}{_GAP}{checks.label(finding)}{_GAP}{said}"
         elif listed[finding.kind] == total[finding.kind]:
             rest = total[finding.kind] - MOST_OF_A_KIND
             yield f"  + {rest:,} more {finding.kind}: --format json lists all of them"
@@ -59,5 +59,4 @@ def _not_judged(outcome: Outcome) -> Iterator[str]:
 
 def _result(outcome: Outcome) -> str:
     found = outcome.judgement
-    said = checks.result(outcome.counts, len(found.not_judged), found.ignored)
-    return f"{'healthy' if outcome.healthy else 'not healthy'}: {said}"
+    return checks.result(outcome.healthy, outcome.counts, len(found.not_judged), found.ignored)

@@ -6,12 +6,10 @@ from typing import Annotated
 from msgspec import Struct
 
 from kview.derive.view import Reason, Verdict
-from kview.model.checks import CheckKind, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import CheckKind, Level, NotJudgedWhy
 from kview.model.findings import FindingKind
 from kview.plain.schema_fields import (
     Cause,
-    HowBad,
     PartitionName,
     Text,
     duration,
@@ -76,7 +74,7 @@ class CheckFinding(Struct, gc=False):
             "The topic, the broker's id, the rack, the controller's id or the group, as --ignore takes it."
         ),
     ]
-    severity: HowBad
+    level: Annotated[Level, meaning("How bad it is.")]
     fails: Annotated[bool, meaning("Whether it makes the check fail, given --fail-on.")]
     text: Text
     brokers: Annotated[list[int], meaning("The ids of the brokers that cause it, or that would be lost.")]
@@ -119,6 +117,13 @@ class CheckNotJudged(Struct, gc=False):
         ),
     ]
     why: Annotated[NotJudgedWhy, meaning("Why not.")]
+    fails: Annotated[
+        bool,
+        meaning(
+            "Whether it makes the check fail: never with --allow-not-judged, and if all kinds are weaknesses,"
+            " only with --fail-on weakness."
+        ),
+    ]
     brokers: Annotated[list[int], meaning("The ids of the brokers that are the reason.")]
     cause: Annotated[Cause | None, meaning("What went wrong when kview asked.")]
     text: Text
@@ -132,7 +137,7 @@ class CheckDocument(Struct, gc=False):
     cluster_id: Annotated[str | None, meaning("The cluster's id.")]
     watched_ms: Annotated[int, duration("How long the check observed the cluster.")]
     healthy: Annotated[bool, meaning("Whether the check passed: the exit code is 0, otherwise 1.")]
-    fail_on: Annotated[Severity, meaning("The lowest severity that makes the check fail.")]
+    fail_on: Annotated[Level, meaning("The lowest level that makes the check fail.")]
     allow_not_judged: Annotated[bool, meaning("Whether the check passes if something could not be judged.")]
     broker_count: Annotated[int, meaning("How many brokers the cluster has.", "brokers")]
     topic_count: Annotated[int, meaning("How many topics there are, internal ones too.", "topics")]

@@ -5,8 +5,7 @@ import pytest
 from kview.derive.checks.groups import KINDS
 from kview.derive.view import Reason
 from kview.language import checks
-from kview.model.checks import CheckFinding, CheckKind, NotJudged, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import WEAKNESSES, CheckFinding, CheckKind, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Cause, FailureKind
 from kview.model.findings import FindingKind
 from kview.plain.schema_check import AMOUNTS, CHECK_KINDS
@@ -35,13 +34,15 @@ def finding(kind: CheckKind, **numbers: object) -> CheckFinding:
         "behind_ms": 70_000,
         "since_ms": NOW_MS - 12_000,
     }
-    return CheckFinding(kind, Severity.WARN, **{**facts, **numbers})  # type: ignore[arg-type]
+    level = Level.WEAKNESS if kind in WEAKNESSES else Level.WARN
+    return CheckFinding(kind, level, **{**facts, **numbers})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", CheckKind)
 def test_every_kind_says_what_is_wrong_since_when_and_what_to_do(kind: CheckKind) -> None:
     said = checks.sentence(finding(kind), NOW_MS)
-    well_said(said, ["for 12 s"])
+    well_said(said, [])
+    assert ("for 12 s" in said) is (kind not in WEAKNESSES)
     todo = checks.remedy(finding(kind))
     assert said.endswith(todo[1:]) and len(todo) > 10
 
@@ -67,13 +68,13 @@ def test_every_kind_and_amount_is_in_the_schema() -> None:
         (
             finding(K.BROKER_LOSS, brokers=(4,)),
             "losing broker 4 would leave 1 partition without an eligible leader and 1 more under min ISR"
-            " (orders-3, orders-9), true for 12 s. Add replicas on other brokers with"
+            " (orders-3, orders-9). Add replicas on other brokers with"
             " kafka-reassign-partitions.sh",
         ),
         (
             finding(K.RACK_LOSS, name="R1", leaderless=0, partition_count=5, under_min_isr=5),
             "losing rack R1 (brokers 4 and 5) would leave 5 partitions under min ISR (orders-3, orders-9 + 3"
-            " more), true for 12 s. Spread the replicas over more racks with kafka-reassign-partitions.sh",
+            " more). Spread the replicas over more racks with kafka-reassign-partitions.sh",
         ),
         (
             finding(K.GROUP_STOPPED, reason=Reason.NO_MEMBERS, is_bound=True),
@@ -82,7 +83,7 @@ def test_every_kind_and_amount_is_in_the_schema() -> None:
         ),
         (
             finding(K.LEADER_SKEW, amount=120, mean=50.0),
-            "broker 4 leads 120 partitions, 2.4 times the mean, for 12 s. Run kafka-leader-election.sh"
+            "broker 4 leads 120 partitions, 2.4 times the mean. Run kafka-leader-election.sh"
             " --election-type preferred, or use kafka-reassign-partitions.sh",
         ),
         (
@@ -141,6 +142,18 @@ def test_nobody_is_told_to_restart_brokers_that_are_not_known_to_be_the_cause() 
     assert checks.remedy(finding(K.FROZEN, brokers=(4,))).startswith("restart broker 4")
 
 
-def test_the_result_in_numbers() -> None:
-    counts = {Severity.RISK: 1, Severity.WARN: 2, Severity.CALM: 0}
-    assert checks.result(counts, 1, 2) == "3 findings (1 risk, 2 warn), 1 not judged, 2 ignored"
+@pytest.mark.parametrize(
+    ("healthy", "counts", "said"),
+    [
+        (False, (1, 2, 0), "not healthy: 3 findings (1 risk, 2 warn), 1 not judged, 2 ignored"),
+        (False, (0, 1, 2), "not healthy: 1 finding (1 warn), 2 weaknesses, 1 not judged, 2 ignored"),
+        (
+            True,
+            (0, 0, 1),
+            "healthy: 1 weakness (--fail-on weakness makes it fail), 1 not judged, 2 ignored",
+        ),
+        (True, (0, 0, 0), "healthy: no findings, 1 not judged, 2 ignored"),
+    ],
+)
+def test_the_result_in_numbers(healthy: bool, counts: tuple[int, ...], said: str) -> None:
+    assert checks.result(healthy, dict(zip(Level, counts, strict=True)), 1, 2) == said

@@ -18,8 +18,7 @@ from kview.derive.checks.impact import (
 from kview.derive.checks.partitions import names_of
 from kview.derive.slowness import SLOW_AFTER_MS
 from kview.derive.view import View
-from kview.model.checks import CheckFinding, CheckKind, NotJudged, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import CheckFinding, CheckKind, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Part
 from kview.model.findings import FindingKind
 from kview.model.snapshot import Flags, Longs
@@ -83,7 +82,7 @@ def broker_findings(view: View) -> Iterator[CheckFinding]:
             lost = kind is CheckKind.BROKER_SILENT and not unreached
             yield CheckFinding(
                 kind,
-                Severity.RISK if lost else Severity.WARN,
+                Level.RISK if lost else Level.WARN,
                 name=str(table.id[row]),
                 brokers=(int(table.id[row]),),
                 partition_count=int(figures.leads[row] + figures.leads_internal[row]),
@@ -102,7 +101,7 @@ def vanished_findings(view: View) -> Iterator[CheckFinding]:
     replicas = view.snapshot.partitions.replicas
     named = np.setdiff1d(replicas[replicas >= 0], view.snapshot.brokers.id)
     for broker in named.tolist():
-        yield CheckFinding(CheckKind.BROKER_GONE, Severity.WARN, name=str(broker), brokers=(broker,))
+        yield CheckFinding(CheckKind.BROKER_GONE, Level.WARN, name=str(broker), brokers=(broker,))
 
 
 def controller_findings(view: View) -> Iterator[CheckFinding]:
@@ -111,7 +110,7 @@ def controller_findings(view: View) -> Iterator[CheckFinding]:
         if finding.kind in _NO_CONTROLLER:
             yield CheckFinding(
                 CheckKind.NO_CONTROLLER,
-                finding.severity,
+                Level(finding.severity),
                 headline=finding.kind,
                 since_ms=finding.since_ms,
                 amount=finding.count - len(finding.controllers) if finding.count != UNKNOWN else UNKNOWN,
@@ -119,7 +118,9 @@ def controller_findings(view: View) -> Iterator[CheckFinding]:
         elif finding.kind is FindingKind.CONTROLLERS_LOST:
             for controller in finding.controllers:
                 left = finding.count - len(finding.controllers)
-                yield CheckFinding(CheckKind.VOTER_LOST, finding.severity, name=str(controller), amount=left)
+                yield CheckFinding(
+                    CheckKind.VOTER_LOST, Level(finding.severity), name=str(controller), amount=left
+                )
 
 
 def skew_findings(view: View, limits: Limits) -> Iterator[CheckFinding]:
@@ -143,7 +144,9 @@ def _skewed(
     for row in np.flatnonzero(over).tolist():
         broker = int(view.snapshot.brokers.id[row])
         amount = int(amounts[row])
-        yield CheckFinding(kind, Severity.WARN, name=str(broker), brokers=(broker,), amount=amount, mean=mean)
+        yield CheckFinding(
+            kind, Level.WEAKNESS, name=str(broker), brokers=(broker,), amount=amount, mean=mean
+        )
 
 
 def loss_findings(view: View, accepted: Flags) -> Iterator[CheckFinding]:
@@ -171,7 +174,7 @@ def _loss(view: View, kind: CheckKind, name: str, brokers: tuple[int, ...], loss
     rows = np.concatenate((loss.leaderless, loss.under_min))
     return CheckFinding(
         kind,
-        Severity.WARN,
+        Level.WEAKNESS,
         name=name,
         brokers=brokers,
         partitions=names_of(view, rows),

@@ -7,8 +7,7 @@ import numpy as np
 from kview.derive.checks.causes import why_of
 from kview.derive.verdicts import SEVERITIES
 from kview.derive.view import Reason, Verdict, View
-from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, NotJudged, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Cause, FailureKind
 from kview.model.units import UNKNOWN
 
@@ -31,7 +30,7 @@ def group_findings(view: View) -> Iterator[CheckFinding]:
         if verdict in KINDS:
             yield CheckFinding(
                 KINDS[verdict],
-                SEVERITIES[verdict],
+                Level(SEVERITIES[verdict]),
                 name=name,
                 verdict=verdict,
                 reason=figures.reason[row],
@@ -44,7 +43,7 @@ def group_findings(view: View) -> Iterator[CheckFinding]:
         if figures.lost[row] > 0 and verdict != Verdict.ABANDONED:
             yield CheckFinding(
                 CheckKind.GROUP_LOST_RECORDS,
-                Severity.RISK,
+                Level.RISK,
                 name=name,
                 amount=int(figures.lost[row]),
                 is_bound=bool(figures.lost_is_bound[row]),

@@ -25,8 +25,7 @@ from kview.derive.checks.failed_parts import failed_not_judged
 from kview.derive.checks.groups import group_findings, groups_not_judged
 from kview.derive.checks.partitions import partition_findings, partitions_not_judged
 from kview.derive.view import View
-from kview.model.checks import CheckFinding, CheckKind, Judgement, NotJudged, NotJudgedWhy
-from kview.model.events import SEVERITY_ORDER
+from kview.model.checks import LEVELS, CheckFinding, CheckKind, Judgement, Key, NotJudged, NotJudgedWhy
 from kview.model.snapshot import Flags
 from kview.model.units import UNKNOWN
 
@@ -56,7 +55,7 @@ class Watch:
     ignore: tuple[Ignore, ...] = ()
     began_ms: int = UNKNOWN
     """When the first observation of the check ended, UNKNOWN before that."""
-    since_ms: Mapping[tuple[CheckKind, str], int] = field(default_factory=dict)
+    since_ms: Mapping[Key, int] = field(default_factory=dict)
     """When each finding of the last observation began, UNKNOWN if it was there from the start."""
 
 
@@ -75,7 +74,7 @@ def step(watch: Watch, view: View) -> tuple[Watch, Judgement]:
         for finding in kept
     ]
     kinds = list(CheckKind)
-    dated.sort(key=lambda f: (SEVERITY_ORDER.index(f.severity), kinds.index(f.kind)))
+    dated.sort(key=lambda f: (LEVELS.index(f.level), kinds.index(f.kind)))
     not_judged = tuple(_heeded(_not_judged(view, now_ms - began_ms, found), watch.ignore))
     judgement = Judgement(tuple(dated), not_judged, len(found) - len(kept))
     return replace(watch, began_ms=began_ms, since_ms=since), judgement

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from kview.derive.checks.causes import cause_of, why_of
-from kview.derive.statuses import SEVERITIES as STATUS_SEVERITIES
 from kview.derive.view import PartitionStatus, RackSafety, View
-from kview.model.checks import CheckFinding, CheckKind, NotJudged, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import LEVELS, CheckFinding, CheckKind, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.snapshot import Flags, Longs
 from kview.model.states import BrokerState
@@ -76,27 +74,27 @@ def partition_findings(view: View) -> Iterator[CheckFinding]:
     leads = real & (table.replicas == table.leader[:, None])
     first = np.zeros_like(real)
     first[:, :1] = True
-    warn, nobody = Severity.WARN, np.zeros_like(real)
-    for kind, severity, mask, since_ms, blamed in (
-        (_K.OFFLINE, STATUS_SEVERITIES[_S.NO_LEADER], table.leader == NO_BROKER, None, last),
-        (_K.SILENT_LEADER, STATUS_SEVERITIES[_S.SILENT_LEADER], having(_S.SILENT_LEADER), silent_ms, leads),
-        (_K.FROZEN, STATUS_SEVERITIES[_S.FROZEN], having(_S.FROZEN), frozen_ms, silent_members),
-        (_K.UNDER_MIN_ISR, STATUS_SEVERITIES[_S.UNDER_MIN_ISR], known & (isr < least), None, out_of_sync),
+    nobody, (risk, warn, weak) = np.zeros_like(real), LEVELS
+    for kind, level, mask, since_ms, blamed in (
+        (_K.OFFLINE, risk, table.leader == NO_BROKER, None, last),
+        (_K.SILENT_LEADER, risk, having(_S.SILENT_LEADER), silent_ms, leads),
+        (_K.FROZEN, risk, having(_S.FROZEN), frozen_ms, silent_members),
+        (_K.UNDER_MIN_ISR, risk, known & (isr < least), None, out_of_sync),
         (_K.AT_MIN_ISR, warn, known & (isr == table.min_isr) & short, None, out_of_sync),
         (_K.UNDER_REPLICATED, warn, short & (replication > 0), None, out_of_sync),
-        (_K.NOT_RACK_SAFE, warn, figures.rack_safe == RackSafety.NO, None, nobody),
-        (_K.REPLICATION_FACTOR_1, warn, replication == 1, None, nobody),
-        (_K.MIN_ISR_1, warn, known & (table.min_isr == 1) & three, None, nobody),
-        (_K.NOT_PREFERRED, Severity.CALM, away, None, first),
+        (_K.NOT_RACK_SAFE, weak, figures.rack_safe == RackSafety.NO, None, nobody),
+        (_K.REPLICATION_FACTOR_1, weak, replication == 1, None, nobody),
+        (_K.MIN_ISR_1, weak, known & (table.min_isr == 1) & three, None, nobody),
+        (_K.NOT_PREFERRED, weak, away, None, first),
     ):
         for topic, rows in by_topic(view, np.asarray(mask, np.bool_)):
-            yield _finding(view, kind, severity, topic, rows, since_ms, blamed)
+            yield _finding(view, kind, level, topic, rows, since_ms, blamed)
 
 
 def _finding(
     view: View,
     kind: CheckKind,
-    severity: Severity,
+    level: Level,
     topic: int,
     rows: Longs,
     since_ms: Longs | None,
@@ -110,7 +108,7 @@ def _finding(
         began = int(known.min())
     return CheckFinding(
         kind,
-        severity,
+        level,
         name=str(view.topics.topic[topic]),
         brokers=tuple(brokers[brokers >= 0].tolist()),
         partitions=names_of(view, rows),
