@@ -15,6 +15,9 @@ MOST_NUMBERS = 8
 MOST_NAMES = 3
 """The most topics or groups that a line lists."""
 
+SHORTEST_MS = 1_000
+"""Durations below the time between two observations are not said."""
+
 BEFORE = "since before the check"
 """Said instead of a duration if it was already so in the first observation."""
 
@@ -27,13 +30,10 @@ def label(finding: CheckFinding) -> str:
 
 
 def sentence(finding: CheckFinding, now_ms: int) -> str:
-    """Return what is wrong, where, since when, and what to do, in one line.
-
-    A weakness has no beginning that matters: nothing is wrong yet.
-    """
+    """Return what is wrong, where, since when, and what to do, in one line."""
     todo = remedy(finding)
-    lasted = "" if finding.level is Level.WEAKNESS else f", {since(finding, now_ms)}"
-    return f"{what(finding)}{lasted}. {todo[0].upper()}{todo[1:]}"
+    said = ", ".join(filter(None, (what(finding), since(finding, now_ms))))
+    return f"{said}. {todo[0].upper()}{todo[1:]}"
 
 
 def what(finding: CheckFinding) -> str:
@@ -47,11 +47,19 @@ def remedy(finding: CheckFinding) -> str:
 
 
 def since(finding: CheckFinding, now_ms: int) -> str:
-    """Return for how long it has been so: `for 12 s`, `for ≥ 12 s`, `since before the check`."""
+    """Return for how long it has been so: `for 12 s`, `for ≥ 12 s`, `since before the check`.
+
+    Return '' for a weakness, which has not happened yet, for a group, which says how far behind it is, and
+    for what was first seen a moment ago.
+    """
+    if finding.level is Level.WEAKNESS or finding.kind in GROUP_KINDS:
+        return ""
     if finding.since_ms == UNKNOWN:
         return BEFORE
-    lasted = words.duration(now_ms - finding.since_ms)
-    return f"for {'≥ ' if finding.since_is_bound else ''}{lasted}"
+    lasted_ms = now_ms - finding.since_ms
+    if lasted_ms < SHORTEST_MS:
+        return ""
+    return f"for {'≥ ' if finding.since_is_bound else ''}{words.duration(lasted_ms)}"
 
 
 def _of(finding: CheckFinding) -> str:

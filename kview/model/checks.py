@@ -133,6 +133,8 @@ class CheckFinding:
     """Leaders or bytes of the broker, its latency in µs, records that were lost, or voters left."""
     mean: float = math.nan
     """What the brokers that are up have on average, this one included."""
+    group_type: str = ""
+    """The group's `GroupType`."""
     verdict: str = ""
     reason: str = ""
     """The `Reason` for the verdict, with its two numbers."""
@@ -147,7 +149,8 @@ class CheckFinding:
     unreached: bool = False
     """Whether the rest of the cluster still hears from the broker."""
     since_ms: int = UNKNOWN
-    """When this began, in epoch ms. UNKNOWN if it was already so in the check's first observation."""
+    """When this began, in epoch ms. UNKNOWN if it was already so in the check's first observation, and for
+    groups: a verdict comes later than what it is about."""
     since_is_bound: bool = False
     """Whether it may have begun before `since_ms`."""
 

@@ -53,6 +53,7 @@ def _finding(outcome: Outcome, finding: CheckFinding) -> schema_check.CheckFindi
         under_min_isr_partitions=finding.under_min_isr,
         amount=known(finding.amount),
         mean=None if math.isnan(finding.mean) else finding.mean,
+        group_type=finding.group_type or None,
         verdict=Verdict(finding.verdict) if finding.verdict else None,
         reason=Reason(finding.reason) if finding.reason else None,
         headline_kind=finding.headline,

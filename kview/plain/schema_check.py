@@ -17,6 +17,7 @@ from kview.plain.schema_fields import (
     meaning,
     moment,
 )
+from kview.plain.schema_groups import GROUP_TYPES
 
 CHECK_KINDS: Mapping[CheckKind, str] = {
     CheckKind.OFFLINE: "partitions of the topic have no leader",
@@ -90,6 +91,7 @@ class CheckFinding(Struct, gc=False):
         int | None, meaning(f"A number that depends on the kind; null for all others.{_listed(AMOUNTS)}")
     ]
     mean: Annotated[float | None, meaning("For a skew: the mean of the brokers that are up.")]
+    group_type: Annotated[str | None, meaning(f"The kind of the group: {GROUP_TYPES}.")]
     verdict: Annotated[Verdict | None, meaning("The verdict on the group.")]
     reason: Annotated[Reason | None, meaning("The reason for that verdict.")]
     headline_kind: Annotated[
@@ -102,7 +104,10 @@ class CheckFinding(Struct, gc=False):
     behind_ms: Annotated[int | None, duration("The group's lag in time.")]
     is_bound: Annotated[bool, meaning("Whether behind_ms or amount is only a lower bound.")]
     is_estimate: Annotated[bool, meaning("Whether behind_ms is only an estimate.")]
-    since_ms: Annotated[int | None, moment("When it began; null if it was already so when the check began.")]
+    since_ms: Annotated[
+        int | None,
+        moment("When it began; null if it was already so when the check began, and for groups."),
+    ]
     since_is_bound: Annotated[bool, meaning("Whether it may have begun before since_ms.")]
 
 

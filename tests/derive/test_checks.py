@@ -18,6 +18,7 @@ from kview.model.units import NO_BROKER, UNKNOWN
 from tests.derive.checking import SET_UP, judged, labels
 from tests.derive.checking import rules as ignored
 from tests.worlds import START_MS, World, default_world, views
+from tests.worlds.kinds import CONNECT, CONSUMER, SHARE, STREAMS, of_every_kind
 from tests.worlds.parts import Node, topic
 from tests.worlds.small import ends, reader, small_world
 
@@ -205,6 +206,27 @@ def test_a_group_that_falls_behind_and_one_that_is_stuck() -> None:
     found = judged(small_world(slow, stuck), 80)
     assert (alone(found, K.GROUP_FALLING_BEHIND).name, alone(found, K.GROUP_STUCK).name) == ("slow", "stuck")
     assert alone(found, K.GROUP_STUCK).behind_ms >= 600_000
+    assert alone(found, K.GROUP_STUCK).since_ms == UNKNOWN, "the verdict came long after it got stuck"
+
+
+def test_a_finding_about_a_group_has_the_groups_kind() -> None:
+    """A share group that nobody reads, and whose backlog its coordinator counts."""
+    watch, state, world = Watch(), State(), default_world()
+    for _ in range(8):
+        state, view = step(state, of_every_kind(world.tick(), 40, members=0))
+        watch, found = judge(watch, view)
+    kinds = {f.name: f.group_type for f in found.findings if f.kind is K.GROUP_STOPPED}
+    assert kinds == {"audit-export": "classic", SHARE: "share"}
+
+
+def test_workers_of_connect_have_no_verdict_by_nature_and_are_not_called_not_judged() -> None:
+    """They read nothing under their name. The groups of other kinds are open at first."""
+    watch, state, world = Watch(), State(), default_world()
+    for _ in range(8):
+        state, view = step(state, of_every_kind(world.tick()))
+        watch, found = judge(watch, view)
+    open_ = {name for item in found.not_judged for name in item.names}
+    assert CONNECT in view.snapshot.groups.group and open_ == {SHARE, CONSUMER, STREAMS}
 
 
 def test_when_nobody_answers_only_that_is_said() -> None:

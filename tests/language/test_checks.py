@@ -5,7 +5,15 @@ import pytest
 from kview.derive.checks.groups import KINDS
 from kview.derive.view import Reason
 from kview.language import checks
-from kview.model.checks import WEAKNESSES, CheckFinding, CheckKind, Level, NotJudged, NotJudgedWhy
+from kview.model.checks import (
+    GROUP_KINDS,
+    WEAKNESSES,
+    CheckFinding,
+    CheckKind,
+    Level,
+    NotJudged,
+    NotJudgedWhy,
+)
 from kview.model.failures import Cause, FailureKind
 from kview.model.findings import FindingKind
 from kview.plain.schema_check import AMOUNTS, CHECK_KINDS
@@ -42,7 +50,7 @@ def finding(kind: CheckKind, **numbers: object) -> CheckFinding:
 def test_every_kind_says_what_is_wrong_since_when_and_what_to_do(kind: CheckKind) -> None:
     said = checks.sentence(finding(kind), NOW_MS)
     well_said(said, [])
-    assert ("for 12 s" in said) is (kind not in WEAKNESSES)
+    assert ("for 12 s" in said) is (kind not in WEAKNESSES and kind not in GROUP_KINDS)
     todo = checks.remedy(finding(kind))
     assert said.endswith(todo[1:]) and len(todo) > 10
 
@@ -78,7 +86,7 @@ def test_every_kind_and_amount_is_in_the_schema() -> None:
         ),
         (
             finding(K.GROUP_STOPPED, reason=Reason.NO_MEMBERS, is_bound=True),
-            "stopped (no members, ≥ 1 m 10 s behind), for 12 s. Start its consumers, or delete the group if"
+            "stopped (no members, ≥ 1 m 10 s behind). Start its consumers, or delete the group if"
             " nobody needs it",
         ),
         (
@@ -95,6 +103,16 @@ def test_every_kind_and_amount_is_in_the_schema() -> None:
 )
 def test_what_a_kind_says(found: CheckFinding, said: str) -> None:
     assert checks.sentence(found, NOW_MS) == said
+
+
+@pytest.mark.parametrize(
+    ("lasted_ms", "said"), [(0, ""), (999, ""), (1_000, "for 1.0 s"), (150_000, "for 2 m 30 s")]
+)
+def test_what_was_seen_a_moment_ago_has_no_length_yet(lasted_ms: int, said: str) -> None:
+    found = finding(K.OFFLINE, since_ms=NOW_MS - lasted_ms)
+    assert checks.since(found, NOW_MS) == said
+    assert f"no leader{said and ', '}{said}. Start" in checks.sentence(found, NOW_MS)
+    assert checks.since(finding(K.GROUP_STUCK, since_ms=NOW_MS - lasted_ms), NOW_MS) == ""
 
 
 def test_partitions_are_listed_up_to_a_number() -> None:

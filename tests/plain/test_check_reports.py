@@ -78,6 +78,8 @@ def test_a_document_has_the_numbers() -> None:
     assert silent["since_ms"] == read["at_ms"] - 3_100 and silent["fails"]
     (rack,) = (row for row in read["findings"] if row["kind"] == "rack_loss" and row["name"] == "R1")
     assert rack["leaderless_partitions"] > 0 and rack["since_ms"] is None
+    types = {row["name"]: row["group_type"] for row in read["findings"] if row["kind"].startswith("group_")}
+    assert set(types.values()) == {"classic"} and rack["group_type"] is None
     assert [row["why"] for row in read["not_judged"]] == ["not_answered", "not_answered"]
 
 

@@ -26,12 +26,13 @@ def group_findings(view: View) -> Iterator[CheckFinding]:
     """Yield the groups with a problem, and the groups that have lost records."""
     table, figures = view.snapshot.groups, view.groups
     for row, verdict in enumerate(figures.verdict.tolist()):
-        name = str(table.group[row])
+        name, group_type = str(table.group[row]), str(table.type[row])
         if verdict in KINDS:
             yield CheckFinding(
                 KINDS[verdict],
                 Level(SEVERITIES[verdict]),
                 name=name,
+                group_type=group_type,
                 verdict=verdict,
                 reason=figures.reason[row],
                 reason_ms=int(figures.reason_ms[row]),
@@ -45,6 +46,7 @@ def group_findings(view: View) -> Iterator[CheckFinding]:
                 CheckKind.GROUP_LOST_RECORDS,
                 Level.RISK,
                 name=name,
+                group_type=group_type,
                 amount=int(figures.lost[row]),
                 is_bound=bool(figures.lost_is_bound[row]),
             )

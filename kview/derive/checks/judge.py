@@ -25,7 +25,16 @@ from kview.derive.checks.failed_parts import failed_not_judged
 from kview.derive.checks.groups import group_findings, groups_not_judged
 from kview.derive.checks.partitions import partition_findings, partitions_not_judged
 from kview.derive.view import View
-from kview.model.checks import LEVELS, CheckFinding, CheckKind, Judgement, Key, NotJudged, NotJudgedWhy
+from kview.model.checks import (
+    GROUP_KINDS,
+    LEVELS,
+    CheckFinding,
+    CheckKind,
+    Judgement,
+    Key,
+    NotJudged,
+    NotJudgedWhy,
+)
 from kview.model.snapshot import Flags
 from kview.model.units import UNKNOWN
 
@@ -70,7 +79,9 @@ def step(watch: Watch, view: View) -> tuple[Watch, Judgement]:
     before = {} if is_first else watch.since_ms
     since = {finding.key: before.get(finding.key, new_ms) for finding in found}
     dated = [
-        finding if finding.since_ms != UNKNOWN else replace(finding, since_ms=since[finding.key])
+        finding
+        if finding.since_ms != UNKNOWN or finding.kind in GROUP_KINDS
+        else replace(finding, since_ms=since[finding.key])
         for finding in kept
     ]
     kinds = list(CheckKind)
