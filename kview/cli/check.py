@@ -158,8 +158,9 @@ def check(
     the check fail, and its weaknesses, such as what the loss of a broker or a rack would break.
 
     It prints one line for each finding: what, where, since when, and what to do. A line begins with the
-    level, then the kind and name as --ignore takes them. Whatever could not be judged is listed, too, and
-    makes the check fail as well if it may be wrong now.
+    level, then the kind and name as --ignore takes them. All that is only the consequence of a broker that is
+    down is folded below it; --format json lists it. Whatever could not be judged is listed, too, and makes
+    the check fail as well if it may be wrong now.
 
     \b
     Exit codes:

@@ -115,6 +115,7 @@ class CheckFinding:
 
     kind: CheckKind
     level: Level
+    """A cause has the level of the worst that it explains, if that is worse than its own."""
     name: str = ""
     """The topic, the broker's id, the rack, the controller's id or the group. '' if the kind has no name."""
     brokers: tuple[int, ...] = ()
@@ -153,6 +154,8 @@ class CheckFinding:
     groups: a verdict comes later than what it is about."""
     since_is_bound: bool = False
     """Whether it may have begun before `since_ms`."""
+    explained_by: tuple[Key, ...] = ()
+    """The findings that are the cause of this one: it would not exist without them."""
 
     @property
     def key(self) -> Key:
@@ -170,13 +173,22 @@ class NotJudged:
     brokers: tuple[int, ...] = ()
     """The brokers that did not answer, if they are the reason."""
     cause: Cause = NO_FAILURE
+    explained_by: tuple[Key, ...] = ()
+    """The findings about these brokers that say why they did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a check found at one moment, the worst first, and what it could not judge."""
+    """What a check found at one moment, causes first, weaknesses last, and what it could not judge."""
 
     findings: tuple[CheckFinding, ...]
     not_judged: tuple[NotJudged, ...]
     ignored: int = 0
     """How many findings the user ignores."""
+
+    @property
+    def causes(self) -> tuple[CheckFinding, ...]:
+        """The findings that explain others, or why something could not be judged."""
+        keys = {key for finding in self.findings for key in finding.explained_by}
+        keys |= {key for item in self.not_judged for key in item.explained_by}
+        return tuple(finding for finding in self.findings if finding.key in keys)

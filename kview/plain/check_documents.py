@@ -1,12 +1,13 @@
 """The outcome of a check as a JSON document."""
 
 import math
+from collections.abc import Sequence
 from itertools import starmap
 
 from kview.derive.checks.outcome import Outcome
 from kview.derive.view import Reason, Verdict
 from kview.language import checks, failures
-from kview.model.checks import CheckFinding, NotJudged
+from kview.model.checks import CheckFinding, Key, NotJudged
 from kview.plain import schema_check
 from kview.plain.columns import cause, known
 from kview.plain.documents import json_line
@@ -62,7 +63,12 @@ def _finding(outcome: Outcome, finding: CheckFinding) -> schema_check.CheckFindi
         is_estimate=finding.is_estimate,
         since_ms=known(finding.since_ms),
         since_is_bound=finding.since_is_bound,
+        explained_by=_keys(finding.explained_by),
     )
+
+
+def _keys(causes: Sequence[Key]) -> list[schema_check.CheckKey]:
+    return list(starmap(schema_check.CheckKey, causes))
 
 
 def _not_judged(outcome: Outcome, item: NotJudged) -> schema_check.CheckNotJudged:
@@ -74,4 +80,5 @@ def _not_judged(outcome: Outcome, item: NotJudged) -> schema_check.CheckNotJudge
         brokers=list(item.brokers),
         cause=cause(item.cause.kind, item.cause.code, failures.of(item.cause.kind, item.cause.code)),
         text=checks.not_judged(item),
+        explained_by=_keys(item.explained_by),
     )

@@ -61,7 +61,7 @@ def _case(name: str) -> Xml.Element:
 
 
 def _finding(outcome: Outcome, finding: CheckFinding) -> Xml.Element:
-    case = _case(checks.label(finding))
+    case = _case(checks.label(finding.key))
     text = glyphs.printable(checks.sentence(finding, outcome.at_ms))
     if outcome.rules.fails(finding):
         Xml.SubElement(case, "failure", {"type": finding.level, "message": text})

@@ -65,6 +65,13 @@ def _listed(meanings: Mapping[CheckKind, str]) -> str:
     return "".join(f" {kind.value}: {text}." for kind, text in meanings.items())
 
 
+class CheckKey(Struct, gc=False):
+    """The kind and name of a finding, of which no two findings have the same."""
+
+    kind: Annotated[CheckKind, meaning("What was found.")]
+    name: Annotated[str, meaning("The broker's id.")]
+
+
 class CheckFinding(Struct, gc=False):
     """Something that a check found."""
 
@@ -75,7 +82,7 @@ class CheckFinding(Struct, gc=False):
             "The topic, the broker's id, the rack, the controller's id or the group, as --ignore takes it."
         ),
     ]
-    level: Annotated[Level, meaning("How bad it is.")]
+    level: Annotated[Level, meaning("How bad it is: at least as bad as the worst that it explains.")]
     fails: Annotated[bool, meaning("Whether it makes the check fail, given --fail-on.")]
     text: Text
     brokers: Annotated[list[int], meaning("The ids of the brokers that cause it, or that would be lost.")]
@@ -109,6 +116,10 @@ class CheckFinding(Struct, gc=False):
         moment("When it began; null if it was already so when the check began, and for groups."),
     ]
     since_is_bound: Annotated[bool, meaning("Whether it may have begun before since_ms.")]
+    explained_by: Annotated[
+        list[CheckKey],
+        meaning("The findings about brokers that are down without which this one would not exist."),
+    ]
 
 
 class CheckNotJudged(Struct, gc=False):
@@ -132,6 +143,9 @@ class CheckNotJudged(Struct, gc=False):
     brokers: Annotated[list[int], meaning("The ids of the brokers that are the reason.")]
     cause: Annotated[Cause | None, meaning("What went wrong when kview asked.")]
     text: Text
+    explained_by: Annotated[
+        list[CheckKey], meaning("The findings about these brokers that say why they did not answer.")
+    ]
 
 
 class CheckDocument(Struct, gc=False):
@@ -148,6 +162,8 @@ class CheckDocument(Struct, gc=False):
     topic_count: Annotated[int, meaning("How many topics there are, internal ones too.", "topics")]
     partition_count: Annotated[int, in_partitions("How many partitions there are, internal ones too.")]
     group_count: Annotated[int, meaning("How many consumer groups are known.", "groups")]
-    findings: Annotated[list[CheckFinding], meaning("What was found, the worst first.")]
+    findings: Annotated[
+        list[CheckFinding], meaning("What was found: causes first, then the worst, and weaknesses last.")
+    ]
     not_judged: Annotated[list[CheckNotJudged], meaning("What could not be judged.")]
     ignored_findings: Annotated[int, meaning("How many findings --ignore left out.", "findings")]

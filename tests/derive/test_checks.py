@@ -46,8 +46,8 @@ def test_how_topics_are_set_up() -> None:
     found = judged(default_world(), 8, "group_*", "*_loss")
     assert labels(found) == [
         "replication_factor_1:audit-log",
-        "min_isr_1:__consumer_offsets",
         "min_isr_1:invoice",
+        "min_isr_1:__consumer_offsets",
     ]
     assert alone(found, K.REPLICATION_FACTOR_1).partition_count == 4
 
@@ -66,11 +66,12 @@ def test_a_crash_with_what_it_does_to_partitions_and_groups() -> None:
         state, view = step(state, world.tick())
         watch, found = judge(watch, view)
     said = labels(found)
-    assert said[:4] == [
-        "silent_leader:__consumer_offsets",
+    assert said[:5] == [
+        "broker_silent:4",
         "silent_leader:audit-log",
         "silent_leader:invoice",
         "silent_leader:payment",
+        "silent_leader:__consumer_offsets",
     ]
     assert "frozen:invoice" in said and "group_blocked:billing" in said
     silent = alone(found, K.BROKER_SILENT)

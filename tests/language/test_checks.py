@@ -1,5 +1,7 @@
 """The words of a check: every kind says what is wrong and what to do, with its numbers."""
 
+from dataclasses import replace
+
 import pytest
 
 from kview.derive.checks.groups import KINDS
@@ -115,6 +117,55 @@ def test_what_was_seen_a_moment_ago_has_no_length_yet(lasted_ms: int, said: str)
     assert checks.since(finding(K.GROUP_STUCK, since_ms=NOW_MS - lasted_ms), NOW_MS) == ""
 
 
+def test_what_is_explained_names_its_causes_and_gives_no_advice() -> None:
+    causes = tuple((K.BROKER_GONE, str(broker)) for broker in range(5))
+    found = finding(K.UNDER_REPLICATED, explained_by=causes)
+    assert checks.sentence(found, NOW_MS).endswith(
+        "for 12 s. Explained by broker_gone:0, broker_gone:1, broker_gone:2 and 2 more findings"
+    )
+
+
+@pytest.mark.parametrize(
+    ("brokers", "found", "not_judged", "said"),
+    [
+        (
+            (4,),
+            [finding(K.UNDER_REPLICATED), finding(K.UNDER_REPLICATED, partition_count=46)],
+            0,
+            "explains 2 more: 48 under-replicated partitions",
+        ),
+        (
+            (3, 4),
+            [finding(K.OFFLINE, partition_count=7), finding(K.AT_MIN_ISR, partition_count=1)],
+            1,
+            "brokers 3 and 4 explain 3 more: 7 partitions without a leader (orders-3, orders-9 + 5 more),"
+            " 1 partition at min ISR, 1 not judged",
+        ),
+        (
+            (4,),
+            [finding(K.GROUP_BLOCKED, name=name, partition_count=0) for name in "abcd"],
+            0,
+            "explains 4 more: 4 groups blocked (a, b, c and 1 more group)",
+        ),
+        (
+            (4,),
+            [finding(K.VOTER_LOST), finding(K.BROKER_LOSS), finding(K.RACK_LOSS), finding(K.RACK_LOSS)],
+            0,
+            "explains 4 more: 1 controller down or not fetching, 1 more broker that must stay up,"
+            " 2 more racks that must stay up",
+        ),
+        ((4,), [], 2, "explains 2 more: 2 not judged"),
+    ],
+)
+def test_what_brokers_explain(
+    brokers: tuple[int, ...], found: list[CheckFinding], not_judged: int, said: str
+) -> None:
+    risks = (K.OFFLINE, K.GROUP_BLOCKED)
+    found = [replace(each, level=Level.RISK) if each.kind in risks else each for each in found]
+    assert checks.explains(brokers, found, not_judged) == said
+    well_said(said)
+
+
 def test_partitions_are_listed_up_to_a_number() -> None:
     many = tuple(("orders", number) for number in range(20))
     found = finding(K.UNDER_REPLICATED, partitions=many, partition_count=300, of_partitions=400)
@@ -155,9 +206,13 @@ def test_brokers_that_do_not_support_a_request_agree_with_their_verb() -> None:
         assert checks.not_judged(item) == said
 
 
-def test_nobody_is_told_to_restart_brokers_that_are_not_known_to_be_the_cause() -> None:
-    assert checks.remedy(finding(K.FROZEN, brokers=())).startswith("check the brokers of its replicas")
-    assert checks.remedy(finding(K.FROZEN, brokers=(4,))).startswith("restart broker 4")
+def test_brokers_that_are_not_known_to_be_the_cause_are_not_named() -> None:
+    for brokers, said in (
+        ((), "check that the brokers of its replicas are up and can keep up"),
+        ((4,), "check that broker 4 is up and can keep up"),
+        ((4, 5), "check that brokers 4 and 5 are up and can keep up"),
+    ):
+        assert checks.remedy(finding(K.FROZEN, brokers=brokers)) == said
 
 
 @pytest.mark.parametrize(

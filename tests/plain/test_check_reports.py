@@ -1,6 +1,7 @@
 """The outcome of a check as lines, as a JSON document, and as JUnit XML."""
 
 import json
+from collections import Counter
 from datetime import UTC
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -29,16 +30,38 @@ def test_a_line_says_what_where_since_when_and_what_to_do() -> None:
         "kview check 08:53:31  here:9092  5 of 6 brokers answer  4 topics  70 partitions  4 groups"
         "  observed for 11 s"
     )
-    assert (
-        "✕ risk  silent_leader:invoice  2 of 10 partitions (3, 9) are led by broker 4 (silent), for 3.1 s."
-        " Restart broker 4, or wait: once it is fenced, others lead"
-    ) in rows
+    assert rows[1] == (
+        "✕ risk  broker_silent:4  broker 4 does not answer and is still listed as leader of 12 partitions,"
+        " for 3.1 s. Check that it runs and that this machine can reach it"
+    )
+    assert rows[3] == (
+        "▲ warn  group_stopped:audit-export  stopped (no members, ≥ 2 m 10 s behind). Start its consumers, or"
+        " delete the group if nobody needs it"
+    )
     assert (
         "· weakness  replication_factor_1:audit-log  all 4 partitions have a single replica. Add replicas"
         " with kafka-reassign-partitions.sh"
     ) in rows
-    assert "? not judged  broker_slow:4  no answer from broker 4" in rows
     assert rows[-1] == "not healthy: 11 findings (10 risk, 1 warn), 10 weaknesses, 2 not judged"
+
+
+def test_what_a_broker_explains_is_folded_below_it() -> None:
+    """12 leaders; of what it follows, 23 partitions wait for it; what is left has no line of its own."""
+    text = lines(outcome(), "here:9092", UTC)
+    assert text.splitlines()[2] == (
+        "  explains 13 more: 12 partitions with a silent leader (audit-log-3, invoice-3 + 10 more), 23"
+        " partitions with a frozen high watermark (invoice-1, invoice-2 + 21 more), 2 groups blocked"
+        " (billing, reporting), 2 more brokers that must stay up, 2 not judged (--format json lists them)"
+    )
+    for label in ("silent_leader:", "frozen:", "group_blocked:", "broker_loss:2", "? not judged"):
+        assert label not in text
+    assert "broker_loss:0" in text and "Restart broker 4" not in text, "advice is given once"
+
+
+def test_what_has_no_cause_is_listed_when_it_was_not_judged() -> None:
+    open_ = NotJudged((CheckKind.BROKER_SLOW,), NotJudgedWhy.NOT_ANSWERED, ("4",), (4,))
+    rows = lines(made(not_judged=(open_,)), "here:9092", UTC).splitlines()
+    assert rows[1] == "? not judged  broker_slow:4  no answer from broker 4"
 
 
 def test_nothing_found_is_healthy() -> None:
@@ -81,6 +104,11 @@ def test_a_document_has_the_numbers() -> None:
     types = {row["name"]: row["group_type"] for row in read["findings"] if row["kind"].startswith("group_")}
     assert set(types.values()) == {"classic"} and rack["group_type"] is None
     assert [row["why"] for row in read["not_judged"]] == ["not_answered", "not_answered"]
+    cause = [{"kind": "broker_silent", "name": "4"}]
+    assert [row["explained_by"] for row in read["not_judged"]] == [cause, cause]
+    assert len(read["findings"]) == 21, "nothing is left out"
+    by_cause = Counter(str(row["explained_by"]) for row in read["findings"])
+    assert by_cause == {"[]": 10, str(cause): 11}
 
 
 def suite(of: Outcome) -> Xml.Element:
@@ -99,7 +127,9 @@ def test_junit_has_a_failure_for_each_finding_and_a_test_for_each_kind() -> None
     assert not {"silent_leader", "broker_slow", "group_stuck"} & passed
     (failure,) = (case.find("failure") for case in found if case.get("name") == "silent_leader:invoice")
     assert failure is not None and failure.get("type") == "risk"
-    assert "2 of 10 partitions (3, 9) are led by broker 4" in str(failure.get("message"))
+    assert failure.get("message") == (
+        "2 of 10 partitions (3, 9) are led by broker 4 (silent), for 3.1 s. Explained by broker_silent:4"
+    )
 
 
 def test_junit_of_a_healthy_cluster_passes_every_kind() -> None:
