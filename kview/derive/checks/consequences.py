@@ -28,7 +28,7 @@ def explained(replicas: IdMatrix, blamed: Flags, down: Down) -> tuple[Key, ...]:
 
     `blamed` marks the replicas whose brokers are the cause (shape of `replicas`).
     """
-    if not down or not blamed.any(1).all():
+    if not blamed.any(1).all():
         return ()
     brokers = np.unique(replicas[blamed]).tolist()
     return tuple(down[broker] for broker in brokers) if down.keys() >= set(brokers) else ()
@@ -58,5 +58,6 @@ def causes_first(findings: Sequence[CheckFinding], items: Iterable[NotJudged]) -
     for finding in findings:
         level = min(LEVELS.index(finding.level), worst.get(finding.key, len(LEVELS)))
         place = 0 if finding.key in worst else 2 if level == len(LEVELS) - 1 else 1
-        ranked.append(((place, level, kinds[finding.kind]), replace(finding, level=LEVELS[level])))
+        raised = finding if finding.level is LEVELS[level] else replace(finding, level=LEVELS[level])
+        ranked.append(((place, level, kinds[finding.kind]), raised))
     return tuple(finding for _, finding in sorted(ranked, key=lambda pair: pair[0]))

@@ -119,8 +119,9 @@ def partition_findings(view: View, down: Down) -> Iterator[CheckFinding]:
         (_K.NOT_PREFERRED, weak, away, None, first),
     ):
         for topic, rows in by_topic(view, np.asarray(mask, np.bool_)):
-            causes = explained(table.replicas[rows], blamed[rows], down)
-            yield replace(_finding(view, kind, level, topic, rows, since_ms, blamed), explained_by=causes)
+            finding = _finding(view, kind, level, topic, rows, since_ms, blamed)
+            causes = explained(table.replicas[rows], blamed[rows], down) if down else ()
+            yield replace(finding, explained_by=causes) if causes else finding
 
 
 def _finding(
