@@ -43,11 +43,11 @@ def _findings(outcome: Outcome) -> Iterator[str]:
     yield from _listed(outcome, causes)
     if causes:
         explained = [finding for finding in found.findings if finding.explained_by]
-        open_ = sum(bool(item.explained_by) for item in found.not_judged)
+        not_judged_count = sum(bool(item.explained_by) for item in found.not_judged)
         brokers = sorted(broker for cause in causes for broker in cause.brokers)
-        yield f"{_GAP}{checks.explains(brokers, explained, open_)} (--format json lists them)"
-    told = {cause.key for cause in causes}
-    rest = [item for item in found.findings if not item.explained_by and item.key not in told]
+        yield f"{_GAP}{checks.explains(brokers, explained, not_judged_count)} (--format json lists them)"
+    cause_keys = {cause.key for cause in causes}
+    rest = [item for item in found.findings if not item.explained_by and item.key not in cause_keys]
     yield from _listed(outcome, rest)
 
 

@@ -66,7 +66,7 @@ def _listed(meanings: Mapping[CheckKind, str]) -> str:
 
 
 class CheckKey(Struct, gc=False):
-    """The kind and name of a finding, of which no two findings have the same."""
+    """What identifies a finding: its kind and name."""
 
     kind: Annotated[CheckKind, meaning("What was found.")]
     name: Annotated[str, meaning("The broker's id.")]

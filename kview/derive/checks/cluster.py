@@ -170,7 +170,7 @@ def loss_findings(view: View, accepted: Flags, down: Down) -> Iterator[CheckFind
     all_in_sync = (table.replicas >= 0) & ~accepted[:, None]
     whole, missing = replace(left, eligible=all_in_sync, in_sync=all_in_sync), all_in_sync & ~left.in_sync
 
-    def found(kind: CheckKind, domain: Longs) -> Iterator[tuple[Loss, CheckFinding]]:
+    def explained_losses(kind: CheckKind, domain: Longs) -> Iterator[tuple[Loss, CheckFinding]]:
         by_design = {loss.domain: loss.rows for loss in losses(whole, domain)} if down else {}
         for loss in losses(left, domain):
             rows, causes = loss.rows, tuple[Key, ...]()
@@ -178,13 +178,13 @@ def loss_findings(view: View, accepted: Flags, down: Down) -> Iterator[CheckFind
                 causes = explained(table.replicas[rows], missing[rows], down)
             yield loss, _loss(view, kind, loss, causes)
 
-    for loss, finding in found(CheckKind.BROKER_LOSS, broker_domains(table, brokers)):
+    for loss, finding in explained_losses(CheckKind.BROKER_LOSS, broker_domains(table, brokers)):
         broker = int(brokers.id[loss.domain])
         yield replace(finding, name=str(broker), brokers=(broker,))
     racks = rack_names(brokers)
     if len(racks) < 2:
         return
-    for loss, finding in found(CheckKind.RACK_LOSS, rack_domains(table, brokers)):
+    for loss, finding in explained_losses(CheckKind.RACK_LOSS, rack_domains(table, brokers)):
         inside = np.asarray(brokers.rack == racks[loss.domain], np.bool_)
         yield replace(finding, name=racks[loss.domain], brokers=tuple(brokers.id[inside].tolist()))
 

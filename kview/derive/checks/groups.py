@@ -7,7 +7,7 @@ import numpy as np
 from kview.derive.align import group_rows
 from kview.derive.checks.causes import why_of
 from kview.derive.checks.consequences import Down, explained
-from kview.derive.checks.partitions import blame
+from kview.derive.checks.partitions import blame_of
 from kview.derive.verdicts import SEVERITIES
 from kview.derive.view import Reason, Verdict, View
 from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Key, Level, NotJudged, NotJudgedWhy
@@ -62,8 +62,8 @@ def group_findings(view: View, down: Down) -> Iterator[CheckFinding]:
 
 def _block_causes(view: View, down: Down) -> Mapping[int, tuple[Key, ...]]:
     """Return what explains the partitions that block a group, by the group's row."""
-    table, figures, who = view.snapshot.partitions, view.offsets, blame(view)
-    blamed = np.where((table.leader == NO_BROKER)[:, None], who.last, who.awaited)
+    table, figures, blame = view.snapshot.partitions, view.offsets, blame_of(view)
+    blamed = np.where((table.leader == NO_BROKER)[:, None], blame.last, blame.awaited)
     groups = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group)
     blocks = np.asarray(figures.verdict == Verdict.BLOCKED, np.bool_)
     causes = {}

@@ -66,7 +66,7 @@ class Blame:
     the ISR is smaller than min.insync.replicas, those out of sync (KIP-966)."""
 
 
-def blame(view: View) -> Blame:
+def blame_of(view: View) -> Blame:
     """Return who is to blame for what may be wrong."""
     table, figures = view.snapshot.partitions, view.partitions
     real = table.replicas >= 0
@@ -101,15 +101,15 @@ def partition_findings(view: View, down: Down) -> Iterator[CheckFinding]:
     def having(status: PartitionStatus) -> Flags:
         return figures.having(status)
 
-    who = blame(view)
-    out_of_sync = who.out_of_sync
+    blame = blame_of(view)
+    out_of_sync = blame.out_of_sync
     first = np.zeros_like(real)
     first[:, :1] = True
     nobody, (risk, warn, weak) = np.zeros_like(real), LEVELS
     for kind, level, mask, since_ms, blamed in (
-        (_K.OFFLINE, risk, table.leader == NO_BROKER, None, who.last),
-        (_K.SILENT_LEADER, risk, having(_S.SILENT_LEADER), silent_ms, who.leads),
-        (_K.FROZEN, risk, having(_S.FROZEN), frozen_ms, who.awaited),
+        (_K.OFFLINE, risk, table.leader == NO_BROKER, None, blame.last),
+        (_K.SILENT_LEADER, risk, having(_S.SILENT_LEADER), silent_ms, blame.leads),
+        (_K.FROZEN, risk, having(_S.FROZEN), frozen_ms, blame.awaited),
         (_K.UNDER_MIN_ISR, risk, known & (isr < least), None, out_of_sync),
         (_K.AT_MIN_ISR, warn, known & (isr == table.min_isr) & short, None, out_of_sync),
         (_K.UNDER_REPLICATED, warn, short & (replication > 0), None, out_of_sync),
