@@ -90,11 +90,12 @@ def _finite(ctx: click.Context, param: click.Parameter, given: float) -> float:
 )
 @click.option(
     "--fail-on",
-    type=click.Choice(["risk", "warn", "calm"]),
+    type=click.Choice(["risk", "warn", "weakness"]),
     default="warn",
     show_default=True,
-    help="The lowest severity that makes the check fail. risk: data or availability is at risk now; warn: one"
-    " step away from that; calm: no cause for concern, such as a leader that is not the preferred one.",
+    help="The lowest level that makes the check fail. risk: data or availability is at risk now; warn: one"
+    " step away from that; weakness: nothing is wrong now, but the loss of a broker or rack would do harm,"
+    " or work is spread unevenly.",
 )
 @click.option(
     "--ignore",
@@ -153,17 +154,18 @@ def check(
     simulate: bool,
     **flags: Any,
 ) -> None:
-    """Check the cluster with these bootstrap servers, or a profile's cluster: what is wrong now, and what the
-    loss of a broker or a rack would break.
+    """Check the cluster with these bootstrap servers, or a profile's cluster: what is wrong now, which makes
+    the check fail, and its weaknesses, such as what the loss of a broker or a rack would break.
 
     It prints one line for each finding: what, where, since when, and what to do. A line begins with the
-    severity, then the kind and name as --ignore takes them. Whatever could not be judged is listed, too, and
-    makes the check fail as well.
+    level, then the kind and name as --ignore takes them. All that is only the consequence of a broker that is
+    down is folded below it; --format json lists it. Whatever could not be judged is listed, too, and makes
+    the check fail as well if it may be wrong now.
 
     \b
     Exit codes:
       0   healthy: nothing makes the check fail
-      1   there are findings, or something could not be judged
+      1   something is wrong, or could not be judged
       2   usage error
       3   the cluster could not be reached
       70  no result: kview failed, or could not write a file
@@ -215,12 +217,12 @@ def _check_simulated(ctx: click.Context, flags: Mapping[str, Any], options: "Che
 def _options(flags: Mapping[str, Any]) -> "CheckOptions":
     from kview.derive.checks.cluster import Limits
     from kview.derive.checks.outcome import Rules
-    from kview.model.events import Severity
+    from kview.model.checks import Level
     from kview.run.checking import CheckOptions
     from kview.run.settings import Format
 
     return CheckOptions(
-        rules=Rules(Severity(flags["fail_on"]), flags["allow_not_judged"]),
+        rules=Rules(Level(flags["fail_on"]), flags["allow_not_judged"]),
         limits=Limits(flags["leader_skew"], flags["disk_skew"]),
         ignore=flags["ignore"],
         for_s=None if flags["watch_ms"] is None else flags["watch_ms"] / 1000,

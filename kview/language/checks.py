@@ -4,8 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kview.derive.view import Reason
 from kview.language import failures, nouns, verdicts, words
-from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, NotJudged, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import (
+    GROUP_KINDS,
+    PARTITION_KINDS,
+    CheckFinding,
+    CheckKind,
+    Key,
+    Level,
+    NotJudged,
+    NotJudgedWhy,
+)
 from kview.model.failures import FailureKind
 from kview.model.findings import FindingKind
 from kview.model.units import UNKNOWN
@@ -16,25 +24,26 @@ MOST_NUMBERS = 8
 MOST_NAMES = 3
 """The most topics or groups that a line lists."""
 
+SHORTEST_MS = 1_000
+"""Durations below the time between two observations are not said."""
+
 BEFORE = "since before the check"
 """Said instead of a duration if it was already so in the first observation."""
 
 _K = CheckKind
 
-_LOSSES = (_K.BROKER_LOSS, _K.RACK_LOSS)
-"""What may happen. A duration right after it would read as that of the loss."""
 
-
-def label(finding: CheckFinding) -> str:
-    """Return the finding's kind and name as --ignore takes them: `offline:audit-log`."""
-    return f"{finding.kind}:{finding.name}" if finding.name else str(finding.kind)
+def label(key: Key) -> str:
+    """Return a finding's kind and name as --ignore takes them: `offline:audit-log`."""
+    kind, name = key
+    return f"{kind}:{name}" if name else str(kind)
 
 
 def sentence(finding: CheckFinding, now_ms: int) -> str:
-    """Return what is wrong, where, since when, and what to do, in one line."""
-    todo = remedy(finding)
-    true = "true " if finding.kind in _LOSSES else ""
-    return f"{what(finding)}, {true}{since(finding, now_ms)}. {todo[0].upper()}{todo[1:]}"
+    """Return what is wrong, where, since when, and what to do or what explains it, in one line."""
+    todo = _explained_by(finding.explained_by) if finding.explained_by else remedy(finding)
+    said = ", ".join(filter(None, (what(finding), since(finding, now_ms))))
+    return f"{said}. {todo[0].upper()}{todo[1:]}"
 
 
 def what(finding: CheckFinding) -> str:
@@ -48,11 +57,19 @@ def remedy(finding: CheckFinding) -> str:
 
 
 def since(finding: CheckFinding, now_ms: int) -> str:
-    """Return for how long it has been so: `for 12 s`, `for ≥ 12 s`, `since before the check`."""
+    """Return for how long it has been so: `for 12 s`, `for ≥ 12 s`, `since before the check`.
+
+    Return '' for a weakness, which has not happened yet, for a group, which says how far behind it is, and
+    for what was first seen a moment ago.
+    """
+    if finding.level is Level.WEAKNESS or finding.kind in GROUP_KINDS:
+        return ""
     if finding.since_ms == UNKNOWN:
         return BEFORE
-    lasted = words.duration(now_ms - finding.since_ms)
-    return f"for {'≥ ' if finding.since_is_bound else ''}{lasted}"
+    lasted_ms = now_ms - finding.since_ms
+    if lasted_ms < SHORTEST_MS:
+        return ""
+    return f"for {'≥ ' if finding.since_is_bound else ''}{words.duration(lasted_ms)}"
 
 
 def _of(finding: CheckFinding) -> str:
@@ -187,9 +204,7 @@ def _up_and_in_sync(finding: CheckFinding) -> str:
 _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.OFFLINE: lambda f: f"start {_brokers(f)}: no other replica may lead",
     _K.SILENT_LEADER: lambda f: f"restart {_brokers(f)}, or wait: once it is fenced, others lead",
-    _K.FROZEN: lambda f: (
-        f"{'restart' if f.brokers else 'check'} {_brokers(f)}, or wait until the ISR shrinks"
-    ),
+    _K.FROZEN: _up_and_in_sync,
     _K.UNDER_MIN_ISR: _up_and_in_sync,
     _K.AT_MIN_ISR: _up_and_in_sync,
     _K.UNDER_REPLICATED: _up_and_in_sync,
@@ -231,6 +246,51 @@ _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
 }
 
 
+_CONSEQUENCES: Mapping[CheckKind, tuple[str, str]] = {
+    _K.OFFLINE: ("partition", " without a leader"),
+    _K.SILENT_LEADER: ("partition", " with a silent leader"),
+    _K.FROZEN: ("partition", " with a frozen high watermark"),
+    _K.UNDER_MIN_ISR: ("partition", " under min ISR"),
+    _K.AT_MIN_ISR: ("partition", " at min ISR"),
+    _K.UNDER_REPLICATED: ("under-replicated partition", ""),
+    _K.BROKER_LOSS: ("more broker", " that must stay up"),
+    _K.RACK_LOSS: ("more rack", " that must stay up"),
+    _K.VOTER_LOST: ("controller", " down or not fetching"),
+    _K.GROUP_BLOCKED: ("group", " blocked"),
+}
+"""What stands before and after the ending of the plural, for each kind that a broker may explain."""
+
+
+def explains(brokers: Sequence[int], findings: Sequence[CheckFinding], not_judged_count: int) -> str:
+    """Return what these brokers explain, by kind, the worst first, and with names if it is a risk.
+
+    Example: `explains 9 more: 1 partition without a leader (audit-log-3), 34 under-replicated partitions`.
+    """
+    by_kind: dict[CheckKind, list[CheckFinding]] = {}
+    for finding in findings:
+        by_kind.setdefault(finding.kind, []).append(finding)
+    said = [_consequence(kind, of_kind) for kind, of_kind in by_kind.items()]
+    said += [f"{not_judged_count:,} not judged"] if not_judged_count else []
+    who = "explains" if len(brokers) == 1 else f"{nouns.some_brokers(brokers)} explain"
+    return f"{who} {len(findings) + not_judged_count:,} more: {', '.join(said)}"
+
+
+def _consequence(kind: CheckKind, findings: Sequence[CheckFinding]) -> str:
+    noun, rest = _CONSEQUENCES[kind]
+    in_partitions = kind in PARTITION_KINDS
+    count = sum(finding.partition_count for finding in findings) if in_partitions else len(findings)
+    named = ""
+    if findings[0].level is Level.RISK:
+        first = [name for finding in findings for name in finding.partitions]
+        names = [finding.name for finding in findings]
+        named = f" ({nouns.some(first, count) if in_partitions else _some(names, noun)})"
+    return f"{words.plural(count, noun)}{rest}{named}"
+
+
+def _explained_by(causes: Sequence[Key]) -> str:
+    return f"explained by {_some([label(cause) for cause in causes], 'finding')}"
+
+
 def not_judged_label(item: NotJudged) -> str:
     """Return the kinds that were not judged, and for which names: `frozen:invoice, payment`."""
     kinds = "group_*" if item.kinds == GROUP_KINDS else _some(item.kinds, "kind")
@@ -238,7 +298,12 @@ def not_judged_label(item: NotJudged) -> str:
 
 
 def not_judged(item: NotJudged) -> str:
-    """Return why something was not judged, and what to do if there is something to do."""
+    """Return why something was not judged, and what to do or what explains it, if there is such a thing."""
+    why = _why_not(item)
+    return f"{why}: {_explained_by(item.explained_by)}" if item.explained_by else why
+
+
+def _why_not(item: NotJudged) -> str:
     named = nouns.some_brokers(item.brokers) if item.brokers else "the cluster"
     said = failures.of(item.cause.kind, item.cause.code)
     match item.why:
@@ -278,14 +343,19 @@ def _some(names: Sequence[str], thing: str) -> str:
     return ", ".join(names[:MOST_NAMES]) + more
 
 
-def result(counts: Mapping[Severity, int], not_judged_count: int, ignored: int) -> str:
-    """Return what a check found, in numbers: `3 findings (1 risk, 2 warn), 1 not judged, 2 ignored`.
+def result(healthy: bool, counts: Mapping[Level, int], not_judged_count: int, ignored: int) -> str:
+    """Return what a check found, in numbers: `not healthy: 2 findings (1 risk, 1 warn), 3 weaknesses`.
 
-    `counts` has the number of findings by severity.
+    `counts` has the number of findings by level.
     """
-    total = sum(counts.values())
-    by = ", ".join(f"{number:,} {severity}" for severity, number in counts.items() if number)
-    said = [words.plural(total, "finding") + (f" ({by})" if by else "") if total else "no findings"]
+    weak = counts[Level.WEAKNESS]
+    wrong = sum(counts.values()) - weak
+    by = ", ".join(f"{counts[level]:,} {level}" for level in (Level.RISK, Level.WARN) if counts[level])
+    said = [f"{words.plural(wrong, 'finding')} ({by})"] if wrong else []
+    if weak:
+        noun, them = ("weakness", "it") if weak == 1 else ("weaknesses", "them")
+        said.append(f"{weak:,} {noun}" + (f" (--fail-on weakness makes {them} fail)" if healthy else ""))
+    said = said or ["no findings"]
     said += [f"{not_judged_count:,} not judged"] if not_judged_count else []
     said += [f"{ignored:,} ignored"] if ignored else []
-    return ", ".join(said)
+    return f"{'healthy' if healthy else 'not healthy'}: {', '.join(said)}"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from unicodedata import category
 
+from kview.model.checks import Level
 from kview.model.events import Severity
 
 LEADER = "●"
@@ -41,8 +42,14 @@ MARKED = "┬"
 UNCOMMITTED = "▒"
 LEVELS = "▁▂▃▄▅▆▇█"
 
-SIGNS: Mapping[str, str] = {Severity.RISK: DEAD, Severity.WARN: UP, Severity.GOOD: OK, Severity.CALM: OK}
-"""The sign of a severity."""
+SIGNS: Mapping[str, str] = {
+    Severity.RISK: DEAD,
+    Severity.WARN: UP,
+    Severity.GOOD: OK,
+    Severity.CALM: OK,
+    Level.WEAKNESS: DOT,
+}
+"""The sign of a severity, and of a level of `kview check`."""
 
 _STAND_INS = {
     LEADER: "*",

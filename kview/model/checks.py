@@ -4,10 +4,26 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kview.model.events import Severity
 from kview.model.failures import NO_FAILURE, Cause
 from kview.model.findings import FindingKind
 from kview.model.units import UNKNOWN
+
+
+class Level(StrEnum):
+    """How bad a finding of a check is, the worst first. What is wrong now is a risk or a warning."""
+
+    RISK = "risk"
+    """Data or availability is at risk now."""
+    WARN = "warn"
+    """One step away from that."""
+    WEAKNESS = "weakness"
+    """Nothing is wrong now. The next failure would do more harm than it must, or work is spread unevenly."""
+
+
+LEVELS = tuple(Level)
+
+Key = tuple["CheckKind", str]
+"""A finding's kind and name."""
 
 
 class CheckKind(StrEnum):
@@ -64,15 +80,17 @@ PARTITION_KINDS = (
 GROUP_KINDS = tuple(kind for kind in CheckKind if kind.startswith("group_"))
 """The kinds whose name is a consumer group."""
 
-STANDING_KINDS = frozenset({
+WEAKNESSES = frozenset({
     CheckKind.NOT_RACK_SAFE,
     CheckKind.REPLICATION_FACTOR_1,
     CheckKind.MIN_ISR_1,
+    CheckKind.NOT_PREFERRED,
     CheckKind.BROKER_LOSS,
     CheckKind.RACK_LOSS,
+    CheckKind.LEADER_SKEW,
+    CheckKind.DISK_SKEW,
 })  # fmt: skip
-"""The kinds that follow from how topics are set up, or from what may happen. They say what could go wrong,
-not what has gone wrong."""
+"""The kinds whose level is WEAKNESS: they say what could go wrong. All others say what has gone wrong."""
 
 
 class NotJudgedWhy(StrEnum):
@@ -96,7 +114,8 @@ class CheckFinding:
     """Something that a check found. Numbers that do not belong to the kind are 0, UNKNOWN or NaN."""
 
     kind: CheckKind
-    severity: Severity
+    level: Level
+    """A cause has the level of the worst that it explains, if that is worse than its own."""
     name: str = ""
     """The topic, the broker's id, the rack, the controller's id or the group. '' if the kind has no name."""
     brokers: tuple[int, ...] = ()
@@ -115,6 +134,8 @@ class CheckFinding:
     """Leaders or bytes of the broker, its latency in µs, records that were lost, or voters left."""
     mean: float = math.nan
     """What the brokers that are up have on average, this one included."""
+    group_type: str = ""
+    """The group's `GroupType`."""
     verdict: str = ""
     reason: str = ""
     """The `Reason` for the verdict, with its two numbers."""
@@ -129,12 +150,15 @@ class CheckFinding:
     unreached: bool = False
     """Whether the rest of the cluster still hears from the broker."""
     since_ms: int = UNKNOWN
-    """When this began, in epoch ms. UNKNOWN if it was already so in the check's first observation."""
+    """When this began, in epoch ms. UNKNOWN if it was already so in the check's first observation, and for
+    groups: a verdict comes later than what it is about."""
     since_is_bound: bool = False
     """Whether it may have begun before `since_ms`."""
+    explained_by: tuple[Key, ...] = ()
+    """The findings that are the cause of this one: it would not exist without them."""
 
     @property
-    def key(self) -> tuple[CheckKind, str]:
+    def key(self) -> Key:
         """What tells findings of one moment apart."""
         return self.kind, self.name
 
@@ -149,13 +173,22 @@ class NotJudged:
     brokers: tuple[int, ...] = ()
     """The brokers that did not answer, if they are the reason."""
     cause: Cause = NO_FAILURE
+    explained_by: tuple[Key, ...] = ()
+    """The findings about these brokers that say why they did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a check found at one moment, the worst first, and what it could not judge."""
+    """What a check found at one moment, causes first, weaknesses last, and what it could not judge."""
 
     findings: tuple[CheckFinding, ...]
     not_judged: tuple[NotJudged, ...]
     ignored: int = 0
     """How many findings the user ignores."""
+
+    @property
+    def causes(self) -> tuple[CheckFinding, ...]:
+        """The findings that explain others, or why something could not be judged."""
+        keys = {key for finding in self.findings for key in finding.explained_by}
+        keys |= {key for item in self.not_judged for key in item.explained_by}
+        return tuple(finding for finding in self.findings if finding.key in keys)

@@ -1,12 +1,13 @@
 """The outcome of a check as a JSON document."""
 
 import math
+from collections.abc import Sequence
 from itertools import starmap
 
 from kview.derive.checks.outcome import Outcome
 from kview.derive.view import Reason, Verdict
 from kview.language import checks, failures
-from kview.model.checks import CheckFinding, NotJudged
+from kview.model.checks import CheckFinding, Key, NotJudged
 from kview.plain import schema_check
 from kview.plain.columns import cause, known
 from kview.plain.documents import json_line
@@ -34,7 +35,7 @@ def check_document_of(outcome: Outcome) -> schema_check.CheckDocument:
         partition_count=outcome.partitions,
         group_count=outcome.groups,
         findings=[_finding(outcome, finding) for finding in outcome.judgement.findings],
-        not_judged=[_not_judged(item) for item in outcome.judgement.not_judged],
+        not_judged=[_not_judged(outcome, item) for item in outcome.judgement.not_judged],
         ignored_findings=outcome.judgement.ignored,
     )
 
@@ -43,7 +44,7 @@ def _finding(outcome: Outcome, finding: CheckFinding) -> schema_check.CheckFindi
     return schema_check.CheckFinding(
         kind=finding.kind,
         name=finding.name or None,
-        severity=finding.severity,
+        level=finding.level,
         fails=outcome.rules.fails(finding),
         text=checks.sentence(finding, outcome.at_ms),
         brokers=list(finding.brokers),
@@ -53,6 +54,7 @@ def _finding(outcome: Outcome, finding: CheckFinding) -> schema_check.CheckFindi
         under_min_isr_partitions=finding.under_min_isr,
         amount=known(finding.amount),
         mean=None if math.isnan(finding.mean) else finding.mean,
+        group_type=finding.group_type or None,
         verdict=Verdict(finding.verdict) if finding.verdict else None,
         reason=Reason(finding.reason) if finding.reason else None,
         headline_kind=finding.headline,
@@ -61,15 +63,22 @@ def _finding(outcome: Outcome, finding: CheckFinding) -> schema_check.CheckFindi
         is_estimate=finding.is_estimate,
         since_ms=known(finding.since_ms),
         since_is_bound=finding.since_is_bound,
+        explained_by=_keys(finding.explained_by),
     )
 
 
-def _not_judged(item: NotJudged) -> schema_check.CheckNotJudged:
+def _keys(causes: Sequence[Key]) -> list[schema_check.CheckKey]:
+    return list(starmap(schema_check.CheckKey, causes))
+
+
+def _not_judged(outcome: Outcome, item: NotJudged) -> schema_check.CheckNotJudged:
     return schema_check.CheckNotJudged(
         kinds=list(item.kinds),
         names=list(item.names),
         why=item.why,
+        fails=outcome.rules.fails_unjudged(item),
         brokers=list(item.brokers),
         cause=cause(item.cause.kind, item.cause.code, failures.of(item.cause.kind, item.cause.code)),
         text=checks.not_judged(item),
+        explained_by=_keys(item.explained_by),
     )

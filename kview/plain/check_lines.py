@@ -1,12 +1,12 @@
-"""The outcome of a check as lines of text: one for each finding."""
+"""The outcome of a check as lines of text: one for each finding, and one for all that others explain."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
 from kview.derive.checks.outcome import Outcome
 from kview.language import checks, glyphs, words
-from kview.model.checks import CheckKind
+from kview.model.checks import CheckFinding, CheckKind
 
 MOST_OF_A_KIND = 50
 """The most findings of one kind that are listed. A JSON document has all of them."""
@@ -38,14 +38,28 @@ def _head(outcome: Outcome, name: str, zone: tzinfo | None) -> str:
 
 
 def _findings(outcome: Outcome) -> Iterator[str]:
+    found = outcome.judgement
+    causes = found.causes
+    yield from _listed(outcome, causes)
+    if causes:
+        explained = [finding for finding in found.findings if finding.explained_by]
+        not_judged_count = sum(bool(item.explained_by) for item in found.not_judged)
+        brokers = sorted(broker for cause in causes for broker in cause.brokers)
+        yield f"{_GAP}{checks.explains(brokers, explained, not_judged_count)} (--format json lists them)"
+    cause_keys = {cause.key for cause in causes}
+    rest = [item for item in found.findings if not item.explained_by and item.key not in cause_keys]
+    yield from _listed(outcome, rest)
+
+
+def _listed(outcome: Outcome, findings: Sequence[CheckFinding]) -> Iterator[str]:
     listed: Counter[CheckKind] = Counter()
-    total = Counter(finding.kind for finding in outcome.judgement.findings)
-    for finding in outcome.judgement.findings:
+    total = Counter(finding.kind for finding in findings)
+    for finding in findings:
         listed[finding.kind] += 1
         if listed[finding.kind] <= MOST_OF_A_KIND:
-            sign = glyphs.SIGNS[finding.severity]
+            sign = glyphs.SIGNS[finding.level]
             said = checks.sentence(finding, outcome.at_ms)
-            yield f"{sign} {finding.severity}{_GAP}{checks.label(finding)}{_GAP}{said}"
+            yield f"{sign} {finding.level}{_GAP}{checks.label(finding.key)}{_GAP}{said}"
         elif listed[finding.kind] == total[finding.kind]:
             rest = total[finding.kind] - MOST_OF_A_KIND
             yield f"  + {rest:,} more {finding.kind}: --format json lists all of them"
@@ -53,11 +67,12 @@ def _findings(outcome: Outcome) -> Iterator[str]:
 
 def _not_judged(outcome: Outcome) -> Iterator[str]:
     for item in outcome.judgement.not_judged:
+        if item.explained_by:
+            continue
         label, why = checks.not_judged_label(item), checks.not_judged(item)
         yield f"{words.UNSEEN} not judged{_GAP}{label}{_GAP}{why}"
 
 
 def _result(outcome: Outcome) -> str:
     found = outcome.judgement
-    said = checks.result(outcome.counts, len(found.not_judged), found.ignored)
-    return f"{'healthy' if outcome.healthy else 'not healthy'}: {said}"
+    return checks.result(outcome.healthy, outcome.counts, len(found.not_judged), found.ignored)

@@ -17,7 +17,7 @@ def junit(outcome: Outcome, name: str) -> bytes:
     """Return the outcome of checking the cluster called `name` as an XML file in UTF-8.
 
     Names come from a cluster and may contain what XML forbids: a `?` takes the place of such characters. A
-    finding that --fail-on does not heed is a test that passes, with the finding's text as its output.
+    finding that --fail-on does not heed is a test that passes, with its level and text as its output.
     """
     cases = list(_cases(outcome))
     failed = sum(case.find("failure") is not None for case in cases)
@@ -61,21 +61,21 @@ def _case(name: str) -> Xml.Element:
 
 
 def _finding(outcome: Outcome, finding: CheckFinding) -> Xml.Element:
-    case = _case(checks.label(finding))
+    case = _case(checks.label(finding.key))
     text = glyphs.printable(checks.sentence(finding, outcome.at_ms))
     if outcome.rules.fails(finding):
-        Xml.SubElement(case, "failure", {"type": finding.severity, "message": text})
+        Xml.SubElement(case, "failure", {"type": finding.level, "message": text})
     else:
-        Xml.SubElement(case, "system-out").text = text
+        Xml.SubElement(case, "system-out").text = f"{finding.level}: {text}"
     return case
 
 
 def _not_judged(outcome: Outcome, item: NotJudged) -> Xml.Element:
-    """Return a test that was skipped if the user allows that, else one that could not be carried out."""
+    """Return a test that could not be carried out if that makes the check fail, else one that was skipped."""
     case = _case(checks.not_judged_label(item))
     text = glyphs.printable(checks.not_judged(item))
-    if outcome.rules.allow_not_judged:
-        Xml.SubElement(case, "skipped", {"message": text})
-    else:
+    if outcome.rules.fails_unjudged(item):
         Xml.SubElement(case, "error", {"type": item.why, "message": text})
+    else:
+        Xml.SubElement(case, "skipped", {"message": text})
     return case

@@ -6,12 +6,10 @@ from typing import Annotated
 from msgspec import Struct
 
 from kview.derive.view import Reason, Verdict
-from kview.model.checks import CheckKind, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import CheckKind, Level, NotJudgedWhy
 from kview.model.findings import FindingKind
 from kview.plain.schema_fields import (
     Cause,
-    HowBad,
     PartitionName,
     Text,
     duration,
@@ -19,6 +17,7 @@ from kview.plain.schema_fields import (
     meaning,
     moment,
 )
+from kview.plain.schema_groups import GROUP_TYPES
 
 CHECK_KINDS: Mapping[CheckKind, str] = {
     CheckKind.OFFLINE: "partitions of the topic have no leader",
@@ -66,6 +65,13 @@ def _listed(meanings: Mapping[CheckKind, str]) -> str:
     return "".join(f" {kind.value}: {text}." for kind, text in meanings.items())
 
 
+class CheckKey(Struct, gc=False):
+    """What identifies a finding: its kind and name."""
+
+    kind: Annotated[CheckKind, meaning("What was found.")]
+    name: Annotated[str, meaning("The broker's id.")]
+
+
 class CheckFinding(Struct, gc=False):
     """Something that a check found."""
 
@@ -76,7 +82,7 @@ class CheckFinding(Struct, gc=False):
             "The topic, the broker's id, the rack, the controller's id or the group, as --ignore takes it."
         ),
     ]
-    severity: HowBad
+    level: Annotated[Level, meaning("How bad it is: at least as bad as the worst that it explains.")]
     fails: Annotated[bool, meaning("Whether it makes the check fail, given --fail-on.")]
     text: Text
     brokers: Annotated[list[int], meaning("The ids of the brokers that cause it, or that would be lost.")]
@@ -92,6 +98,7 @@ class CheckFinding(Struct, gc=False):
         int | None, meaning(f"A number that depends on the kind; null for all others.{_listed(AMOUNTS)}")
     ]
     mean: Annotated[float | None, meaning("For a skew: the mean of the brokers that are up.")]
+    group_type: Annotated[str | None, meaning(f"The kind of the group: {GROUP_TYPES}.")]
     verdict: Annotated[Verdict | None, meaning("The verdict on the group.")]
     reason: Annotated[Reason | None, meaning("The reason for that verdict.")]
     headline_kind: Annotated[
@@ -104,8 +111,15 @@ class CheckFinding(Struct, gc=False):
     behind_ms: Annotated[int | None, duration("The group's lag in time.")]
     is_bound: Annotated[bool, meaning("Whether behind_ms or amount is only a lower bound.")]
     is_estimate: Annotated[bool, meaning("Whether behind_ms is only an estimate.")]
-    since_ms: Annotated[int | None, moment("When it began; null if it was already so when the check began.")]
+    since_ms: Annotated[
+        int | None,
+        moment("When it began; null if it was already so when the check began, and for groups."),
+    ]
     since_is_bound: Annotated[bool, meaning("Whether it may have begun before since_ms.")]
+    explained_by: Annotated[
+        list[CheckKey],
+        meaning("The findings about brokers that are down without which this one would not exist."),
+    ]
 
 
 class CheckNotJudged(Struct, gc=False):
@@ -119,9 +133,19 @@ class CheckNotJudged(Struct, gc=False):
         ),
     ]
     why: Annotated[NotJudgedWhy, meaning("Why not.")]
+    fails: Annotated[
+        bool,
+        meaning(
+            "Whether it makes the check fail: never with --allow-not-judged, and if all kinds are weaknesses,"
+            " only with --fail-on weakness."
+        ),
+    ]
     brokers: Annotated[list[int], meaning("The ids of the brokers that are the reason.")]
     cause: Annotated[Cause | None, meaning("What went wrong when kview asked.")]
     text: Text
+    explained_by: Annotated[
+        list[CheckKey], meaning("The findings about these brokers that say why they did not answer.")
+    ]
 
 
 class CheckDocument(Struct, gc=False):
@@ -132,12 +156,14 @@ class CheckDocument(Struct, gc=False):
     cluster_id: Annotated[str | None, meaning("The cluster's id.")]
     watched_ms: Annotated[int, duration("How long the check observed the cluster.")]
     healthy: Annotated[bool, meaning("Whether the check passed: the exit code is 0, otherwise 1.")]
-    fail_on: Annotated[Severity, meaning("The lowest severity that makes the check fail.")]
+    fail_on: Annotated[Level, meaning("The lowest level that makes the check fail.")]
     allow_not_judged: Annotated[bool, meaning("Whether the check passes if something could not be judged.")]
     broker_count: Annotated[int, meaning("How many brokers the cluster has.", "brokers")]
     topic_count: Annotated[int, meaning("How many topics there are, internal ones too.", "topics")]
     partition_count: Annotated[int, in_partitions("How many partitions there are, internal ones too.")]
     group_count: Annotated[int, meaning("How many consumer groups are known.", "groups")]
-    findings: Annotated[list[CheckFinding], meaning("What was found, the worst first.")]
+    findings: Annotated[
+        list[CheckFinding], meaning("What was found: causes first, then the worst, and weaknesses last.")
+    ]
     not_judged: Annotated[list[CheckNotJudged], meaning("What could not be judged.")]
     ignored_findings: Annotated[int, meaning("How many findings --ignore left out.", "findings")]

@@ -19,6 +19,9 @@ ENUMS: Mapping[str, str] = {
     "EventKind": "What happened to the cluster or its clients, as seen from outside.",
     "IncidentKind": "What an incident began with.",
     "PhaseKind": "A stage of an incident.",
+    "Level": "How bad a finding of `kview check` is. risk: data or availability is at risk now. warn: one"
+    " step away from that. weakness: nothing is wrong now, but the next failure would do more harm than it"
+    " must, or work is spread unevenly. Of some kinds, every finding is a weakness, of the others none.",
     "CheckKind": "What `kview check` judges.",
     "NotJudgedWhy": "Why something could not be judged. no_history: it needs more observations."
     " no_comparison: brokers take long to answer, and kview does not know how long they usually take."

@@ -16,6 +16,11 @@ from kview.plain.schema_fields import (
     records,
 )
 
+GROUP_TYPES = (
+    "classic, consumer, share or streams; connect, the workers of Kafka Connect; simple, a name under which"
+    " something commits that is never a member; or unknown"
+)
+
 
 class GroupVerdict(Struct, gc=False):
     """What a group, or a group's partition, is doing, judged by offsets alone."""
@@ -108,13 +113,7 @@ class Group(Struct, gc=False):
     """A consumer group."""
 
     group: Annotated[str, meaning("Its name.")]
-    type: Annotated[
-        str,
-        meaning(
-            "Its kind: classic, consumer, share or streams; connect, the workers of Kafka Connect; simple, a "
-            "name under which something commits that is never a member; or unknown."
-        ),
-    ]
+    type: Annotated[str, meaning(f"Its kind: {GROUP_TYPES}.")]
     state: Annotated[str, meaning("Its state, as Kafka calls it.")]
     coordinator: Annotated[int | None, meaning("The broker id of its coordinator; -1 if there is none.")]
     assignment_strategy: Annotated[str | None, meaning("The assignor in use.")]

@@ -9,15 +9,16 @@ from msgspec.structs import replace
 from kview.derive.checks.cluster import Limits
 from kview.derive.checks.judge import Watch, more_tells
 from kview.derive.checks.judge import step as judge
-from kview.derive.checks.outcome import Rules, outcome_of
+from kview.derive.checks.outcome import Outcome, Rules, outcome_of
 from kview.derive.fold import State, step
-from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Judgement, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Judgement, Level, NotJudgedWhy
 from kview.model.failures import FailureKind
 from kview.model.snapshot import Snapshot
 from kview.model.units import NO_BROKER, UNKNOWN
-from tests.derive.checking import SET_UP, judged, labels, rules
+from tests.derive.checking import SET_UP, judged, labels
+from tests.derive.checking import rules as ignored
 from tests.worlds import START_MS, World, default_world, views
+from tests.worlds.kinds import CONNECT, CONSUMER, SHARE, STREAMS, of_every_kind
 from tests.worlds.parts import Node, topic
 from tests.worlds.small import ends, reader, small_world
 
@@ -45,8 +46,8 @@ def test_how_topics_are_set_up() -> None:
     found = judged(default_world(), 8, "group_*", "*_loss")
     assert labels(found) == [
         "replication_factor_1:audit-log",
-        "min_isr_1:__consumer_offsets",
         "min_isr_1:invoice",
+        "min_isr_1:__consumer_offsets",
     ]
     assert alone(found, K.REPLICATION_FACTOR_1).partition_count == 4
 
@@ -57,7 +58,7 @@ def test_a_cluster_without_topics_is_healthy() -> None:
 
 
 def test_a_crash_with_what_it_does_to_partitions_and_groups() -> None:
-    world, watch = default_world(), Watch(ignore=rules(*SET_UP))
+    world, watch = default_world(), Watch(ignore=ignored(*SET_UP))
     state = State()
     for second in range(12):
         if second == 8:
@@ -65,15 +66,16 @@ def test_a_crash_with_what_it_does_to_partitions_and_groups() -> None:
         state, view = step(state, world.tick())
         watch, found = judge(watch, view)
     said = labels(found)
-    assert said[:4] == [
-        "silent_leader:__consumer_offsets",
+    assert said[:5] == [
+        "broker_silent:4",
         "silent_leader:audit-log",
         "silent_leader:invoice",
         "silent_leader:payment",
+        "silent_leader:__consumer_offsets",
     ]
     assert "frozen:invoice" in said and "group_blocked:billing" in said
     silent = alone(found, K.BROKER_SILENT)
-    assert (silent.name, silent.severity, silent.partition_count) == ("4", Severity.RISK, 12)
+    assert (silent.name, silent.level, silent.partition_count) == ("4", Level.RISK, 12)
     assert silent.since_ms == START_MS + 8_000
     invoice = next(f for f in found.findings if f.key == (K.SILENT_LEADER, "invoice"))
     assert (invoice.partitions, invoice.of_partitions) == ((("invoice", 3), ("invoice", 9)), 10)
@@ -96,7 +98,7 @@ def test_after_fencing_partitions_are_offline_or_short_of_replicas() -> None:
     assert set(short) == {"__consumer_offsets", "invoice", "payment"}
     assert (short["payment"].brokers, short["payment"].replicas) == ((4,), 3)
     assert {f.name for f in found.findings if f.kind is K.AT_MIN_ISR} == {"payment"}
-    assert [f.kind for f in found.findings if f.name == "invoice" and f.severity is Severity.RISK] == []
+    assert [f.kind for f in found.findings if f.name == "invoice" and f.level is Level.RISK] == []
 
 
 def test_under_min_isr_is_also_under_replicated() -> None:
@@ -105,7 +107,7 @@ def test_under_min_isr_is_also_under_replicated() -> None:
     log.isr, log.stalled = [4], frozenset({2, 5})
     found = judged(world, 3, *SET_UP)
     under = alone(found, K.UNDER_MIN_ISR)
-    assert (under.severity, under.partitions, under.brokers) == (Severity.RISK, (("payment", 3),), (2, 5))
+    assert (under.level, under.partitions, under.brokers) == (Level.RISK, (("payment", 3),), (2, 5))
     assert alone(found, K.UNDER_REPLICATED).partitions == (("payment", 3),)
     only = judged(world, 3, *SET_UP, "under_min_isr:pay*")
     assert "under_replicated:payment" in labels(only) and only.ignored > found.ignored
@@ -119,7 +121,7 @@ def test_not_preferred_and_not_rack_safe() -> None:
     log.ends = dict.fromkeys((2, 0, 1), log.watermark)
     found = judged(world, 3)
     away = alone(found, K.NOT_PREFERRED)
-    assert (away.severity, away.partitions, away.brokers) == (Severity.CALM, (("invoice", 3),), (4,))
+    assert (away.level, away.partitions, away.brokers) == (Level.WEAKNESS, (("invoice", 3),), (4,))
     assert alone(found, K.NOT_RACK_SAFE).partitions == (("invoice", 4),)
 
 
@@ -175,7 +177,7 @@ def test_no_controller() -> None:
         return replace(snapshot, observation=replace(snapshot.observation, controller_id=NO_BROKER))
 
     found = at_once(end)
-    assert alone(found, K.NO_CONTROLLER).severity is Severity.RISK
+    assert alone(found, K.NO_CONTROLLER).level is Level.RISK
     assert any(item.kinds == (K.VOTER_LOST,) for item in found.not_judged)
 
 
@@ -205,6 +207,27 @@ def test_a_group_that_falls_behind_and_one_that_is_stuck() -> None:
     found = judged(small_world(slow, stuck), 80)
     assert (alone(found, K.GROUP_FALLING_BEHIND).name, alone(found, K.GROUP_STUCK).name) == ("slow", "stuck")
     assert alone(found, K.GROUP_STUCK).behind_ms >= 600_000
+    assert alone(found, K.GROUP_STUCK).since_ms == UNKNOWN, "the verdict came long after it got stuck"
+
+
+def test_a_finding_about_a_group_has_the_groups_kind() -> None:
+    """A share group that nobody reads, and whose backlog its coordinator counts."""
+    watch, state, world = Watch(), State(), default_world()
+    for _ in range(8):
+        state, view = step(state, of_every_kind(world.tick(), 40, members=0))
+        watch, found = judge(watch, view)
+    kinds = {f.name: f.group_type for f in found.findings if f.kind is K.GROUP_STOPPED}
+    assert kinds == {"audit-export": "classic", SHARE: "share"}
+
+
+def test_workers_of_connect_have_no_verdict_by_nature_and_are_not_called_not_judged() -> None:
+    """They read nothing under their name. The groups of other kinds are open at first."""
+    watch, state, world = Watch(), State(), default_world()
+    for _ in range(8):
+        state, view = step(state, of_every_kind(world.tick()))
+        watch, found = judge(watch, view)
+    open_ = {name for item in found.not_judged for name in item.names}
+    assert CONNECT in view.snapshot.groups.group and open_ == {SHARE, CONSUMER, STREAMS}
 
 
 def test_when_nobody_answers_only_that_is_said() -> None:
@@ -224,7 +247,7 @@ def test_a_broker_that_only_kview_cannot_reach() -> None:
     world.cut(4)
     found = judged(world, 8)
     silent = alone(found, K.BROKER_SILENT)
-    assert (silent.unreached, silent.severity) == (True, Severity.WARN)
+    assert (silent.unreached, silent.level) == (True, Level.WARN)
     assert not any(f.kind is K.SILENT_LEADER for f in found.findings)
     open_ = [item for item in found.not_judged if item.kinds == (K.FROZEN,)]
     assert [item.brokers for item in open_] == [(4,)]
@@ -249,30 +272,75 @@ def test_thirty_brokers_in_three_racks() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("fail_on", "allow", "ignore", "healthy"),
-    [
-        (Severity.WARN, False, (), False),
-        (Severity.RISK, False, (), True),
-        (Severity.WARN, False, SET_UP, True),
-        (Severity.CALM, False, SET_UP, False),
-    ],
-)
-def test_what_makes_a_check_fail(
-    fail_on: Severity, allow: bool, ignore: tuple[str, ...], healthy: bool
-) -> None:
-    """The world has warnings about its set-up, and a leader that is not the preferred one, which is calm."""
-    world, watch = default_world(), Watch(ignore=rules(*ignore))
-    world.log("invoice", 3).leader = 2
-    for view in views(world.tick() for _ in range(8)):
+def outcome(world: World, rules: Rules, *ignore: str, seconds: int = 8) -> Outcome:
+    """The outcome of a check of so many observations."""
+    watch = Watch(ignore=ignored(*ignore))
+    for view in views(world.tick() for _ in range(seconds)):
         watch, found = judge(watch, view)
-    assert outcome_of(view, found, 7_000, Rules(fail_on, allow)).healthy is healthy
+    return outcome_of(view, found, seconds * 1000 - 1000, rules)
+
+
+def six_brokers_in_two_racks() -> World:
+    """Three replicas each, min.insync.replicas 2: as good as it gets with two racks."""
+    nodes = [Node(id, "R1" if id < 3 else "R2") for id in range(6)]
+    return World(nodes, topic("orders", 6, 3, 100.0, min_isr=2), [])
+
+
+@pytest.mark.parametrize(("fail_on", "healthy"), [("risk", True), ("warn", True), ("weakness", False)])
+def test_what_two_racks_cannot_survive_is_a_weakness_and_not_a_failure(fail_on: str, healthy: bool) -> None:
+    """One of two racks has two of three replicas of every partition, so its loss stops acks=all."""
+    done = outcome(six_brokers_in_two_racks(), Rules(Level(fail_on)))
+    assert labels(done.judgement) == ["rack_loss:R1", "rack_loss:R2"]
+    assert (done.counts, done.healthy) == ({"risk": 0, "warn": 0, "weakness": 2}, healthy)
+
+
+@pytest.mark.parametrize("fail_on", ["risk", "warn", "weakness"])
+def test_what_is_wrong_now_fails_and_comes_before_the_weaknesses(fail_on: str) -> None:
+    """Broker 2 is up and does not keep up with orders-3: a warning, and nothing is at risk yet."""
+    world = six_brokers_in_two_racks()
+    world.log("orders", 3).isr, world.log("orders", 3).stalled = [4, 5], frozenset({2})
+    done = outcome(world, Rules(Level(fail_on)))
+    assert [(f.kind, f.level) for f in done.judgement.findings[:2]] == [
+        ("at_min_isr", "warn"),
+        ("under_replicated", "warn"),
+    ]
+    assert {f.level for f in done.judgement.findings[2:]} == {"weakness"}
+    assert done.healthy is (fail_on == "risk")
+
+
+def test_how_the_default_world_is_set_up_is_all_weaknesses() -> None:
+    """Single replicas, min.insync.replicas 1, and a leader that is not the preferred one."""
+    world = default_world()
+    world.groups, world.log("invoice", 3).leader = [], 2
+    done = outcome(world, Rules())
+    assert {f.kind for f in done.judgement.findings} == {
+        *(K.REPLICATION_FACTOR_1, K.MIN_ISR_1, K.BROKER_LOSS, K.RACK_LOSS, K.NOT_PREFERRED)
+    }
+    assert {f.level for f in done.judgement.findings} == {"weakness"} and done.healthy
+
+
+def test_skew_is_a_weakness() -> None:
+    def fill(snapshot: Snapshot) -> Snapshot:
+        disks = np.array([9, 1, 1, 1, 1, 1], np.int64) * 1_000_000_000
+        return replace(snapshot, brokers=replace(snapshot.brokers, disk_bytes=disks))
+
+    assert alone(at_once(fill), K.DISK_SKEW).level == "weakness"
 
 
 def test_what_is_not_judged_makes_a_check_fail_unless_that_is_allowed() -> None:
-    watch = Watch(ignore=rules(*SET_UP))
-    for view in views([default_world().tick()]):
-        watch, found = judge(watch, view)
-    assert found.not_judged and not found.findings
-    assert not outcome_of(view, found, 0, Rules()).healthy
-    assert outcome_of(view, found, 0, Rules(allow_not_judged=True)).healthy
+    world = six_brokers_in_two_racks
+    assert outcome(world(), Rules(), seconds=1).judgement.not_judged
+    assert not outcome(world(), Rules(), seconds=1).healthy
+    assert outcome(world(), Rules(allow_not_judged=True), seconds=1).healthy
+
+
+def test_a_weakness_that_is_not_judged_fails_only_if_weaknesses_do() -> None:
+    """Broker 3 names no rack, the others do: what the loss of a rack would do is open, nothing else is."""
+    world = six_brokers_in_two_racks()
+    world.nodes[3].rack = ""
+    done = outcome(world, Rules())
+    assert [item.why for item in done.judgement.not_judged] == [Why.RACK_UNKNOWN] and done.healthy
+    none = ("*_loss", "not_rack_safe")
+    assert not outcome(world, Rules(Level.WEAKNESS), "*_loss:*").healthy
+    assert outcome(world, Rules(Level.WEAKNESS), *none).healthy
+    assert outcome(world, Rules(Level.WEAKNESS, allow_not_judged=True), "rack_loss:R?").healthy

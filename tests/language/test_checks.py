@@ -1,12 +1,21 @@
 """The words of a check: every kind says what is wrong and what to do, with its numbers."""
 
+from dataclasses import replace
+
 import pytest
 
 from kview.derive.checks.groups import KINDS
 from kview.derive.view import Reason
 from kview.language import checks
-from kview.model.checks import CheckFinding, CheckKind, NotJudged, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import (
+    GROUP_KINDS,
+    WEAKNESSES,
+    CheckFinding,
+    CheckKind,
+    Level,
+    NotJudged,
+    NotJudgedWhy,
+)
 from kview.model.failures import Cause, FailureKind
 from kview.model.findings import FindingKind
 from kview.plain.schema_check import AMOUNTS, CHECK_KINDS
@@ -35,13 +44,15 @@ def finding(kind: CheckKind, **numbers: object) -> CheckFinding:
         "behind_ms": 70_000,
         "since_ms": NOW_MS - 12_000,
     }
-    return CheckFinding(kind, Severity.WARN, **{**facts, **numbers})  # type: ignore[arg-type]
+    level = Level.WEAKNESS if kind in WEAKNESSES else Level.WARN
+    return CheckFinding(kind, level, **{**facts, **numbers})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", CheckKind)
 def test_every_kind_says_what_is_wrong_since_when_and_what_to_do(kind: CheckKind) -> None:
     said = checks.sentence(finding(kind), NOW_MS)
-    well_said(said, ["for 12 s"])
+    well_said(said, [])
+    assert ("for 12 s" in said) is (kind not in WEAKNESSES and kind not in GROUP_KINDS)
     todo = checks.remedy(finding(kind))
     assert said.endswith(todo[1:]) and len(todo) > 10
 
@@ -67,22 +78,22 @@ def test_every_kind_and_amount_is_in_the_schema() -> None:
         (
             finding(K.BROKER_LOSS, brokers=(4,)),
             "losing broker 4 would leave 1 partition without an eligible leader and 1 more under min ISR"
-            " (orders-3, orders-9), true for 12 s. Add replicas on other brokers with"
+            " (orders-3, orders-9). Add replicas on other brokers with"
             " kafka-reassign-partitions.sh",
         ),
         (
             finding(K.RACK_LOSS, name="R1", leaderless=0, partition_count=5, under_min_isr=5),
             "losing rack R1 (brokers 4 and 5) would leave 5 partitions under min ISR (orders-3, orders-9 + 3"
-            " more), true for 12 s. Spread the replicas over more racks with kafka-reassign-partitions.sh",
+            " more). Spread the replicas over more racks with kafka-reassign-partitions.sh",
         ),
         (
             finding(K.GROUP_STOPPED, reason=Reason.NO_MEMBERS, is_bound=True),
-            "stopped (no members, ≥ 1 m 10 s behind), for 12 s. Start its consumers, or delete the group if"
+            "stopped (no members, ≥ 1 m 10 s behind). Start its consumers, or delete the group if"
             " nobody needs it",
         ),
         (
             finding(K.LEADER_SKEW, amount=120, mean=50.0),
-            "broker 4 leads 120 partitions, 2.4 times the mean, for 12 s. Run kafka-leader-election.sh"
+            "broker 4 leads 120 partitions, 2.4 times the mean. Run kafka-leader-election.sh"
             " --election-type preferred, or use kafka-reassign-partitions.sh",
         ),
         (
@@ -94,6 +105,65 @@ def test_every_kind_and_amount_is_in_the_schema() -> None:
 )
 def test_what_a_kind_says(found: CheckFinding, said: str) -> None:
     assert checks.sentence(found, NOW_MS) == said
+
+
+@pytest.mark.parametrize(
+    ("lasted_ms", "said"), [(0, ""), (999, ""), (1_000, "for 1.0 s"), (150_000, "for 2 m 30 s")]
+)
+def test_what_was_seen_a_moment_ago_has_no_length_yet(lasted_ms: int, said: str) -> None:
+    found = finding(K.OFFLINE, since_ms=NOW_MS - lasted_ms)
+    assert checks.since(found, NOW_MS) == said
+    assert f"no leader{said and ', '}{said}. Start" in checks.sentence(found, NOW_MS)
+    assert checks.since(finding(K.GROUP_STUCK, since_ms=NOW_MS - lasted_ms), NOW_MS) == ""
+
+
+def test_what_is_explained_names_its_causes_and_gives_no_advice() -> None:
+    causes = tuple((K.BROKER_GONE, str(broker)) for broker in range(5))
+    found = finding(K.UNDER_REPLICATED, explained_by=causes)
+    assert checks.sentence(found, NOW_MS).endswith(
+        "for 12 s. Explained by broker_gone:0, broker_gone:1, broker_gone:2 and 2 more findings"
+    )
+
+
+@pytest.mark.parametrize(
+    ("brokers", "found", "not_judged", "said"),
+    [
+        (
+            (4,),
+            [finding(K.UNDER_REPLICATED), finding(K.UNDER_REPLICATED, partition_count=46)],
+            0,
+            "explains 2 more: 48 under-replicated partitions",
+        ),
+        (
+            (3, 4),
+            [finding(K.OFFLINE, partition_count=7), finding(K.AT_MIN_ISR, partition_count=1)],
+            1,
+            "brokers 3 and 4 explain 3 more: 7 partitions without a leader (orders-3, orders-9 + 5 more),"
+            " 1 partition at min ISR, 1 not judged",
+        ),
+        (
+            (4,),
+            [finding(K.GROUP_BLOCKED, name=name, partition_count=0) for name in "abcd"],
+            0,
+            "explains 4 more: 4 groups blocked (a, b, c and 1 more group)",
+        ),
+        (
+            (4,),
+            [finding(K.VOTER_LOST), finding(K.BROKER_LOSS), finding(K.RACK_LOSS), finding(K.RACK_LOSS)],
+            0,
+            "explains 4 more: 1 controller down or not fetching, 1 more broker that must stay up,"
+            " 2 more racks that must stay up",
+        ),
+        ((4,), [], 2, "explains 2 more: 2 not judged"),
+    ],
+)
+def test_what_brokers_explain(
+    brokers: tuple[int, ...], found: list[CheckFinding], not_judged: int, said: str
+) -> None:
+    risks = (K.OFFLINE, K.GROUP_BLOCKED)
+    found = [replace(each, level=Level.RISK) if each.kind in risks else each for each in found]
+    assert checks.explains(brokers, found, not_judged) == said
+    well_said(said)
 
 
 def test_partitions_are_listed_up_to_a_number() -> None:
@@ -136,11 +206,27 @@ def test_brokers_that_do_not_support_a_request_agree_with_their_verb() -> None:
         assert checks.not_judged(item) == said
 
 
-def test_nobody_is_told_to_restart_brokers_that_are_not_known_to_be_the_cause() -> None:
-    assert checks.remedy(finding(K.FROZEN, brokers=())).startswith("check the brokers of its replicas")
-    assert checks.remedy(finding(K.FROZEN, brokers=(4,))).startswith("restart broker 4")
+def test_brokers_that_are_not_known_to_be_the_cause_are_not_named() -> None:
+    for brokers, said in (
+        ((), "check that the brokers of its replicas are up and can keep up"),
+        ((4,), "check that broker 4 is up and can keep up"),
+        ((4, 5), "check that brokers 4 and 5 are up and can keep up"),
+    ):
+        assert checks.remedy(finding(K.FROZEN, brokers=brokers)) == said
 
 
-def test_the_result_in_numbers() -> None:
-    counts = {Severity.RISK: 1, Severity.WARN: 2, Severity.CALM: 0}
-    assert checks.result(counts, 1, 2) == "3 findings (1 risk, 2 warn), 1 not judged, 2 ignored"
+@pytest.mark.parametrize(
+    ("healthy", "counts", "said"),
+    [
+        (False, (1, 2, 0), "not healthy: 3 findings (1 risk, 2 warn), 1 not judged, 2 ignored"),
+        (False, (0, 1, 2), "not healthy: 1 finding (1 warn), 2 weaknesses, 1 not judged, 2 ignored"),
+        (
+            True,
+            (0, 0, 1),
+            "healthy: 1 weakness (--fail-on weakness makes it fail), 1 not judged, 2 ignored",
+        ),
+        (True, (0, 0, 0), "healthy: no findings, 1 not judged, 2 ignored"),
+    ],
+)
+def test_the_result_in_numbers(healthy: bool, counts: tuple[int, ...], said: str) -> None:
+    assert checks.result(healthy, dict(zip(Level, counts, strict=True)), 1, 2) == said

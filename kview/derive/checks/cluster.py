@@ -1,12 +1,13 @@
 """What a check finds about brokers and controllers: who does not answer, and what a loss would break."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kview.derive.brokers import late
 from kview.derive.checks.causes import cause_of, why_of
+from kview.derive.checks.consequences import Down, explained
 from kview.derive.checks.impact import (
     Loss,
     broker_domains,
@@ -18,8 +19,7 @@ from kview.derive.checks.impact import (
 from kview.derive.checks.partitions import names_of
 from kview.derive.slowness import SLOW_AFTER_MS
 from kview.derive.view import View
-from kview.model.checks import CheckFinding, CheckKind, NotJudged, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import CheckFinding, CheckKind, Key, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Part
 from kview.model.findings import FindingKind
 from kview.model.snapshot import Flags, Longs
@@ -83,7 +83,7 @@ def broker_findings(view: View) -> Iterator[CheckFinding]:
             lost = kind is CheckKind.BROKER_SILENT and not unreached
             yield CheckFinding(
                 kind,
-                Severity.RISK if lost else Severity.WARN,
+                Level.RISK if lost else Level.WARN,
                 name=str(table.id[row]),
                 brokers=(int(table.id[row]),),
                 partition_count=int(figures.leads[row] + figures.leads_internal[row]),
@@ -102,16 +102,19 @@ def vanished_findings(view: View) -> Iterator[CheckFinding]:
     replicas = view.snapshot.partitions.replicas
     named = np.setdiff1d(replicas[replicas >= 0], view.snapshot.brokers.id)
     for broker in named.tolist():
-        yield CheckFinding(CheckKind.BROKER_GONE, Severity.WARN, name=str(broker), brokers=(broker,))
+        yield CheckFinding(CheckKind.BROKER_GONE, Level.WARN, name=str(broker), brokers=(broker,))
 
 
-def controller_findings(view: View) -> Iterator[CheckFinding]:
-    """Yield what is wrong with the controllers, from the findings of the view."""
+def controller_findings(view: View, down: Down) -> Iterator[CheckFinding]:
+    """Yield what is wrong with the controllers, from the findings of the view.
+
+    A controller that has the id of a broker is the same process.
+    """
     for finding in view.headline.findings:
         if finding.kind in _NO_CONTROLLER:
             yield CheckFinding(
                 CheckKind.NO_CONTROLLER,
-                finding.severity,
+                Level(finding.severity),
                 headline=finding.kind,
                 since_ms=finding.since_ms,
                 amount=finding.count - len(finding.controllers) if finding.count != UNKNOWN else UNKNOWN,
@@ -119,7 +122,13 @@ def controller_findings(view: View) -> Iterator[CheckFinding]:
         elif finding.kind is FindingKind.CONTROLLERS_LOST:
             for controller in finding.controllers:
                 left = finding.count - len(finding.controllers)
-                yield CheckFinding(CheckKind.VOTER_LOST, finding.severity, name=str(controller), amount=left)
+                yield CheckFinding(
+                    CheckKind.VOTER_LOST,
+                    Level(finding.severity),
+                    name=str(controller),
+                    amount=left,
+                    explained_by=(down[controller],) if controller in down else (),
+                )
 
 
 def skew_findings(view: View, limits: Limits) -> Iterator[CheckFinding]:
@@ -143,41 +152,53 @@ def _skewed(
     for row in np.flatnonzero(over).tolist():
         broker = int(view.snapshot.brokers.id[row])
         amount = int(amounts[row])
-        yield CheckFinding(kind, Severity.WARN, name=str(broker), brokers=(broker,), amount=amount, mean=mean)
+        yield CheckFinding(
+            kind, Level.WEAKNESS, name=str(broker), brokers=(broker,), amount=amount, mean=mean
+        )
 
 
-def loss_findings(view: View, accepted: Flags) -> Iterator[CheckFinding]:
+def loss_findings(view: View, accepted: Flags, down: Down) -> Iterator[CheckFinding]:
     """Yield each broker and each rack whose loss would leave partitions offline or under min ISR.
 
-    `accepted` marks the partitions whose loss the user accepts; they do not count.
+    `accepted` marks the partitions whose loss the user accepts; they do not count. A loss that would do no
+    harm if every replica were in sync has a cause: the brokers that are `down`.
     """
     table, brokers = view.snapshot.partitions, view.snapshot.brokers
     left = standing(table, view.partitions)
     left.eligible[accepted], left.in_sync[accepted] = False, False
     left.required[accepted] = -1
-    for loss in losses(left, broker_domains(table, brokers)):
+    all_in_sync = (table.replicas >= 0) & ~accepted[:, None]
+    whole, missing = replace(left, eligible=all_in_sync, in_sync=all_in_sync), all_in_sync & ~left.in_sync
+
+    def explained_losses(kind: CheckKind, domain: Longs) -> Iterator[tuple[Loss, CheckFinding]]:
+        by_design = {loss.domain: loss.rows for loss in losses(whole, domain)} if down else {}
+        for loss in losses(left, domain):
+            rows, causes = loss.rows, tuple[Key, ...]()
+            if not np.isin(rows, by_design.get(loss.domain, ())).any():
+                causes = explained(table.replicas[rows], missing[rows], down)
+            yield loss, _loss(view, kind, loss, causes)
+
+    for loss, finding in explained_losses(CheckKind.BROKER_LOSS, broker_domains(table, brokers)):
         broker = int(brokers.id[loss.domain])
-        yield _loss(view, CheckKind.BROKER_LOSS, str(broker), (broker,), loss)
+        yield replace(finding, name=str(broker), brokers=(broker,))
     racks = rack_names(brokers)
     if len(racks) < 2:
         return
-    for loss in losses(left, rack_domains(table, brokers)):
+    for loss, finding in explained_losses(CheckKind.RACK_LOSS, rack_domains(table, brokers)):
         inside = np.asarray(brokers.rack == racks[loss.domain], np.bool_)
-        ids = tuple(brokers.id[inside].tolist())
-        yield _loss(view, CheckKind.RACK_LOSS, racks[loss.domain], ids, loss)
+        yield replace(finding, name=racks[loss.domain], brokers=tuple(brokers.id[inside].tolist()))
 
 
-def _loss(view: View, kind: CheckKind, name: str, brokers: tuple[int, ...], loss: Loss) -> CheckFinding:
-    rows = np.concatenate((loss.leaderless, loss.under_min))
+def _loss(view: View, kind: CheckKind, loss: Loss, causes: tuple[Key, ...]) -> CheckFinding:
+    rows = loss.rows
     return CheckFinding(
         kind,
-        Severity.WARN,
-        name=name,
-        brokers=brokers,
+        Level.WEAKNESS,
         partitions=names_of(view, rows),
         partition_count=len(rows),
         leaderless=len(loss.leaderless),
         under_min_isr=len(loss.under_min),
+        explained_by=causes,
     )
 
 

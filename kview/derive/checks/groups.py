@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from kview.derive.align import group_rows
 from kview.derive.checks.causes import why_of
+from kview.derive.checks.consequences import Down, explained
+from kview.derive.checks.partitions import blame_of
 from kview.derive.verdicts import SEVERITIES
 from kview.derive.view import Reason, Verdict, View
-from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, NotJudged, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Key, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Cause, FailureKind
-from kview.model.units import UNKNOWN
+from kview.model.units import NO_BROKER, UNKNOWN
 
 KINDS: Mapping[Verdict, CheckKind] = {
     Verdict.STUCK: CheckKind.GROUP_STUCK,
@@ -23,16 +25,21 @@ KINDS: Mapping[Verdict, CheckKind] = {
 """The verdicts that name a problem. An abandoned group is not one: nobody reads with it any more."""
 
 
-def group_findings(view: View) -> Iterator[CheckFinding]:
-    """Yield the groups with a problem, and the groups that have lost records."""
+def group_findings(view: View, down: Down) -> Iterator[CheckFinding]:
+    """Yield the groups with a problem, and the groups that have lost records.
+
+    A blocked group has causes if the brokers that are `down` explain all partitions that block it.
+    """
     table, figures = view.snapshot.groups, view.groups
+    causes = _block_causes(view, down) if down else {}
     for row, verdict in enumerate(figures.verdict.tolist()):
-        name = str(table.group[row])
+        name, group_type = str(table.group[row]), str(table.type[row])
         if verdict in KINDS:
             yield CheckFinding(
                 KINDS[verdict],
-                SEVERITIES[verdict],
+                Level(SEVERITIES[verdict]),
                 name=name,
+                group_type=group_type,
                 verdict=verdict,
                 reason=figures.reason[row],
                 reason_ms=int(figures.reason_ms[row]),
@@ -40,15 +47,31 @@ def group_findings(view: View) -> Iterator[CheckFinding]:
                 behind_ms=int(figures.behind_ms[row]),
                 is_bound=bool(figures.behind_is_bound[row]),
                 is_estimate=bool(figures.behind_is_estimate[row]),
+                explained_by=causes.get(row, ()),
             )
         if figures.lost[row] > 0 and verdict != Verdict.ABANDONED:
             yield CheckFinding(
                 CheckKind.GROUP_LOST_RECORDS,
-                Severity.RISK,
+                Level.RISK,
                 name=name,
+                group_type=group_type,
                 amount=int(figures.lost[row]),
                 is_bound=bool(figures.lost_is_bound[row]),
             )
+
+
+def _block_causes(view: View, down: Down) -> Mapping[int, tuple[Key, ...]]:
+    """Return what explains the partitions that block a group, by the group's row."""
+    table, figures, blame = view.snapshot.partitions, view.offsets, blame_of(view)
+    blamed = np.where((table.leader == NO_BROKER)[:, None], blame.last, blame.awaited)
+    groups = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group)
+    blocks = np.asarray(figures.verdict == Verdict.BLOCKED, np.bool_)
+    causes = {}
+    for group in np.unique(groups[blocks & (groups >= 0)]).tolist():
+        rows = figures.partition_row[blocks & (groups == group)]
+        if (rows >= 0).all():
+            causes[group] = explained(table.replicas[rows], blamed[rows], down)
+    return causes
 
 
 def groups_not_judged(view: View) -> Iterator[NotJudged]:

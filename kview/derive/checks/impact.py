@@ -38,6 +38,11 @@ class Loss:
     under_min: Longs
     """Further partitions that would be left with fewer replicas in sync than required."""
 
+    @property
+    def rows(self) -> Longs:
+        """All of these."""
+        return np.concatenate((self.leaderless, self.under_min))
+
 
 def standing(table: Partitions, figures: PartitionFigures) -> Standing:
     """Return what partitions have left, without what is already lost.

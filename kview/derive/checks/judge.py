@@ -21,12 +21,20 @@ from kview.derive.checks.cluster import (
     skew_findings,
     vanished_findings,
 )
+from kview.derive.checks.consequences import causes_first, down_brokers, with_causes
 from kview.derive.checks.failed_parts import failed_not_judged
 from kview.derive.checks.groups import group_findings, groups_not_judged
 from kview.derive.checks.partitions import partition_findings, partitions_not_judged
 from kview.derive.view import View
-from kview.model.checks import CheckFinding, CheckKind, Judgement, NotJudged, NotJudgedWhy
-from kview.model.events import SEVERITY_ORDER
+from kview.model.checks import (
+    GROUP_KINDS,
+    CheckFinding,
+    CheckKind,
+    Judgement,
+    Key,
+    NotJudged,
+    NotJudgedWhy,
+)
 from kview.model.snapshot import Flags
 from kview.model.units import UNKNOWN
 
@@ -56,7 +64,7 @@ class Watch:
     ignore: tuple[Ignore, ...] = ()
     began_ms: int = UNKNOWN
     """When the first observation of the check ended, UNKNOWN before that."""
-    since_ms: Mapping[tuple[CheckKind, str], int] = field(default_factory=dict)
+    since_ms: Mapping[Key, int] = field(default_factory=dict)
     """When each finding of the last observation began, UNKNOWN if it was there from the start."""
 
 
@@ -71,13 +79,14 @@ def step(watch: Watch, view: View) -> tuple[Watch, Judgement]:
     before = {} if is_first else watch.since_ms
     since = {finding.key: before.get(finding.key, new_ms) for finding in found}
     dated = [
-        finding if finding.since_ms != UNKNOWN else replace(finding, since_ms=since[finding.key])
+        finding
+        if finding.since_ms != UNKNOWN or finding.kind in GROUP_KINDS
+        else replace(finding, since_ms=since[finding.key])
         for finding in kept
     ]
-    kinds = list(CheckKind)
-    dated.sort(key=lambda f: (SEVERITY_ORDER.index(f.severity), kinds.index(f.kind)))
-    not_judged = tuple(_heeded(_not_judged(view, now_ms - began_ms, found), watch.ignore))
-    judgement = Judgement(tuple(dated), not_judged, len(found) - len(kept))
+    heeded = _heeded(_not_judged(view, now_ms - began_ms, found), watch.ignore)
+    not_judged = with_causes(heeded, down_brokers(kept, or_unreached=True))
+    judgement = Judgement(causes_first(dated, not_judged), not_judged, len(found) - len(kept))
     return replace(watch, began_ms=began_ms, since_ms=since), judgement
 
 
@@ -101,15 +110,17 @@ def _is_open(judgement: Judgement, item: NotJudged) -> bool:
 
 
 def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
-    yield from broker_findings(view)
     if nobody_answers(view):
+        yield from broker_findings(view)
         return
-    yield from vanished_findings(view)
-    yield from partition_findings(view)
-    yield from controller_findings(view)
+    of_brokers = [*broker_findings(view), *vanished_findings(view)]
+    down = down_brokers(found for found in of_brokers if not is_ignored(*found.key, watch.ignore))
+    yield from of_brokers
+    yield from partition_findings(view, down)
+    yield from controller_findings(view, down)
     yield from skew_findings(view, watch.limits)
-    yield from loss_findings(view, _accepted(view, watch.ignore))
-    yield from group_findings(view)
+    yield from loss_findings(view, _accepted(view, watch.ignore), down)
+    yield from group_findings(view, down)
 
 
 def _accepted(view: View, ignore: tuple[Ignore, ...]) -> Flags:

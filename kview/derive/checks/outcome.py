@@ -5,25 +5,28 @@ from dataclasses import dataclass
 
 from kview.derive.brokers import answering
 from kview.derive.view import View
-from kview.model.checks import CheckFinding, Judgement
-from kview.model.events import SEVERITY_ORDER, Severity
-
-FAIL_ON = (Severity.RISK, Severity.WARN, Severity.CALM)
-"""The severities that findings of a check have, the worst first."""
+from kview.model.checks import LEVELS, WEAKNESSES, CheckFinding, Judgement, Level, NotJudged
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What makes a check fail."""
 
-    fail_on: Severity = Severity.WARN
-    """The lowest severity that makes it fail."""
+    fail_on: Level = Level.WARN
+    """The lowest level that makes it fail."""
     allow_not_judged: bool = False
     """Whether it passes if something could not be judged."""
 
     def fails(self, finding: CheckFinding) -> bool:
         """Return whether the finding makes the check fail."""
-        return SEVERITY_ORDER.index(finding.severity) <= SEVERITY_ORDER.index(self.fail_on)
+        return LEVELS.index(finding.level) <= LEVELS.index(self.fail_on)
+
+    def fails_unjudged(self, item: NotJudged) -> bool:
+        """Return whether it makes the check fail that `item` could not be judged: something may be wrong now,
+        or weaknesses count."""
+        if self.allow_not_judged:
+            return False
+        return self.fail_on is Level.WEAKNESS or not WEAKNESSES.issuperset(item.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +48,14 @@ class Outcome:
     @property
     def healthy(self) -> bool:
         """Whether the check passes."""
-        if self.judgement.not_judged and not self.rules.allow_not_judged:
-            return False
-        return not any(self.rules.fails(finding) for finding in self.judgement.findings)
+        found, rules = self.judgement, self.rules
+        return not (any(map(rules.fails, found.findings)) or any(map(rules.fails_unjudged, found.not_judged)))
 
     @property
-    def counts(self) -> Mapping[Severity, int]:
-        """The number of findings by severity, the worst first."""
-        found = [finding.severity for finding in self.judgement.findings]
-        return {severity: found.count(severity) for severity in FAIL_ON}
+    def counts(self) -> Mapping[Level, int]:
+        """The number of findings by level, the worst first."""
+        found = [finding.level for finding in self.judgement.findings]
+        return {level: found.count(level) for level in LEVELS}
 
 
 def outcome_of(view: View, judgement: Judgement, watched_ms: int, rules: Rules) -> Outcome:

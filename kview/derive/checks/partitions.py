@@ -1,14 +1,14 @@
 """What a check finds about topics: one finding for each kind and topic, with the partitions concerned."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kview.derive.checks.causes import cause_of, why_of
-from kview.derive.statuses import SEVERITIES as STATUS_SEVERITIES
+from kview.derive.checks.consequences import Down, explained
 from kview.derive.view import PartitionStatus, RackSafety, View
-from kview.model.checks import CheckFinding, CheckKind, NotJudged, NotJudgedWhy
-from kview.model.events import Severity
+from kview.model.checks import LEVELS, CheckFinding, CheckKind, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.snapshot import Flags, Longs
 from kview.model.states import BrokerState
@@ -33,14 +33,15 @@ _S, _K = PartitionStatus, CheckKind
 
 
 def by_topic(view: View, mask: Flags) -> Iterator[tuple[int, Longs]]:
-    """Yield the rows of `mask` by topic: the topic's row in `view.topics`, and rows of its partitions."""
+    """Yield the rows of `mask` by topic, internal topics last: the topic's row in `view.topics`, and rows of
+    its partitions."""
     rows = np.flatnonzero(mask).astype(np.int64)
     if not len(rows):
         return
     topics = np.searchsorted(view.topics.first_row, rows, "right") - 1
     cuts = np.flatnonzero(np.diff(topics)) + 1
-    for part in np.split(np.arange(len(rows)), cuts):
-        yield int(topics[part[0]]), rows[part]
+    parts = [(int(topics[part[0]]), rows[part]) for part in np.split(np.arange(len(rows)), cuts)]
+    yield from sorted(parts, key=lambda part: bool(view.topics.internal[part[0]]))
 
 
 def names_of(view: View, rows: Longs) -> tuple[tuple[str, int], ...]:
@@ -49,11 +50,42 @@ def names_of(view: View, rows: Longs) -> tuple[tuple[str, int], ...]:
     return tuple(zip(table.topic[some].tolist(), table.partition[some].tolist(), strict=True))
 
 
-def partition_findings(view: View) -> Iterator[CheckFinding]:
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The replicas whose brokers are the cause of what is wrong with their partitions.
+
+    The matrices have the shape of `Partitions.replicas`.
+    """
+
+    out_of_sync: Flags
+    last: Flags
+    """Those that may lead a partition that has no leader: they are in the ISR or the ELR."""
+    leads: Flags
+    awaited: Flags
+    """Those that a high watermark waits for: in the ISR and silent, a silent leader too. If there is none and
+    the ISR is smaller than min.insync.replicas, those out of sync (KIP-966)."""
+
+
+def blame_of(view: View) -> Blame:
+    """Return who is to blame for what may be wrong."""
+    table, figures = view.snapshot.partitions, view.partitions
+    real = table.replicas >= 0
+    in_elr = (table.replicas[:, :, None] == table.elr[:, None, :]).any(2)
+    out_of_sync, silent = real & ~figures.in_isr, real & figures.in_isr & figures.replica_silent
+    under = (table.min_isr != UNKNOWN_ID) & (figures.isr_count < table.min_isr) & ~silent.any(1)
+    return Blame(
+        out_of_sync=out_of_sync,
+        last=real & (figures.in_isr | in_elr),
+        leads=real & (table.replicas == table.leader[:, None]),
+        awaited=silent | (under[:, None] & out_of_sync),
+    )
+
+
+def partition_findings(view: View, down: Down) -> Iterator[CheckFinding]:
     """Yield what is wrong with partitions, by kind and topic.
 
     Each kind is judged on its own, so that ignoring one does not hide another: a partition under min ISR is
-    under-replicated, too.
+    under-replicated, too. A finding has causes if the brokers that are `down` explain all of its partitions.
     """
     table, figures = view.snapshot.partitions, view.partitions
     real = table.replicas >= 0
@@ -69,34 +101,33 @@ def partition_findings(view: View) -> Iterator[CheckFinding]:
     def having(status: PartitionStatus) -> Flags:
         return figures.having(status)
 
-    out_of_sync = real & ~figures.in_isr
-    in_elr = (table.replicas[:, :, None] == table.elr[:, None, :]).any(2)
-    last = real & (figures.in_isr | in_elr)
-    silent_members = real & figures.in_isr & figures.replica_silent
-    leads = real & (table.replicas == table.leader[:, None])
+    blame = blame_of(view)
+    out_of_sync = blame.out_of_sync
     first = np.zeros_like(real)
     first[:, :1] = True
-    warn, nobody = Severity.WARN, np.zeros_like(real)
-    for kind, severity, mask, since_ms, blamed in (
-        (_K.OFFLINE, STATUS_SEVERITIES[_S.NO_LEADER], table.leader == NO_BROKER, None, last),
-        (_K.SILENT_LEADER, STATUS_SEVERITIES[_S.SILENT_LEADER], having(_S.SILENT_LEADER), silent_ms, leads),
-        (_K.FROZEN, STATUS_SEVERITIES[_S.FROZEN], having(_S.FROZEN), frozen_ms, silent_members),
-        (_K.UNDER_MIN_ISR, STATUS_SEVERITIES[_S.UNDER_MIN_ISR], known & (isr < least), None, out_of_sync),
+    nobody, (risk, warn, weak) = np.zeros_like(real), LEVELS
+    for kind, level, mask, since_ms, blamed in (
+        (_K.OFFLINE, risk, table.leader == NO_BROKER, None, blame.last),
+        (_K.SILENT_LEADER, risk, having(_S.SILENT_LEADER), silent_ms, blame.leads),
+        (_K.FROZEN, risk, having(_S.FROZEN), frozen_ms, blame.awaited),
+        (_K.UNDER_MIN_ISR, risk, known & (isr < least), None, out_of_sync),
         (_K.AT_MIN_ISR, warn, known & (isr == table.min_isr) & short, None, out_of_sync),
         (_K.UNDER_REPLICATED, warn, short & (replication > 0), None, out_of_sync),
-        (_K.NOT_RACK_SAFE, warn, figures.rack_safe == RackSafety.NO, None, nobody),
-        (_K.REPLICATION_FACTOR_1, warn, replication == 1, None, nobody),
-        (_K.MIN_ISR_1, warn, known & (table.min_isr == 1) & three, None, nobody),
-        (_K.NOT_PREFERRED, Severity.CALM, away, None, first),
+        (_K.NOT_RACK_SAFE, weak, figures.rack_safe == RackSafety.NO, None, nobody),
+        (_K.REPLICATION_FACTOR_1, weak, replication == 1, None, nobody),
+        (_K.MIN_ISR_1, weak, known & (table.min_isr == 1) & three, None, nobody),
+        (_K.NOT_PREFERRED, weak, away, None, first),
     ):
         for topic, rows in by_topic(view, np.asarray(mask, np.bool_)):
-            yield _finding(view, kind, severity, topic, rows, since_ms, blamed)
+            finding = _finding(view, kind, level, topic, rows, since_ms, blamed)
+            causes = explained(table.replicas[rows], blamed[rows], down) if down else ()
+            yield replace(finding, explained_by=causes) if causes else finding
 
 
 def _finding(
     view: View,
     kind: CheckKind,
-    severity: Severity,
+    level: Level,
     topic: int,
     rows: Longs,
     since_ms: Longs | None,
@@ -110,7 +141,7 @@ def _finding(
         began = int(known.min())
     return CheckFinding(
         kind,
-        severity,
+        level,
         name=str(view.topics.topic[topic]),
         brokers=tuple(brokers[brokers >= 0].tolist()),
         partitions=names_of(view, rows),

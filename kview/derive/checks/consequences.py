@@ -1,0 +1,63 @@
+"""What brokers that are down explain: the findings that have no other cause, and what could not be judged."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kview.model.checks import LEVELS, CheckFinding, CheckKind, Key, NotJudged, NotJudgedWhy
+from kview.model.snapshot import Flags, IdMatrix
+
+DOWN_KINDS = (CheckKind.BROKER_SILENT, CheckKind.BROKER_FENCED, CheckKind.BROKER_GONE)
+
+Down = Mapping[int, Key]
+"""The brokers that are down, by id, and the findings that say so."""
+
+
+def down_brokers(findings: Iterable[CheckFinding], or_unreached: bool = False) -> Down:
+    """Return the brokers that the cluster has lost, or those that only kview cannot reach as well."""
+    return {
+        finding.brokers[0]: finding.key
+        for finding in findings
+        if finding.kind in DOWN_KINDS and (or_unreached or not finding.unreached)
+    }
+
+
+def explained(replicas: IdMatrix, blamed: Flags, down: Down) -> tuple[Key, ...]:
+    """Return the findings that explain all of these partitions, none if one of them has another cause.
+
+    `blamed` marks the replicas whose brokers are the cause (shape of `replicas`).
+    """
+    if not blamed.any(1).all():
+        return ()
+    brokers = np.unique(replicas[blamed]).tolist()
+    return tuple(down[broker] for broker in brokers) if down.keys() >= set(brokers) else ()
+
+
+def with_causes(items: Iterable[NotJudged], down: Down) -> tuple[NotJudged, ...]:
+    """Return what could not be judged, with the findings that explain why nobody answered."""
+    return tuple(
+        replace(item, explained_by=tuple(down[broker] for broker in item.brokers))
+        if item.brokers and item.why is NotJudgedWhy.NOT_ANSWERED and down.keys() >= set(item.brokers)
+        else item
+        for item in items
+    )
+
+
+def causes_first(findings: Sequence[CheckFinding], items: Iterable[NotJudged]) -> tuple[CheckFinding, ...]:
+    """Return the findings in order: causes, everything else that is wrong now, and weaknesses.
+
+    Within these the worst come first. A cause is at least as bad as the worst that it explains.
+    """
+    worst: dict[Key, int] = {key: len(LEVELS) for item in items for key in item.explained_by}
+    for finding in findings:
+        for key in finding.explained_by:
+            worst[key] = min(worst.get(key, len(LEVELS)), LEVELS.index(finding.level))
+    kinds = {kind: place for place, kind in enumerate(CheckKind)}
+    ranked = []
+    for finding in findings:
+        level = min(LEVELS.index(finding.level), worst.get(finding.key, len(LEVELS)))
+        place = 0 if finding.key in worst else 2 if level == len(LEVELS) - 1 else 1
+        raised = finding if finding.level is LEVELS[level] else replace(finding, level=LEVELS[level])
+        ranked.append(((place, level, kinds[finding.kind]), raised))
+    return tuple(finding for _, finding in sorted(ranked, key=lambda pair: pair[0]))
