@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from kview.derive.view import Reason
-from kview.language import failures, nouns, verdicts, words
+from kview.language import failures, findings, nouns, verdicts, words
 from kview.model.checks import (
     GROUP_KINDS,
     PARTITION_KINDS,
@@ -125,6 +127,17 @@ def _loss(finding: CheckFinding, lost: str) -> str:
     return f"losing {lost} would leave {' and '.join(harm)} ({named})"
 
 
+def _transaction(finding: CheckFinding) -> str:
+    """Return whose transaction is open. For how long stands at the end of the line."""
+    assert finding.transaction is not None
+    return findings.sentence(replace(finding.transaction, since_ms=UNKNOWN), 0)
+
+
+def _abort(finding: CheckFinding) -> str:
+    assert finding.transaction is not None and finding.transaction.transaction is not None
+    return f"end it with {findings.abort_command(finding.transaction.transaction)}"
+
+
 def _rack_loss(finding: CheckFinding) -> str:
     return _loss(finding, f"rack {finding.name} ({nouns.some_brokers(finding.brokers)})")
 
@@ -185,6 +198,8 @@ _WHAT: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.VOTER_LOST: lambda f: (
         f"controller {f.name} is down or not fetching, {words.plural(f.amount, 'voter')} left"
     ),
+    _K.OPEN_TRANSACTION: _transaction,
+    _K.HANGING_TRANSACTION: _transaction,
     **dict.fromkeys((kind for kind in GROUP_KINDS if kind is not _K.GROUP_LOST_RECORDS), _group),
     _K.GROUP_LOST_RECORDS: lambda f: verdicts.lost(f.amount, f.is_bound),
 }
@@ -241,6 +256,11 @@ _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.GROUP_BLOCKED: _says(
         "check the brokers of the partitions that it reads: the cluster keeps it waiting"
     ),
+    _K.OPEN_TRANSACTION: _says(
+        "check the application that writes in this transaction: it has neither committed nor aborted it"
+    ),
+    _K.HANGING_TRANSACTION: _abort,
+    _K.GROUP_BLOCKED_BY_TRANSACTION: _says("look for open_transaction or hanging_transaction"),
     _K.GROUP_AHEAD_OF_LOG: _says("reset its offsets with kafka-consumer-groups.sh --reset-offsets"),
     _K.GROUP_LOST_RECORDS: _says("raise the topic's retention, or make the consumers faster"),
 }

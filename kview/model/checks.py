@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kview.model.failures import NO_FAILURE, Cause
-from kview.model.findings import FindingKind
+from kview.model.findings import Finding, FindingKind
 from kview.model.units import UNKNOWN
 
 
@@ -54,11 +54,15 @@ class CheckKind(StrEnum):
     NO_CONTROLLER = "no_controller"
     """No controller is active, none has answered for a while, or the active one has lost its majority."""
     VOTER_LOST = "voter_lost"
+    OPEN_TRANSACTION = "open_transaction"
+    """`name` is the transactional.id, or else the producer's id."""
+    HANGING_TRANSACTION = "hanging_transaction"
     GROUP_STUCK = "group_stuck"
     GROUP_STOPPED = "group_stopped"
     GROUP_FALLING_BEHIND = "group_falling_behind"
     GROUP_REWOUND = "group_rewound"
     GROUP_BLOCKED = "group_blocked"
+    GROUP_BLOCKED_BY_TRANSACTION = "group_blocked_by_transaction"
     GROUP_AHEAD_OF_LOG = "group_ahead_of_log"
     GROUP_LOST_RECORDS = "group_lost_records"
 
@@ -143,6 +147,8 @@ class CheckFinding:
     reason_count: int = UNKNOWN
     headline: FindingKind | None = None
     """The finding of the headline that this one is."""
+    transaction: Finding | None = None
+    """The headline's finding about the transaction."""
     behind_ms: int = UNKNOWN
     is_bound: bool = False
     """Whether `behind_ms` or `amount` is only a lower bound."""

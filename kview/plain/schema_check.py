@@ -41,12 +41,15 @@ CHECK_KINDS: Mapping[CheckKind, str] = {
     CheckKind.DISK_SKEW: "the broker holds many more bytes than the mean",
     CheckKind.NO_CONTROLLER: "no controller is active, or none can act, or none answers",
     CheckKind.VOTER_LOST: "the controller is missing from the quorum",
+    CheckKind.OPEN_TRANSACTION: "the transaction is older than half of its timeout, or groups wait for it",
+    CheckKind.HANGING_TRANSACTION: "no coordinator knows the transaction, which never ends by itself",
     CheckKind.GROUP_STUCK: "the group has members and records to read, and does not move",
     CheckKind.GROUP_STOPPED: "the group has records to read and no members",
     CheckKind.GROUP_FALLING_BEHIND: "the group's lag grew and does not come down",
     CheckKind.GROUP_REWOUND: "the group's offsets fell back",
     CheckKind.GROUP_BLOCKED: "the cluster keeps the group from reading: a leader is missing or does not"
     " answer, or a high watermark stands still",
+    CheckKind.GROUP_BLOCKED_BY_TRANSACTION: "an open transaction holds back what the group wants to read",
     CheckKind.GROUP_AHEAD_OF_LOG: "the group's offsets lie beyond the end of the log",
     CheckKind.GROUP_LOST_RECORDS: "records were deleted before the group read them",
 }

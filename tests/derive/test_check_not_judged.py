@@ -112,6 +112,11 @@ CASES = {
     "settings": (without_settings, MIN_ISR_KINDS, Why.NOT_AUTHORIZED),
     "offsets": (failing(Part.OFFSETS, 4, FailureKind.MALFORMED), (K.FROZEN,), Why.NOT_ANSWERED),
     "offsets never": (unread, (K.FROZEN,), Why.NO_HISTORY),
+    "producers": (
+        failing(Part.PRODUCERS, 4, FailureKind.CLOSED),
+        (K.OPEN_TRANSACTION, K.HANGING_TRANSACTION),
+        Why.NOT_ANSWERED,
+    ),
     "quorum": (without_quorum, (K.NO_CONTROLLER, K.VOTER_LOST), Why.NOT_AUTHORIZED),
     "disks": (without_disks, (K.DISK_SKEW,), Why.NOT_AUTHORIZED),
     "racks": (without_racks, (K.NOT_RACK_SAFE, K.RACK_LOSS), Why.RACK_UNKNOWN),

@@ -1,6 +1,5 @@
 """Groups that wait for a transaction, and what is said of it."""
 
-
 import numpy as np
 import pytest
 from msgspec.structs import replace

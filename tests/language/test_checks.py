@@ -16,8 +16,9 @@ from kview.model.checks import (
     NotJudged,
     NotJudgedWhy,
 )
+from kview.model.events import Severity
 from kview.model.failures import Cause, FailureKind
-from kview.model.findings import FindingKind
+from kview.model.findings import Finding, FindingKind, OpenTransaction
 from kview.plain.schema_check import AMOUNTS, CHECK_KINDS
 from tests.language.said import well_said
 
@@ -44,6 +45,9 @@ def finding(kind: CheckKind, **numbers: object) -> CheckFinding:
         "behind_ms": 70_000,
         "since_ms": NOW_MS - 12_000,
     }
+    if kind in (K.OPEN_TRANSACTION, K.HANGING_TRANSACTION):
+        opened = OpenTransaction("payments", 3, 32, 4_711, server="10.0.0.1:9092")
+        facts["transaction"] = Finding(FindingKind(kind), Severity.WARN, partitions=1, transaction=opened)
     level = Level.WEAKNESS if kind in WEAKNESSES else Level.WARN
     return CheckFinding(kind, level, **{**facts, **numbers})  # type: ignore[arg-type]
 

@@ -131,6 +131,20 @@ def controller_findings(view: View, down: Down) -> Iterator[CheckFinding]:
                 )
 
 
+def transaction_findings(view: View) -> Iterator[CheckFinding]:
+    """Yield the transactions that the headline tells of."""
+    for finding in view.headline.findings:
+        if (opened := finding.transaction) is not None:
+            yield CheckFinding(
+                CheckKind(finding.kind),
+                Level(finding.severity),
+                name=opened.transactional_id or _producer(opened.producer_id),
+                since_ms=finding.since_ms,
+                since_is_bound=finding.since_is_bound,
+                transaction=finding,
+            )
+
+
 def skew_findings(view: View, limits: Limits) -> Iterator[CheckFinding]:
     """Yield the brokers that lead, or hold, much more than the mean of the brokers that are up."""
     figures, up = view.brokers, _having(view, BrokerState.UP)
@@ -257,3 +271,7 @@ def _ids(view: View, mask: Flags) -> tuple[int, ...]:
 
 def _named(ids: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(map(str, ids))
+
+
+def _producer(id: int) -> str:
+    return "producer-" + (str(id) if id != UNKNOWN else "unknown")

@@ -28,6 +28,8 @@ KINDS: Mapping[Part, tuple[CheckKind, ...]] = {
     Part.OFFSETS: (CheckKind.FROZEN,),
     Part.GROUPS: GROUP_KINDS,
     Part.COMMITS: GROUP_KINDS,
+    Part.PRODUCERS: (CheckKind.OPEN_TRANSACTION, CheckKind.HANGING_TRANSACTION),
+    Part.TRANSACTIONS: (CheckKind.HANGING_TRANSACTION,),
 }
 """What cannot be judged without the answer to a part."""
 
@@ -41,8 +43,6 @@ TOLD_ELSEWHERE = frozenset({
     Part.TIME_POINTS,  # a group's lag in time is not known, so there is no verdict without other evidence
     Part.REASSIGNMENTS,
     Part.SESSION_TIMEOUT,
-    Part.PRODUCERS,  # nobody knows who blocks a group, and the group is a finding
-    Part.TRANSACTIONS,
     Part.ELR,  # without it, fewer replicas count as eligible, not more
 })  # fmt: skip
 """The parts whose failure shows in what was asked for, or that no kind needs."""

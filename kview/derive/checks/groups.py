@@ -20,6 +20,7 @@ KINDS: Mapping[Verdict, CheckKind] = {
     Verdict.FALLING_BEHIND: CheckKind.GROUP_FALLING_BEHIND,
     Verdict.REWOUND: CheckKind.GROUP_REWOUND,
     Verdict.BLOCKED: CheckKind.GROUP_BLOCKED,
+    Verdict.HELD: CheckKind.GROUP_BLOCKED_BY_TRANSACTION,
     Verdict.AHEAD_OF_LOG: CheckKind.GROUP_AHEAD_OF_LOG,
 }
 """The verdicts that name a problem. An abandoned group is not one: nobody reads with it any more."""

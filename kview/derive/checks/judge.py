@@ -19,6 +19,7 @@ from kview.derive.checks.cluster import (
     loss_findings,
     nobody_answers,
     skew_findings,
+    transaction_findings,
     vanished_findings,
 )
 from kview.derive.checks.consequences import causes_first, down_brokers, with_causes
@@ -120,6 +121,7 @@ def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
     yield from controller_findings(view, down)
     yield from skew_findings(view, watch.limits)
     yield from loss_findings(view, _accepted(view, watch.ignore), down)
+    yield from transaction_findings(view)
     yield from group_findings(view, down)
 
 
