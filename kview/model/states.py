@@ -50,6 +50,17 @@ def group_type(kafkas: str | None, protocol_type: str) -> str:
     return (GroupType.CONNECT if protocol_type == GroupType.CONNECT else GroupType.CLASSIC).value
 
 
+class ConnectorState(StrEnum):
+    """Kafka Connect's states of connectors and of their tasks."""
+
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+    UNASSIGNED = "UNASSIGNED"
+    RESTARTING = "RESTARTING"
+
+
 class GroupState(StrEnum):
     """Kafka's states of classic groups and of groups of the new protocol. UNKNOWN if nobody has answered."""
 

@@ -47,6 +47,8 @@ class MemberFacts(Struct, frozen=True):
     assigned: int = 0
     target: int = UNKNOWN_ID
     runs: str = ""
+    connectors: tuple[str, ...] = ()
+    """The connectors of which it runs something, if it is a Connect worker."""
 
 
 class GroupDescription(Struct, frozen=True):
@@ -155,6 +157,7 @@ def read_classic(entry: Any) -> GroupDescription:
                 owned,
                 assigned=_count(owned or runs),
                 runs="; ".join(_connector(name, tasks) for name, tasks in runs),
+                connectors=tuple(name for name, _ in runs),
             )
         )
     return GroupDescription(entry.group_state, _ordered(made), sys.intern(entry.protocol_data or ""))
