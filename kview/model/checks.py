@@ -45,6 +45,7 @@ class CheckKind(StrEnum):
     GROUP_BLOCKED = "group_blocked"
     GROUP_AHEAD_OF_LOG = "group_ahead_of_log"
     GROUP_LOST_RECORDS = "group_lost_records"
+    CONNECT_TASK_FAILED = "connect_task_failed"
 
 
 PARTITION_KINDS = (
@@ -98,7 +99,8 @@ class CheckFinding:
     kind: CheckKind
     severity: Severity
     name: str = ""
-    """The topic, the broker's id, the rack, the controller's id or the group. '' if the kind has no name."""
+    """The topic, the broker's id, the rack, the controller's id, the group or the connector. '' if the kind
+    has no name."""
     brokers: tuple[int, ...] = ()
     """The brokers that are the cause: those that lead, or those that are out of sync."""
     partitions: tuple[tuple[str, int], ...] = ()
@@ -112,7 +114,8 @@ class CheckFinding:
     """For a loss: the number of further partitions that would be left under min ISR."""
     replicas: int = UNKNOWN
     amount: int = UNKNOWN
-    """Leaders or bytes of the broker, its latency in µs, records that were lost, or voters left."""
+    """Leaders or bytes of the broker, its latency in µs, records that were lost, voters left, or tasks that
+    failed."""
     mean: float = math.nan
     """What the brokers that are up have on average, this one included."""
     verdict: str = ""
@@ -120,6 +123,8 @@ class CheckFinding:
     """The `Reason` for the verdict, with its two numbers."""
     reason_ms: int = UNKNOWN
     reason_count: int = UNKNOWN
+    trace: str = ""
+    """The line of a failed task's trace that says why, '' if there is none."""
     headline: FindingKind | None = None
     """The finding of the headline that this one is."""
     behind_ms: int = UNKNOWN

@@ -256,10 +256,10 @@ class ShareOffsets(Table, frozen=True):
 class Connectors(Table, frozen=True):
     """Kafka Connect's connectors and their tasks, one per row. Key: connector, task.
 
-    `task` is −1 for the connector itself. `group` is the group of the workers that run them, '' if that is
-    not known. `kind` is `source`, `sink` or '' if it is not told. `state` is a ConnectorState's value, or
-    another word of Connect's. `trace` is the first line of the error that it failed with, and `root_cause`
-    the last cause that the error names; '' if there is none.
+    `task` is CONNECTOR_TASK for the connector itself. `group` is the group of the workers that run them, ''
+    if that is not known. `kind` is `source`, `sink` or '' if it is not told. `state` is a ConnectorState's
+    value, or another word of Connect's. `trace` is the first line of the error that it failed with, and
+    `root_cause` the last cause that the error names; '' if there is none.
     """
 
     group: Strings

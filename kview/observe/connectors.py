@@ -32,7 +32,7 @@ from kview.config.connect_rest import ConnectRest
 from kview.model.failures import REFUSALS, Cause, FailureKind, Part
 from kview.model.snapshot import Connectors
 from kview.model.states import GroupType
-from kview.model.units import NO_BROKER
+from kview.model.units import CONNECTOR_TASK, NO_BROKER
 from kview.observe.causes import LinkError, Refused, cause_of
 from kview.observe.groups import GroupFacts
 from kview.observe.layout import strings
@@ -52,8 +52,6 @@ MOST_NAME = 1_000
 MOST_LINE = 200
 """The most characters of a name and of a line of a trace."""
 PATH = "/connectors?expand=status"
-CONNECTOR = -1
-"""The number of a task that stands for the connector itself."""
 
 _UNAUTHORIZED = (401, 403)
 _TLS = (b"\x15\x03", b"\x16\x03")
@@ -203,7 +201,7 @@ def decoded(body: bytes) -> Connectors:
     for name, entry in found.items():
         status, short = entry.status, sys.intern(name[:MOST_NAME])
         kind = status.type if status.type in ("source", "sink") else ""
-        rows.append((short, CONNECTOR, kind, status.connector))
+        rows.append((short, CONNECTOR_TASK, kind, status.connector))
         rows += [(short, task.id, kind, task) for task in status.tasks]
     rows.sort(key=lambda row: row[:2])
     traces = [_reasons(row[3].trace or "") for row in rows]

@@ -16,7 +16,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from msgspec import Struct
 
 from kview.model.states import GroupType
-from kview.model.units import UNKNOWN_ID
+from kview.model.units import CONNECTOR_TASK, UNKNOWN_ID
 from kview.observe import apis
 from kview.wire.group_descriptions import (
     ConsumerGroupDescribeRequest,
@@ -27,9 +27,6 @@ from kview.wire.primitives import MalformedBytes, Reader
 
 MOST_ASSIGNMENTS = 4096
 """Limit of cached decoded assignments. Between rebalances the assignments of members stay the same."""
-
-CONNECTOR_TASK = -1
-"""The number that a worker's assignment has for the connector itself."""
 
 Owned = tuple[tuple[str, tuple[int, ...]], ...]
 """Topics (or connectors, or subtopologies) with numbers of partitions or tasks."""

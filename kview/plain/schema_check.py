@@ -50,6 +50,8 @@ CHECK_KINDS: Mapping[CheckKind, str] = {
     " answer, or a high watermark stands still",
     CheckKind.GROUP_AHEAD_OF_LOG: "the group's offsets lie beyond the end of the log",
     CheckKind.GROUP_LOST_RECORDS: "records were deleted before the group read them",
+    CheckKind.CONNECT_TASK_FAILED: "the connector or some of its tasks have failed; not judged without the"
+    " profile's connect-url",
 }
 
 AMOUNTS: Mapping[CheckKind, str] = {
@@ -59,6 +61,7 @@ AMOUNTS: Mapping[CheckKind, str] = {
     CheckKind.VOTER_LOST: "voters that are left",
     CheckKind.NO_CONTROLLER: "voters that are left",
     CheckKind.GROUP_LOST_RECORDS: "records that were lost",
+    CheckKind.CONNECT_TASK_FAILED: "tasks that have failed; 0 if it is the connector itself",
 }
 
 
@@ -73,7 +76,8 @@ class CheckFinding(Struct, gc=False):
     name: Annotated[
         str | None,
         meaning(
-            "The topic, the broker's id, the rack, the controller's id or the group, as --ignore takes it."
+            "The topic, the broker's id, the rack, the controller's id, the group or the connector, as"
+            " --ignore takes it."
         ),
     ]
     severity: HowBad

@@ -28,6 +28,7 @@ KINDS: Mapping[Part, tuple[CheckKind, ...]] = {
     Part.OFFSETS: (CheckKind.FROZEN,),
     Part.GROUPS: GROUP_KINDS,
     Part.COMMITS: GROUP_KINDS,
+    Part.CONNECTORS: (CheckKind.CONNECT_TASK_FAILED,),
 }
 """What cannot be judged without the answer to a part."""
 
@@ -37,7 +38,6 @@ TOLD_ELSEWHERE = frozenset({
     Part.QUORUM,  # what has never been answered is not known; what was, becomes a finding after a while
     Part.CONFIGS,  # min.insync.replicas is not known
     Part.LOG_DIRS,  # the bytes on disk are not known
-    Part.CONNECTORS,  # no kind is judged by these
     Part.LOG_ENDS,  # no kind is judged by these
     Part.TIME_POINTS,  # a group's lag in time is not known, so there is no verdict without other evidence
     Part.REASSIGNMENTS,

@@ -21,6 +21,7 @@ from kview.derive.checks.cluster import (
     skew_findings,
     vanished_findings,
 )
+from kview.derive.checks.connectors import connector_findings
 from kview.derive.checks.failed_parts import failed_not_judged
 from kview.derive.checks.groups import group_findings, groups_not_judged
 from kview.derive.checks.partitions import partition_findings, partitions_not_judged
@@ -110,6 +111,7 @@ def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
     yield from skew_findings(view, watch.limits)
     yield from loss_findings(view, _accepted(view, watch.ignore))
     yield from group_findings(view)
+    yield from connector_findings(view)
 
 
 def _accepted(view: View, ignore: tuple[Ignore, ...]) -> Flags:
