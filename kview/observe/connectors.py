@@ -225,10 +225,11 @@ def _reasons(trace: str) -> tuple[str, str]:
     return first[:MOST_LINE], next(causes, "")[:MOST_LINE]
 
 
-def of_group(table: Connectors, groups: Mapping[str, GroupFacts]) -> Connectors:
+def of_group(table: Connectors, groups: Mapping[str, GroupFacts], before: str = "") -> Connectors:
     """Return the table with the group whose workers run these connectors, '' if that is not known.
 
     The API does not tell its group, and workers of several Connect clusters may use the same Kafka cluster.
+    During a rebalance nobody tells what they run, so `before` stays, the group that was found before.
     """
     names = set(table.connector.tolist())
     shared = {
@@ -238,7 +239,9 @@ def of_group(table: Connectors, groups: Mapping[str, GroupFacts]) -> Connectors:
     }
     most = max(shared.values(), default=0)
     found = [group for group, count in shared.items() if count == most]
-    group = found[0] if most and len(found) == 1 else ""
+    group = before if before in shared else ""
+    if most and len(found) == 1:
+        group = found[0]
     if not len(table) or table.group[0] == group:
         return table
     return replace(table, group=strings([group] * len(table)))
@@ -253,6 +256,8 @@ class ConnectorReader(Struct):
     _since_s: float | None = None
     """Since when (monotonic) a request has been in flight, None if none is."""
     _due_s: float = 0.0
+    _group: str = ""
+    """The group of the workers, as far as it has been found."""
     _failures: int = 0
     """How many requests in a row have failed."""
 
@@ -266,7 +271,9 @@ class ConnectorReader(Struct):
         rest, now_s = self.loop.access.security.connect, self.loop.monotonic()
         if rest is None:
             return
-        self.state.connectors = of_group(self.state.connectors, self.state.groups)
+        self.state.connectors = of_group(self.state.connectors, self.state.groups, self._group)
+        if len(self.state.connectors):
+            self._group = str(self.state.connectors.group[0])
         if self._since_s is not None:
             if (
                 now_s - self._since_s > self.settings.connectors_within_s

@@ -238,8 +238,10 @@ def test_the_group_is_the_one_whose_workers_run_the_connectors() -> None:
     assert group(a=("bad", "else")) == "a"
     assert group(a=("bad", "else"), b=("bad", "paused")) == "b"
     assert group(a=("bad",), b=("bad",)) == "", "nobody knows"
-    table = of_group(table, {})
     assert of_group(table, {}) is table
+    workers = {"a": GroupFacts("a", GroupType.CONNECT, "PreparingRebalance", 0)}
+    assert set(of_group(table, workers, before="a").group) == {"a"}, "nobody tells during a rebalance"
+    assert set(of_group(table, workers, before="gone").group) == {""}
 
 
 class Scene:
