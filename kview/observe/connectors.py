@@ -197,13 +197,13 @@ def decoded(body: bytes) -> Connectors:
         raise Refused(Cause(FailureKind.MALFORMED)) from None
     if sum(1 + len(entry.status.tasks) for entry in found.values()) > MOST_ROWS:
         raise Refused(Cause(FailureKind.TOO_LARGE))
-    rows: list[tuple[str, int, str, _State]] = []
+    found_at: dict[tuple[str, int], tuple[str, _State]] = {}
     for name, entry in found.items():
         status, short = entry.status, sys.intern(name[:MOST_NAME])
         kind = status.type if status.type in ("source", "sink") else ""
-        rows.append((short, CONNECTOR_TASK, kind, status.connector))
-        rows += [(short, task.id, kind, task) for task in status.tasks]
-    rows.sort(key=lambda row: row[:2])
+        found_at[short, CONNECTOR_TASK] = kind, status.connector
+        found_at |= {(short, task.id): (kind, task) for task in status.tasks}
+    rows = [(*key, *found_at[key]) for key in sorted(found_at)]
     traces = [_reasons(row[3].trace or "") for row in rows]
     return Connectors(
         group=strings([""] * len(rows)),

@@ -218,6 +218,10 @@ def test_names_and_traces_are_kept_as_they_are_but_bounded() -> None:
     odd = json.dumps({"a": entry("DESTROYED", "FAILED")}).encode()
     assert rows(decoded(odd)) == [("a", -1, "sink", "DESTROYED", "", ""), ("a", 0, "sink", "FAILED", "", "")]
     assert rows(decoded(b"{}")) == []
+    twice = {"a": entry("RUNNING", "PAUSED"), "n" * 2000: entry(), "n" * 1999: entry()}
+    twice["a"]["status"]["tasks"] *= 2
+    keys = [row[:2] for row in rows(decoded(json.dumps(twice).encode()))]
+    assert keys == [("a", -1), ("a", 0), ("n" * 1000, -1)], "each key once"
 
 
 def test_the_group_is_the_one_whose_workers_run_the_connectors() -> None:
