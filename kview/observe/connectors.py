@@ -44,6 +44,8 @@ _log = logging.getLogger(__name__)
 
 MOST_PAUSE = 4
 """How many times as long the longest pause is as the usual one. It doubles with each failure in a row."""
+SLACK_S = 1.0
+"""How much later than its deadline a request may end before it counts as overdue."""
 MOST_BYTES = 8 << 20
 """The longest answer that is read. A task takes 100 bytes, and the trace of a failed one up to 10 kB."""
 MOST_ROWS = 20_000
@@ -271,13 +273,10 @@ class ConnectorReader(Struct):
         rest, now_s = self.loop.access.security.connect, self.loop.monotonic()
         if rest is None:
             return
-        self.state.connectors = of_group(self.state.connectors, self.state.groups, self._group)
-        if len(self.state.connectors):
-            self._group = str(self.state.connectors.group[0])
+        self._take(self.state.connectors)
         if self._since_s is not None:
-            if (
-                now_s - self._since_s > self.settings.connectors_within_s
-            ):  # only a look-up of the name can take longer
+            # Only a look-up of the name, and several addresses that do not answer, can take longer.
+            if now_s - self._since_s > self.settings.connectors_within_s + SLACK_S:
                 self.state.failed(Part.CONNECTORS, NO_BROKER, Cause(FailureKind.OVERDUE))
             return
         if now_s < self._due_s:
@@ -290,9 +289,7 @@ class ConnectorReader(Struct):
     async def _read(self, rest: ConnectRest, context: ssl.SSLContext | None) -> None:
         within_s = self.settings.connectors_within_s
         try:
-            self.state.connectors = await self.loop.in_thread(
-                lambda: read(rest, context, within_s), "connect"
-            )
+            self._take(await self.loop.in_thread(lambda: read(rest, context, within_s), "connect"))
         except (LinkError, Refused) as error:
             await self._failed(self.loop.access.told(error.cause))
         except Exception:
@@ -304,6 +301,12 @@ class ConnectorReader(Struct):
         finally:
             pause = min(MOST_PAUSE, 2 ** max(0, self._failures - 1))
             self._since_s, self._due_s = None, self.loop.monotonic() + pause * self.settings.connectors_s
+
+    def _take(self, table: Connectors) -> None:
+        """Store the states, with the group as far as it is known now."""
+        self.state.connectors = of_group(table, self.state.groups, self._group)
+        if len(table):
+            self._group = str(self.state.connectors.group[0])
 
     async def _failed(self, cause: Cause) -> None:
         """Note the failure. If the login or a certificate is refused, read the settings again."""
