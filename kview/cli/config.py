@@ -11,6 +11,7 @@ from kview.cli.targets import Target, of_profile, target_of
 from kview.errors import KviewError
 
 if TYPE_CHECKING:
+    from kview.config.connect_rest import ConnectRest
     from kview.config.security import Login, Tls
 
 
@@ -109,6 +110,7 @@ def _in_force(target: Target) -> Iterator[str]:
     rows.append(("security.protocol", security.protocol.value))
     rows += _tls(security.tls) if security.tls else []
     rows += _login(security.login) if security.login else []
+    rows += _connect(security.connect) if security.connect else []
     rows += [("not used", ", ".join(target.unused))] if target.unused else []
     for name, value in rows:
         yield f"{name:{WIDTH}}{value}"
@@ -143,3 +145,8 @@ def _login(login: "Login") -> list[tuple[str, str]]:
         }
         return [*rows, *oauth.items()]
     return [*rows, ("service", login.kerberos_service)]
+
+
+def _connect(rest: "ConnectRest") -> list[tuple[str, str]]:
+    login = [("connect-user", rest.user), ("connect-password", str(rest.password))] if rest.user else []
+    return [("connect-url", rest.url), *login]

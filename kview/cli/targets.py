@@ -148,7 +148,8 @@ def of_profile(
         found = of_properties(str(path), properties, environment, path.parent)
         security = replace(found.security, routes=target.security.routes)
         target = replace(target, security=security, file=str(path), unused=found.unused)
-    return replace(target, profile=profile)
+    security = replace(target.security, connect=profile.connect(str(path), name, environment))
+    return replace(target, security=security, profile=profile)
 
 
 def _of_servers(

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import platformdirs
 
+from kview.config import connect_rest
+from kview.config.connect_rest import ConnectRest
 from kview.config.references import read_file
 from kview.errors import BadUse, ErrorKind
 
@@ -28,6 +30,10 @@ _EXPECTED: Mapping[str, str] = {
     "no-spark": "true or false",
     "no-records": "true or false",
     "ignore-group": 'a list, such as ["console-*"]',
+    connect_rest.URL: 'the address of the REST API, such as "https://connect:8083", without a user, password'
+    " or query",
+    connect_rest.USER: 'a user name without ":", such as "kview"',
+    connect_rest.PASSWORD: 'the password of connect-user, such as "${env:CONNECT_PASSWORD}"',
 }
 """What each key of a profile takes."""
 
@@ -48,6 +54,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     no_spark: bool = False
     no_records: bool = False
     ignore_group: tuple[str, ...] = ()
+    connect_url: str | None = None
+    connect_user: str | None = None
+    connect_password: str | None = None
 
     def flags(self) -> dict[str, str]:
         """Return the flags that only say how to show the cluster, by name, and their values."""
@@ -60,6 +69,24 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def client_properties(self) -> dict[str, str]:
         """Return the properties by key. TOML turns keys with dots into tables; this joins them again."""
         return dict(_flat("", self.properties))
+
+    def connect(self, file: str, name: str, environment: Mapping[str, str]) -> ConnectRest | None:
+        """Return the REST API of Kafka Connect, None if it names none. Raises BadUse, which quotes no value.
+
+        `file` and `name` are where this profile is. Relative paths in references start at the file's folder.
+        """
+        values = {
+            connect_rest.URL: self.connect_url,
+            connect_rest.USER: self.connect_user,
+            connect_rest.PASSWORD: self.connect_password,
+        }
+        try:
+            return connect_rest.connect_rest(values, environment, Path(file).parent)
+        except connect_rest.NotUsable as error:
+            key = str(error)
+            raise BadUse(
+                ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key]
+            ) from None
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,10 +1,13 @@
-"""How to get through to a cluster's brokers: TLS, a login, and addresses that are mapped to others."""
+"""How to get through to a cluster's brokers: TLS, a login, and addresses that are mapped to others.
+
+Its Kafka Connect, too, if a profile names one."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct, field
 
+from kview.config.connect_rest import ConnectRest
 from kview.config.secret import HIDDEN, Secret
 from kview.model.address import Address
 
@@ -98,13 +101,15 @@ class Security(Struct, frozen=True):
     """Everything that a connection needs besides an address.
 
     `tls` and `login` are set if, and only if, the protocol has them. `routes` says where to connect instead
-    of the address that a broker advertises.
+    of the address that a broker advertises. `connect` is set if a profile names a REST API; with TLS, that is
+    trusted as brokers are.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
     tls: Tls | None = None
     login: Login | None = None
     routes: Mapping[Address, Address] = field(default_factory=dict)
+    connect: ConnectRest | None = None
 
     def route(self, address: Address) -> Address:
         """Return where to connect for `address`."""

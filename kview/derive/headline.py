@@ -6,6 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from kview.derive.brokers import Silence, none_answer_since
+from kview.derive.connectors import connector_findings
 from kview.derive.group_findings import group_findings, groups_ok, heeded
 from kview.derive.hidden import hidden, lacks_topics
 from kview.derive.partitions import Placement, at_min, under_min, under_replicated
@@ -72,6 +73,7 @@ def headline(
     if none_since == UNKNOWN:
         findings += transaction_findings(snapshot, offsets)
         findings += group_findings(snapshot, groups)
+        findings += connector_findings(snapshot)
         findings += _lost_lately(events, snapshot.observation.ended_ms)
         findings += _leadership(snapshot, brokers, partitions)
     if well and not findings and len(snapshot.groups) and not unheard(snapshot.observation):

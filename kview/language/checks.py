@@ -202,6 +202,10 @@ _WHAT: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.HANGING_TRANSACTION: _transaction,
     **dict.fromkeys((kind for kind in GROUP_KINDS if kind is not _K.GROUP_LOST_RECORDS), _group),
     _K.GROUP_LOST_RECORDS: lambda f: verdicts.lost(f.amount, f.is_bound),
+    _K.CONNECT_TASK_FAILED: lambda f: (
+        f"{words.plural(f.amount, 'task') if f.amount else 'the connector itself'} failed"
+        + (f" ({f.trace})" if f.trace else "")
+    ),
 }
 
 _REASSIGN = "kafka-reassign-partitions.sh"
@@ -262,6 +266,7 @@ _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.HANGING_TRANSACTION: _abort,
     _K.GROUP_BLOCKED_BY_TRANSACTION: _says("look for open_transaction or hanging_transaction"),
     _K.GROUP_AHEAD_OF_LOG: _says("reset its offsets with kafka-consumer-groups.sh --reset-offsets"),
+    _K.CONNECT_TASK_FAILED: _says("remove the cause, then restart it: Connect does not do that by itself"),
     _K.GROUP_LOST_RECORDS: _says("raise the topic's retention, or make the consumers faster"),
 }
 
@@ -324,7 +329,9 @@ def not_judged(item: NotJudged) -> str:
 
 
 def _why_not(item: NotJudged) -> str:
-    named = nouns.some_brokers(item.brokers) if item.brokers else "the cluster"
+    of_connect = item.kinds == (CheckKind.CONNECT_TASK_FAILED,)
+    asked = "Kafka Connect" if of_connect else "the cluster"
+    named = nouns.some_brokers(item.brokers) if item.brokers else asked
     said = failures.of(item.cause.kind, item.cause.code)
     match item.why:
         case NotJudgedWhy.NO_HISTORY:
@@ -354,6 +361,8 @@ def _why_not(item: NotJudged) -> str:
             return f"{named} {verb} no rack, although others have one: set broker.rack"
         case _:
             known = item.cause.kind not in (FailureKind.NONE, FailureKind.NOT_CONNECTED)
+            if of_connect and known:
+                return f"the states of connectors are unknown (connect-url: {said})"
             return f"no answer from {named}{f' ({said})' if known else ''}"
 
 

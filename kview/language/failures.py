@@ -1,6 +1,7 @@
 """Failures as words: why a broker, or a part of an observation, did not answer."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from kview.language import kafka_errors
 from kview.model.failures import NOT_AUTHORIZED, FailureKind
@@ -36,15 +37,19 @@ WORDS: Mapping[FailureKind, str] = {
     FailureKind.NOT_KAFKA: "does not speak Kafka's protocol",
     FailureKind.UNSUPPORTED: "does not support this request",
     FailureKind.KAFKA_ERROR: "answered with an error",
+    FailureKind.HTTP_STATUS: "answered with another status than 200",
     FailureKind.OVERDUE: "has not answered yet",
     FailureKind.INCOMPLETE: "sent an incomplete answer",
     FailureKind.MALFORMED: "sent an answer that cannot be read",
+    FailureKind.TOO_LARGE: "sent an answer larger than kview reads",
     FailureKind.OUTDATED: "describes an older state of the cluster than another broker",
     FailureKind.COORDINATOR_SILENT: "its coordinator does not answer",
     FailureKind.COORDINATOR_GONE: "the cluster no longer lists its coordinator",
     FailureKind.OTHER: "failed; see kview.log",
 }
 """The words for each kind. For KAFKA_ERROR, Kafka's own name of the error is used instead, if known."""
+
+_PHRASES: Mapping[int, str] = {status.value: status.phrase for status in HTTPStatus}
 
 LOADING = 14
 UNAVAILABLE = 15
@@ -59,7 +64,9 @@ ONLY_KVIEW = (
 
 
 def of(kind: str, code: int = UNKNOWN_ID) -> str:
-    """Return a FailureKind's value as words, '' for no failure. `code` is Kafka's error number, if any."""
+    """Return a FailureKind's value as words, '' for no failure. `code` is that of the cause."""
+    if kind == FailureKind.HTTP_STATUS and code in _PHRASES:
+        return f"answered {code} {_PHRASES[code]}"
     if kind == FailureKind.KAFKA_ERROR and code not in (0, UNKNOWN_ID):
         return kafka_errors.name(code)
     return WORDS[FailureKind(kind)]

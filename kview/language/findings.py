@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kview.language import failures, nouns, verdicts, words
 from kview.model.failures import FailureKind
 from kview.model.findings import Finding, FindingKind, OpenTransaction
-from kview.model.units import UNKNOWN
+from kview.model.units import CONNECTOR_TASK, UNKNOWN
 
 
 def sentence(finding: Finding, now_ms: int) -> str:
@@ -214,6 +214,20 @@ def _quorum_lost(finding: Finding, now_ms: int) -> str:
     )
 
 
+def _task_failed(finding: Finding, now_ms: int) -> str:
+    """Return which connector or task failed, how many others did, and why: the line ends with the reason,
+    which may be long."""
+    task = "" if finding.task == CONNECTOR_TASK else f"task {finding.task} of "
+    more = f" (+{finding.count - 1:,} more)" if finding.count > 1 else ""
+    why = f": {finding.trace}" if finding.trace else ""
+    return f"{task}connector {finding.connector} failed{more}{why}"
+
+
+def _connectors_unread(finding: Finding, now_ms: int) -> str:
+    why = failures.of(finding.cause.kind, finding.cause.code)
+    return f"states of connectors unknown{_for(finding, now_ms, ' for ')} (connect-url: {why})"
+
+
 def _none_answers(finding: Finding, now_ms: int) -> str:
     """Return since when nothing is known, and what to check."""
     why = _ALL_SILENT.get(finding.cause.kind, "")
@@ -292,6 +306,8 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     FindingKind.HANGING_TRANSACTION: _transaction,
     FindingKind.GROUPS_TROUBLED: _troubled,
     FindingKind.GROUPS_UNREAD: _unread,
+    FindingKind.CONNECT_TASK_FAILED: _task_failed,
+    FindingKind.CONNECTORS_UNREAD: _connectors_unread,
     FindingKind.GROUPS_UNJUDGED: lambda finding, now_ms: (
         f"no verdict yet on {words.plural(finding.groups, 'group')}"
     ),

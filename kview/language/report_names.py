@@ -149,6 +149,8 @@ _KINDS: Mapping[str, str] = {
     FindingKind.NO_CONTROLLER: "no active controller",
     FindingKind.GROUPS_TROUBLED: "groups in trouble",
     FindingKind.GROUPS_UNREAD: "groups not read",
+    FindingKind.CONNECT_TASK_FAILED: "connectors or tasks failed",
+    FindingKind.CONNECTORS_UNREAD: "connectors not read",
     FindingKind.LEADS_NOTHING: "brokers that lead nothing",
     FindingKind.NOT_PREFERRED: "not led by the preferred leader",
 }

@@ -88,10 +88,14 @@ _WORDS: Mapping[FailureKind, _Words] = {
     FailureKind.KAFKA_ERROR: _Words(
         "{who} cannot list its groups ({why})", "{who} cannot list their groups ({why})"
     ),
+    FailureKind.HTTP_STATUS: _Words("{who} {why}", "{who} {why}"),
     FailureKind.OVERDUE: _Words("{who} has not answered yet", "{who} have not answered yet"),
     FailureKind.INCOMPLETE: _Words("{who} sent an incomplete answer", "{who} sent incomplete answers"),
     FailureKind.MALFORMED: _Words(
         "{who} sent an answer that cannot be read", "{who} sent answers that cannot be read"
+    ),
+    FailureKind.TOO_LARGE: _Words(
+        "{who} sent an answer larger than kview reads", "{who} sent answers larger than kview reads"
     ),
     FailureKind.OUTDATED: _Words(
         "{who} describes an older state of the cluster", "{who} describe an older state of the cluster"

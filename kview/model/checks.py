@@ -65,6 +65,7 @@ class CheckKind(StrEnum):
     GROUP_BLOCKED_BY_TRANSACTION = "group_blocked_by_transaction"
     GROUP_AHEAD_OF_LOG = "group_ahead_of_log"
     GROUP_LOST_RECORDS = "group_lost_records"
+    CONNECT_TASK_FAILED = "connect_task_failed"
 
 
 PARTITION_KINDS = (
@@ -121,7 +122,8 @@ class CheckFinding:
     level: Level
     """A cause has the level of the worst that it explains, if that is worse than its own."""
     name: str = ""
-    """The topic, the broker's id, the rack, the controller's id or the group. '' if the kind has no name."""
+    """The topic, the broker's id, the rack, the controller's id, the group or the connector. '' if the kind
+    has no name."""
     brokers: tuple[int, ...] = ()
     """The brokers that are the cause: those that lead, or those that are out of sync."""
     partitions: tuple[tuple[str, int], ...] = ()
@@ -135,7 +137,8 @@ class CheckFinding:
     """For a loss: the number of further partitions that would be left under min ISR."""
     replicas: int = UNKNOWN
     amount: int = UNKNOWN
-    """Leaders or bytes of the broker, its latency in µs, records that were lost, or voters left."""
+    """Leaders or bytes of the broker, its latency in µs, records that were lost, voters left, or tasks that
+    failed."""
     mean: float = math.nan
     """What the brokers that are up have on average, this one included."""
     group_type: str = ""
@@ -145,6 +148,8 @@ class CheckFinding:
     """The `Reason` for the verdict, with its two numbers."""
     reason_ms: int = UNKNOWN
     reason_count: int = UNKNOWN
+    trace: str = ""
+    """The line of a failed task's trace that says why, '' if there is none."""
     headline: FindingKind | None = None
     """The finding of the headline that this one is."""
     transaction: Finding | None = None

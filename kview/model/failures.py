@@ -32,6 +32,8 @@ class Part(StrEnum):
     TRANSACTIONS = "transactions"
     """Their transactions, as the coordinators know them."""
     LOG_DIRS = "log_dirs"
+    CONNECTORS = "connectors"
+    """The states of connectors, which Kafka Connect's REST API tells, not a broker."""
 
 
 class FailureKind(StrEnum):
@@ -90,12 +92,16 @@ class FailureKind(StrEnum):
     """The broker does not support this request."""
     KAFKA_ERROR = "kafka_error"
     """The broker answered with an error number."""
+    HTTP_STATUS = "http_status"
+    """The server answered with another HTTP status than 200."""
     OVERDUE = "overdue"
     """The answer has taken too long, and may still come."""
     INCOMPLETE = "incomplete"
     """The answer lacks what was asked for."""
     MALFORMED = "malformed"
     """The answer cannot be read, or says what cannot be."""
+    TOO_LARGE = "too_large"
+    """The answer is larger than kview reads."""
     OUTDATED = "outdated"
     """The answer is from an older state of the cluster than another broker's."""
     COORDINATOR_SILENT = "coordinator_silent"
@@ -120,7 +126,11 @@ REFUSALS = frozenset({
 
 
 class Cause(NamedTuple):
-    """Why a request failed. `code` is Kafka's error number if the kind is KAFKA_ERROR, else UNKNOWN_ID."""
+    """Why a request failed.
+
+    `code` is Kafka's error number if the kind is KAFKA_ERROR, the status if it is HTTP_STATUS, else
+    UNKNOWN_ID.
+    """
 
     kind: FailureKind
     code: int = UNKNOWN_ID

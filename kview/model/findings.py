@@ -85,6 +85,11 @@ class FindingKind(StrEnum):
     of `cause` at its `coordinator`."""
     GROUPS_UNJUDGED = "groups_unjudged"
     """There is no verdict on `groups` groups, because too little is known about them."""
+    CONNECT_TASK_FAILED = "connect_task_failed"
+    """`count` connectors and tasks of Kafka Connect have failed. `connector`, `task` and `trace` are of the
+    first."""
+    CONNECTORS_UNREAD = "connectors_unread"
+    """The states of connectors are unknown, because of `cause`. They were last read at `since_ms`."""
     LEADS_NOTHING = "leads_nothing"
     """`brokers` are up and lead nothing, although they are the preferred leaders of some partitions."""
     NOT_PREFERRED = "not_preferred"
@@ -127,6 +132,12 @@ class Finding(Struct, frozen=True):
     """Whether `behind_ms` is only a lower bound."""
     behind_is_estimate: bool = False
     """Whether `behind_ms` is only an estimate."""
+    connector: str = ""
+    """The connector of Kafka Connect that it is about."""
+    task: int = UNKNOWN_ID
+    """The task of `connector`, CONNECTOR_TASK for the connector itself."""
+    trace: str = ""
+    """The line of its trace that says why it failed, '' if there is none."""
     partitions: int = 0
     """The number of partitions of the user's topics that are concerned."""
     internal_partitions: int = 0

@@ -76,6 +76,8 @@ class Observation(Struct, frozen=True):
     controller_id: int = UNKNOWN_ID
     controller_epoch: int = UNKNOWN_ID
     quorum_received_ms: int = UNKNOWN
+    connectors_received_ms: int = UNKNOWN
+    """When the table of connectors was received, UNKNOWN if nobody has told yet which there are."""
     asked: tuple[Part, ...] = ()
     requests: int = 0
     bytes_sent: int = 0
@@ -255,6 +257,25 @@ class ShareOffsets(Table, frozen=True):
     received_ms: Longs
 
 
+class Connectors(Table, frozen=True):
+    """Kafka Connect's connectors and their tasks, one per row. Key: connector, task.
+
+    `task` is CONNECTOR_TASK for the connector itself. `group` is the group of the workers that run them, ''
+    if that is not known. `kind` is `source`, `sink` or '' if it is not told. `state` is a ConnectorState's
+    value, or another word of Connect's. `trace` is the first line of the error that it failed with, and
+    `root_cause` the last cause that the error names; '' if there is none.
+    """
+
+    group: Strings
+    connector: Strings
+    task: Ids
+    kind: Strings
+    state: Strings
+    worker: Strings
+    trace: Strings
+    root_cause: Strings
+
+
 class Quorum(Table, frozen=True):
     """The nodes of the KRaft quorum, one per row. Key: node."""
 
@@ -343,6 +364,7 @@ class Snapshot(Struct, frozen=True):
     offsets: Offsets = field(default_factory=lambda: empty(Offsets))
     share_offsets: ShareOffsets = field(default_factory=lambda: empty(ShareOffsets))
     transactions: Transactions = field(default_factory=lambda: empty(Transactions))
+    connectors: Connectors = field(default_factory=lambda: empty(Connectors))
     quorum: Quorum = field(default_factory=lambda: empty(Quorum))
     reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
     topic_configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))

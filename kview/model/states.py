@@ -68,6 +68,17 @@ class TransactionState(StrEnum):
     UNKNOWN = "unknown"
 
 
+class ConnectorState(StrEnum):
+    """Kafka Connect's states of connectors and of their tasks."""
+
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+    UNASSIGNED = "UNASSIGNED"
+    RESTARTING = "RESTARTING"
+
+
 class GroupState(StrEnum):
     """Kafka's states of classic groups and of groups of the new protocol. UNKNOWN if nobody has answered."""
 

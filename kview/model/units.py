@@ -14,6 +14,9 @@ UNKNOWN_ID = -(2**31)
 NO_BROKER = -1
 """Kafka's own value for "none": a partition without a leader, and the padding of replica matrices."""
 
+CONNECTOR_TASK = -1
+"""The number that Kafka Connect has for a connector itself, where it numbers its tasks."""
+
 NO_OFFSET = -1
 """Kafka's own value for "none": a group has committed nothing for a partition."""
 

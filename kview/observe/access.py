@@ -25,6 +25,8 @@ class Access:
     security: Security = PLAINTEXT
     context: ssl.SSLContext | None = None
     tokens: Tokens | None = None
+    rest: ssl.SSLContext | None = None
+    """For the REST API of Kafka Connect, if it speaks TLS."""
     login: dict[str, Any] = field(default_factory=dict, repr=False)
     """The arguments about security of kafka-python's connections."""
 
@@ -52,8 +54,9 @@ def access(security: Security) -> Access:
     if login is not None and login.oauth is not None:
         trusted = security.tls.authorities if security.tls else ""
         tokens = Tokens(login.oauth, _endpoint_context(trusted))
+    rest = _rest_context(security.tls or Tls()) if security.connect and security.connect.has_tls else None
     arguments: dict[str, Any] = {"security_protocol": security.protocol.value}
-    return Access(security, context, tokens, arguments | (_login(login, tokens) if login else {}))
+    return Access(security, context, tokens, rest, arguments | (_login(login, tokens) if login else {}))
 
 
 def _login(login: Login, tokens: Tokens | None) -> dict[str, Any]:
@@ -88,6 +91,16 @@ def _endpoint_context(authorities: str) -> ssl.SSLContext:
     context = ssl.create_default_context()
     if authorities:
         _trust(context, authorities)
+    return context
+
+
+def _rest_context(tls: Tls) -> ssl.SSLContext:
+    """Return a context for Connect's REST API, which trusts this machine's authorities besides the brokers'.
+
+    Raises BadUse.
+    """
+    context = tls_context(tls)
+    context.load_default_certs()
     return context
 
 

@@ -7,6 +7,8 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from kafka.protocol.admin import DescribeGroupsRequest
@@ -14,7 +16,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from msgspec import Struct
 
 from kview.model.states import GroupType
-from kview.model.units import UNKNOWN_ID
+from kview.model.units import CONNECTOR_TASK, UNKNOWN_ID
 from kview.observe import apis
 from kview.wire.group_descriptions import (
     ConsumerGroupDescribeRequest,
@@ -25,9 +27,6 @@ from kview.wire.primitives import MalformedBytes, Reader
 
 MOST_ASSIGNMENTS = 4096
 """Limit of cached decoded assignments. Between rebalances the assignments of members stay the same."""
-
-CONNECTOR_TASK = -1
-"""The number that a worker's assignment has for the connector itself."""
 
 Owned = tuple[tuple[str, tuple[int, ...]], ...]
 """Topics (or connectors, or subtopologies) with numbers of partitions or tasks."""
@@ -45,6 +44,8 @@ class MemberFacts(Struct, frozen=True):
     assigned: int = 0
     target: int = UNKNOWN_ID
     runs: str = ""
+    connectors: tuple[str, ...] = ()
+    """The connectors of which it runs something, if it is a Connect worker."""
 
 
 class GroupDescription(Struct, frozen=True):
@@ -89,28 +90,48 @@ def owned_partitions(assignment: bytes) -> Owned:
 
 
 @lru_cache(MOST_ASSIGNMENTS)
-def connector_tasks(assignment: bytes) -> Owned:
-    """Decode a Connect worker's assignment into connectors and the numbers of their tasks, CONNECTOR_TASK for
-    the connector itself.
+def connector_tasks(metadata: bytes, assignment: bytes) -> Owned:
+    """Return a Connect worker's connectors with the numbers of their tasks, CONNECTOR_TASK for the connector
+    itself. Returns () if the bytes are not valid.
 
-    Returns () if the bytes are not valid.
+    An assignment of version 1 or later (KIP-415) only says what the last rebalance gave to the worker and
+    took from it. What the worker had before is in the metadata with which it joined.
     """
     try:
-        reader = Reader(memoryview(assignment))
-        reader.int16()  # version
-        reader.int16()  # error
-        reader.nullable_string()  # leader
-        reader.nullable_string()  # the leader's URL
-        reader.int64()  # offset of the configuration
-        return tuple(
-            (
-                sys.intern(reader.nullable_string() or ""),
-                tuple(reader.int32() for _ in range(reader.array_length(compact=False))),
-            )
-            for _ in range(reader.array_length(compact=False))
-        )
+        version, given, revoked = _assignment(Reader(memoryview(assignment)))
+        had: _Pairs = set()
+        if version:
+            joined = Reader(memoryview(metadata))
+            joined.int16()  # version
+            joined.nullable_string()  # the worker's URL
+            joined.int64()  # offset of the configuration
+            if (before := joined.nullable_bytes()) is not None:
+                had = _assignment(Reader(memoryview(before)))[1]
     except (MalformedBytes, struct.error, UnicodeDecodeError):
         return ()
+    has = sorted((had - revoked) | given)
+    return tuple((name, tuple(task for _, task in tasks)) for name, tasks in groupby(has, itemgetter(0)))
+
+
+_Pairs = set[tuple[str, int]]
+
+
+def _assignment(reader: Reader) -> tuple[int, _Pairs, _Pairs]:
+    """Return an assignment's version, and what is assigned and revoked, as pairs of connector and task."""
+    version = reader.int16()
+    reader.int16()  # error
+    reader.nullable_string()  # leader
+    reader.nullable_string()  # the leader's URL
+    reader.int64()  # offset of the configuration
+    return version, _pairs(reader), _pairs(reader) if version else set()
+
+
+def _pairs(reader: Reader) -> _Pairs:
+    found: _Pairs = set()
+    for _ in range(reader.array_length(compact=False)):
+        name = sys.intern(reader.nullable_string() or "")
+        found.update((name, reader.int32()) for _ in range(reader.array_length(compact=False)))
+    return found
 
 
 def numbers(values: Iterable[int]) -> str:
@@ -126,13 +147,14 @@ def read_classic(entry: Any) -> GroupDescription:
     for member in entry.members:
         raw = bytes(member.member_assignment or b"")
         owned = owned_partitions(raw) if of_consumers and raw else ()
-        runs = connector_tasks(raw) if of_workers and raw else ()
+        runs = connector_tasks(bytes(member.member_metadata or b""), raw) if of_workers and raw else ()
         made.append(
             MemberFacts(
                 *_who(member),
                 owned,
                 assigned=_count(owned or runs),
-                runs="; ".join(_connector(name, tasks) for name, tasks in sorted(runs)),
+                runs="; ".join(_connector(name, tasks) for name, tasks in runs),
+                connectors=tuple(name for name, _ in runs),
             )
         )
     return GroupDescription(entry.group_state, _ordered(made), sys.intern(entry.protocol_data or ""))

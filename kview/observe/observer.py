@@ -43,6 +43,7 @@ from kview.observe.state import State, failures
 from kview.wire.primitives import MalformedBytes
 
 if TYPE_CHECKING:
+    from kview.observe.connectors import ConnectorReader
     from kview.observe.inspection import Inspection
 
 __all__ = ["ObserveSettings", "Observer"]
@@ -54,7 +55,8 @@ BOOTSTRAP_SHARE = 0.6
 FIRST_LINKS_S = 0.5
 """Longest time the first observation waits for further brokers to accept connections."""
 FIRST_SLOW_S = 0.3
-"""Longest time the first observation waits for the slow lane, so that the first view is complete."""
+"""Longest time the first observation waits for the slow lane and for Kafka Connect, so that the first view is
+complete."""
 REBOOTSTRAP_S = 5.0
 """Pause between attempts to find the cluster again when none of its brokers answers."""
 
@@ -89,6 +91,11 @@ class Observer:
         self._fast = FastLane(self._loop, self._state)
         self._group_requests = GroupRequests(self._loop, self._state)
         self._slow = SlowLane(self._loop, self._settings, self._state)
+        self._connectors: ConnectorReader | None = None
+        if security.connect is not None:
+            from kview.observe import connectors  # with a client of HTTP, which few need
+
+            self._connectors = connectors.ConnectorReader(self._loop, self._settings, self._state)
         self._links = Links(self._loop, self._settings, self._state, self._slow.links)
         self._with_records = with_records
         self._inspection: Inspection | None = None
@@ -253,8 +260,15 @@ class Observer:
         self._groups.update(self._loop.clock_ms())
         state.points.expire(self._loop.clock_ms(), state.layout)
         self._slow.step(self._links.healthy(), self._links.askable(), self._links.source)
+        rest = self._connectors
+        if rest is not None:
+            rest.step()
         if not self._sequence:
-            await until(self._loop, lambda: self._slow.idle, self._loop.monotonic() + FIRST_SLOW_S)
+            await until(
+                self._loop,
+                lambda: self._slow.idle and (rest is None or rest.idle),
+                self._loop.monotonic() + FIRST_SLOW_S,
+            )
         snapshot = self._snapshot(began_ms)
         self._sequence += 1
         return snapshot
@@ -382,6 +396,7 @@ class Observer:
             controller_id=controller_id,
             controller_epoch=quorum.controller_epoch if quorum else UNKNOWN_ID,
             quorum_received_ms=quorum.received_ms if quorum else UNKNOWN,
+            connectors_received_ms=state.received_ms.get((Part.CONNECTORS, NO_BROKER), UNKNOWN),
             asked=self._asked(),
             requests=cost[0],
             bytes_sent=cost[1],

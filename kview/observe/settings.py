@@ -30,6 +30,11 @@ class ObserveSettings(Struct, frozen=True):
     """How often to ask who holds last stable offsets, while something does."""
     log_dirs_s: float = 30.0
     configs_s: float = 60.0
+    connectors_s: float = 15.0
+    """How often Kafka Connect is asked: a failed task stays failed until somebody restarts it."""
+    connectors_within_s: float = 10.0
+    """The longest time for its answer, from the connection to the last byte. Workers take milliseconds, and
+    some seconds during a rebalance."""
     requests_per_second: int = 500
     bytes_per_second: int = 8_000_000
     """Limit of what reading offsets may cost a cluster. Above this limit, partitions are read in turn."""

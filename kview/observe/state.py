@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from kview.model.failures import NO_FAILURE, Cause, Part
 from kview.model.snapshot import (
     AnyTable,
+    Connectors,
     Failure,
     IdMatrix,
     Ids,
@@ -55,6 +56,7 @@ class State(Struct):
     brokers: dict[int, BrokerFacts] = field(default_factory=dict)
     groups: dict[str, GroupFacts] = field(default_factory=dict)
     group_tables: GroupTables = field(default_factory=GroupTables)
+    connectors: Connectors = field(default_factory=lambda: empty(Connectors))
     quorum: QuorumSeen | None = None
     reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
     settings: dict[str, TopicSettings] = field(default_factory=dict)
@@ -164,6 +166,7 @@ class State(Struct):
             share_offsets=self.group_tables.share_offsets,
             offsets=self.group_tables.offsets,
             transactions=self.transactions.table(self.layout),
+            connectors=self.connectors,
             quorum=self.quorum.nodes if self.quorum else empty(Quorum),
             reassignments=self.reassignments,
             topic_configs=self._configs,

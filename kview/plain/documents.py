@@ -14,7 +14,7 @@ from kview.language import events, failures, findings
 from kview.model import events as facts
 from kview.model.failures import FailureKind
 from kview.model.findings import Finding, OpenTransaction
-from kview.model.units import NO_BROKER, UNKNOWN_ID
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.plain import schema, schema_findings
 from kview.plain.columns import Columns, cause, known, optional, rate, rows, split
 from kview.plain.group_documents import groups
@@ -71,6 +71,8 @@ def document_of(view: View) -> schema.Document:
         topics=_topics(view),
         partitions=_partitions(view),
         groups=None if unheard(seen) and not len(view.snapshot.groups) else groups(view),
+        connectors=None if seen.connectors_received_ms == UNKNOWN else _connectors(view),
+        connectors_received_ms=known(seen.connectors_received_ms),
         events=[_event(event) for event in view.new_events],
         incidents=[incident(one, seen.ended_ms) for one in view.incidents],
         failures=[
@@ -99,6 +101,9 @@ def _finding(finding: Finding, now_ms: int) -> schema_findings.Finding:
         behind_ms=known(finding.behind_ms),
         behind_is_bound=finding.behind_is_bound,
         behind_is_estimate=finding.behind_is_estimate,
+        connector=finding.connector or None,
+        task=known(finding.task),
+        trace=finding.trace or None,
         partitions=finding.partitions,
         internal_partitions=finding.internal_partitions,
         count=known(finding.count),
@@ -252,6 +257,21 @@ def _partitions(view: View) -> list[schema.Partition]:
         "replicas": split(rows(schema.Replica, replicas), real.sum(1)),
     }
     return rows(schema.Partition, columns)
+
+
+def _connectors(view: View) -> list[schema.Connector]:
+    table = view.snapshot.connectors
+    columns: Columns = {
+        "connector": table.connector,
+        "task": table.task,
+        "group": optional(table.group),
+        "kind": optional(table.kind),
+        "state": table.state,
+        "worker": optional(table.worker),
+        "trace": optional(table.trace),
+        "root_cause": optional(table.root_cause),
+    }
+    return rows(schema.Connector, columns)
 
 
 _RACK_SAFE = {RackSafety.YES: True, RackSafety.NO: False, RackSafety.CANNOT_BE: None}

@@ -8,12 +8,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from kview.derive.brokers import answering
+from kview.derive.connectors import are_known
 from kview.derive.unheard import unheard
 from kview.derive.view import PartitionStatus, View
 from kview.model.failures import Part
 from kview.model.snapshot import Longs
 from kview.model.states import BrokerState
-from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from kview.model.units import CONNECTOR_TASK, NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.plain.group_metrics import heeded_groups, heeded_offsets, of_group_partitions, of_groups
 from kview.plain.series import BROKER, PARTITION, TOPIC, Values, known, label, one, partition_labels, rows_of
 
@@ -32,6 +33,7 @@ class Limits:
     groups: int = 2_000
     partitions: int = 2_000
     group_partitions: int = 5_000
+    connectors: int = 5_000
 
 
 LIMITS = Limits()
@@ -90,6 +92,7 @@ def metrics(view: View, costs: Costs, version: str, limits: Limits = LIMITS) -> 
         ("partitions", len(view.snapshot.partitions), limits.partitions, _of_partitions(view)),
         ("groups", len(groups), limits.groups, of_groups(view, groups)),
         ("group_partitions", len(offsets), limits.group_partitions, of_group_partitions(view, offsets)),
+        ("connectors", len(view.snapshot.connectors), limits.connectors, _of_connectors(view)),
     ):
         omitted.add_metric((name,), count if count > most else 0)
         if count <= most:
@@ -196,6 +199,30 @@ def _of_brokers(view: View) -> Iterator[Metric]:
         ),
     ):
         yield rows_of(f"kview_broker_{name}", text, BROKER, rows, values)
+
+
+def _of_connectors(view: View) -> Iterator[Metric]:
+    """Yield the states of connectors and tasks, without any series while they are not known."""
+    table = view.snapshot.connectors
+    connectors = GaugeMetricFamily(
+        "kview_connector_state",
+        "1 for the connector's state in Kafka Connect; other states have no series.",
+        labels=("connector", "kind", "state"),
+    )
+    tasks = GaugeMetricFamily(
+        "kview_connector_task_state",
+        "1 for the task's state in Kafka Connect; other states have no series.",
+        labels=("connector", "task", "state"),
+    )
+    if are_known(view.snapshot.observation):
+        columns = table.connector.tolist(), table.task.tolist(), table.kind.tolist(), table.state.tolist()
+        for name, task, kind, state in zip(*columns, strict=True):
+            if task == CONNECTOR_TASK:
+                connectors.add_metric((label(name), kind, label(state)), 1)
+            else:
+                tasks.add_metric((label(name), str(task), label(state)), 1)
+    yield connectors
+    yield tasks
 
 
 def _of_topics(view: View) -> Iterator[Metric]:

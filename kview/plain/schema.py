@@ -233,6 +233,26 @@ class Partition(Struct, gc=False):
     replicas: Annotated[list[Replica], meaning("Its replicas, the preferred leader first.")]
 
 
+class Connector(Struct, gc=False):
+    """A connector of Kafka Connect, or one of its tasks."""
+
+    connector: Annotated[str, meaning("The connector's name.")]
+    task: Annotated[int, meaning("The number of the task; -1 for the connector itself.")]
+    group: Annotated[str | None, meaning("The group of the workers that run it, if kview found it.")]
+    kind: Annotated[str | None, meaning("Whether it is a source or a sink.")]
+    state: Annotated[
+        str,
+        meaning(
+            "Its state, as Kafka Connect calls it: RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED, RESTARTING."
+        ),
+    ]
+    worker: Annotated[str | None, meaning("The id of the worker that runs it, or ran it last.")]
+    trace: Annotated[
+        str | None, meaning("If it failed, the first line of its trace, at most 200 characters.")
+    ]
+    root_cause: Annotated[str | None, meaning("The last cause that this trace names, likewise.")]
+
+
 class Failure(Struct, gc=False):
     """A part of the observation that failed."""
 
@@ -294,6 +314,15 @@ class Document(Struct, gc=False):
             "`failures` names it."
         ),
     ]
+    connectors: Annotated[
+        list[Connector] | None,
+        meaning(
+            "The connectors of Kafka Connect and their tasks, by name and number, as they were at "
+            "connectors_received_ms. Null if nobody has told: the profile names no connect-url, or "
+            "`failures` says why."
+        ),
+    ]
+    connectors_received_ms: Annotated[int | None, moment("When Kafka Connect told the states.")]
     events: Annotated[
         list[Event], meaning("What happened since the previous document, causes before effects.")
     ]

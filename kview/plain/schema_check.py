@@ -52,6 +52,8 @@ CHECK_KINDS: Mapping[CheckKind, str] = {
     CheckKind.GROUP_BLOCKED_BY_TRANSACTION: "an open transaction holds back what the group wants to read",
     CheckKind.GROUP_AHEAD_OF_LOG: "the group's offsets lie beyond the end of the log",
     CheckKind.GROUP_LOST_RECORDS: "records were deleted before the group read them",
+    CheckKind.CONNECT_TASK_FAILED: "the connector or some of its tasks have failed; not judged without the"
+    " profile's connect-url",
 }
 
 AMOUNTS: Mapping[CheckKind, str] = {
@@ -61,6 +63,7 @@ AMOUNTS: Mapping[CheckKind, str] = {
     CheckKind.VOTER_LOST: "voters that are left",
     CheckKind.NO_CONTROLLER: "voters that are left",
     CheckKind.GROUP_LOST_RECORDS: "records that were lost",
+    CheckKind.CONNECT_TASK_FAILED: "tasks that have failed; 0 if it is the connector itself",
 }
 
 
@@ -82,7 +85,8 @@ class CheckFinding(Struct, gc=False):
     name: Annotated[
         str | None,
         meaning(
-            "The topic, the broker's id, the rack, the controller's id or the group, as --ignore takes it."
+            "The topic, the broker's id, the rack, the controller's id, the group or the connector, as"
+            " --ignore takes it."
         ),
     ]
     level: Annotated[Level, meaning("How bad it is: at least as bad as the worst that it explains.")]

@@ -55,5 +55,7 @@ class Cause(Struct, gc=False):
     """Why something was not answered."""
 
     kind: Annotated[FailureKind, meaning("What went wrong.")]
-    code: Annotated[int | None, meaning("Kafka's error number, if the kind is kafka_error.")]
+    code: Annotated[
+        int | None, meaning("Kafka's error number, if the kind is kafka_error; for http_status, the status.")
+    ]
     text: Text

@@ -54,6 +54,10 @@ KINDS: Mapping[FindingKind, str] = {
     FindingKind.GROUPS_TROUBLED: "the groups have a problem; group, verdict and behind_ms are of the worst",
     FindingKind.GROUPS_UNREAD: "the figures of the groups are old; those of group are from since_ms",
     FindingKind.GROUPS_UNJUDGED: "too little is known of the groups for a verdict",
+    FindingKind.CONNECT_TASK_FAILED: "connectors or tasks of Kafka Connect have failed; connector, task and"
+    " trace are of the first",
+    FindingKind.CONNECTORS_UNREAD: "the states of connectors are unknown, and were last read at since_ms;"
+    " cause says why",
     FindingKind.LEADS_NOTHING: "the brokers are up and lead nothing, although they are preferred leaders",
     FindingKind.NOT_PREFERRED: "the partitions are not on their preferred leader, although it is up",
 }
@@ -69,6 +73,7 @@ COUNTS: Mapping[FindingKind, str] = {
     FindingKind.OPEN_TRANSACTION: "records between the last stable offset and the high watermark",
     FindingKind.HANGING_TRANSACTION: "records between the last stable offset and the high watermark",
     FindingKind.GROUPS_TROUBLED: "groups that have this verdict",
+    FindingKind.CONNECT_TASK_FAILED: "connectors and tasks that have failed",
     FindingKind.LEADER_RECORDS_LOST: "records, at least",
     FindingKind.QUORUM_LOST: "the quorum's voters, lost ones included",
     FindingKind.CONTROLLERS_LOST: "the quorum's voters, lost ones included",
@@ -110,6 +115,9 @@ class Finding(Struct, gc=False):
     behind_ms: Annotated[int | None, duration("That group's lag in time.")]
     behind_is_bound: Annotated[bool, meaning("Whether behind_ms is only a lower bound.")]
     behind_is_estimate: Annotated[bool, meaning("Whether behind_ms is only an estimate.")]
+    connector: Annotated[str | None, meaning("The connector that it is about.")]
+    task: Annotated[int | None, meaning("The number of its task; -1 for the connector itself.")]
+    trace: Annotated[str | None, meaning("The line of the task's trace that says why it failed.")]
     partitions: Annotated[int, in_partitions("How many partitions of the user's topics it concerns.")]
     internal_partitions: Annotated[int, in_partitions("How many partitions of internal topics it concerns.")]
     count: Annotated[

@@ -25,6 +25,8 @@ security.protocol = "PLAINTEXT"
 client.id = "me"
 """
 
+CONNECT = '[clusters.a]\nservers = "a:1"\nconnect-url = "https://c:8083"\n'
+
 PROPERTIES = """
 security.protocol=SASL_PLAINTEXT
 sasl.mechanism=PLAIN
@@ -124,6 +126,20 @@ def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> N
         ('[clusters.a]\nservers = "a"\n', "'a' has no port"),
         ('[clusters.a]\nservers = "a:1"\nmap = ["x"]\n', "'x' is not a pair of addresses"),
         ('[clusters.a]\nservers = "a:1"\ninterval = "soon"\n', "'soon' is not a valid duration"),
+        ('[clusters.a]\nservers = "a:1"\nconnect-ulr = "http://c"\n', "did you mean connect-url?"),
+        ('[clusters.a]\nservers = "a:1"\nconnect-url = 8083\n', "no connect-url that can be used: give it"),
+        ('[clusters.a]\nservers = "a:1"\nconnect-user = "bob"\n', "has no connect-url that can be used"),
+        *[
+            (f'[clusters.a]\nservers = "a:1"\nconnect-url = "{url}"\n', "has no connect-url that can be used")
+            for url in (
+                "", "c:8083", "ftp://c", "http://", "http://c:port", "http://[::1", f"http://bob:{PASSWORD}@c",
+                f"http://c?key={PASSWORD}", "http://c/#a", "http://c/ HTTP/1.1", "http://c/\\u000dX: y", "http://ü",
+            )
+        ],
+        (CONNECT + 'connect-user = "bob"\n', "no connect-password that can be used: give it the password"),
+        (CONNECT + 'connect-user = "b:b"\nconnect-password = "x"\n', "has no connect-user that can be used"),
+        (CONNECT + f'connect-password = "{PASSWORD}"\n', "has no connect-user that can be used"),
+        (CONNECT + 'connect-user = "bob"\nconnect-password = "${env:NO}"\n', "variable NO is not set"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_the_file_is_said(home: Home, text: str, said: str) -> None:
@@ -176,6 +192,20 @@ def test_what_may_be_secret_in_the_address_of_a_token_endpoint_is_hidden(home: H
     file.write_text(token_client("http://me:hush@localhost:1/t?key=hush", "kview", PASSWORD))
     code, out, _ = home.kview("config", "a:1", "--command-config", str(file))
     assert code == 0 and "http://***@localhost:1/t?***" in out and "hush" not in out
+
+
+def test_the_rest_api_of_connect_is_shown_without_its_password(home: Home) -> None:
+    (home.config.parent / "secret").write_text(f"{PASSWORD}\n")
+    for password in ("${env:PW}", "${file:secret}", PASSWORD):
+        home.config.write_text(f'{CONNECT}connect-user = "bob"\nconnect-password = "{password}"\n')
+        code, out, _ = home.kview("config", "a")
+        rows = dict(line.split(None, 1) for line in out.splitlines())
+        assert code == 0 and rows["connect-url"] == "https://c:8083"
+        assert (rows["connect-user"], rows["connect-password"]) == ("bob", "***")
+    home.config.write_text(CONNECT.replace("https://c:8083", "${env:URL}"))
+    home.environment["URL"] = "http://[::1]:8083/connect/"
+    _, out, _ = home.kview("config", "a")
+    assert "connect-url           http://[::1]:8083/connect\n" in out and "connect-user" not in out
 
 
 def test_what_connect_would_refuse_is_refused(home: Home) -> None:

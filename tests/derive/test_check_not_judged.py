@@ -129,6 +129,11 @@ CASES = {
         GROUP_KINDS,
         Why.NOT_AUTHORIZED,
     ),
+    "connect": (
+        failing(Part.CONNECTORS, NO_BROKER, FailureKind.HTTP_STATUS, 401),
+        (K.CONNECT_TASK_FAILED,),
+        Why.NOT_ANSWERED,
+    ),
     "commits": (failing(Part.COMMITS, 3, FailureKind.CLOSED), GROUP_KINDS, Why.NOT_ANSWERED),
 }
 

@@ -19,6 +19,7 @@ from kview.model.states import BrokerState, TransactionState
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.language.said import well_said
 from tests.worlds import crash_script, default_world, views
+from tests.worlds.connect import FAILED, with_connectors
 from tests.worlds.transactions import TIMEOUT_MS, holding
 
 AT = 1_760_000_000_000
@@ -71,8 +72,10 @@ def disasters() -> Iterator[View]:
     yield one(replace(snapshot, observation=replace(seen, failures=(wrong,))))
     hidden = Failure(Part.TOPICS, NO_BROKER, FailureKind.KAFKA_ERROR, 29, seen.ended_ms - 8_000)
     yield one(replace(snapshot, observation=replace(seen, failures=(hidden,))))
-    for state in (TransactionState.ONGOING, TransactionState.HANGING):
-        yield one(holding(snapshot, "invoice", 0, 5, seen.ended_ms - TIMEOUT_MS * 2 // 3, state))
+    for opened in (TransactionState.ONGOING, TransactionState.HANGING):
+        yield one(holding(snapshot, "invoice", 0, 5, seen.ended_ms - TIMEOUT_MS * 2 // 3, opened))
+    yield one(with_connectors(snapshot, FAILED))
+    yield one(with_connectors(snapshot, age_ms=None, cause=Cause(FailureKind.HTTP_STATUS, 401)))
     yield one(Snapshot(seen, brokers=snapshot.brokers))
     yield one(Snapshot(seen))
     yield from well_enough()
@@ -123,6 +126,9 @@ def numbers(finding: Finding) -> list[str]:
         found += [f"{finding.internal_partitions:,}"] if finding.internal_partitions else []
     counted = finding.count not in (0, UNKNOWN) and finding.kind is not FindingKind.WATERMARK_FROZEN
     counted &= not of_groups
+    if finding.kind is FindingKind.CONNECT_TASK_FAILED:
+        more = [f"+{finding.count - 1} more"] if finding.count > 1 else []
+        return [finding.connector, f"task {finding.task}", finding.trace, *more]
     return found + ([f"{finding.count:,}"] if counted else [])
 
 

@@ -84,9 +84,13 @@ class StreamsMember:
         return sum(len(one.partitions) for one in self.tasks)
 
 
+WORKER_HAD_NOTHING = Writer().int16(2).string("http://worker:8083/").int64(7).nullable_bytes(None).done()
+"""The metadata of a worker that joins for the first time: its URL, an offset, and no assignment."""
+
+
 def join_as_worker(kafka: RealKafka, group: str, runs: Mapping[str, Sequence[int]]) -> str:
     """Join as the only worker, whose leader (itself) has given it these tasks by connector. Return its id."""
-    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="sessioned", metadata=b"")
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="sessioned", metadata=WORKER_HAD_NOTHING)
     request = JoinGroupRequest[3](
         group_id=group, session_timeout_ms=60_000, rebalance_timeout_ms=60_000, member_id="",
         protocol_type="connect", protocols=[protocol],
@@ -96,6 +100,7 @@ def join_as_worker(kafka: RealKafka, group: str, runs: Mapping[str, Sequence[int
     writer.int32(len(runs))
     for connector, tasks in runs.items():
         writer.string(connector).int32s(tasks)
+    writer.int32(0).int32(0)  # nothing is revoked, and nothing is delayed
     given = SyncGroupRequest.SyncGroupRequestAssignment(member_id=joined.member_id, assignment=writer.done())
     request = SyncGroupRequest[3](
         group_id=group, generation_id=joined.generation_id, member_id=joined.member_id, assignments=[given]

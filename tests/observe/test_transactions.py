@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
@@ -55,7 +57,7 @@ class Scene:
         )
         leader = self.kafka.partitions(self.topic)[0].leader
         broker = ConfigResource(ResourceType.BROKER, str(leader), incremental_configs=[entry])
-        admin = AdminClient(self.servers)
+        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap_servers})
         for done in admin.incremental_alter_configs([broker]).values():
             done.result()
         batch = DefaultRecordBatchBuilder(2, 0, 1, LOST_PRODUCER, 0, 0, 10_000)

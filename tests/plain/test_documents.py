@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.language import events, findings
+from kview.model.failures import Cause, FailureKind
+from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.check_documents import check_document
 from kview.plain.documents import document
@@ -21,8 +23,9 @@ from kview.plain.schema import FORMAT, json_schema
 from kview.plain.schema_enums import ENUMS
 from tests.plain.checked import outcome
 from tests.worlds import crash_script, default_world, views
+from tests.worlds.connect import EXITING, FAILED, SQL, with_connectors
 from tests.worlds.histories import HAPPENINGS, Plan
-from tests.worlds.kinds import of_every_kind
+from tests.worlds.kinds import CONNECT, of_every_kind
 from tests.worlds.transactions import TIMEOUT_MS, holding
 
 SILENT_S = 4
@@ -127,13 +130,48 @@ def test_what_is_described_is_there_in_a_real_document() -> None:
 
     for view in seen():
         walk(parsed(view))
-    walk(parsed(step(State(), of_every_kind(default_world().tick()))[1]))
+    walk(parsed(step(State(), with_connectors(of_every_kind(default_world().tick())))[1]))
     snapshot = default_world().tick()
     since_ms = snapshot.observation.ended_ms - TIMEOUT_MS
     walk(parsed(step(State(), holding(snapshot, "invoice", 0, 5, since_ms))[1]))
     walk(json.loads(check_document(outcome())))
     of_a_report = {name for name in structs() if name.startswith("Report")}  # see tests/plain/report
     assert {field for name, field, _ in fields() if name not in of_a_report} == found
+
+
+def test_connectors_are_listed_with_their_time_or_null_if_nobody_told() -> None:
+    seen = default_world().tick()
+
+    def of(snapshot: Snapshot) -> Any:
+        return parsed(step(State(), snapshot)[1])
+
+    read = of(with_connectors(seen, FAILED))
+    assert read["connectors"][1] == {
+        "connector": "billing",
+        "task": 0,
+        "group": CONNECT,
+        "kind": "sink",
+        "state": "FAILED",
+        "worker": "worker-1:8083",
+        "trace": EXITING,
+        "root_cause": SQL,
+    }
+    assert read["connectors"][0]["task"] == -1 and read["connectors"][0]["trace"] is None
+    assert read["connectors_received_ms"] == read["at_ms"]
+    (finding,) = (one for one in read["findings"] if one["kind"] == "connect_task_failed")
+    assert (finding["connector"], finding["task"], finding["count"]) == ("billing", 0, 2)
+    assert finding["trace"] == SQL
+    never = of(with_connectors(seen, age_ms=None, cause=Cause(FailureKind.HTTP_STATUS, 401)))
+    assert never["connectors"] is None and never["connectors_received_ms"] is None
+    (failure,) = never["failures"]
+    assert (failure["part"], failure["broker_id"], failure["cause"]["kind"]) == (
+        "connectors",
+        None,
+        "http_status",
+    )
+    assert (failure["cause"]["code"], failure["cause"]["text"]) == (401, "answered 401 Unauthorized")
+    assert of(with_connectors(seen, []))["connectors"] == []
+    assert of(seen)["connectors"] is None
 
 
 def test_no_sentinel_gets_out() -> None:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.view import View
-from kview.model.failures import FailureKind, Part
+from kview.model.failures import Cause, FailureKind, Part
 from kview.model.snapshot import Failure, Snapshot
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.metrics import Limits
@@ -14,6 +14,7 @@ from kview.plain.series import label
 from tests.plain.checked import HOSTILE
 from tests.plain.scraped import page_of, problems, read, value
 from tests.worlds import World, default_world, views
+from tests.worlds.connect import FAILED, connector, with_connectors
 
 
 def after(world: World, seconds: int) -> View:
@@ -71,6 +72,34 @@ def test_what_is_not_known_has_no_series() -> None:
     assert value(series, "kview_partition_high_watermark_offset", topic="invoice", partition="4") is not None
     assert value(series, "kview_group_lag_records", group="billing") is None, "a bound is not the lag"
     assert (value(series, "kview_group_lag_min_records", group="billing") or 0) > 0
+
+
+def test_the_states_of_connectors_are_there_while_they_are_known() -> None:
+    seen = default_world().tick()
+
+    def page(snapshot: Snapshot, most: int = 7) -> str:
+        text = page_of(step(State(), snapshot)[1], Limits(connectors=most))
+        assert problems(text) == []
+        return text
+
+    series = read(page(with_connectors(seen, FAILED)))
+    assert value(series, "kview_connector_state", connector="crm", kind="source", state="FAILED") == 1
+    assert value(series, "kview_connector_task_state", connector="billing", task="0", state="FAILED") == 1
+    assert value(series, "kview_connector_task_state", connector="billing", task="1", state="RUNNING") == 1
+    assert value(series, "kview_connector_task_state", connector="billing", task="1", state="FAILED") is None
+    assert value(series, "kview_findings", kind="connect_task_failed", severity="risk") == 1
+    assert value(series, "kview_omitted_rows", of="connectors") == 0
+    old = page(with_connectors(seen, FAILED, age_ms=61_000, cause=Cause(FailureKind.HTTP_STATUS, 401)))
+    assert "kview_connector_task_state{" not in old and "kview_connector_state{" not in old
+    assert value(read(old), "kview_failed_parts", part="connectors") == 1
+    assert value(read(old), "kview_findings", kind="connectors_unread", severity="warn") == 1
+    assert "kview_connector_state{" not in page(seen)
+    many = page(with_connectors(seen, FAILED), most=6)
+    assert (
+        "kview_connector_state{" not in many and value(read(many), "kview_omitted_rows", of="connectors") == 7
+    )
+    hostile = page(with_connectors(seen, connector(HOSTILE + '[red]"\n{}', "FAILED", 'ODD"\n')))
+    assert "[red]" in hostile
 
 
 def test_when_nobody_answers_there_is_only_that() -> None:

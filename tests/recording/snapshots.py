@@ -76,6 +76,7 @@ def histories(draw: st.DrawFn) -> list[Snapshot]:
             ended_ms=moment_ms,
             cluster_id=draw(st.sampled_from(("one", "two"))),
             failures=failures,
+            connectors_received_ms=draw(st.sampled_from((UNKNOWN, moment_ms, moment_ms - 1000))),
             asked=(Part.METADATA,),
             capabilities=frozenset({"quorum", "debugging_replica"}) if draw(st.booleans()) else frozenset(),
         )

@@ -14,6 +14,7 @@ import pytest
 from kview.errors import BadUse
 from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
+from kview.recording.schema import SCHEMA_VERSION
 from kview.recording.segment import STREAM_FILE
 from tests.errors import raises_saying
 from tests.recording.snapshots import ticking
@@ -107,7 +108,7 @@ def in_the_middle(name: str) -> Damage:
          "numbers.parquet"),
         (a_file_for_a_folder, CLOSED),
         (in_file(f"{OPEN}/{STREAM_FILE}", b"invoice", b"\xff\xfe\xfdoice"), OPEN),
-        (in_file(MANIFEST, None, b'{"version": 5, "columns": ["\xff"]}'), MANIFEST),
+        (in_file(MANIFEST, None, b'{"version": %d, "columns": ["\xff"]}' % SCHEMA_VERSION), MANIFEST),
         (in_manifest(columns=lambda columns: columns[:-1]), MANIFEST),
         (in_manifest(columns=lambda columns: [*columns[:-1], "brokers.colour"]), MANIFEST),
         (in_manifest(columns=lambda columns: [*columns[:-1], columns[0]]), MANIFEST),

@@ -30,6 +30,7 @@ KINDS: Mapping[Part, tuple[CheckKind, ...]] = {
     Part.COMMITS: GROUP_KINDS,
     Part.PRODUCERS: (CheckKind.OPEN_TRANSACTION, CheckKind.HANGING_TRANSACTION),
     Part.TRANSACTIONS: (CheckKind.HANGING_TRANSACTION,),
+    Part.CONNECTORS: (CheckKind.CONNECT_TASK_FAILED,),
 }
 """What cannot be judged without the answer to a part."""
 

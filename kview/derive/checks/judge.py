@@ -22,6 +22,7 @@ from kview.derive.checks.cluster import (
     transaction_findings,
     vanished_findings,
 )
+from kview.derive.checks.connectors import connector_findings
 from kview.derive.checks.consequences import causes_first, down_brokers, with_causes
 from kview.derive.checks.failed_parts import failed_not_judged
 from kview.derive.checks.groups import group_findings, groups_not_judged
@@ -123,6 +124,7 @@ def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
     yield from loss_findings(view, _accepted(view, watch.ignore), down)
     yield from transaction_findings(view)
     yield from group_findings(view, down)
+    yield from connector_findings(view)
 
 
 def _accepted(view: View, ignore: tuple[Ignore, ...]) -> Flags:

@@ -1,7 +1,7 @@
 """Enter on a group: its members with their partitions, and every partition with its lag and verdict."""
 
 from collections.abc import Hashable
-from functools import cache, partial
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from kview.tui.layout import CHROME, headline_height
 from kview.tui.plot import sparkline
 from kview.tui.rows import group as rows
 from kview.tui.rows.common import verdict
+from kview.tui.rows.connectors import ConnectorRows
 from kview.tui.rows.group import MEMBERS_PANEL, OffsetRows
 from kview.tui.rows.groups import behind, members
 from kview.tui.screens.base import KviewScreen
@@ -143,14 +144,15 @@ class GroupHeading(Lines):
 
 
 class SelectedOffset(Lines):
-    """The selected partition's verdict with its complete reason, which may be cut off in its row."""
+    """The selected partition's verdict with its complete reason, which may be cut off in its row. Of a
+    connector or a task that failed, the first line of its trace."""
 
     DEFAULT_CSS = "SelectedOffset { height: 1; }"
 
-    rows: OffsetRows | None = None
+    rows: OffsetRows | ConnectorRows | None = None
     key: Hashable = None
 
-    def select(self, rows: OffsetRows, key: Hashable) -> None:
+    def select(self, rows: OffsetRows | ConnectorRows, key: Hashable) -> None:
         """Show the row of `rows` with that key."""
         self.rows, self.key = rows, key
 
@@ -159,6 +161,9 @@ class SelectedOffset(Lines):
         index = self.rows.find(self.key) if self.rows else None
         if self.rows is None or index is None:
             return [EMPTY]
+        if isinstance(self.rows, ConnectorRows):
+            name, trace = self.rows.keys[index], self.rows.trace(index)
+            return [cut(line("  ", Span(f"{name}  ", Role.DIM), trace), width) if trace else EMPTY]
         topic, partition = self.rows.keys[index]
         row = self.rows.row(index, canvas(self).now_ms())
         return [cut(line("  ", Span(f"{topic}-{partition}  ", Role.DIM), *row.cells[-1]), width)]
@@ -207,13 +212,20 @@ class GroupScreen(KviewScreen):
         self._lay_out(len(members_table.rows))
         offsets = self.query_one("#offsets", Table)
         selected = self.query_one(SelectedOffset)
-        if GroupType.SHARE in view.snapshot.groups.type[view.snapshot.groups.group == self.group]:
+        types = view.snapshot.groups.type[view.snapshot.groups.group == self.group]
+        if GroupType.SHARE in types:
             offsets.fill(lambda: rows.ShareRows(view, self.group))
             selected.rows = None
             return
-        offset_rows = cache(partial(OffsetRows, view, self.group, self.dashboard.options))
-        offsets.fill(offset_rows)
-        selected.attempt(lambda: selected.select(offset_rows(), offsets.selected))
+
+        @cache
+        def listed() -> OffsetRows | ConnectorRows:
+            if GroupType.CONNECT in types:
+                return ConnectorRows(view, self.group)
+            return OffsetRows(view, self.group, self.dashboard.options)
+
+        offsets.fill(listed)
+        selected.attempt(lambda: selected.select(listed(), offsets.selected))
 
     @on(Table.Moved, "#offsets")
     def _another_partition(self, event: Table.Moved) -> None:
@@ -223,5 +235,8 @@ class GroupScreen(KviewScreen):
 
     @on(Table.Opened, "#offsets")
     def _open(self, event: Table.Opened) -> None:
+        listed = event.table.rows
         if isinstance(event.key, tuple):
             self.dashboard.go.partition(*event.key)
+        elif isinstance(listed, ConnectorRows) and (group := listed.group_of(event.key)):
+            self.dashboard.go.group(group)

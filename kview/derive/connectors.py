@@ -1,0 +1,61 @@
+"""Connectors and their tasks: which have failed, and whether their states are known."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kview.model.events import Severity
+from kview.model.failures import Cause, FailureKind, Part
+from kview.model.findings import Finding, FindingKind
+from kview.model.snapshot import Failure, Longs, Observation, Snapshot
+from kview.model.states import ConnectorState
+from kview.model.units import UNKNOWN
+
+HOLD_MS = 60_000
+"""States older than this count as unknown. They are read every 15 s, so that a request or two may fail."""
+
+
+def are_known(seen: Observation) -> bool:
+    """Return whether the states of connectors are known as they are now, or were a moment ago."""
+    received_ms = seen.connectors_received_ms
+    return received_ms != UNKNOWN and seen.ended_ms - received_ms <= HOLD_MS
+
+
+def unread(seen: Observation) -> Failure | None:
+    """Return why the states were not read the last time, None if they were or nobody asks for them."""
+    return next((failure for failure in seen.failures if failure.part == Part.CONNECTORS), None)
+
+
+def failed(snapshot: Snapshot) -> Longs:
+    """Return the rows of the connectors and tasks that have failed, none if their states are not known."""
+    if not are_known(snapshot.observation):
+        return np.empty(0, np.int64)
+    return np.flatnonzero(snapshot.connectors.state == ConnectorState.FAILED).astype(np.int64)
+
+
+def reason(snapshot: Snapshot, row: int) -> str:
+    """Return the line of a trace that says most: the last cause, or the first line. '' without a trace."""
+    table = snapshot.connectors
+    return str(table.root_cause[row] or table.trace[row])
+
+
+def connector_findings(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield the first connector or task that has failed, or that the states are not known."""
+    rows, table, seen = failed(snapshot).tolist(), snapshot.connectors, snapshot.observation
+    if rows:
+        yield Finding(
+            FindingKind.CONNECT_TASK_FAILED,
+            Severity.RISK,
+            count=len(rows),
+            connector=str(table.connector[rows[0]]),
+            task=int(table.task[rows[0]]),
+            trace=reason(snapshot, rows[0]),
+        )
+    failure = unread(seen)
+    if failure is not None and not are_known(seen) and failure.kind is not FailureKind.NOT_CONNECTED:
+        yield Finding(
+            FindingKind.CONNECTORS_UNREAD,
+            Severity.WARN,
+            since_ms=failure.shown_since_ms,
+            cause=Cause(FailureKind(failure.kind), failure.code),
+        )
