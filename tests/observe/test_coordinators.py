@@ -167,12 +167,14 @@ def test_a_coordinator_that_is_loading_from_the_start_leaves_groups_unknown() ->
     with cluster() as brokers:
         brokers[1].groups, brokers[1].group_error = (), 14
         with observing([brokers[0].address], QUICK) as observer:
-            watched = Watched(observer)
-            for view in (watched.look(), watched.look()):
+            watched, said = Watched(observer), "  groups: broker 1 is still loading its groups"
+            watched.until(lambda v: said in block(v, "kview").splitlines(), "it says that it is loading")
+            watched.look()
+            assert said in block(watched.views[-1], "kview").splitlines()
+            for view in watched.views:
                 told = json.loads(document(view))
                 assert told["groups"] is None
                 assert told["out_records_per_second"] is None
-                assert "  groups: broker 1 is still loading its groups" in block(view, "kview").splitlines()
             brokers[1].groups, brokers[1].group_error = ("billing",), 0
             back = watched.until(lambda v: names(v) == ["billing"], "it has loaded")
             assert title(back) == "GROUPS worst first"
