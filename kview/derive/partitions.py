@@ -4,14 +4,15 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.derive.align import Alignment, first_that_holds, take
+from kview.derive.align import Alignment, first_that_holds, rows_at, take
 from kview.derive.brokers import Silence
+from kview.derive.lookup import replication
 from kview.derive.racks import rack_safety
 from kview.derive.rates import LOOK_BACK_MS, minus
 from kview.derive.statuses import RANK, SEVERITIES, STATUSES
 from kview.derive.view import Floats, LongMatrix, PartitionFigures, PartitionStatus
 from kview.model.events import Severity
-from kview.model.snapshot import Flags, IdMatrix, Longs, Partitions, Replicas, Snapshot
+from kview.model.snapshot import Flags, IdMatrix, Longs, Partitions, Reassignments, Replicas, Snapshot
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
 READING_SKEW_MS = 20
@@ -36,7 +37,12 @@ class Placement(Struct, frozen=True):
     in_isr: NDArray[np.bool_]
     replica_silent: NDArray[np.bool_]
     isr_count: Longs
+    assigned: Longs
+    """The number of replicas, with those that a reassignment adds and removes."""
     replication: Longs
+    """The number of replicas without those that a reassignment adds: with these the ISR is compared."""
+    target: Longs
+    """The number of replicas that the reassignment leaves."""
     leader_silent_since_ms: Longs
 
 
@@ -47,15 +53,19 @@ class Unreached(Struct, frozen=True):
     replicas: NDArray[np.bool_]
 
 
-def placement(table: Partitions, quiet: Silence) -> Placement:
+def placement(table: Partitions, moves: Reassignments, quiet: Silence) -> Placement:
     """Return the placement of partitions."""
+    adding, removing = changing(table, moves)
+    assigned = replication(table)
     real = table.replicas >= 0
     in_isr = real & (table.replicas[:, :, None] == table.isr[:, None, :]).any(2)
     return Placement(
         in_isr,
         real & quiet.of(table.replicas),
         (table.isr >= 0).sum(1).astype(np.int64),
-        real.sum(1).astype(np.int64),
+        assigned,
+        assigned - adding,
+        assigned - removing,
         quiet.since_of(table.leader),
     )
 
@@ -75,7 +85,7 @@ def lost_in_isr_since(table: Partitions, placed: Placement, quiet: Silence, lost
 
 
 def under_replicated(placed: Placement) -> NDArray[np.bool_]:
-    """Return which partitions have fewer in-sync replicas than replicas.
+    """Return which partitions have fewer in-sync replicas than replicas, without those that are being added.
 
     This is what --under-replicated-partitions lists.
     """
@@ -85,9 +95,10 @@ def under_replicated(placed: Placement) -> NDArray[np.bool_]:
 def under_min(table: Partitions, placed: Placement) -> NDArray[np.bool_]:
     """Return which partitions have fewer in-sync replicas than required, as --under-min-isr-partitions does.
 
-    The required number is min(min.insync.replicas, replicas). False if the setting is not known.
+    The required number is min(min.insync.replicas, replicas), in which Kafka counts replicas that are being
+    added. False if the setting is not known.
     """
-    required = np.minimum(table.min_isr.astype(np.int64), placed.replication)
+    required = np.minimum(table.min_isr.astype(np.int64), placed.assigned)
     return np.not_equal(table.min_isr, UNKNOWN_ID) & np.less(placed.isr_count, required)
 
 
@@ -129,7 +140,7 @@ def status_ranks(
     preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
     found = (
         (S.NO_LEADER, table.leader == NO_BROKER),
-        (S.UNKNOWN, (table.leader == UNKNOWN_ID) | (placed.replication == 0)),
+        (S.UNKNOWN, (table.leader == UNKNOWN_ID) | (placed.assigned == 0)),
         (S.SILENT_LEADER, (placed.leader_silent_since_ms != UNKNOWN) & ~unreached),
         (S.FROZEN, frozen != UNKNOWN),
         (S.UNDER_MIN_ISR, under_min(table, placed)),
@@ -152,12 +163,26 @@ def words(ranks: Longs) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
 def reassigning(snapshot: Snapshot) -> NDArray[np.bool_]:
     """Return the partitions that a reassignment is moving."""
     table, moves = snapshot.partitions, snapshot.reassignments
-    if not len(moves):
-        return np.zeros(len(table), np.bool_)
-    keys = set(zip(moves.topic, moves.partition.tolist(), strict=True))
-    return np.array(
-        [key in keys for key in zip(table.topic, table.partition.tolist(), strict=True)], np.bool_
-    )
+    moved = np.zeros(len(table), np.bool_)
+    rows = rows_at(table, moves.topic, moves.partition)
+    moved[rows[rows >= 0]] = True
+    return moved
+
+
+def changing(table: Partitions, moves: Reassignments) -> tuple[Longs, Longs]:
+    """Return for each partition how many replicas reassignments add, and how many they remove.
+
+    What is no longer among the replicas does not count: the reassignment has ended since it was listed.
+    """
+    counts = np.zeros((2, len(table)), np.int64)
+    rows = rows_at(table, moves.topic, moves.partition)
+    there = rows >= 0
+    replicas = table.replicas[rows[there]]
+    for count, ids in zip(counts, (moves.adding[there], moves.removing[there]), strict=True):
+        count[rows[there]] = (
+            ((ids[:, :, None] == replicas[:, None, :]) & (ids >= 0)[:, :, None]).any(2).sum(1)
+        )
+    return counts[0], counts[1]
 
 
 def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) -> Longs:

@@ -48,7 +48,7 @@ def whole(hit: Hit, now: Seen) -> Flags:
     Until a silent broker is fenced, metadata still lists it in the ISR.
     """
     rows, placed = hit.rows, now.placed
-    full = (placed.isr_count[rows] >= placed.replication[rows]) & (placed.replication[rows] > 0)
+    full = (placed.isr_count[rows] >= placed.replication[rows]) & (placed.assigned[rows] > 0)
     silent = (placed.in_isr[rows] & placed.replica_silent[rows]).any(1)
     led = (now.snapshot.partitions.leader[rows] >= 0) & (placed.leader_silent_since_ms[rows] == UNKNOWN)
     return np.asarray(full & led & ~silent & (now.frozen_since_ms[rows] == UNKNOWN), np.bool_)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.lookup import replication
+from kview.derive.partitions import changing
 from kview.derive.statuses import STATUSES
 from kview.derive.view import PartitionFigures, PartitionStatus, View
 from kview.model.snapshot import Longs, Strings
@@ -97,7 +98,8 @@ def troubles(view: View) -> dict[Trouble, NDArray[np.bool_]]:
     """
     table, figures = view.snapshot.partitions, view.partitions
     replicas, in_sync = replication(table), figures.isr_count
-    known, under = table.min_isr != UNKNOWN_ID, in_sync < replicas
+    adding, _ = changing(table, view.snapshot.reassignments)
+    known, under = table.min_isr != UNKNOWN_ID, in_sync < replicas - adding
     found = {trouble: figures.having(status) for trouble, status in _BY_STATUS.items()}
     return found | {
         Trouble.ALL: np.ones(len(table), np.bool_),

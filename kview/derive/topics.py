@@ -71,7 +71,7 @@ def topic_figures(
         counted(np.asarray(figures.rack_safe == safety, np.bool_))
         for safety in (RackSafety.NO, RackSafety.CANNOT_BE)
     )
-    replication = placed.replication
+    replication = placed.target
     names = table.topic[first]
     per_partition = np.where(sizes == UNKNOWN, 0, sizes).sum(1).astype(np.float64)
     per_partition[(sizes == UNKNOWN).all(1)] = np.nan

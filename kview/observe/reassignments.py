@@ -1,16 +1,36 @@
 """ListPartitionReassignments (46), which a broker forwards to the controller."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
 from kview.model.failures import refused
-from kview.model.snapshot import Reassignments
+from kview.model.snapshot import IdMatrix, Reassignments
 from kview.observe.causes import Refused
-from kview.observe.layout import matrix, strings
+from kview.observe.layout import Layout, matrix, old_rows, strings
 
 TIMEOUT_MS = 5_000
+
+
+def with_begun(known: Reassignments, then: Layout, now: Layout) -> Reassignments:
+    """Return the reassignments with those that began between two metadata answers.
+
+    Only a reassignment adds replicas to a partition. The list of them is asked for less often than metadata.
+    """
+    if then.replicas is now.replicas:
+        return known
+    rows = list(zip(known.topic, known.partition.tolist(), known.adding, known.removing, strict=True))
+    keys = {(topic, partition) for topic, partition, _, _ in rows}
+    was = old_rows(now, then)
+    for row in np.flatnonzero(was >= 0).tolist():
+        before, after = then.replicas[was[row]].tolist(), now.replicas[row].tolist()
+        added = [id for id in after if id not in before and id >= 0]
+        key = (str(now.topic[row]), int(now.partition[row]))
+        if added and key not in keys:
+            rows.append((*key, np.array(added), np.empty(0, np.int32)))
+    return known if len(rows) == len(known) else _table(rows)
 
 
 def request() -> Any:
@@ -22,13 +42,21 @@ def table(answer: Any) -> Reassignments:
     """Convert an answer to a table. Raises Refused."""
     if answer.error_code:
         raise Refused(refused(answer.error_code))
-    rows = sorted(
+    return _table(
         (t.name, p.partition_index, p.adding_replicas, p.removing_replicas)
-         for t in answer.topics for p in t.partitions
+        for t in answer.topics for p in t.partitions
     )  # fmt: skip
+
+
+def _table(rows: Iterable[tuple[str, int, Iterable[int], Iterable[int]]]) -> Reassignments:
+    ordered = sorted(rows, key=lambda row: row[:2])
+
+    def ids(lists: Iterable[Iterable[int]]) -> IdMatrix:
+        return matrix([[int(id) for id in each if id >= 0] for each in lists])
+
     return Reassignments(
-        topic=strings([topic for topic, _, _, _ in rows]),
-        partition=np.array([partition for _, partition, _, _ in rows], np.int32),
-        adding=matrix([adding for _, _, adding, _ in rows]),
-        removing=matrix([removing for _, _, _, removing in rows]),
+        topic=strings([topic for topic, _, _, _ in ordered]),
+        partition=np.array([partition for _, partition, _, _ in ordered], np.int32),
+        adding=ids(adding for _, _, adding, _ in ordered),
+        removing=ids(removing for _, _, _, removing in ordered),
     )

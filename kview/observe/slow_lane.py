@@ -271,8 +271,10 @@ class SlowLane(Struct):
         saw_quorum(self.state.brokers, seen.nodes)
 
     async def _reassignments(self, link: Link, broker: int) -> None:
+        layout = self.state.layout
         answer, _ = await link.ask(reassignments.request())
-        self.state.reassignments = reassignments.table(answer)
+        listed = reassignments.table(answer)
+        self.state.reassignments = reassignments.with_begun(listed, layout, self.state.layout)
 
     async def _session_timeout(self, link: Link, broker: int) -> None:
         zookeeper = apis.with_zookeeper(link.versions)

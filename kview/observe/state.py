@@ -23,7 +23,7 @@ from kview.model.snapshot import (
     empty,
 )
 from kview.model.units import UNKNOWN
-from kview.observe import brokers, configs, elr
+from kview.observe import brokers, configs, elr, reassignments
 from kview.observe.believing import believe
 from kview.observe.brokers import BrokerFacts, Registered
 from kview.observe.clock import Jump
@@ -108,6 +108,7 @@ class State(Struct):
                 believed = believe(topics, NO_TOPICS)
             new = believed.layout
             self.readings = carried(self.readings, self.layout, new)
+            self.reassignments = reassignments.with_begun(self.reassignments, self.layout, new)
             self.layout = new
             self.heard.see(new)
             self._topics_cause = believed.cause

@@ -4,6 +4,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ class RestServer(Server):
         """The user and password that it asks for, as basic auth has them, '' if it asks for none."""
         self.heads: list[str] = []
         """The requests, with their headers."""
+        self.times_s: list[float] = []
+        """When each request came."""
         self.ended = threading.Event()
         """Set by the end of the test: what hangs, hangs until then."""
         super().__init__(self._speak)
@@ -66,6 +69,7 @@ class RestServer(Server):
             if not piece:
                 return
             head += piece
+        self.times_s.append(time.monotonic())
         self.heads.append(head.decode())
         let_in = self.login in self.heads[-1]
         connection.sendall(self.answer if let_in else http(b"", "401 Unauthorized"))

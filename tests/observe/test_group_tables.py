@@ -51,7 +51,9 @@ def described(known: GroupFacts, *members: tuple[str, bytes], kind: str = "consu
         protocol_data="range",
         protocol_type=kind,
         members=[
-            SimpleNamespace(member_id=m, client_id="c", client_host="/10.0.0.1", member_assignment=a)
+            SimpleNamespace(
+                member_id=m, client_id="c", client_host="/10.0.0.1", member_metadata=a, member_assignment=a
+            )
             for m, a in members
         ],
     )
