@@ -1,0 +1,86 @@
+"""A reassignment on a real cluster, slowed by a throttle: kview calls it what it is from begin to end."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
+from kafka.admin import KafkaAdminClient
+from kafka.structs import TopicPartition
+
+from kview.derive.view import PartitionStatus, View
+from kview.observe.observer import ObserveSettings
+from tests.observe.observing import Watched, observing
+from tests.real_kafka.cluster import RealKafka
+
+SETTINGS = ObserveSettings(interval_s=0.2)
+BYTES, BYTES_PER_S = 2_000_000, 50_000
+
+
+@contextmanager
+def throttled(kafka: RealKafka, topic: str) -> Iterator[None]:
+    """Let replicas of the topic catch up at BYTES_PER_S meanwhile."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    rates = {f"{role}.replication.throttled.rate": str(BYTES_PER_S) for role in ("leader", "follower")}
+    replicas = {f"{role}.replication.throttled.replicas": "*" for role in ("leader", "follower")}
+
+    def alter(operation: AlterConfigOpType) -> None:
+        for kind, names, values in (
+            (ResourceType.BROKER, map(str, kafka.broker_ids), rates),
+            (ResourceType.TOPIC, [topic], replicas),
+        ):
+            for name in names:
+                entries = [ConfigEntry(k, v, incremental_operation=operation) for k, v in values.items()]
+                resource = ConfigResource(kind, name, incremental_configs=entries)
+                for done in admin.incremental_alter_configs([resource]).values():
+                    done.result()
+
+    alter(AlterConfigOpType.SET)
+    try:
+        yield
+    finally:
+        alter(AlterConfigOpType.DELETE)
+
+
+def status(view: View, topic: str) -> str:
+    """The status of the topic's only partition."""
+    row = int(np.flatnonzero(view.snapshot.partitions.topic == topic)[0])
+    return str(view.partitions.status[row])
+
+
+def in_sync(view: View, topic: str) -> tuple[int, int]:
+    """How many replicas of the partition are in sync, and how many there are."""
+    table = view.snapshot.partitions
+    row = int(np.flatnonzero(table.topic == topic)[0])
+    return int((table.isr[row] >= 0).sum()), int((table.replicas[row] >= 0).sum())
+
+
+def test_replicas_that_are_added_do_not_make_it_under_replicated(real_kafka: RealKafka) -> None:
+    topic = f"moved-{uuid.uuid4().hex[:8]}"
+    real_kafka.create_topic(topic, [[0]], {"min.insync.replicas": "1"})
+    producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers, "linger.ms": 0})
+    for _ in range(BYTES // 50_000):
+        producer.produce(topic, b"x" * 50_000, partition=0)
+    assert producer.flush(30) == 0
+    with observing([real_kafka.address(broker) for broker in real_kafka.broker_ids], SETTINGS) as observer:
+        watched = Watched(observer)
+        watched.until(lambda view: topic in view.snapshot.partitions.topic, "the topic")
+        with throttled(real_kafka, topic):
+            admin = KafkaAdminClient(bootstrap_servers=real_kafka.bootstrap_servers)
+            admin.alter_partition_reassignments({TopicPartition(topic, 0): [0, 1, 2]})
+            view = watched.until(lambda view: in_sync(view, topic) == (1, 3), "the move is seen")
+            for _ in range(10):
+                view = watched.look()
+                assert (in_sync(view, topic), status(view, topic)) == ((1, 3), PartitionStatus.REASSIGNING)
+            assert view.headline.under_replicated == 0 and view.headline.at_min_isr == 0
+            at = view.topics.topic.tolist().index(topic)
+            assert int(view.topics.replication[at]) == 3, "the target's"
+        watched.until(lambda view: in_sync(view, topic) == (3, 3), "the end of the move")
+        watched.until(lambda view: status(view, topic) == PartitionStatus.OK, "no reassignment is listed")
+        admin.close()
+    said = {status(view, topic) for view in watched.views if topic in view.snapshot.partitions.topic}
+    assert said == {PartitionStatus.OK, PartitionStatus.REASSIGNING}
