@@ -47,6 +47,8 @@ class PartitionLog:
     log_start: int
     high_watermark: int
     log_end: int
+    last_stable: int
+    """The last stable offset if an open transaction holds it back, else UNKNOWN."""
     read_ms: int
     """When the high watermark was received."""
     replicas: tuple[ReplicaEnd, ...]
@@ -76,6 +78,7 @@ def partition_log(view: View, topic: str, partition: int) -> PartitionLog | None
         log_start=int(table.log_start[row]),
         high_watermark=int(table.high_watermark[row]),
         log_end=int(table.log_end[row]),
+        last_stable=int(table.last_stable[row]) if table.last_stable_since_ms[row] != UNKNOWN else UNKNOWN,
         read_ms=int(table.high_watermark_ms[row]),
         replicas=tuple(_replicas(view, row)),
         groups=tuple(sorted(_groups(view, row), key=lambda position: position.committed)),

@@ -112,14 +112,15 @@ def _code(failed: InspectionFailure) -> str:
     return kafka_errors.name(failed.cause.code)
 
 
+def is_held(answer: RecordsAnswer) -> bool:
+    """Return whether an open transaction holds back records from a reader with read_committed."""
+    return answer.high_watermark > answer.end and UNKNOWN not in (answer.log_start, answer.end)
+
+
 def has(answer: RecordsAnswer) -> str:
     """Return which offsets a partition has: `it has offsets 201,004 to 1,100,870`."""
-    if answer.high_watermark > answer.end and UNKNOWN not in (answer.log_start, answer.end):
-        return (
-            f"an open transaction holds back offsets {answer.end:,} to {answer.high_watermark - 1:,}: it has"
-            + (f" {answer.log_start:,} to {answer.end - 1:,}" if answer.log_start < answer.end else " none")
-            + " for read_committed"
-        )
+    if is_held(answer):
+        return f"an open transaction holds back offsets {answer.end:,} to {answer.high_watermark - 1:,}"
     if UNKNOWN in (answer.log_start, answer.end):
         return "its offsets are not known"
     if answer.log_start >= answer.end:
@@ -209,8 +210,8 @@ def left_out(answer: RecordsAnswer) -> str:
 
 def nothing(answer: RecordsAnswer) -> str:
     """Return why an answer without a failure has no records."""
-    if answer.high_watermark > answer.end:
-        return f"no records here: {has(answer)}"
+    if is_held(answer):
+        return f"no records: {has(answer)}"
     if answer.log_start == answer.end:
         return f"the partition is empty: {has(answer)}".replace(": the partition is empty, and", ":")
     if answer.request.start.kind is StartKind.TIME:

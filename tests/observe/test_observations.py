@@ -191,7 +191,7 @@ def test_what_a_cluster_cannot_answer_is_unknown_and_reported() -> None:
     with FakeBroker(0) as leader, observing([leader]) as observer:
         snapshot = observer.observe()
         assert snapshot.observation.capabilities == {"topic_ids", "debugging_replica"}
-        assert snapshot.partitions.last_stable.tolist() == [UNKNOWN]
+        assert snapshot.partitions.last_stable_since_ms.tolist() == [UNKNOWN], "nothing holds it"
         assert snapshot.brokers.last_fetch_ms.tolist() == [UNKNOWN]
         assert snapshot.observation.controller_id == UNKNOWN_ID, "without ZooKeeper, any broker is named"
         assert {key for key, _ in leader.asked} <= READ_ONLY

@@ -166,12 +166,19 @@ def _laid_out(placed: list[tuple[int, Line]], cells: int) -> Line:
 
 
 def _axis(log: PartitionLog, scale: Scale) -> Line:
-    """Return the scale: the committed part, the uncommitted part, and marks where groups are."""
+    """Return the scale: the committed part, what a transaction holds back of it, the uncommitted part, and
+    marks where groups are."""
     drawn = [glyphs.RULE] * scale.cells
     roles = [Role.DIM] * scale.cells
     if UNKNOWN not in (log.high_watermark, log.log_end) and log.log_end > log.high_watermark:
         for cell in range(scale.cell(log.high_watermark), scale.cell(log.log_end) + 1):
             drawn[cell], roles[cell] = glyphs.UNCOMMITTED, Role.WARN
+    if log.last_stable >= scale.low:
+        for cell in range(
+            scale.cell(log.last_stable), scale.cell(max(log.high_watermark, log.last_stable)) + 1
+        ):
+            roles[cell] = Role.WARN
+        drawn[scale.cell(log.last_stable)] = glyphs.MARKED
     for position in log.groups:
         if position.committed >= scale.low:
             cell = scale.cell(position.committed)
@@ -196,8 +203,17 @@ def _runs(drawn: list[str], roles: list[Role]) -> list[tuple[str, Role]]:
 
 
 def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int, most: int) -> list[Line]:
-    """Return the groups near their marks. Those before the scale's beginning are on its left."""
+    """Return the groups, and a last stable offset that is held back, near their marks.
+
+    What is before the scale's beginning is on its left.
+    """
     labels = []
+    if log.last_stable != UNKNOWN:
+        before = f"{glyphs.BEFORE} " if log.last_stable < scale.low else ""
+        stable = line(
+            Span(f"{before}last stable", Role.WARN), Span(f" {words.count(log.last_stable)}", Role.DIM)
+        )
+        labels.append(Label(scale.cell(log.last_stable), stable))
     for position in log.groups:
         name = middle(str(view.snapshot.groups.group[position.group]), MOST_GROUP_NAME)
         role = ROLES[view.groups.severity[position.group]]

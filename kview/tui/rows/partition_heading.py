@@ -1,5 +1,7 @@
 """What a partition's screen says first: its leader, its ISR, and what is wrong with it."""
 
+from textwrap import wrap
+
 from kview.derive.lookup import replication
 from kview.derive.partition_log import PartitionLog
 from kview.derive.partitions import changing
@@ -9,7 +11,7 @@ from kview.derive.view import PartitionStatus, View
 from kview.language import failures, findings, glyphs, verdicts, words
 from kview.language import topics as topic_words
 from kview.language.partition_log import meaning
-from kview.model.findings import FindingKind
+from kview.model.findings import Finding, FindingKind
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, STATUS_SIGNS, leader_epoch, replicas
@@ -74,13 +76,25 @@ def partition_heading(
     made = [first, joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells)]
     status = PartitionStatus(figures.status[at])
     if held := held_partition(view.snapshot, view.offsets, at):
-        made.insert(
-            1, line("  ", Span(f"{glyphs.ARROW} {findings.sentence(held, now_ms)}", ROLES[held.severity]))
-        )
-        if held.kind is FindingKind.HANGING_TRANSACTION and held.transaction is not None:
-            made.insert(2, line("    ", Span(findings.abort_command(held.transaction), Role.TEXT)))
+        made[1:1] = _held_back(held, now_ms, cells)
     if means := meaning(status, log, int(table.min_isr[at])):
         made.insert(1, line("  ", Span(f"{glyphs.ARROW} {means}", ROLES[figures.severity[at]])))
+    return made
+
+
+def _held_back(held: Finding, now_ms: int, cells: int) -> list[Line]:
+    """Return whose transaction holds back the last stable offset, and the command that ends a hanging one."""
+
+    def lines(text: str, begin: str, role: Role) -> list[Line]:
+        parts = wrap(text, max(MOST_NAME, cells - width(begin) - 1), break_on_hyphens=False)
+        return [
+            line(Span((" " * width(begin) if number else begin) + part, role))
+            for number, part in enumerate(parts)
+        ]
+
+    made = lines(findings.sentence(held, now_ms), f"  {glyphs.ARROW} ", ROLES[held.severity])
+    if held.kind is FindingKind.HANGING_TRANSACTION and held.transaction is not None:
+        made += lines(findings.abort_command(held.transaction), "    ", Role.TEXT)
     return made
 
 

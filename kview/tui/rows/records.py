@@ -24,6 +24,9 @@ def records_title(
     parts: list[Span] = [Span(f" {request.topic}-{request.partition}", Role.BRIGHT)]
     if uncommitted:
         parts.append(Span(f" {glyphs.DOT} {said.UNCOMMITTED}", Role.WARN))
+    is_held = answer is not None and said.is_held(answer)
+    if answer is not None and is_held:
+        parts.append(Span(f" {glyphs.DOT} {said.has(answer)}", Role.WARN))
     notes = []
     if answer is not None and answer.cost.requests:
         notes += [said.asked(answer.request, zone), said.cost(answer)]
@@ -32,7 +35,7 @@ def records_title(
         notes.append(f"as {form.value}")
     if not uncommitted:
         notes.append(said.COMMITTED)
-    if answer is not None and answer.log_start != UNKNOWN and answer.end != UNKNOWN:
+    if answer is not None and not is_held and answer.log_start != UNKNOWN and answer.end != UNKNOWN:
         notes.append(said.has(answer))
     if answer is not None and answer.asked_ms != UNKNOWN:
         notes.append(f"asked at {words.clock(answer.asked_ms, zone, tenths=False)}")
