@@ -51,7 +51,9 @@ def transaction_findings(snapshot: Snapshot, offsets: OffsetFigures) -> Iterator
             began_ms, timeout_ms = int(known.began_ms[at]), int(known.timeout_ms[at])
             hangs = known.state[at] == TransactionState.HANGING
         is_old = UNKNOWN not in (began_ms, timeout_ms) and now_ms - began_ms > timeout_ms / 2
-        is_lost = hangs and now_ms - table.last_stable_since_ms[row] >= HELD_MS
+        held_ms = int(table.last_stable_since_ms[row])
+        written_ms = int(known.written_ms[at]) if hangs else UNKNOWN
+        is_lost = hangs and now_ms - (min(held_ms, written_ms) if written_ms > 0 else held_ms) >= HELD_MS
         if blocking[row] or is_old or is_lost:
             by_producer.setdefault(int(known.producer_id[at]) if at >= 0 else UNKNOWN, []).append(row)
     for rows in by_producer.values():

@@ -5,13 +5,18 @@ import pytest
 from msgspec.structs import replace
 
 from kview.derive.fold import State, step
+from kview.derive.partition_log import partition_log
 from kview.derive.transactions import held_partition
 from kview.derive.view import Reason, Verdict, View
 from kview.language.findings import abort_command, sentence
 from kview.model.events import Severity
 from kview.model.findings import Finding, FindingKind
 from kview.model.states import GroupState, GroupType, TransactionState
+from kview.model.units import UNKNOWN
 from kview.plain.documents import document
+from kview.tui.options import Options
+from kview.tui.rows.partition_heading import partition_heading
+from kview.tui.text import content, line_width
 from tests.worlds.small import TOPIC, ends, reader, small_world
 from tests.worlds.transactions import APP, holding
 
@@ -103,6 +108,18 @@ def test_a_transaction_that_no_coordinator_has_is_told_after_a_minute_with_the_c
         f"kafka-transactions.sh --bootstrap-server {table.host[row]}:{table.port[row]} abort --topic {TOPIC}"
         f" --partition 0 --start-offset {ends()[0]}"
     )
+
+
+@pytest.mark.parametrize("cells", [80, 120, 200])
+def test_the_partitions_screen_has_the_whole_command(cells: int) -> None:
+    view = watched(70, GroupType.CLASSIC, 1, state=TransactionState.HANGING)[-1]
+    log, now_ms = partition_log(view, TOPIC, 0), view.snapshot.observation.ended_ms
+    assert log is not None and log.last_stable == ends()[0]
+    lines = partition_heading(view, TOPIC, 0, log, Options(), now_ms, UNKNOWN, cells)
+    assert all(line_width(line) <= cells for line in lines)
+    said = " ".join(content(line).strip() for line in lines)
+    (finding,) = about(view)
+    assert finding.transaction is not None and abort_command(finding.transaction) in said
 
 
 def test_that_nobody_may_tell_whose_it_is_is_said() -> None:

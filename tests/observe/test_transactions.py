@@ -15,13 +15,16 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kview.derive.transactions import held_partition
 from kview.derive.view import Verdict, View
+from kview.language import inspection
 from kview.language.findings import abort_command
 from kview.model.states import TransactionState
 from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
+from tests.observe.asking import offsets, records
 from tests.observe.observing import Watched, observing
 from tests.real_kafka.asking import ask
 from tests.real_kafka.cluster import RealKafka
+from tests.waiting import wait_until
 
 SETTINGS = ObserveSettings(interval_s=0.5, last_stable_s=1.0, transactions_s=1.0)
 TIMEOUT_MS = 600_000
@@ -78,8 +81,12 @@ class Scene:
                 )
             ],
         )
-        answer = ask(self.kafka.address(leader), request)
-        assert [p.error_code for t in answer.responses for p in t.partition_responses] == [0]
+
+        def appended() -> bool:
+            answer = ask(self.kafka.address(leader), request)
+            return [p.error_code for t in answer.responses for p in t.partition_responses] == [0]
+
+        wait_until(appended, "the broker has heard that it need not verify")
 
     def row(self, view: View) -> int:
         """The partition's row, −1 if it is not listed."""
@@ -133,8 +140,8 @@ def test_a_transaction_that_stays_open_is_named_until_it_ends(scene: Scene) -> N
 
         def waits(view: View) -> bool:
             reader.poll(0.05)
-            offsets = view.snapshot.offsets
-            return bool((offsets.committed[offsets.topic == scene.topic] == 20).any()) and any(
+            table = view.snapshot.offsets
+            return bool((table.committed[table.topic == scene.topic] == 20).any()) and any(
                 owner[1] for owner in scene.owners(view)
             )
 
@@ -149,6 +156,9 @@ def test_a_transaction_that_stays_open_is_named_until_it_ends(scene: Scene) -> N
         assert 0 <= age_ms < 60_000
         mine = view.snapshot.offsets.topic == scene.topic
         assert set(view.offsets.verdict[mine].tolist()) == {Verdict.OK}, "it has read all that it can"
+        read = records(observer, scene.topic)
+        assert offsets(read) == list(range(20)) and (read.end, read.high_watermark) == (20, 35)
+        assert inspection.has(read) == "an open transaction holds back offsets 20 to 34"
         producer.commit_transaction(60)
         view = watched.until(lambda view: scene.held(view) == (36, 36, False), "the end of the transaction")
         watched.until(lambda view: not scene.owners(view), "nobody holds it")

@@ -47,8 +47,6 @@ def partition_heading(
     if table.min_isr[at] != UNKNOWN_ID:
         facts.append(f"min.insync.replicas {int(table.min_isr[at])}")
     facts.append(f"in {words.rate(float(figures.in_rate[at]))} rec/s")
-    if table.last_stable_since_ms[at] != UNKNOWN:
-        facts.append(f"last stable {int(table.last_stable[at]):,}")
     facts.append(f"uncommitted {words.signed(int(figures.uncommitted[at]))}")
     rule = retention(view.snapshot.topic_configs, topic)
     kept = topic_words.retention(rule)
