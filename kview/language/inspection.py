@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import tzinfo
+from typing import Any
 
 from kview.language import failures, glyphs, kafka_errors, words
 from kview.model.failures import FailureKind
@@ -15,6 +16,8 @@ from kview.model.inspection import (
     InspectionFailure,
     InspectionFailureKind,
     Isolation,
+    ProducersAnswer,
+    ProducersRequest,
     Question,
     Record,
     RecordsAnswer,
@@ -30,11 +33,14 @@ from kview.model.units import NO_BROKER, UNKNOWN
 RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
 """Where to read from, as a person types it."""
 
+NO_PRODUCERS = "no producer with an id has written to it of late: those without one leave no trace"
 NOT_IN_A_RECORDING = "a recording holds no records or settings: kview reads them only from a live cluster"
 SWITCHED_OFF = "reading records is switched off (--no-records, or no-records in the profile)"
 TOMBSTONE = "null (a tombstone: deletes the key when the log is compacted)"
 HIDDEN = "hidden by Kafka"
 NO_TIME = "no time"
+MOST_NUMBERS = 8
+"""The most partitions that are listed."""
 UNCOMMITTED = "read_uncommitted"
 COMMITTED = "read_committed"
 
@@ -62,6 +68,8 @@ def failure(failed: InspectionFailure, answer: Answer) -> str:
         case InspectionFailureKind.TIMEOUT:
             return f"{broker} has not answered in time; try again"
         case InspectionFailureKind.UNSUPPORTED:
+            if isinstance(request, ProducersRequest):
+                return f"{broker} cannot tell who writes: brokers from Kafka 2.8 on can"
             return f"{broker} does not support the versions of Fetch that kview can use"
         case InspectionFailureKind.TOO_LARGE:
             return f"a batch in {what} is too large for kview to read"
@@ -75,18 +83,18 @@ _NEEDS: Mapping[type, str] = {
     RecordsRequest: "Read on this topic",
     FirstRecordRequest: "Describe on this topic",
     SettingsRequest: "DescribeConfigs",
+    ProducersRequest: "Read on this topic",
     DirectoriesRequest: "Describe on the cluster",
 }
 """The permissions that questions need."""
 
 
-def _what(request: Question) -> str:
+def _what(request: Question[Any]) -> str:
     """Return what a question is about."""
+    topic = getattr(request, "topic", "")
     if isinstance(request, RecordsRequest | FirstRecordRequest):
-        return f"{request.topic}-{request.partition}"
-    if isinstance(request, SettingsRequest) and request.topic:
-        return request.topic
-    return f"broker {request.broker}"
+        return f"{topic}-{request.partition}"
+    return topic or f"broker {getattr(request, 'broker', NO_BROKER)}"
 
 
 def _out_of_range(failed: InspectionFailure, answer: Answer) -> str:
@@ -126,6 +134,16 @@ def has(answer: RecordsAnswer) -> str:
     if answer.log_start >= answer.end:
         return f"the partition is empty, and its next offset is {answer.end:,}"
     return f"it has offsets {answer.log_start:,} to {answer.end - 1:,}"
+
+
+def unread(answer: ProducersAnswer) -> str:
+    """Return which partitions' leaders did not tell who writes to them, and why, '' if all did."""
+    why = failure(answer.failure, answer)
+    if not answer.unread:
+        return why
+    numbers = ", ".join(map(str, answer.unread[:MOST_NUMBERS]))
+    more = f" + {len(answer.unread) - MOST_NUMBERS:,} more" if len(answer.unread) > MOST_NUMBERS else ""
+    return f"not known of partition {numbers}{more}: {why}"
 
 
 def damage(damaged: Damage) -> str:

@@ -7,6 +7,7 @@ nothing here is recorded.
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from typing import Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 
@@ -18,6 +19,13 @@ MOST_RECORDS = 500
 """Limit of the records in an answer. It is a peek, and a person reads it."""
 DEFAULT_REQUEST_BYTES = 1 << 20
 """How many bytes of records one request asks a broker for. A single larger batch comes nevertheless."""
+
+
+A = TypeVar("A")
+
+
+class Question(Struct, Generic[A], frozen=True):
+    """A question of which A is the answer."""
 
 
 class Isolation(IntEnum):
@@ -44,7 +52,7 @@ class Start(Struct, frozen=True):
     value: int = UNKNOWN
 
 
-class RecordsRequest(Struct, frozen=True):
+class RecordsRequest(Question["RecordsAnswer"], frozen=True):
     """A request for at most `count` records of a partition. `request_bytes` limits each fetch."""
 
     topic: str
@@ -241,7 +249,7 @@ class Setting:
         return self.source is not SettingSource.DEFAULT
 
 
-class SettingsRequest(Struct, frozen=True):
+class SettingsRequest(Question["SettingsAnswer"], frozen=True):
     """A request for the settings of a topic, or of a broker if `topic` is ''."""
 
     topic: str = ""
@@ -258,7 +266,7 @@ class SettingsAnswer(Struct, frozen=True):
     asked_ms: int = UNKNOWN
 
 
-class DirectoriesRequest(Struct, frozen=True):
+class DirectoriesRequest(Question["DirectoriesAnswer"], frozen=True):
     """A request for the log directories of a broker."""
 
     broker: int
@@ -293,7 +301,7 @@ class DirectoriesAnswer(Struct, frozen=True):
     asked_ms: int = UNKNOWN
 
 
-class FirstRecordRequest(Struct, frozen=True):
+class FirstRecordRequest(Question["FirstRecordAnswer"], frozen=True):
     """A request for the offset and the timestamp of a partition's first record. It reads no record."""
 
     topic: str
@@ -311,5 +319,50 @@ class FirstRecordAnswer(Struct, frozen=True):
     asked_ms: int = UNKNOWN
 
 
-Question = RecordsRequest | SettingsRequest | DirectoriesRequest | FirstRecordRequest
-Answer = RecordsAnswer | SettingsAnswer | DirectoriesAnswer | FirstRecordAnswer
+class ProducersRequest(Question["ProducersAnswer"], frozen=True):
+    """A request for the producers that write to a topic."""
+
+    topic: str
+
+
+class Producer(Struct, frozen=True):
+    """A producer with an id (idempotent or transactional) that has written to a partition of late.
+
+    `last_sequence` counts its records there, and `written_ms` is the timestamp of the last one. In a
+    transaction, `start_offset` is where it begins in the partition, else UNKNOWN.
+    """
+
+    partition: int
+    id: int
+    epoch: int
+    last_sequence: int
+    written_ms: int
+    start_offset: int = UNKNOWN
+
+
+class ProducersAnswer(Struct, frozen=True):
+    """The producers of a topic, by partition and id. `unread` are the partitions whose leaders did not tell,
+    and `failure` says why the first of them did not."""
+
+    request: ProducersRequest
+    producers: tuple[Producer, ...] = ()
+    failure: InspectionFailure = NO_INSPECTION_FAILURE
+    cost: Cost = Cost()
+    asked_ms: int = UNKNOWN
+    unread: tuple[int, ...] = ()
+
+
+Answer = RecordsAnswer | SettingsAnswer | DirectoriesAnswer | FirstRecordAnswer | ProducersAnswer
+
+_ANSWERS: dict[type, Any] = {
+    RecordsRequest: RecordsAnswer,
+    SettingsRequest: SettingsAnswer,
+    DirectoriesRequest: DirectoriesAnswer,
+    FirstRecordRequest: FirstRecordAnswer,
+    ProducersRequest: ProducersAnswer,
+}
+
+
+def unanswered(question: Question[A], kind: InspectionFailureKind) -> A:
+    """Return the answer that there is none, and why."""
+    return cast(A, _ANSWERS[type(question)](question, failure=InspectionFailure(kind)))

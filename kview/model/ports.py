@@ -9,16 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 
 from kview.model.history import PartitionHistory
-from kview.model.inspection import (
-    DirectoriesAnswer,
-    DirectoriesRequest,
-    FirstRecordAnswer,
-    FirstRecordRequest,
-    RecordsAnswer,
-    RecordsRequest,
-    SettingsAnswer,
-    SettingsRequest,
-)
+from kview.model.inspection import A, Question
 from kview.model.notices import Notice
 from kview.model.units import UNKNOWN
 
@@ -142,7 +133,7 @@ class Attention(Protocol):
 class Inspector(Protocol):
     """Requests to a cluster that somebody makes on demand. Nothing that is answered is recorded.
 
-    All methods are awaited on the screen's loop, never raise, and end at their own deadline. A task that is
+    A question is awaited on the screen's loop, never raises, and ends at its own deadline. A task that is
     cancelled sends no further requests.
     """
 
@@ -151,20 +142,8 @@ class Inspector(Protocol):
         """Whether records may be read at all."""
         ...
 
-    async def records(self, request: RecordsRequest) -> RecordsAnswer:
-        """Read records of a partition, as a reader without a group, which commits nothing."""
-        ...
-
-    async def settings(self, request: SettingsRequest) -> SettingsAnswer:
-        """Read the settings of a topic or a broker."""
-        ...
-
-    async def directories(self, request: DirectoriesRequest) -> DirectoriesAnswer:
-        """Read the log directories of a broker."""
-        ...
-
-    async def first_record(self, request: FirstRecordRequest) -> FirstRecordAnswer:
-        """Read when a partition's first record was written, but not the record."""
+    async def ask(self, question: Question[A]) -> A:
+        """Return the answer. Records are read without a group, and nothing is committed."""
         ...
 
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import numpy as np
 from kafka.protocol.admin import DescribeConfigsRequest
 
 from kview.model.failures import NOT_AUTHORIZED, refused
@@ -19,6 +20,9 @@ from kview.model.inspection import (
     FirstRecordRequest,
     InspectionFailure,
     Isolation,
+    Producer,
+    ProducersAnswer,
+    ProducersRequest,
     Question,
     RecordsAnswer,
     RecordsRequest,
@@ -27,10 +31,11 @@ from kview.model.inspection import (
     SettingSource,
     SettingsRequest,
     SettingValue,
+    unanswered,
 )
 from kview.model.inspection import InspectionFailureKind as Kind
 from kview.model.units import NO_BROKER
-from kview.observe import log_dirs
+from kview.observe import log_dirs, transactions
 from kview.observe.asking import DEADLINE_S, POLL_S, Asking, Cancelled, OutOfTime, Ticket
 from kview.observe.causes import LinkError
 from kview.observe.configs import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -68,7 +73,7 @@ class Inspection:
         """Close the connections."""
         self._asking.close()
 
-    async def answer(self, question: Question, ticket: Ticket) -> Answer:
+    async def answer(self, question: Question[Any], ticket: Ticket) -> Answer:
         """Answer a question. A bug in kview becomes a failure, and a traceback in the log.
 
         What was read is in no exception's text, so that it does not get into the log.
@@ -76,25 +81,29 @@ class Inspection:
         ticket.deadline_s = self._loop.monotonic() + DEADLINE_S
         while self._busy:
             if ticket.cancelled or self._loop.monotonic() >= ticket.deadline_s:
-                return nothing(question, Kind.TIMEOUT)
+                late: Answer = unanswered(question, Kind.TIMEOUT)
+                return late
             await self._loop.net.sleep(POLL_S)
         self._busy = True
+        answer: Answer
         try:
             works: dict[type, Callable[[Any, Ticket], Awaitable[Answer]]] = {
                 RecordsRequest: self._records,
                 SettingsRequest: self._settings,
                 DirectoriesRequest: self._directories,
                 FirstRecordRequest: self._first_record,
+                ProducersRequest: self._producers,
             }
-            return await works[type(question)](question, ticket)
+            answer = await works[type(question)](question, ticket)
         except Cancelled:
-            return nothing(question, Kind.TIMEOUT)
+            answer = unanswered(question, Kind.TIMEOUT)
         except Exception:
             _log.exception("a question could not be answered")
-            return nothing(question, Kind.NO_ANSWER)
+            answer = unanswered(question, Kind.NO_ANSWER)
         finally:
             self._busy = False
             self._asking.idle()
+        return answer
 
     async def _records(self, request: RecordsRequest, ticket: Ticket) -> RecordsAnswer:
         if not self._with_records:
@@ -154,6 +163,35 @@ class Inspection:
             found = log_dirs.directories(answer)
         return DirectoriesAnswer(request, found, failure, _spent(before, self._asking.cost), asked_ms)
 
+    async def _producers(self, request: ProducersRequest, ticket: Ticket) -> ProducersAnswer:
+        before, asked_ms, layout = self._asking.cost, self._loop.clock_ms(), self._state.layout
+        rows = np.arange(*layout.first.get(request.topic, (0, 0)))
+        producers: list[Producer] = []
+        unread: dict[int, InspectionFailure] = {}
+        for leader in np.unique(layout.leader[rows]).tolist():
+            led = rows[layout.leader[rows] == leader]
+            numbers, failure = layout.partition[led].tolist(), InspectionFailure(Kind.NO_LEADER)
+            answer = None
+            if leader >= 0:
+                asked = transactions.producers_request(layout, led, len(led))
+                answer, failure = await self._answered(leader, asked, ticket)
+            refusals = dict.fromkeys(numbers, failure) if failure else {}
+            if answer is not None:
+                found, codes = transactions.all_producers(answer)
+                producers += found
+                refusals = {partition: _refusal(leader, code) for partition, code in codes.items()}
+            unread.update(refusals)
+        if not len(rows):
+            unread[-1] = InspectionFailure(Kind.UNKNOWN_TOPIC)
+        return ProducersAnswer(
+            request,
+            tuple(sorted(producers, key=lambda each: (each.partition, each.id))),
+            next(iter(unread.values()), InspectionFailure()),
+            _spent(before, self._asking.cost),
+            asked_ms,
+            tuple(sorted(partition for partition in unread if partition >= 0)),
+        )
+
     async def _answered(self, broker: int, request: Any, ticket: Ticket) -> tuple[Any, InspectionFailure]:
         """Return a broker's answer, or why there is none."""
         try:
@@ -170,18 +208,6 @@ def _refusal(broker: int, code: int) -> InspectionFailure:
     if code == UNKNOWN_TOPIC:
         return InspectionFailure(Kind.UNKNOWN_TOPIC, broker)
     return InspectionFailure(Kind.NO_ANSWER, broker, refused(code))
-
-
-def nothing(question: Question, kind: Kind) -> Answer:
-    """Return the answer that there is none."""
-    failure = InspectionFailure(kind)
-    if isinstance(question, RecordsRequest):
-        return RecordsAnswer(question, failure=failure)
-    if isinstance(question, DirectoriesRequest):
-        return DirectoriesAnswer(question, failure=failure)
-    if isinstance(question, FirstRecordRequest):
-        return FirstRecordAnswer(question, failure=failure)
-    return SettingsAnswer(question, failure=failure)
 
 
 def settings_request(request: SettingsRequest) -> Any:

@@ -13,12 +13,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
 from kview.model.failures import Cause, FailureKind, Part
-from kview.model.inspection import Answer, InspectionFailureKind, Question, SettingsRequest
+from kview.model.inspection import Answer, InspectionFailureKind, Question, SettingsRequest, unanswered
 from kview.model.snapshot import Observation, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -174,7 +174,7 @@ class Observer:
         """Read the few settings of a topic that figures depend on again, in the next observation."""
         self._doubted.append(topic)
 
-    def inspect(self, question: Question, on_answer: Callable[[Answer], None]) -> Ticket:
+    def inspect(self, question: Question[Any], on_answer: Callable[[Answer], None]) -> Ticket:
         """Begin to answer a question, and call `on_answer` on the observer's own thread.
 
         A caller that no longer wants the answer cancels the ticket. Nothing is called once the observer is
@@ -184,7 +184,7 @@ class Observer:
         if isinstance(question, SettingsRequest) and question.topic:
             self.read_again(question.topic)  # so that no screen still shows an older value
 
-        from kview.observe.inspection import Inspection, nothing  # the first data does not wait for it
+        from kview.observe.inspection import Inspection  # the first data does not wait for it
 
         def begin() -> None:
             if self._inspection is None:
@@ -197,7 +197,7 @@ class Observer:
         try:
             self._loop.net.call_soon_threadsafe(begin)
         except RuntimeError:  # the loop has been stopped
-            on_answer(nothing(question, InspectionFailureKind.NOT_CONNECTED))
+            on_answer(unanswered(question, InspectionFailureKind.NOT_CONNECTED))
         return ticket
 
     async def _connect(self, deadline_s: float) -> None:

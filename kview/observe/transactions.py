@@ -19,6 +19,7 @@ from kafka.protocol.admin import (
 from msgspec import Struct, field
 
 from kview.model.failures import refused
+from kview.model.inspection import Producer
 from kview.model.snapshot import Transactions, columns, empty
 from kview.model.states import TransactionState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -118,13 +119,31 @@ def coordinators(layout: Layout) -> tuple[int, ...]:
     return tuple(layout.leader[first:end].tolist())
 
 
-def producers_request(layout: Layout, rows: Rows) -> Any:
+def producers_request(layout: Layout, rows: Rows, most: int = MOST_PARTITIONS) -> Any:
     """Build the request for the producers of these partitions, which must have the same leader."""
     topic = DescribeProducersRequest.TopicRequest
-    chosen = layout.by_topic(rows[:MOST_PARTITIONS])
+    chosen = layout.by_topic(rows[:most])
     return DescribeProducersRequest(
         topics=[topic(name=name, partition_indexes=partitions.tolist()) for name, partitions in chosen]
     )
+
+
+def all_producers(answer: Any) -> tuple[list[Producer], dict[int, int]]:
+    """Return the producers of a topic's partitions, and Kafka's error numbers of those that were refused."""
+    parts = [part for topic in answer.topics for part in topic.partitions]
+    producers = [
+        Producer(
+            part.partition_index,
+            each.producer_id,
+            each.producer_epoch,
+            each.last_sequence,
+            each.last_timestamp if each.last_timestamp >= 0 else UNKNOWN,
+            each.current_txn_start_offset if each.current_txn_start_offset >= 0 else UNKNOWN,
+        )
+        for part in parts
+        for each in part.active_producers or ()
+    ]
+    return producers, {part.partition_index: part.error_code for part in parts if part.error_code}
 
 
 def read_producers(answer: Any, held: dict[Key, HeldPartition], at_ms: int) -> None:

@@ -5,16 +5,7 @@ from typing import TYPE_CHECKING
 
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
-from kview.model.inspection import (
-    DirectoriesAnswer,
-    DirectoriesRequest,
-    FirstRecordAnswer,
-    FirstRecordRequest,
-    RecordsAnswer,
-    RecordsRequest,
-    SettingsAnswer,
-    SettingsRequest,
-)
+from kview.model.inspection import A, Question
 from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Profiles
 from kview.model.snapshot import Snapshot
@@ -99,21 +90,9 @@ class ConnectedSource:
         """Whether records may be read at all."""
         return self._with_records
 
-    async def records(self, request: RecordsRequest) -> RecordsAnswer:
-        """Read records of a partition. Never raises."""
-        return await inspecting.records(self._observer, request)
-
-    async def settings(self, request: SettingsRequest) -> SettingsAnswer:
-        """Read the settings of a topic or a broker. Never raises."""
-        return await inspecting.settings(self._observer, request)
-
-    async def directories(self, request: DirectoriesRequest) -> DirectoriesAnswer:
-        """Read the log directories of a broker. Never raises."""
-        return await inspecting.directories(self._observer, request)
-
-    async def first_record(self, request: FirstRecordRequest) -> FirstRecordAnswer:
-        """Read when a partition's first record was written. Never raises."""
-        return await inspecting.first_record(self._observer, request)
+    async def ask(self, question: Question[A]) -> A:
+        """Return the cluster's answer. Never raises."""
+        return await inspecting.ask(self._observer, question)
 
     def close(self) -> None:
         """Close the connections."""

@@ -2,21 +2,9 @@
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
-from kview.model.inspection import (
-    DirectoriesAnswer,
-    DirectoriesRequest,
-    FirstRecordAnswer,
-    FirstRecordRequest,
-    InspectionFailure,
-    InspectionFailureKind,
-    Question,
-    RecordsAnswer,
-    RecordsRequest,
-    SettingsAnswer,
-    SettingsRequest,
-)
+from kview.model.inspection import A, InspectionFailureKind, Question, unanswered
 
 if TYPE_CHECKING:
     from kview.observe.observer import Observer
@@ -25,39 +13,11 @@ LIMIT_S = 20.0
 """An answer that takes longer will not come, because the observer answers within its own deadline. It does
 not come if the observer is closed in between."""
 
-A = TypeVar("A", RecordsAnswer, SettingsAnswer, DirectoriesAnswer, FirstRecordAnswer)
 
-
-async def records(observer: "Observer | None", request: RecordsRequest) -> RecordsAnswer:
-    """Return the records. Never raises. A task that is cancelled stops the observer's further requests."""
-    none = RecordsAnswer(request, failure=_failure(observer))
-    return none if observer is None else await _asked(observer, request, none)
-
-
-async def settings(observer: "Observer | None", request: SettingsRequest) -> SettingsAnswer:
-    """Return the settings. Never raises."""
-    none = SettingsAnswer(request, failure=_failure(observer))
-    return none if observer is None else await _asked(observer, request, none)
-
-
-async def directories(observer: "Observer | None", request: DirectoriesRequest) -> DirectoriesAnswer:
-    """Return the log directories. Never raises."""
-    none = DirectoriesAnswer(request, failure=_failure(observer))
-    return none if observer is None else await _asked(observer, request, none)
-
-
-async def first_record(observer: "Observer | None", request: FirstRecordRequest) -> FirstRecordAnswer:
-    """Return when a partition's first record was written. Never raises."""
-    none = FirstRecordAnswer(request, failure=_failure(observer))
-    return none if observer is None else await _asked(observer, request, none)
-
-
-def _failure(observer: "Observer | None") -> InspectionFailure:
-    absent = observer is None
-    return InspectionFailure(InspectionFailureKind.NOT_CONNECTED if absent else InspectionFailureKind.TIMEOUT)
-
-
-async def _asked(observer: "Observer", request: Question, none: A) -> A:
+async def ask(observer: "Observer | None", question: Question[A]) -> A:
+    """Return the answer. Never raises. A task that is cancelled stops the observer's further requests."""
+    if observer is None:
+        return unanswered(question, InspectionFailureKind.NOT_CONNECTED)
     loop = asyncio.get_running_loop()
     future: asyncio.Future[object] = loop.create_future()
 
@@ -69,10 +29,10 @@ async def _asked(observer: "Observer", request: Question, none: A) -> A:
         with suppress(RuntimeError):  # the screen has ended
             loop.call_soon_threadsafe(arrived, answer)
 
-    ticket = observer.inspect(request, on_answer)
+    ticket = observer.inspect(question, on_answer)
     try:
         return cast(A, await asyncio.wait_for(future, LIMIT_S))
     except TimeoutError:
-        return none
+        return unanswered(question, InspectionFailureKind.TIMEOUT)
     finally:
         ticket.cancelled = True

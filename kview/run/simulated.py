@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kview.errors import ErrorKind, KviewError
 from kview.model.adjustments import Adjustment, AdjustmentKind, AdjustmentReply
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
-from kview.model.inspection import (
-    DirectoriesAnswer,
-    DirectoriesRequest,
-    FirstRecordAnswer,
-    FirstRecordRequest,
-    RecordsAnswer,
-    RecordsRequest,
-    SettingsAnswer,
-    SettingsRequest,
-)
+from kview.model.inspection import A, Question
 from kview.model.lab import LabSettings
 from kview.model.snapshot import Snapshot
 from kview.run import inspecting
@@ -119,29 +110,11 @@ class SimulatedSource:
         """Whether records may be read at all."""
         return self._with_records
 
-    async def records(self, request: RecordsRequest) -> RecordsAnswer:
-        """Read records of a partition. Never raises."""
+    async def ask(self, question: Question[A]) -> A:
+        """Return the cluster's answer. Never raises."""
         if self._observer is None:
-            return await inspecting.records(None, request)
-        return await self._observer.records(request)
-
-    async def settings(self, request: SettingsRequest) -> SettingsAnswer:
-        """Read the settings of a topic or a broker. Never raises."""
-        if self._observer is None:
-            return await inspecting.settings(None, request)
-        return await self._observer.settings(request)
-
-    async def directories(self, request: DirectoriesRequest) -> DirectoriesAnswer:
-        """Read the log directories of a broker. Never raises."""
-        if self._observer is None:
-            return await inspecting.directories(None, request)
-        return await self._observer.directories(request)
-
-    async def first_record(self, request: FirstRecordRequest) -> FirstRecordAnswer:
-        """Read when a partition's first record was written. Never raises."""
-        if self._observer is None:
-            return await inspecting.first_record(None, request)
-        return await self._observer.first_record(request)
+            return await inspecting.ask(None, question)
+        return await self._observer.ask(question)
 
     async def apply(self, command: FaultCommand) -> FaultReply:
         """Carry out a fault. Never raises."""

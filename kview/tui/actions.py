@@ -29,6 +29,7 @@ class Where(StrEnum):
     DETAIL = "a record or a setting"
     RECORDS = "the panel of records"
     SETTINGS = "the panel of settings"
+    PRODUCERS = "the panel of producers"
     LAB = "the lab"
 
     def meets(self, other: "Where") -> bool:
@@ -37,7 +38,7 @@ class Where(StrEnum):
         if self is other or self in shared or other in shared:
             return True
         both = {self, other}
-        return Where.TOPIC in both and bool(both & {Where.RECORDS, Where.SETTINGS})
+        return Where.TOPIC in both and bool(both & {Where.RECORDS, Where.SETTINGS, Where.PRODUCERS})
 
 
 class Kind(StrEnum):

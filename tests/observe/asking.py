@@ -14,7 +14,7 @@ from tests.waiting import PATIENCE_S
 FETCH = 1
 
 
-def answered(observer: Observer, question: Question) -> Any:
+def answered(observer: Observer, question: Question[Any]) -> Any:
     """The observer's answer. It answers on its own thread, whether it observes meanwhile or not."""
     answers: list[Any] = []
     arrived = threading.Event()

@@ -17,10 +17,11 @@ from kview.derive.transactions import held_partition
 from kview.derive.view import Verdict, View
 from kview.language import inspection
 from kview.language.findings import abort_command
+from kview.model.inspection import NO_INSPECTION_FAILURE, ProducersAnswer, ProducersRequest
 from kview.model.states import TransactionState
 from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
-from tests.observe.asking import offsets, records
+from tests.observe.asking import answered, offsets, records
 from tests.observe.observing import Watched, observing
 from tests.real_kafka.asking import ask
 from tests.real_kafka.cluster import RealKafka
@@ -159,6 +160,10 @@ def test_a_transaction_that_stays_open_is_named_until_it_ends(scene: Scene) -> N
         read = records(observer, scene.topic)
         assert offsets(read) == list(range(20)) and (read.end, read.high_watermark) == (20, 35)
         assert inspection.has(read) == "an open transaction holds back offsets 20 to 34"
+        told: ProducersAnswer = answered(observer, ProducersRequest(scene.topic))
+        (open_one,) = [each for each in told.producers if each.start_offset == 20]
+        assert (told.failure, told.unread) == (NO_INSPECTION_FAILURE, ())
+        assert (open_one.partition, open_one.last_sequence) == (0, 4), "five records"
         producer.commit_transaction(60)
         view = watched.until(lambda view: scene.held(view) == (36, 36, False), "the end of the transaction")
         watched.until(lambda view: not scene.owners(view), "nobody holds it")

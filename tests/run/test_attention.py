@@ -102,7 +102,7 @@ def test_a_changed_setting_is_read_at_once_where_kview_has_to_do_with_the_change
         resource = ConfigResource(ResourceType.TOPIC, "invoice", incremental_configs=[other])
         admin = AdminClient({"bootstrap.servers": servers_of(source.observe())})
         admin.incremental_alter_configs([resource])[resource].result(30)
-        asyncio.run(source.settings(SettingsRequest("invoice")))
+        asyncio.run(source.ask(SettingsRequest("invoice")))
         wait_until(lambda: is_observed(3), "what its settings on the screen say", soon_s)
     finally:
         source.close()

@@ -1,12 +1,13 @@
 """A cluster's records and settings for the screen's tests, good and hostile."""
 
 import asyncio
-
-from msgspec.structs import replace
+from typing import Any, cast
 
 from kview.model.inspection import (
     NO_INSPECTION_FAILURE,
     NULL,
+    A,
+    Answer,
     Cost,
     Damage,
     DamageKind,
@@ -18,6 +19,9 @@ from kview.model.inspection import (
     Header,
     InspectionFailure,
     Payload,
+    Producer,
+    ProducersAnswer,
+    ProducersRequest,
     Question,
     Record,
     RecordsAnswer,
@@ -29,6 +33,7 @@ from kview.model.inspection import (
     SettingValue,
     TimeType,
 )
+from kview.model.units import UNKNOWN
 
 NOW_MS = 1_760_000_049_123
 FIRST, COUNT = 1_204_067, 50
@@ -102,6 +107,11 @@ DIRECTORIES = (
     Directory("/var/lib/kafka/b", 56),
     Directory("/mnt/hostile\x1b[31m" + "y" * 300, 0, 2, 200_000_000, 0, 100_000_000_000, 4_000_000_000),
 )
+PRODUCERS = (
+    Producer(0, 4_711, 3, 1_041, NOW_MS - 2_000, 32),
+    Producer(0, 4_712, 0, 88_204, NOW_MS - 1_000),
+    Producer(3, 4_712, 0, 12, UNKNOWN),
+)
 FIRST_AGE_MS = 600_000
 
 
@@ -117,47 +127,40 @@ class FakeInspector:
         self.failure = failure
         self.blocks = blocks
         self.reads_records = reads_records
-        self.asked: list[Question] = []
+        self.asked: list[Question[Any]] = []
         self.cancelled = 0
 
-    async def records(self, request: RecordsRequest) -> RecordsAnswer:
-        """Return the records."""
-        await self._wait(request)
-        answer = RecordsAnswer(
-            request,
-            RECORDS,
-            DAMAGE,
-            201_004,
-            FIRST + COUNT,
-            2,
-            3,
-            cost=Cost(5, 47_811),
-            asked_ms=NOW_MS,
-        )
-        if self.failure:
-            return replace(answer, records=(), damage=(), failure=self.failure)
-        return answer
+    async def ask(self, question: Question[A]) -> A:
+        """Return what it was told."""
+        await self._wait(question)
+        return cast(A, self._answer(question))
 
-    async def settings(self, request: SettingsRequest) -> SettingsAnswer:
-        """Return the settings."""
-        await self._wait(request)
-        settings = () if self.failure else SETTINGS
-        return SettingsAnswer(request, settings, self.failure, Cost(2, 4_000), NOW_MS)
+    def _answer(self, question: object) -> Answer:
+        failure = self.failure
+        match question:
+            case RecordsRequest():
+                records, damage = ((), ()) if failure else (RECORDS, DAMAGE)
+                return RecordsAnswer(
+                    question, records, damage, 201_004, FIRST + COUNT, 2, 3, False, failure, 0,
+                    Cost(5, 47_811), NOW_MS,
+                )  # fmt: skip
+            case SettingsRequest():
+                return SettingsAnswer(question, () if failure else SETTINGS, failure, Cost(2, 4_000), NOW_MS)
+            case DirectoriesRequest():
+                found = () if failure else DIRECTORIES
+                return DirectoriesAnswer(question, found, failure, Cost(1, 900), NOW_MS)
+            case FirstRecordRequest() if failure:
+                return FirstRecordAnswer(question, failure=failure)
+            case FirstRecordRequest():  # written FIRST_AGE_MS before the others were asked for
+                return FirstRecordAnswer(
+                    question, 201_004, NOW_MS - FIRST_AGE_MS, cost=Cost(1, 90), asked_ms=NOW_MS
+                )
+            case ProducersRequest():
+                producers = () if failure else PRODUCERS
+                return ProducersAnswer(question, producers, failure, Cost(1, 400), NOW_MS)
+        raise AssertionError(question)
 
-    async def directories(self, request: DirectoriesRequest) -> DirectoriesAnswer:
-        """Return the log directories."""
-        await self._wait(request)
-        found = () if self.failure else DIRECTORIES
-        return DirectoriesAnswer(request, found, self.failure, Cost(1, 900), NOW_MS)
-
-    async def first_record(self, request: FirstRecordRequest) -> FirstRecordAnswer:
-        """Return a first record, written FIRST_AGE_MS before the others were asked for."""
-        await self._wait(request)
-        if self.failure:
-            return FirstRecordAnswer(request, failure=self.failure)
-        return FirstRecordAnswer(request, 201_004, NOW_MS - FIRST_AGE_MS, cost=Cost(1, 90), asked_ms=NOW_MS)
-
-    async def _wait(self, request: Question) -> None:
+    async def _wait(self, request: Question[Any]) -> None:
         self.asked.append(request)
         if self.blocks:
             try:

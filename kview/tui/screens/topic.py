@@ -1,4 +1,5 @@
-"""Enter on a topic: its partitions, the groups that read it, its records and its settings, each in a tab."""
+"""Enter on a topic: its partitions, the groups that read it, its records, its settings and who writes to it,
+each in a tab."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, NamedTuple, Protocol, cast
@@ -20,6 +21,7 @@ from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.choice_line import Choice, ChoiceLine
 from kview.tui.widgets.heading import Heading
+from kview.tui.widgets.producers import ProducersPanel
 from kview.tui.widgets.records import RecordsPanel
 from kview.tui.widgets.settings import SettingsPanel
 from kview.tui.widgets.table import Table
@@ -70,6 +72,7 @@ TABS = (
     Tab("Groups", GroupsPanel),
     Tab("Records", RecordsPanel),
     Tab("Settings", SettingsPanel),
+    Tab("Producers", ProducersPanel),
 )
 """The tabs of a topic, in order. The keys ← and → and a click go from one to another."""
 

@@ -85,8 +85,8 @@ class BrokerDetailsPanel(Lines):
 
     async def _ask(self, inspector: Inspector) -> None:
         try:
-            settings = await inspector.settings(SettingsRequest(broker=self._broker))
-            directories = await inspector.directories(DirectoriesRequest(self._broker))
+            settings = await inspector.ask(SettingsRequest(broker=self._broker))
+            directories = await inspector.ask(DirectoriesRequest(self._broker))
             before = self._answers
             if settings.failure and before.settings is not None:
                 settings = before.settings

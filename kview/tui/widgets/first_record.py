@@ -50,7 +50,7 @@ class FirstRecord:
 
     async def _ask(self, inspector: Inspector, about: tuple[str, int, int]) -> None:
         try:
-            answer = await inspector.first_record(FirstRecordRequest(about[0], about[1]))
+            answer = await inspector.ask(FirstRecordRequest(about[0], about[1]))
         except Exception:
             _log.exception("the first record of a partition could not be asked for")
             return

@@ -194,7 +194,7 @@ class RecordsPanel(InspectingTable):
         self._request = request
 
         async def work() -> None:
-            self._take(await inspector.records(request))
+            self._take(await inspector.ask(request))
 
         what = f"{request.topic}-{request.partition}, {said.asked(request, self.host.zone)}"
         self.start(f"reading {what} … {self.host.keys.name('back')} cancels", work())

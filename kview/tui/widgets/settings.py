@@ -50,7 +50,7 @@ class SettingsPanel(InspectingTable):
             return
 
         async def work() -> None:
-            self._take(await inspector.settings(self._request))
+            self._take(await inspector.ask(self._request))
 
         self.start(f"reading the settings … {self.host.keys.name('back')} cancels", work())
         self.refill()

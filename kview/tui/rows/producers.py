@@ -1,0 +1,81 @@
+"""Rows of the producers that write to a topic, those in a transaction first."""
+
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from kview.derive.view import View
+from kview.language import glyphs, words
+from kview.language import inspection as said
+from kview.model.inspection import Producer, ProducersAnswer, ProducersRequest
+from kview.model.units import UNKNOWN
+from kview.tui.rows.columns import Column
+from kview.tui.rows.common import Keyed, figure
+from kview.tui.rows.row import Row
+from kview.tui.text import Line, Role, Span, line
+
+
+class ProducerRows(Keyed[tuple[int, int]]):
+    """The producers of an answer. The key is the partition with the producer's id.
+
+    The names of transactions are those that `view` knows: of transactions that hold back a partition.
+    """
+
+    def __init__(
+        self,
+        request: ProducersRequest,
+        answer: ProducersAnswer | None,
+        view: View | None,
+        zone: tzinfo | None,
+    ) -> None:
+        found: Sequence[Producer] = answer.producers if answer is not None else ()
+        self._producers = sorted(
+            found, key=lambda each: (each.start_offset == UNKNOWN, each.partition, each.id)
+        )
+        super().__init__([(each.partition, each.id) for each in self._producers])
+        self._zone = zone
+        self._names: dict[int, str] = {}
+        if view is not None:
+            table = view.snapshot.transactions
+            self._names = dict(zip(table.producer_id.tolist(), table.transactional_id.tolist(), strict=True))
+        self.empty = ""
+        self.title = _title(request, answer, zone)
+        self.columns: Sequence[Column] = (
+            Column("partition", "p", 3, right=True),
+            Column("id", "producer id", 11, right=True),
+            Column("epoch", "epoch", 5, right=True),
+            Column("sequence", "last seq.", 10, right=True),
+            Column("written", "last record", 23, rank=1),
+            Column("transaction", "transaction", 20, flex=1),
+        )
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """Return a producer's cells."""
+        each = self._producers[index]
+        is_open = each.start_offset != UNKNOWN
+        transaction = f"open from offset {each.start_offset:,}" if is_open else words.NONE
+        if is_open and (name := self._names.get(each.id)):
+            transaction = f"{name}, {transaction}"
+        return Row(
+            (
+                figure(str(each.partition)),
+                figure(str(each.id)),
+                figure(str(each.epoch), Role.DIM),
+                figure(f"{each.last_sequence:,}" if each.last_sequence >= 0 else words.NONE),
+                line(Span(said.moment(each.written_ms, self._zone), Role.DIM)),
+                figure(transaction, Role.WARN if is_open else Role.DIM),
+            )
+        )
+
+
+def _title(request: ProducersRequest, answer: ProducersAnswer | None, zone: tzinfo | None) -> Line:
+    notes = []
+    if answer is not None and answer.asked_ms != UNKNOWN:
+        count = len({each.id for each in answer.producers})
+        least = bool(answer.unread)
+        notes.append(f"{'≥' if least else ''}{words.plural(count, 'producer')}")
+        notes.append(f"asked at {words.clock(answer.asked_ms, zone, tenths=False)}")
+    return (
+        Span("PRODUCERS", Role.HEAD),
+        Span(f" {request.topic}", Role.BRIGHT),
+        *(Span(f" {glyphs.DOT} {note}", Role.DIM) for note in notes),
+    )

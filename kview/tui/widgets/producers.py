@@ -1,0 +1,56 @@
+"""The panel of the producers that write to a topic, which are read when it comes into sight."""
+
+from typing import ClassVar
+
+from textual.binding import BindingType
+
+from kview.derive.view import View
+from kview.language import inspection as said
+from kview.model.inspection import ProducersAnswer, ProducersRequest
+from kview.tui.actions import Where, bindings
+from kview.tui.keys import ACTIONS
+from kview.tui.options import Options
+from kview.tui.rows.producers import ProducerRows
+from kview.tui.text import Role
+from kview.tui.widgets.inspecting import InspectingTable
+
+
+class ProducersPanel(InspectingTable):
+    """The producers of a topic. They are read once, and again by a key."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PRODUCERS)]
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(id="producers")
+        self._request = ProducersRequest(topic)
+        self._answer: ProducersAnswer | None = None
+        self._view: View | None = None
+
+    def show(self, view: View, options: Options) -> None:
+        """Read the producers when the panel is in sight for the first time."""
+        is_first, self._view = self._view is None, view
+        if is_first:
+            self.action_read()
+
+    def refill(self) -> None:
+        """Make the rows again from what was answered last."""
+        answer, view, zone = self._answer, self._view, self.host.zone
+        self.fill(lambda: ProducerRows(self._request, answer, view, zone))
+
+    def action_read(self) -> None:
+        """Read the producers."""
+        inspector = self.host.inspector
+        if inspector is None:
+            self.message(said.NOT_IN_A_RECORDING, Role.DIM)
+            self.refill()
+            return
+
+        async def work() -> None:
+            self._answer = await inspector.ask(self._request)
+            nothing = "" if self._answer.producers or self._answer.failure else said.NO_PRODUCERS
+            role = Role.WARN if self._answer.failure else Role.DIM
+            self.message(said.unread(self._answer) or nothing, role)
+            self.refill()
+
+        self.start(f"reading the producers … {self.host.keys.name('back')} cancels", work())
+        self.refill()
