@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from kview.model.failures import Cause, FailureKind
+from kview.model.failures import Cause, FailureKind, refused
 from kview.model.inspection import (
     InspectionFailure,
     InspectionFailureKind,
     Isolation,
+    ProducersRequest,
     RecordsRequest,
     StartKind,
 )
@@ -193,6 +194,31 @@ async def test_settings_show_what_differs_first_and_can_be_filtered() -> None:
         await press(pilot, ["enter"])
         await until(pilot, lambda: "SETTING min.insync.replicas of invoice" in text(app), "the setting")
         assert "every value that is set" in text(app)
+
+
+@running
+async def test_producers_are_a_tab_with_those_in_a_transaction_first() -> None:
+    inspector = FakeInspector()
+    async with dashboard(state(HEALTHY), inspector=inspector) as (app, pilot):
+        app.go.topic("invoice")
+        await press(pilot, ["right"] * 4)
+        await until(pilot, lambda: "PRODUCERS invoice · 2 producers" in text(app), "the producers")
+        shown = text(app)
+        assert re.search(r"0 +4711 +3 +1,041 +.* open from offset 32", shown)
+        assert shown.index("4711") < shown.index("4712") and "no time" in shown
+        assert inspector.asked == [ProducersRequest("invoice")]
+        await press(pilot, ["l"])
+        await until(pilot, lambda: len(inspector.asked) == 2, "asked again")
+
+
+@running
+async def test_that_nobody_tells_who_writes_is_said() -> None:
+    refused_ = InspectionFailure(InspectionFailureKind.NOT_AUTHORIZED, 2, refused(29))
+    async with dashboard(state(HEALTHY), inspector=FakeInspector(refused_)) as (app, pilot):
+        app.go.topic("invoice")
+        await press(pilot, ["right"] * 4)
+        said = "kview is not authorized to read invoice: it needs Read on this topic"
+        await until(pilot, lambda: said in text(app), "why")
 
 
 @running
