@@ -8,6 +8,7 @@ import numpy as np
 
 from kview.derive.align import group_rows
 from kview.derive.lookup import partition_row, replica_rows
+from kview.derive.transactions import stands_still
 from kview.derive.view import View
 from kview.model.events import Event, EventKind
 from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN
@@ -48,7 +49,7 @@ class PartitionLog:
     high_watermark: int
     log_end: int
     last_stable: int
-    """The last stable offset if an open transaction holds it back, else UNKNOWN."""
+    """The last stable offset if an open transaction holds it where it is, else UNKNOWN."""
     read_ms: int
     """When the high watermark was received."""
     replicas: tuple[ReplicaEnd, ...]
@@ -78,7 +79,7 @@ def partition_log(view: View, topic: str, partition: int) -> PartitionLog | None
         log_start=int(table.log_start[row]),
         high_watermark=int(table.high_watermark[row]),
         log_end=int(table.log_end[row]),
-        last_stable=int(table.last_stable[row]) if table.last_stable_since_ms[row] != UNKNOWN else UNKNOWN,
+        last_stable=int(table.last_stable[row]) if stands_still(view.snapshot)[row] else UNKNOWN,
         read_ms=int(table.high_watermark_ms[row]),
         replicas=tuple(_replicas(view, row)),
         groups=tuple(sorted(_groups(view, row), key=lambda position: position.committed)),

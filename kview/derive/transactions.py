@@ -15,6 +15,17 @@ from kview.model.snapshot import Flags, Longs, Snapshot
 from kview.model.states import TransactionState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 
+STILL_MS = 3_000
+"""A last stable offset that has not moved for so long stands still. Those of busy transactional producers are
+below the watermark nearly always, and move on."""
+
+
+def stands_still(snapshot: Snapshot) -> Flags:
+    """Return the partitions whose last stable offset a transaction holds where it is."""
+    since_ms = snapshot.partitions.last_stable_since_ms
+    still = since_ms <= snapshot.observation.ended_ms - STILL_MS
+    return np.asarray((since_ms != UNKNOWN) & still, np.bool_)
+
 
 def holders(snapshot: Snapshot) -> Longs:
     """Return for each partition the row of `Transactions` that holds its last stable offset, or −1.
@@ -36,7 +47,7 @@ def transaction_findings(snapshot: Snapshot, offsets: OffsetFigures) -> Iterator
     """Yield the transactions that block groups, that have used up half of their timeout, or that hang, one
     finding for each producer."""
     table, now_ms = snapshot.partitions, snapshot.observation.ended_ms
-    held = table.last_stable_since_ms != UNKNOWN
+    held = stands_still(snapshot)
     if not held.any():
         return
     holder, known = holders(snapshot), snapshot.transactions
@@ -61,9 +72,8 @@ def transaction_findings(snapshot: Snapshot, offsets: OffsetFigures) -> Iterator
 
 
 def held_partition(snapshot: Snapshot, offsets: OffsetFigures, row: int) -> Finding | None:
-    """Return what holds back a partition's last stable offset, however short or harmless, None if nothing
-    does."""
-    if snapshot.partitions.last_stable_since_ms[row] == UNKNOWN:
+    """Return what holds a partition's last stable offset where it is, however harmless, or None."""
+    if not stands_still(snapshot)[row]:
         return None
     waits = np.asarray(offsets.verdict == Verdict.HELD, np.bool_)
     return _finding(snapshot, offsets, waits, holders(snapshot), np.array([row]))

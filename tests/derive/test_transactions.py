@@ -129,7 +129,14 @@ def test_that_nobody_may_tell_whose_it_is_is_said() -> None:
     assert "an unknown producer (TOPIC_AUTHORIZATION_FAILED)" in said and APP not in said
 
 
+def test_nothing_is_said_of_a_last_stable_offset_that_moved_a_moment_ago() -> None:
+    view = watched(1, GroupType.CLASSIC, 1, opened_s=2)[-1]
+    log = partition_log(view, TOPIC, 0)
+    assert log is not None and log.last_stable == UNKNOWN
+    assert held_partition(view.snapshot, view.offsets, 0) is None
+
+
 def test_nothing_is_said_of_partitions_that_nothing_holds() -> None:
-    view = watched(1, GroupType.CLASSIC, 1)[-1]
+    view = watched(1, GroupType.CLASSIC, 1, opened_s=3)[-1]
     held = [held_partition(view.snapshot, view.offsets, row) for row in range(4)]
     assert [finding is not None for finding in held] == [True, False, False, False]

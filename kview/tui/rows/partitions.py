@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from kview.derive.lookup import index_of, partition_row, topic_partitions
 from kview.derive.partitions import ordered
 from kview.derive.passing import Passing
+from kview.derive.transactions import stands_still
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import failures, glyphs, verdicts, words
 from kview.language.lists import Order, order_name
@@ -168,6 +169,7 @@ class PartitionRows(ListedPartitions):
         super().__init__(view, rows if among is None else rows[among[rows]])
         self.sorts: Collection[str] = SORTS
         self.troubled = 0
+        self._held = stands_still(view.snapshot)
         self._options = options
         self.empty = "" if len(self._rows) else _nothing(view, options.shown_filter if topic is None else "")
         # Columns are as wide as all partitions need, so that they stay in place while a filter is typed.
@@ -252,8 +254,9 @@ class PartitionRows(ListedPartitions):
             notes.append(f"read {age} ago")
             if status == PartitionStatus.OK:
                 sign, sign_role = f"? {age}", Role.DIM
-        if (held_ms := int(table.last_stable_since_ms[at])) != UNKNOWN:
-            notes.append(f"last stable {int(table.last_stable[at]):,} for {words.age(held_ms, now_ms)}")
+        if self._held[at]:
+            age = words.age(int(table.last_stable_since_ms[at]), now_ms)
+            notes.append(f"last stable {int(table.last_stable[at]):,} for {age}")
         if table.error_code[at]:
             notes.append(failures.of_partition(int(table.error_code[at])))
         if figures.leader_unreached[at]:
