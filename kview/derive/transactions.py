@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kview.derive.align import positions
+from kview.derive.align import positions, rows_at
 from kview.derive.verdicts import HELD_MS
 from kview.derive.view import OffsetFigures, Verdict
 from kview.model.events import Severity
@@ -32,14 +32,10 @@ def holders(snapshot: Snapshot) -> Longs:
 
     That is the one that begins first.
     """
-    table, rows = snapshot.partitions, np.full(len(snapshot.partitions), -1)
-    if len(snapshot.transactions):
-        held = np.flatnonzero(table.last_stable_since_ms != UNKNOWN)
-        at = dict(zip(zip(table.topic[held], table.partition[held].tolist(), strict=True), held, strict=True))
-        keys = zip(snapshot.transactions.topic, snapshot.transactions.partition.tolist(), strict=True)
-        for row, key in reversed(list(enumerate(keys))):
-            if key in at:
-                rows[at[key]] = row
+    table, known = snapshot.partitions, snapshot.transactions
+    rows, at = np.full(len(table), -1), rows_at(table, known.topic, known.partition)
+    listed = np.flatnonzero(at >= 0)[::-1]
+    rows[at[listed]] = listed
     return rows
 
 

@@ -92,7 +92,7 @@ class SlowLane(Struct):
         read = self.state.readings
         is_held = read.last_stable_since_ms != UNKNOWN
         self._held = np.flatnonzero(is_held & (read.last_stable_since_ms <= read.last_stable_ms - HELD_MS))
-        self.state.transactions.settle(self.state.layout, self._held)
+        self.state.transactions.settle(self.state.layout, self._held, read.last_stable_ms[self._held])
         for broker in healthy:
             if broker in self.links:
                 self.links[broker].on_up = self._pump
@@ -307,8 +307,8 @@ class SlowLane(Struct):
         known.coordinated.pop(broker, None)  # unless it answers again
         answer, _ = await link.ask(transactions.list_request(producers))
         names = transactions.listed(answer)
-        answer, _ = await link.ask(transactions.describe_request(names.values()))
-        known.coordinated[broker] = transactions.coordinated(producers, names, answer, broker, leaders)
+        answer, at_ms = await link.ask(transactions.describe_request(names.values()))
+        known.coordinated[broker] = transactions.coordinated(producers, names, answer, broker, leaders, at_ms)
 
     def _due_topics(self) -> list[str]:
         oldest_ms = self.loop.clock_ms() - int(self.settings.configs_s * 1000)

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from kview.model.failures import refused
 from kview.model.inspection import Producer
-from kview.model.snapshot import Transactions, columns, empty
+from kview.model.snapshot import Longs, Transactions, columns, empty
 from kview.model.states import TransactionState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe.causes import Refused
@@ -71,6 +71,7 @@ class Coordinated(Struct, frozen=True):
     leaders: tuple[int, ...]
     """The leader of each partition of STATES_TOPIC when the broker was asked. When they change, it may
     coordinate other transactions."""
+    at_ms: int
 
 
 class HeldPartition(Struct, frozen=True):
@@ -87,7 +88,11 @@ class OpenTransactions(Struct):
     held: dict[Key, HeldPartition] = field(default_factory=dict)
     coordinated: dict[int, Coordinated] = field(default_factory=dict)
     """Broker → its last answer."""
-    _made_of: tuple[Any, ...] = ()
+    _read_ms: dict[Key, int] = field(default_factory=dict)
+    """When the last stable offsets were last read, which transactions hold."""
+    _hanging: set[tuple[Key, int]] = field(default_factory=set)
+    """The partitions and producers of which that was said when the last stable offset was read again."""
+    _rows: list[tuple[Any, ...]] = field(default_factory=list)
     _table: Transactions = field(default_factory=lambda: empty(Transactions))
 
     def producers(self) -> list[int]:
@@ -95,22 +100,48 @@ class OpenTransactions(Struct):
         ids = {producer.id for held in self.held.values() for producer in held.producers}
         return sorted(ids)[:MOST_PRODUCERS]
 
-    def settle(self, layout: Layout, held: Rows) -> None:
-        """Forget partitions that nothing holds any more. `held` are the rows that are held."""
-        keys = set(zip(layout.topic[held].tolist(), layout.partition[held].tolist(), strict=True))
-        for key in self.held.keys() - keys:
+    def settle(self, layout: Layout, held: Rows, read_ms: Longs) -> None:
+        """Forget partitions that nothing holds any more.
+
+        `held` are the rows that are held, and `read_ms` is when their last stable offsets were last read.
+        """
+        keys = zip(layout.topic[held].tolist(), layout.partition[held].tolist(), strict=True)
+        self._read_ms = dict(zip(keys, read_ms.tolist(), strict=True))
+        for key in self.held.keys() - self._read_ms.keys():
             del self.held[key]
         if not self.held:
             self.coordinated.clear()
+            self._hanging.clear()
 
     def table(self, layout: Layout) -> Transactions:
         """Return what is known as a table, the same one until something changes."""
-        leaders = coordinators(layout)
-        made_of = (dict(self.held), dict(self.coordinated), leaders)
-        if made_of != self._made_of:
-            self._made_of = made_of
-            self._table = _table(self.held, self.coordinated, leaders)
+        rows, leaders = [], coordinators(layout)
+        for key in sorted(self.held):
+            partition = self.held[key]
+            if partition.error_code:
+                nothing = (UNKNOWN, UNKNOWN_ID, UNKNOWN, UNKNOWN, *_NOBODY)
+                rows.append((*key, *nothing, partition.error_code, partition.received_ms))
+            for producer in partition.producers:
+                facts = (producer.id, producer.epoch, producer.start_offset, producer.written_ms)
+                said = self._said(key, producer, leaders)
+                rows.append((*key, *facts, *said, partition.received_ms))
+        if rows != self._rows:
+            self._rows, self._table = rows, _table(rows)
         return self._table
+
+    def _said(self, key: Key, producer: OpenProducer, leaders: tuple[int, ...]) -> tuple[Any, ...]:
+        """Return what the coordinators say about a partition's producer, as the columns of `Transactions`.
+
+        A transaction that has just ended is not hanging: it no longer holds the partition afterwards.
+        """
+        said, at_ms = _of(key, producer, self.coordinated, leaders)
+        if said[2] != TransactionState.HANGING:
+            self._hanging.discard((key, producer.id))
+        elif self._read_ms.get(key, UNKNOWN) > at_ms:
+            self._hanging.add((key, producer.id))
+        elif (key, producer.id) not in self._hanging:
+            return (*_NOBODY, 0)
+        return said
 
 
 def coordinators(layout: Layout) -> tuple[int, ...]:
@@ -178,7 +209,12 @@ def describe_request(names: Iterable[str]) -> Any:
 
 
 def coordinated(
-    asked: Sequence[int], names: Mapping[int, str], answer: Any, broker: int, leaders: tuple[int, ...]
+    asked: Sequence[int],
+    names: Mapping[int, str],
+    answer: Any,
+    broker: int,
+    leaders: tuple[int, ...],
+    at_ms: int,
 ) -> Coordinated:
     """Return what a broker says about the producers `asked`, of which `names` are the transactions."""
     by_name = {state.transactional_id: state for state in answer.transaction_states}
@@ -187,7 +223,7 @@ def coordinated(
         producer: _described(by_name[name], broker) for producer, name in names.items() if name in by_name
     }
     sees_all = probe is not None and probe.error_code not in NOT_AUTHORIZED
-    return Coordinated(frozenset(asked), described, sees_all, leaders)
+    return Coordinated(frozenset(asked), described, sees_all, leaders, at_ms)
 
 
 def _described(state: Any, broker: int) -> Described:
@@ -202,24 +238,12 @@ def _described(state: Any, broker: int) -> Described:
     )
 
 
-def _table(
-    held: Mapping[Key, HeldPartition], answers: Mapping[int, Coordinated], leaders: tuple[int, ...]
-) -> Transactions:
-    rows: list[tuple[Any, ...]] = []
-    for key in sorted(held):
-        partition = held[key]
-        if partition.error_code:
-            nothing = (UNKNOWN, UNKNOWN_ID, UNKNOWN, UNKNOWN, *_NOBODY)
-            rows.append((*key, *nothing, partition.error_code, partition.received_ms))
-        for producer in partition.producers:
-            facts = (producer.id, producer.epoch, producer.start_offset, producer.written_ms)
-            rows.append((*key, *facts, *_of(key, producer, answers, leaders), partition.received_ms))
+def _table(rows: Sequence[tuple[Any, ...]]) -> Transactions:
     if not rows:
         return empty(Transactions)
     kinds = columns(Transactions).values()
-    return Transactions(
-        *(_column(values, kind.dtype) for values, kind in zip(zip(*rows, strict=True), kinds, strict=True))
-    )
+    values = zip(*rows, strict=True)
+    return Transactions(*(_column(column, kind.dtype) for column, kind in zip(values, kinds, strict=True)))
 
 
 _NOBODY = ("", NO_BROKER, TransactionState.UNKNOWN.value, UNKNOWN, UNKNOWN)
@@ -231,19 +255,21 @@ def _column(values: Sequence[Any], dtype: Any) -> Any:
 
 def _of(
     key: Key, producer: OpenProducer, answers: Mapping[int, Coordinated], leaders: tuple[int, ...]
-) -> tuple[Any, ...]:
-    """Return what the coordinators say about a partition's producer, as the columns of `Transactions`."""
+) -> tuple[tuple[Any, ...], int]:
+    """Return what the coordinators say about a partition's producer, as the columns of `Transactions`, and
+    when the last of them answered."""
     for answer in answers.values():
         found = answer.by_producer.get(producer.id)
         if found is not None:
             facts = (found.transactional_id, found.coordinator)
             state = found.state if key in found.partitions or found.error_code else TransactionState.HANGING
-            return (*facts, str(state), found.began_ms, found.timeout_ms, found.error_code)
+            return (*facts, str(state), found.began_ms, found.timeout_ms, found.error_code), answer.at_ms
     telling = {
-        broker
+        broker: answer.at_ms
         for broker, answer in answers.items()
         if producer.id in answer.producers and answer.sees_all and answer.leaders == leaders
     }
-    if leaders and telling.issuperset(leaders):
-        return ("", NO_BROKER, TransactionState.HANGING.value, UNKNOWN, UNKNOWN, 0)
-    return (*_NOBODY, 0)
+    if leaders and telling.keys() >= set(leaders):
+        hanging = ("", NO_BROKER, TransactionState.HANGING.value, UNKNOWN, UNKNOWN, 0)
+        return hanging, max(telling.values())
+    return (*_NOBODY, 0), UNKNOWN
