@@ -7,9 +7,9 @@ import numpy as np
 from kview.model.events import Severity
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.findings import Finding, FindingKind
-from kview.model.snapshot import Failure, Longs, Observation, Snapshot
+from kview.model.snapshot import Failure, Flags, Longs, Observation, Snapshot
 from kview.model.states import ConnectorState
-from kview.model.units import UNKNOWN
+from kview.model.units import CONNECTOR_TASK, UNKNOWN
 
 HOLD_MS = 60_000
 """States older than this count as unknown. They are read every 15 s, so that a request or two may fail."""
@@ -31,6 +31,21 @@ def failed(snapshot: Snapshot) -> Longs:
     if not are_known(snapshot.observation):
         return np.empty(0, np.int64)
     return np.flatnonzero(snapshot.connectors.state == ConnectorState.FAILED).astype(np.int64)
+
+
+def paused_sinks(snapshot: Snapshot) -> Flags:
+    """Return the groups with which sinks read that are paused or stopped, as far as their names tell."""
+    table, groups = snapshot.connectors, snapshot.groups.group
+    if not len(table) or not are_known(snapshot.observation):
+        return np.zeros(len(groups), np.bool_)
+    resting = np.isin(table.state.astype(str), (ConnectorState.PAUSED, ConnectorState.STOPPED))
+    names = {group_of(name) for name in table.connector[resting & (table.task == CONNECTOR_TASK)]}
+    return np.array([name in names for name in groups.tolist()], np.bool_)
+
+
+def group_of(connector: str) -> str:
+    """Return the group with which a sink reads, unless its settings say otherwise."""
+    return f"connect-{connector}"
 
 
 def reason(snapshot: Snapshot, row: int) -> str:

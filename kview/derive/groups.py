@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kview.derive import order
 from kview.derive.align import group_rows, same, take
+from kview.derive.connectors import paused_sinks
 from kview.derive.hidden import lacks_topics
 from kview.derive.kinds import backlogs, commits_nothing, judged
 from kview.derive.lag import TREND_BACK_MS
@@ -178,6 +179,7 @@ def group_figures(
     judged(snapshot, uncommitting, series.lag, ranks, reasons)
     overdue = (ranks == RANK[Verdict.STOPPED]) & np.asarray(groups.type == GroupType.SIMPLE, np.bool_)
     reasons[overdue] = Reason.COMMIT_OVERDUE
+    reasons[(ranks == RANK[Verdict.STOPPED]) & paused_sinks(snapshot)] = Reason.CONNECTOR_PAUSED
     held = np.asarray(ranks == RANK[Verdict.HELD], np.bool_)
     uncounted = untold | uncommitting | ((groups.members != 0) & ~_any(index, index >= 0, size))
     counted = np.asarray(reasons == Reason.PARTITIONS, np.bool_)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, take
 from kview.derive.commits import Commits, Reading
+from kview.derive.connectors import paused_sinks
 from kview.derive.losses import LogStarts, Losses, abandoned, start_then
 from kview.derive.moves import read_rate
 from kview.derive.rates import minus
@@ -233,6 +234,7 @@ def circumstances(snapshot: Snapshot, rows: Longs, led: Led, known: Followed, la
         has_members=joined,
         nobody=~members & ~read.simple,
         simple=read.simple,
+        paused=take(paused_sinks(snapshot), group, False),
         stable_since_ms=read.stable_since_ms,
         cadence_ms=cadence(known.commits, group, len(snapshot.groups)),
         write_rate=take(led.in_rate, rows, np.nan),

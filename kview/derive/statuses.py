@@ -108,6 +108,8 @@ class Reason(StrEnum):
     """A partition's offset has not moved for at least `reason_ms`, or a group is `reason_ms` behind."""
     COMMIT_OVERDUE = "commit_overdue"
     """Of a group that never has members: records have waited for `reason_ms` for its next commit."""
+    CONNECTOR_PAUSED = "connector_paused"
+    """The group is that of a sink of Kafka Connect that somebody has paused or stopped."""
     BACKLOG_GROWS = "backlog_grows"
     """What waits for the share group has grown over the last minute."""
     WORKERS = "workers"

@@ -92,6 +92,8 @@ class Circumstances(Struct, frozen=True):
     """Whether the group is known to have no members, although it is of a kind that has."""
     simple: NDArray[np.bool_]
     """Whether the group never has members: something commits under its name."""
+    paused: NDArray[np.bool_]
+    """Whether the group is that of a sink that somebody has paused."""
     stable_since_ms: Longs
     """As in `Reading`."""
     cadence_ms: Longs
@@ -157,7 +159,7 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
         (Verdict.AHEAD_OF_LOG, at.beyond > 0),
         (Verdict.HELD, at_stable & (held_ms >= HELD_MS)),
         (Verdict.OK, at_stable),
-        (Verdict.STOPPED, at.nobody & waiting & ~moved_lately),
+        (Verdict.STOPPED, (at.nobody | at.paused) & waiting & ~moved_lately),
         (Verdict.STOPPED, at.simple & waiting & known & (waited >= np.maximum(STILL_MS, late_ms))),
         (Verdict.UNKNOWN, ~has | ~at.leader_known),
         (Verdict.REWOUND, commits.rewound_from != UNKNOWN),
@@ -197,6 +199,7 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
         (Reason.NO_LEADER, blocked & at.no_leader),
         (Reason.WATERMARK_FROZEN, blocked),
         (Reason.TRANSACTION, having(Verdict.HELD)),
+        (Reason.CONNECTOR_PAUSED, having(Verdict.STOPPED) & at.paused),
         (Reason.COMMIT_OVERDUE, having(Verdict.STOPPED) & at.simple),
         (Reason.NO_MEMBERS, having(Verdict.STOPPED)),
         (Reason.FELL_BACK, having(Verdict.REWOUND)),

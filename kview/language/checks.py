@@ -220,6 +220,11 @@ def _up_and_in_sync(finding: CheckFinding) -> str:
     return f"check that {_brokers(finding)} {verb} up and can keep up"
 
 
+_GO_ON: Mapping[str, str] = {
+    Reason.COMMIT_OVERDUE: "check the job that commits under this name",
+    Reason.CONNECTOR_PAUSED: "resume the connector if it is to go on",
+}
+
 _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.OFFLINE: lambda f: f"start {_brokers(f)}: no other replica may lead",
     _K.SILENT_LEADER: lambda f: f"restart {_brokers(f)}, or wait: once it is fenced, others lead",
@@ -250,10 +255,8 @@ _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.NO_CONTROLLER: _says("start the controllers, or check the network between them"),
     _K.VOTER_LOST: _says("start it, or check its log"),
     _K.GROUP_STUCK: _says("check its consumers: they own the partitions, but do not commit"),
-    _K.GROUP_STOPPED: lambda f: (
-        "check the job that commits under this name"
-        if f.reason == Reason.COMMIT_OVERDUE
-        else "start its consumers, or delete the group if nobody needs it"
+    _K.GROUP_STOPPED: lambda f: _GO_ON.get(
+        f.reason, "start its consumers, or delete the group if nobody needs it"
     ),
     _K.GROUP_FALLING_BEHIND: _says("add consumers, or make them faster"),
     _K.GROUP_REWOUND: _says("check whether somebody reset its offsets: it is reading records again"),

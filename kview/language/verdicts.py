@@ -110,6 +110,7 @@ def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
 _REASONS: Mapping[Reason, str] = {
     Reason.NONE: "",
     Reason.NO_COMMIT: "nothing committed",
+    Reason.CONNECTOR_PAUSED: "its connector is paused or stopped",
     Reason.BACKLOG_GROWS: "its backlog grows",
     Reason.WORKERS: "workers of Kafka Connect",
     Reason.LAG_UNKNOWN: "lag unknown",

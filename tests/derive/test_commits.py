@@ -74,6 +74,7 @@ def watched(
         has_members=yes,
         nobody=no,
         simple=no,
+        paused=no,
         stable_since_ms=np.array([UNKNOWN]),
         cadence_ms=np.full(1, 5_000),
         write_rate=rate,

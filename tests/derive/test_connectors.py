@@ -6,7 +6,7 @@ from kview.derive.checks.judge import Ignore, Watch
 from kview.derive.checks.judge import step as judge
 from kview.derive.connectors import HOLD_MS
 from kview.derive.fold import State, step
-from kview.derive.view import View
+from kview.derive.view import Reason, Verdict, View
 from kview.language import checks
 from kview.language.findings import sentence
 from kview.model.checks import CheckFinding, CheckKind, Level, NotJudged
@@ -17,6 +17,7 @@ from kview.model.snapshot import Snapshot
 from kview.model.units import CONNECTOR_TASK
 from tests.worlds import default_world
 from tests.worlds.connect import EXITING, FAILED, RUNNING, SQL, connector, with_connectors
+from tests.worlds.small import ends, reader, small_world
 
 UNAUTHORIZED = Cause(FailureKind.HTTP_STATUS, 401)
 
@@ -136,3 +137,25 @@ def test_a_check_cannot_judge_what_is_not_read() -> None:
     _, (open_,) = checked(with_connectors(world(), age_ms=None, cause=Cause(FailureKind.OVERDUE)))
     assert checks.not_judged(open_).startswith("still waiting for an answer from Kafka Connect: observe")
     assert checked(world()) == ([], []), "a profile without connect-url asks for no verdict"
+
+
+def test_the_group_of_a_paused_sink_is_not_told_to_start_its_consumers() -> None:
+    """Its members are there (PAUSED) or have left (STOPPED), and nobody commits."""
+    for state, members in (("PAUSED", 1), ("STOPPED", 0)):
+        group = reader("connect-old", *ends(), members=members, share=1.0)
+        group.commit_every_ms = 1_000
+        made, fold, watch = small_world(group), State(), Watch()
+        for second in range(60):
+            group.commit_every_ms = 1_000 if second < 5 else 10**12
+            fold, now = step(fold, with_connectors(made.tick(), connector("old", state, state)))
+            watch, found = judge(watch, now)
+        row = now.snapshot.groups.group.tolist().index("connect-old")
+        assert (now.groups.verdict[row], now.groups.reason[row]) == (
+            Verdict.STOPPED,
+            Reason.CONNECTOR_PAUSED,
+        )
+        assert set(now.offsets.reason.tolist()) == {Reason.CONNECTOR_PAUSED}
+        (stopped,) = [one for one in found.findings if one.kind is CheckKind.GROUP_STOPPED]
+        assert checks.remedy(stopped) == "resume the connector if it is to go on"
+    running = with_connectors(made.tick(), connector("old", "RUNNING", "RUNNING"))
+    assert step(fold, running)[1].groups.reason[row] == Reason.NO_MEMBERS

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
-from kview.derive.connectors import are_known, reason, unread
+from kview.derive.connectors import are_known, group_of, reason, unread
 from kview.derive.view import View
 from kview.language import connectors, glyphs
 from kview.model.events import Severity
@@ -18,11 +18,6 @@ from kview.tui.text import Line, Role, Span, line
 
 STATE_CELLS = 12
 """The longest state with its sign: `○ UNASSIGNED`."""
-
-
-def sink_group(connector: str) -> str:
-    """Return the name of the group as which a sink reads, unless its configuration names another one."""
-    return f"connect-{connector}"
 
 
 class ConnectorRows(Keyed[str]):
@@ -48,7 +43,7 @@ class ConnectorRows(Keyed[str]):
             self.severities = np.where(np.sort(~failed), Severity.CALM, Severity.RISK).astype(object)
             self.troubled = int(failed.sum())
         sinks = (table.kind[self._rows] == "sink") & (table.task[self._rows] == CONNECTOR_TASK)
-        reads_as = {self.keys[at]: sink_group(names[at]) for at in np.flatnonzero(sinks).tolist()}
+        reads_as = {self.keys[at]: group_of(names[at]) for at in np.flatnonzero(sinks).tolist()}
         self._reads_as: Mapping[Hashable, str] = {
             key: name for key, name in reads_as.items() if name in self._groups
         }
