@@ -1,6 +1,8 @@
 """A broker's log directories as words: what they hold, how much is free, and what is wrong with them."""
 
-from kview.language import kafka_errors, words
+from collections.abc import Sequence
+
+from kview.language import glyphs, kafka_errors, nouns, words
 from kview.model.inspection import DirectoriesAnswer, Directory
 from kview.model.units import UNKNOWN
 
@@ -27,6 +29,12 @@ def wrong(one: Directory) -> str:
     if one.error:
         return f"offline: {kafka_errors.name(one.error)}"
     return "cordoned: no new replicas are placed here" if one.cordoned else ""
+
+
+def named(paths: Sequence[str]) -> str:
+    """Return directories with their paths: `log directory /d1`, `log directories /d1 and /d2`."""
+    shown = [glyphs.printable(path) for path in paths]
+    return f"log {'directory' if len(shown) == 1 else 'directories'} {nouns.listed(shown)}"
 
 
 def more(directories: int) -> str:
