@@ -1,16 +1,42 @@
-"""Log directories that have failed while their brokers run, and the replicas that were in them."""
+"""Log directories: which have failed while their brokers run, and when the others will be full."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from msgspec import Struct
 
+from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.view import View
 from kview.model.events import Severity
 from kview.model.failures import STORAGE_ERROR
 from kview.model.findings import Finding, FindingKind
-from kview.model.snapshot import Flags, Snapshot
+from kview.model.snapshot import Flags, LogDirs, Longs, Snapshot
 from kview.model.states import BrokerState
-from kview.model.units import NO_BROKER
+from kview.model.units import NO_BROKER, UNKNOWN
+
+LEAST_MS = 120_000
+"""Readings less than this apart say nothing: brokers delete segments in the meantime, too."""
+
+MOST_AHEAD_MS = 7 * 24 * 3_600_000
+"""A directory that would be full later than this has no forecast: it comes from ten minutes at most."""
+
+MOST_READINGS = 100
+"""The most readings of a directory that are kept. Brokers are asked every 30 s."""
+
+Key = tuple[int, str]
+"""A broker and a path."""
+
+
+class Room(Struct, frozen=True):
+    """How many bytes were usable in a directory whose volume had `total_bytes`."""
+
+    at_ms: int
+    usable_bytes: int
+    total_bytes: int
+
+
+Rooms = Mapping[Key, tuple[Room, ...]]
+"""The readings of each directory, oldest first. Failed directories have none."""
 
 
 class FailedDirs(Struct, frozen=True):
@@ -70,3 +96,50 @@ def log_dir_findings(snapshot: Snapshot) -> Iterator[Finding]:
             internal_partitions=int((failed.lost & internal).sum()),
             count=int(failed.leaderless.sum()),
         )
+
+
+def follow(before: Rooms, then: LogDirs, now: LogDirs) -> Rooms:
+    """Return the readings with those of `now`, which comes after `then`."""
+    if all(getattr(then, name) is getattr(now, name) for name in now.__struct_fields__):
+        return before
+    names = ("broker", "path", "received_ms", "usable_bytes", "total_bytes")
+    after = {}
+    for broker, path, *reading in zip(*(getattr(now, name).tolist() for name in names), strict=True):
+        room, earlier = Room(*reading), before.get((broker, path), ())
+        if UNKNOWN in (room.usable_bytes, room.total_bytes):
+            continue
+        if earlier and earlier[-1].total_bytes != room.total_bytes:  # its volume was resized
+            earlier = ()
+        if not earlier or earlier[-1].at_ms < room.at_ms:
+            recent = [one for one in earlier if one.at_ms > room.at_ms - LOOK_BACK_MS]
+            earlier = (*recent[1 - MOST_READINGS :], room)
+        after[broker, path] = earlier
+    return after
+
+
+def full_ms(rooms: Rooms, table: LogDirs, now_ms: int) -> Longs:
+    """Return ≈ when each directory in `table` is full if it goes on as in the look-back, as epoch ms.
+
+    UNKNOWN if its room does not shrink, or if too little is known.
+    """
+    keys = zip(table.broker.tolist(), table.path.tolist(), strict=True)
+    return np.array([_full_ms(rooms.get(key, ()), now_ms) for key in keys], np.int64)
+
+
+def _full_ms(rooms: tuple[Room, ...], now_ms: int) -> int:
+    recent = [room for room in rooms if room.at_ms > now_ms - LOOK_BACK_MS]
+    if not recent:
+        return UNKNOWN
+    first, last = recent[0], recent[-1]
+    took_ms, shrank = last.at_ms - first.at_ms, first.usable_bytes - last.usable_bytes
+    if took_ms < LEAST_MS or shrank <= 0:
+        return UNKNOWN
+    left_ms = last.usable_bytes * took_ms // shrank
+    return last.at_ms + left_ms if left_ms <= MOST_AHEAD_MS else UNKNOWN
+
+
+def full_by_path(view: View, broker: int) -> dict[str, int]:
+    """Return ≈ when the directories of a broker are full (epoch ms), by path, as far as that is known."""
+    table = view.snapshot.log_dirs
+    known = (table.broker == broker) & (view.dirs_full_ms != UNKNOWN)
+    return dict(zip(table.path[known].tolist(), view.dirs_full_ms[known].tolist(), strict=True))

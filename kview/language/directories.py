@@ -24,6 +24,14 @@ def free(one: Directory) -> str:
     return f"{words.size(one.usable_bytes)} of {words.size(one.total_bytes)} free"
 
 
+def full(at_ms: int, now_ms: int) -> str:
+    """Return when a directory is full, if its room goes on shrinking: `full in ≈ 3 h 20 m`, '' if unknown."""
+    if at_ms == UNKNOWN:
+        return ""
+    left_ms = at_ms - now_ms
+    return f"full in ≈ {words.duration(left_ms, tenths=False)}" if left_ms >= 1_000 else "full any moment now"
+
+
 def wrong(one: Directory) -> str:
     """Return what is wrong with a directory, '' if nothing is."""
     if one.error:

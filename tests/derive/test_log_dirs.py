@@ -2,20 +2,29 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
 from kview.derive.checks.judge import Watch
 from kview.derive.checks.judge import step as judge
 from kview.derive.fold import State, step
+from kview.derive.log_dirs import follow
 from kview.derive.view import View
-from kview.language import checks
+from kview.language import brokers, checks
 from kview.language.findings import sentence
 from kview.model.checks import CheckFinding, CheckKind, Judgement, Level, NotJudgedWhy
 from kview.model.events import Severity
 from kview.model.findings import Finding, FindingKind
-from kview.model.snapshot import Snapshot
-from kview.plain.documents import document
+from kview.model.inspection import DirectoriesAnswer, DirectoriesRequest, Directory
+from kview.model.snapshot import LogDirs, Snapshot, empty
+from kview.model.units import UNKNOWN
+from kview.plain.documents import document, document_of
+from kview.tui.rows.broker_details import BrokerDetails, detail_lines
+from kview.tui.text import content
 from tests.derive.checking import rules
 from tests.worlds import World, default_world
-from tests.worlds.log_dirs import FAILED, with_dirs, with_offline
+from tests.worlds.log_dirs import FAILED, GOOD, TOTAL, with_dirs, with_offline
 
 K = CheckKind
 ONLY, LED, FOLLOWED = ("audit-log", 3), ("invoice", 3), ("payment", 1)
@@ -141,3 +150,99 @@ def test_other_partitions_are_not_explained() -> None:
     log.isr, log.stalled = [id for id in log.isr if id != 5], frozenset({5})
     _, found = watched([LED], told=True, world=world)
     assert named(found, K.UNDER_REPLICATED, "invoice").explained_by == ()
+
+
+MINUTE_MS, HOUR_MS = 60_000, 3_600_000
+
+
+def filling(*usable: int, every_s: int = 30, broker: int = 4, state: str = "up") -> View:
+    """The view after a broker told every 30 s how many bytes are usable in its directories."""
+    world, fold = default_world(), State()
+    start = world.tick()
+    for number, room in enumerate(usable):
+        at_ms = start.observation.ended_ms + number * every_s * 1000
+        seen = replace(start.observation, sequence=number, began_ms=at_ms - 100, ended_ms=at_ms)
+        states = replace(start.brokers, state=np.full(6, state, object))
+        snapshot = replace(start, observation=seen, brokers=states)
+        fold, view = step(fold, with_dirs(snapshot, broker, usable=room))
+    return view
+
+
+def left_ms(view: View) -> int:
+    """How long it takes until the broker's first directory is full, UNKNOWN if nobody can tell."""
+    full_ms = int(view.brokers.full_ms[4])
+    return full_ms if full_ms == UNKNOWN else full_ms - view.snapshot.observation.ended_ms
+
+
+def test_when_a_directory_is_full_follows_from_how_fast_its_room_shrinks() -> None:
+    gb = 1_000_000_000
+    view = filling(*(100 * gb - number * gb for number in range(11)))
+    assert left_ms(view) == 90 * MINUTE_MS // 2
+    assert brokers.log_dirs(view.brokers, 4, view.snapshot.observation.ended_ms) == "log dir full in ≈ 45 m"
+    assert brokers.log_dirs(view.brokers, 3, view.snapshot.observation.ended_ms) == ""
+    assert f'"full_ms":{int(view.brokers.full_ms[4])}' in document(view)
+
+
+def test_only_the_last_ten_minutes_count() -> None:
+    gb = 1_000_000_000
+    quick = [1_000 * gb - 20 * number * gb for number in range(20)]
+    slow = [quick[-1] - number * gb for number in range(1, 25)]
+    assert left_ms(filling(*quick, *slow)) == slow[-1] // gb * 30_000
+
+
+@pytest.mark.parametrize(
+    "usable",
+    [
+        (100, 90, 80, 70),  # only 90 s
+        (100, 100, 100, 100, 100, 100),
+        (90, 80, 70, 60, 70, 95),  # segments were deleted
+        (10**12, 10**12 - 1, 10**12 - 1, 10**12 - 2, 10**12 - 2, 10**12 - 3),  # in many years
+    ],
+)
+def test_nothing_is_said_of_a_directory_that_does_not_fill_or_of_which_too_little_is_known(
+    usable: tuple[int, ...],
+) -> None:
+    view = filling(*usable)
+    assert left_ms(view) == UNKNOWN and '"full_ms":null' in document(view)
+
+
+def test_nothing_is_forecast_for_a_broker_that_is_not_up() -> None:
+    rooms = [100 - number for number in range(11)]
+    assert left_ms(filling(*rooms)) != UNKNOWN
+    assert left_ms(filling(*rooms, state="silent")) == UNKNOWN
+
+
+def test_a_resized_volume_starts_again() -> None:
+    table = filling(100).snapshot.log_dirs
+    rooms, then = follow({}, empty(LogDirs), table), table
+    for minute in range(1, 4):
+        total = table.total_bytes * (2 if minute == 3 else 1)
+        now = replace(
+            table, usable_bytes=table.usable_bytes - minute, total_bytes=total,
+            received_ms=table.received_ms + minute * MINUTE_MS,
+        )  # fmt: skip
+        rooms, then = follow(rooms, then, now), now
+    assert [len(readings) for readings in rooms.values()] == [1, 1]
+
+
+def test_the_broker_has_a_mark_and_its_directories_are_in_the_document() -> None:
+    view, _ = watched([ONLY], told=True)
+    now_ms = view.snapshot.observation.ended_ms
+    assert brokers.log_dirs(view.brokers, 4, now_ms) == "1 of 2 log dirs offline"
+    assert brokers.state(view.snapshot.brokers, view.brokers, 4, now_ms).text == "dir failed"
+    assert view.brokers.severity[4] == Severity.RISK and view.brokers.severity[3] == Severity.CALM
+    good, failed = document_of(view).brokers[4].log_dirs
+    assert (good.path, good.error, good.total_bytes) == (GOOD, None, TOTAL)
+    assert failed.error is not None and failed.error.text == "KAFKA_STORAGE_ERROR"
+    assert (failed.total_bytes, failed.usable_bytes, failed.full_ms) == (None, None, None)
+    assert document_of(view).brokers[3].log_dirs == []
+
+
+def test_the_broker_s_screen_says_when_a_directory_is_full() -> None:
+    told = DirectoriesAnswer(
+        DirectoriesRequest(4), (Directory(GOOD, total_bytes=TOTAL, usable_bytes=TOTAL // 2),)
+    )
+    for left, said in ((3 * HOUR_MS, "full in ≈ 3 h"), (0, "full any moment now"), (UNKNOWN, "")):
+        details = BrokerDetails(told, full_ms={GOOD: left} if left != UNKNOWN else {})
+        (shown,) = detail_lines(details, 200, 0, False, 0)
+        assert content(shown).strip().endswith(said or "500 GB of 1.0 TB free")

@@ -74,7 +74,7 @@ def blame_of(view: View) -> Blame:
     real = table.replicas >= 0
     in_elr = (table.replicas[:, :, None] == table.elr[:, None, :]).any(2)
     offline = stranded(view.snapshot)
-    all_offline = (offline | ~real).all(1)
+    all_offline = np.asarray((offline | ~real).all(1), np.bool_)
     out_of_sync, silent = real & ~figures.in_isr, real & figures.in_isr & figures.replica_silent
     under = (table.min_isr != UNKNOWN_ID) & (figures.isr_count < table.min_isr) & ~silent.any(1)
     return Blame(
