@@ -127,6 +127,24 @@ def test_a_directory_that_had_no_replicas_is_told_and_one_of_a_broker_that_is_do
     world.crash(4)
     view, found = watched([ONLY], told=True, world=world)
     assert about(view) is None and DIR_4 not in wrong_now(found)
+    assert {one.stranded for one in found.findings} == {()}
+
+
+def test_a_replica_that_is_offline_is_lost_already_even_if_it_is_the_last_in_the_isr() -> None:
+    """Before Kafka 4.0 the last replica stays in the ISR."""
+    world = broken(ONLY)
+    world.log(*ONLY).isr = [4]
+    _, found = watched([ONLY], told=True, world=world)
+    assert named(found, K.OFFLINE, "audit-log").explained_by == (DIR_4,)
+    losses = {one.name: one.partitions for one in found.findings if one.kind is K.BROKER_LOSS}
+    assert losses.keys() == {"0", "1", "3"}
+
+
+def test_a_group_that_waits_for_a_partition_in_a_failed_directory_is_explained() -> None:
+    world = broken(ONLY)
+    world.groups = [group for group in default_world().groups if group.name == "fraud-check"]
+    _, found = watched([ONLY], told=True, world=world)
+    assert named(found, K.GROUP_BLOCKED, "fraud-check").explained_by == (DIR_4,)
 
 
 def test_a_broker_that_is_down_is_started_next_to_one_with_a_failed_directory() -> None:
