@@ -8,6 +8,7 @@ from kview.language import checks
 from kview.model.checks import CheckKind, Judgement
 from kview.model.failures import STORAGE_ERROR
 from kview.model.findings import Finding, FindingKind
+from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
 from tests.conftest import ClusterFactory
@@ -54,6 +55,22 @@ def test_a_directory_that_fails_is_named_at_once_and_nobody_is_told_to_start_its
             return bool(about(view)) and bool((view.snapshot.partitions.offline >= 0).any())
 
         view = watched.until(is_told, "the failed directory is named", 10.0)
+
+        more.unlink()
+        more.with_name("unmounted").rename(more)
+        kafka.stop(0)
+        kafka.restart(0)
+        watched.until(
+            lambda view: (
+                not (
+                    about(view)
+                    or (view.snapshot.partitions.offline >= 0).any()
+                    or (view.snapshot.brokers.state != BrokerState.UP).any()
+                )
+            ),
+            "the directory is used again after a restart of the broker",
+            60.0,
+        )
     (finding,), table = about(view), view.snapshot.log_dirs
     assert (finding.brokers, finding.paths, finding.severity) == ((0,), (str(more),), "risk")
     assert finding.count == held >= 1 and finding.partitions > held
