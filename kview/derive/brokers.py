@@ -5,6 +5,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kview.derive import log_dirs
 from kview.derive.align import positions, take
 from kview.derive.rates import leaves_out, sum_by, total
 from kview.derive.series import Series
@@ -208,12 +209,14 @@ def broker_figures(
     in_series: tuple[Series, ...],
     can_fence: bool | None,
     led_since_ms: int,
+    dirs_full_ms: Longs,
 ) -> BrokerFigures:
     """Return the figures of the brokers.
 
     `offset_rows` and `read_rate` have the rows of `snapshot.offsets`, and `partition_rate` those of
     `snapshot.partitions`. `in_rate` is the result of `led_rates`, and `in_series` already ends with these
-    rates. `unreached` marks brokers that only we cannot reach. `can_fence` says whether there is a controller
+    rates. `dirs_full_ms` has the rows of `snapshot.log_dirs`. `unreached` marks brokers that only we cannot
+    reach. `can_fence` says whether there is a controller
     that can fence brokers, None if nobody can tell, and `led_since_ms` since when it has led, UNKNOWN if that
     is long ago.
     """
@@ -234,8 +237,20 @@ def broker_figures(
     due_ms = fencing_due(snapshot, quiet, unreached, led_since_ms)
     owing = overdue(snapshot, slow_since_ms)
     silent = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
+    severity = broker_severity(brokers, unreached, slow_since_ms, owing)
+    failed_dirs = np.zeros(size, np.int64)
+    for failed in log_dirs.failed_dirs(snapshot):
+        at = brokers.id == failed.broker
+        failed_dirs[at] = len(failed.paths)
+        severity[at] = Severity.RISK if failed.leaderless.any() else Severity.WARN
+    of_dirs = positions(brokers.id, snapshot.log_dirs.broker)
+    dirs = _counts(of_dirs, np.ones(len(of_dirs), np.bool_), size)
+    never = np.iinfo(np.int64).max
+    full_ms = np.full(size, never)
+    there = (of_dirs >= 0) & (dirs_full_ms != UNKNOWN)
+    np.minimum.at(full_ms, of_dirs[there], dirs_full_ms[there])
     return BrokerFigures(
-        severity=broker_severity(brokers, unreached, slow_since_ms, owing),
+        severity=severity,
         leads=leads,
         leads_internal=leads_internal,
         replicas=_counts(replica.ravel(), ~internal.ravel(), size),
@@ -254,5 +269,8 @@ def broker_figures(
         undecided=np.zeros(size, np.bool_),
         late=owing,
         slow_since_ms=slow_since_ms,
+        dirs=np.where(dirs == 0, UNKNOWN, dirs),
+        failed_dirs=failed_dirs,
+        full_ms=np.where(up & (full_ms != never), full_ms, UNKNOWN),
         leads_nothing=up & (leads + leads_internal == 0) & (wanted > 0),
     )

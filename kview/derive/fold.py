@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from kview.derive import commits as past
 from kview.derive import incidents as incidents_
-from kview.derive import lag, moves, rates, slowness, unread
+from kview.derive import lag, log_dirs, moves, rates, slowness, unread
 from kview.derive import losses as losses_
 from kview.derive import trends as trends_
 from kview.derive.align import (
@@ -187,6 +187,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
         slow,
         proofs,
         term,
+        log_dirs.follow(state.rooms, then.log_dirs, snapshot.log_dirs),
         at,
         now,
         commits,

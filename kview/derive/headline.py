@@ -9,6 +9,7 @@ from kview.derive.brokers import Silence, none_answer_since
 from kview.derive.connectors import connector_findings
 from kview.derive.group_findings import group_findings, groups_ok, heeded
 from kview.derive.hidden import hidden, lacks_topics
+from kview.derive.log_dirs import log_dir_findings, stranded
 from kview.derive.partitions import Placement, at_min, under_min, under_replicated
 from kview.derive.transactions import transaction_findings
 from kview.derive.unheard import unheard
@@ -66,6 +67,7 @@ def headline(
             *_metadata(snapshot),
             *hidden(snapshot.observation, unheard(snapshot.observation)),
             *_brokers(snapshot, brokers, partitions, quiet),
+            *log_dir_findings(snapshot),
             *_partitions(snapshot, brokers, partitions, placed),
             *controllers,
         ]
@@ -293,6 +295,7 @@ def _leadership(snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFi
         return
     up = snapshot.brokers.id[np.asarray(snapshot.brokers.state == BrokerState.UP, np.bool_)]
     away = ~figures.preferred & (table.leader >= 0) & np.isin(table.replicas[:, 0], up)
+    away &= ~stranded(snapshot)[:, 0]
     if away.any():
         mine, internal = _split(away, table.internal)
         yield Finding(K.NOT_PREFERRED, Severity.CALM, partitions=mine, internal_partitions=internal)

@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kview.derive import lag
+from kview.derive import lag, log_dirs
 from kview.derive.brokers import broker_figures, led_rates, none_answer_since, total_out
 from kview.derive.groups import GroupLags, group_figures, group_lags, group_series
 from kview.derive.headline import headline
@@ -80,6 +80,7 @@ def view_of(state: State, sampled: Sample) -> View:
         state.busy,
     )
     groups = group_figures(snapshot, offsets, sampled.groups, state.group_series, state.busy, state.ignore)
+    dirs_full_ms = log_dirs.full_ms(state.rooms, snapshot.log_dirs, snapshot.observation.ended_ms)
     controllers = tuple(quorum_findings(snapshot, state.term, seen.interval_ms))
     brokers = broker_figures(
         snapshot,
@@ -93,6 +94,7 @@ def view_of(state: State, sampled: Sample) -> View:
         tuple(state.broker_series.values()),
         can_fence(controllers, none_answer_since(snapshot.brokers) != UNKNOWN),
         state.term.since_ms,
+        dirs_full_ms,
     )
     topics = topic_figures(
         snapshot,
@@ -131,6 +133,7 @@ def view_of(state: State, sampled: Sample) -> View:
         events=state.events,
         new_events=state.new_events,
         worst_partitions=worst_first(table, figures),
+        dirs_full_ms=dirs_full_ms,
         incidents=state.incidents.all,
     )
 

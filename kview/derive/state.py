@@ -10,6 +10,7 @@ from kview.derive.evidence import Proofs
 from kview.derive.groups import GroupSeries
 from kview.derive.incidents import Incidents
 from kview.derive.lag import Points
+from kview.derive.log_dirs import Rooms
 from kview.derive.losses import Losses
 from kview.derive.offsets import Followed, Kept, Led, offset_figures
 from kview.derive.quorum import Term
@@ -46,6 +47,7 @@ class State(Struct, frozen=True):
     slowness: Slowness = field(default_factory=Slowness)
     proofs: Proofs = field(default_factory=dict)
     term: Term = field(default_factory=Term)
+    rooms: Rooms = field(default_factory=dict)
     partition_rows: Longs = field(default_factory=lambda: _NONE)
     """The row of each offset's partition."""
     read: Reading | None = None

@@ -112,6 +112,12 @@ class BrokerFigures(Struct, frozen=True):
     """Whether the broker counts as up but owes us an answer: it may be silent, or only slow."""
     slow_since_ms: Longs
     """Since when the broker has taken much longer to answer than usual; UNKNOWN if it is not slow."""
+    dirs: Longs
+    """The number of the broker's log directories, UNKNOWN before it has told them."""
+    failed_dirs: Longs
+    """How many of them have failed although the broker is up."""
+    full_ms: Longs
+    """≈ when the first of them is full, UNKNOWN if nobody can tell."""
     leads_nothing: Flags
     """Whether the broker is up and leads nothing, although it is the preferred leader of some partition."""
 
@@ -314,6 +320,8 @@ class View(Struct, frozen=True):
     new_events: tuple[Event, ...]
     worst_partitions: NDArray[np.int64]
     """Rows of `snapshot.partitions` of the user's topics, those that need attention first, then busy ones."""
+    dirs_full_ms: Longs
+    """≈ when each directory of `snapshot.log_dirs` is full, UNKNOWN if nobody can tell."""
     incidents: tuple[Incident, ...] = ()
     """The latest incidents in the order in which they began. Those that go on have no end."""
     moment: Moment = LIVE

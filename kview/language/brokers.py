@@ -3,10 +3,13 @@
 from typing import NamedTuple
 
 from kview.derive.view import BrokerFigures
-from kview.language import glyphs, words
+from kview.language import directories, glyphs, words
 from kview.model.snapshot import Brokers
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
+
+SOON_MS = 24 * 3_600_000
+"""The list of brokers only says when a log directory is full if that is sooner than this."""
 
 CANNOT_BE_FENCED = "no controller can fence it"
 
@@ -33,6 +36,8 @@ def state(table: Brokers, figures: BrokerFigures, row: int, now_ms: int) -> Brok
             return BrokerWords(glyphs.UP, "slow")
         if figures.late[row]:
             return BrokerWords(glyphs.UP, f"no reply {words.age(int(table.answered_ms[row]), now_ms)}")
+        if figures.failed_dirs[row]:
+            return BrokerWords(glyphs.DEAD, "dir failed")
         return BrokerWords(glyphs.OK, kind.value, fine=True)
     lasts = words.state_age(int(table.since_ms[row]), now_ms, bool(figures.since_is_bound[row]))
     if figures.undecided[row]:
@@ -44,6 +49,19 @@ def state(table: Brokers, figures: BrokerFigures, row: int, now_ms: int) -> Brok
     else:
         sign = glyphs.DEAD
     return BrokerWords(sign, f"{kind.value} {lasts}")
+
+
+def log_dirs(figures: BrokerFigures, row: int, now_ms: int) -> str:
+    """Return how many log directories of the broker in that row have failed, and when the next one is full
+    if that is soon; '' if there is nothing to say."""
+    notes = []
+    if figures.failed_dirs[row]:
+        all_ = words.plural(int(figures.dirs[row]), "log dir")
+        notes.append(f"{figures.failed_dirs[row]:,} of {all_} offline")
+    full_ms = int(figures.full_ms[row])
+    if full_ms != UNKNOWN and full_ms - now_ms < SOON_MS:
+        notes.append(f"log dir {directories.full(full_ms, now_ms)}")
+    return f" {glyphs.DOT} ".join(notes)
 
 
 def fencing(figures: BrokerFigures, row: int, now_ms: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from kview.derive.view import Reason
-from kview.language import failures, findings, nouns, verdicts, words
+from kview.language import directories, failures, findings, nouns, verdicts, words
 from kview.model.checks import (
     GROUP_KINDS,
     PARTITION_KINDS,
@@ -115,6 +115,17 @@ def _silent(finding: CheckFinding) -> str:
     return f"broker {finding.name} does not answer {listed}"
 
 
+def _log_dir(finding: CheckFinding) -> str:
+    """Return which directories failed, and which partitions lost a replica there, the worst by name."""
+    lost = ""
+    if finding.partition_count:
+        without = findings.without_leader(finding.leaderless)
+        names = nouns.some(finding.partitions, finding.partition_count)
+        lost = f": {words.plural(finding.partition_count, 'partition')} lost a replica{without} ({names})"
+    which = f"{directories.named(finding.paths)} of broker {finding.name}"
+    return f"{which} failed ({len(finding.paths)} of {finding.amount}), although the broker is up{lost}"
+
+
 def _loss(finding: CheckFinding, lost: str) -> str:
     """Return what the loss of `lost` would do, with the first partitions by name."""
     harm = []
@@ -190,6 +201,7 @@ _WHAT: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.BROKER_SLOW: lambda f: (
         f"broker {f.name} takes {words.latency(f.amount)} to answer, much longer than usual"
     ),
+    _K.LOG_DIR_OFFLINE: _log_dir,
     _K.BROKER_LOSS: lambda f: _loss(f, f"broker {f.name}"),
     _K.RACK_LOSS: _rack_loss,
     _K.LEADER_SKEW: lambda f: f"broker {f.name} leads {words.plural(f.amount, 'partition')}, {_times(f)}",
@@ -215,7 +227,25 @@ def _says(text: str) -> Callable[[CheckFinding], str]:
     return lambda finding: text
 
 
+def _directories_of(finding: CheckFinding) -> str:
+    """Return what to check if replicas are offline and kview does not know the directory yet."""
+    verb, whose = ("is", "its") if len(finding.stranded) == 1 else ("are", "their")
+    named = nouns.some_brokers(finding.stranded)
+    return f"check the log directories of {named}, which {verb} up although {whose} replicas are offline"
+
+
+def _start(finding: CheckFinding) -> str:
+    """Return which brokers to start, without those that are up."""
+    down = tuple(broker for broker in finding.brokers if broker not in finding.stranded)
+    if finding.stranded and not down:
+        return _directories_of(finding)
+    start = f"start {nouns.some_brokers(down) if down else _brokers(finding)}: no other replica may lead"
+    return f"{_directories_of(finding)}, or {start}" if finding.stranded else start
+
+
 def _up_and_in_sync(finding: CheckFinding) -> str:
+    if finding.stranded and finding.stranded == finding.brokers:
+        return _directories_of(finding)
     verb = "is" if len(finding.brokers) == 1 else "are"
     return f"check that {_brokers(finding)} {verb} up and can keep up"
 
@@ -226,7 +256,7 @@ _GO_ON: Mapping[str, str] = {
 }
 
 _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
-    _K.OFFLINE: lambda f: f"start {_brokers(f)}: no other replica may lead",
+    _K.OFFLINE: _start,
     _K.SILENT_LEADER: lambda f: f"restart {_brokers(f)}, or wait: once it is fenced, others lead",
     _K.FROZEN: _up_and_in_sync,
     _K.UNDER_MIN_ISR: _up_and_in_sync,
@@ -244,6 +274,10 @@ _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.BROKER_FENCED: _says("check its log: the controller gets no heartbeats from it"),
     _K.BROKER_GONE: _says("start it again, unless it was removed on purpose"),
     _K.BROKER_SLOW: _says("check its disks, its CPU and the network"),
+    _K.LOG_DIR_OFFLINE: _says(
+        "its log says why: a broken or a full disk, or permissions. Once it works, restart the broker, which"
+        " does not use the directory before"
+    ),
     _K.BROKER_LOSS: lambda f: (
         f"add replicas on other brokers with {_REASSIGN}"
         if f.leaderless

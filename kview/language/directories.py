@@ -1,6 +1,8 @@
 """A broker's log directories as words: what they hold, how much is free, and what is wrong with them."""
 
-from kview.language import kafka_errors, words
+from collections.abc import Sequence
+
+from kview.language import glyphs, kafka_errors, nouns, words
 from kview.model.inspection import DirectoriesAnswer, Directory
 from kview.model.units import UNKNOWN
 
@@ -22,11 +24,25 @@ def free(one: Directory) -> str:
     return f"{words.size(one.usable_bytes)} of {words.size(one.total_bytes)} free"
 
 
+def full(at_ms: int, now_ms: int) -> str:
+    """Return when a directory is full, if its room goes on shrinking: `full in ≈ 3 h 20 m`, '' if unknown."""
+    if at_ms == UNKNOWN:
+        return ""
+    left_ms = at_ms - now_ms
+    return f"full in ≈ {words.duration(left_ms, tenths=False)}" if left_ms >= 1_000 else "full any moment now"
+
+
 def wrong(one: Directory) -> str:
     """Return what is wrong with a directory, '' if nothing is."""
     if one.error:
         return f"offline: {kafka_errors.name(one.error)}"
     return "cordoned: no new replicas are placed here" if one.cordoned else ""
+
+
+def named(paths: Sequence[str]) -> str:
+    """Return directories with their paths: `log directory /d1`, `log directories /d1 and /d2`."""
+    shown = [glyphs.printable(path) for path in paths]
+    return f"log {'directory' if len(shown) == 1 else 'directories'} {nouns.listed(shown)}"
 
 
 def more(directories: int) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kview.language import failures, nouns, verdicts, words
+from kview.language import directories, failures, nouns, verdicts, words
 from kview.model.failures import FailureKind
 from kview.model.findings import Finding, FindingKind, OpenTransaction
 from kview.model.units import CONNECTOR_TASK, UNKNOWN
@@ -190,6 +190,20 @@ def _no_leader(finding: Finding, now_ms: int) -> str:
     return f"{_partitions(finding)} {verb} no leader"
 
 
+def _log_dir_offline(finding: Finding, now_ms: int) -> str:
+    """Return which directories failed, and what the partitions in them have lost."""
+    lost = ""
+    if finding.partitions or finding.internal_partitions:
+        lost = f": {_partitions(finding)} lost a replica{without_leader(finding.count)}"
+    return f"{directories.named(finding.paths)} of {_brokers(finding)} failed{lost}"
+
+
+def without_leader(partitions: int) -> str:
+    """Return how many partitions have lost their only or their leading replica."""
+    verb = "has" if partitions == 1 else "have"
+    return f", {words.plural(partitions, 'partition')} {verb} no leader" if partitions else ""
+
+
 def _has(finding: Finding) -> str:
     return "has" if len(finding.brokers) == 1 or finding.rack else "have"
 
@@ -278,6 +292,7 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     ),
     FindingKind.BROKERS_FENCED: lambda finding, now_ms: f"{_brokers(finding)} fenced",
     FindingKind.BROKERS_GONE: lambda finding, now_ms: f"the cluster no longer lists {_brokers(finding)}",
+    FindingKind.LOG_DIR_OFFLINE: _log_dir_offline,
     FindingKind.NO_LEADER: _no_leader,
     FindingKind.SILENT_LEADER: lambda finding, now_ms: f"{_partitions(finding)} led by a silent broker",
     FindingKind.UNDER_MIN_ISR: lambda finding, now_ms: (

@@ -149,6 +149,7 @@ _KINDS: Mapping[str, str] = {
     FindingKind.NO_CONTROLLER: "no active controller",
     FindingKind.GROUPS_TROUBLED: "groups in trouble",
     FindingKind.GROUPS_UNREAD: "groups not read",
+    FindingKind.LOG_DIR_OFFLINE: "log directories failed",
     FindingKind.CONNECT_TASK_FAILED: "connectors or tasks failed",
     FindingKind.CONNECTORS_UNREAD: "connectors not read",
     FindingKind.LEADS_NOTHING: "brokers that lead nothing",

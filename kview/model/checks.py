@@ -46,6 +46,8 @@ class CheckKind(StrEnum):
     BROKER_FENCED = "broker_fenced"
     BROKER_GONE = "broker_gone"
     BROKER_SLOW = "broker_slow"
+    LOG_DIR_OFFLINE = "log_dir_offline"
+    """Log directories of a broker that is up have failed. `name` is the broker."""
     BROKER_LOSS = "broker_loss"
     """Losing this broker would leave partitions without an eligible leader or under min ISR (N−1)."""
     RACK_LOSS = "rack_loss"
@@ -126,19 +128,25 @@ class CheckFinding:
     has no name."""
     brokers: tuple[int, ...] = ()
     """The brokers that are the cause: those that lead, or those that are out of sync."""
+    stranded: tuple[int, ...] = ()
+    """Those of `brokers` that are up, although the replicas concerned are offline: their log directories must
+    have failed."""
+    paths: tuple[str, ...] = ()
+    """The log directories that have failed."""
     partitions: tuple[tuple[str, int], ...] = ()
     """The first (topic, partition) pairs concerned."""
     partition_count: int = 0
     of_partitions: int = 0
     """The number of partitions of the topic."""
     leaderless: int = 0
-    """For a loss: the number of partitions that would be left without an eligible leader."""
+    """For a loss: the number of partitions that would be left without an eligible leader. For a log
+    directory: of those that lost their only or their leading replica."""
     under_min_isr: int = 0
     """For a loss: the number of further partitions that would be left under min ISR."""
     replicas: int = UNKNOWN
     amount: int = UNKNOWN
-    """Leaders or bytes of the broker, its latency in µs, records that were lost, voters left, or tasks that
-    failed."""
+    """Leaders, bytes or log directories of the broker, its latency in µs, records that were lost, voters
+    left, or tasks that failed."""
     mean: float = math.nan
     """What the brokers that are up have on average, this one included."""
     group_type: str = ""

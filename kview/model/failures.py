@@ -112,6 +112,8 @@ class FailureKind(StrEnum):
     """Something else; the log file has the details."""
 
 
+STORAGE_ERROR = 56
+"""Kafka's error number of a log directory that has failed."""
 NOT_AUTHORIZED = frozenset({29, 30, 31})
 """Kafka's error numbers TOPIC_, GROUP_ and CLUSTER_AUTHORIZATION_FAILED."""
 

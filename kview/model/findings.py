@@ -52,6 +52,10 @@ class FindingKind(StrEnum):
     """`brokers` are listed (again), and have not answered yet."""
     BROKERS_FENCED = "brokers_fenced"
     BROKERS_GONE = "brokers_gone"
+    LOG_DIR_OFFLINE = "log_dir_offline"
+    """Log directories at `paths` of a broker that is up have failed: of `brokers`, which is one. `partitions`
+    and `internal_partitions` count the partitions with a replica there. For `count` of them it was the only
+    replica or the leader."""
     NO_LEADER = "no_leader"
     SILENT_LEADER = "silent_leader"
     UNDER_MIN_ISR = "under_min_isr"
@@ -121,6 +125,8 @@ class Finding(Struct, frozen=True):
     controllers: tuple[int, ...] = ()
     rack: str = ""
     """The rack, if `brokers` are all of its brokers and there are several."""
+    paths: tuple[str, ...] = ()
+    """The log directories that it is about."""
     group: str = ""
     groups: int = 0
     """The number of groups that are concerned, `group` included."""

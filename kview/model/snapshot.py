@@ -321,6 +321,21 @@ class Transactions(Table, frozen=True):
     received_ms: Longs
 
 
+class LogDirs(Table, frozen=True):
+    """The log directories of the brokers that have told them, one per row. Key: broker, path.
+
+    `error_code` is Kafka's error number: 56 if the directory has failed, 0 if it works. `total_bytes` and
+    `usable_bytes` are of its volume, UNKNOWN if it has failed and before Kafka 3.3.
+    """
+
+    broker: Ids
+    path: Strings
+    error_code: Ids
+    total_bytes: Longs
+    usable_bytes: Longs
+    received_ms: Longs
+
+
 class TopicConfigs(Table, frozen=True):
     """The settings of topics, one per row. Key: topic, name.
 
@@ -367,4 +382,5 @@ class Snapshot(Struct, frozen=True):
     connectors: Connectors = field(default_factory=lambda: empty(Connectors))
     quorum: Quorum = field(default_factory=lambda: empty(Quorum))
     reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
+    log_dirs: LogDirs = field(default_factory=lambda: empty(LogDirs))
     topic_configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))

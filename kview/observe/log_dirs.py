@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from kafka.protocol.admin import DescribeLogDirsRequest
 
-from kview.model.failures import refused
+from kview.model.failures import STORAGE_ERROR, refused
 from kview.model.inspection import Directory
+from kview.model.snapshot import LogDirs
 from kview.model.units import UNKNOWN
 from kview.observe.causes import Refused
-from kview.observe.layout import Layout
+from kview.observe.layout import Layout, strings
 from kview.observe.readings import Readings, replica_rows
 
 
@@ -29,8 +30,9 @@ def read_sizes(readings: Readings, layout: Layout, broker: int, answer: Any) -> 
     how far the follower is behind.
     """
     codes = [answer.error_code or 0, *(folder.error_code for folder in answer.results)]
-    if any(codes) and not any(folder.topics for folder in answer.results):
-        raise Refused(refused(next(code for code in codes if code)))
+    refusals = [code for code in codes if code not in (0, STORAGE_ERROR)]
+    if refusals and not any(folder.topics for folder in answer.results):
+        raise Refused(refused(refusals[0]))
     sizes: dict[str, dict[int, int]] = defaultdict(dict)
     for folder in answer.results:
         for topic in folder.topics:
@@ -50,6 +52,25 @@ def read_sizes(readings: Readings, layout: Layout, broker: int, answer: Any) -> 
 def directories(answer: Any) -> tuple[Directory, ...]:
     """Return the log directories, sorted by path. Their volumes are known from version 4 on."""
     return tuple(sorted(map(_directory, answer.results), key=lambda one: one.path))
+
+
+def with_answer(known: LogDirs, broker: int, answer: Any, at_ms: int) -> LogDirs:
+    """Return the table with the directories that `broker` answered in place of its earlier ones."""
+    found = directories(answer)
+    keep, size = known.broker != broker, len(found)
+    table = LogDirs(
+        broker=np.append(known.broker[keep], np.full(size, broker, np.int32)),
+        path=np.append(known.path[keep], strings([one.path for one in found])),
+        error_code=np.append(known.error_code[keep], np.array([one.error for one in found], np.int32)),
+        total_bytes=np.append(
+            known.total_bytes[keep], np.array([one.total_bytes for one in found], np.int64)
+        ),
+        usable_bytes=np.append(
+            known.usable_bytes[keep], np.array([one.usable_bytes for one in found], np.int64)
+        ),
+        received_ms=np.append(known.received_ms[keep], np.full(size, at_ms, np.int64)),
+    )
+    return table.take(np.argsort(table.broker, kind="stable"))
 
 
 def _directory(folder: Any) -> Directory:

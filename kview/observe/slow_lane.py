@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from kview.model.failures import NOT_AUTHORIZED, Cause, FailureKind, Part, refused
+from kview.model.snapshot import IdMatrix
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
 from kview.observe.brokers import saw_quorum
@@ -71,6 +72,8 @@ class SlowLane(Struct):
     _healthy: Sequence[int] = ()
     _answering: frozenset[int] = frozenset()
     _source: int = NO_BROKER
+    _offline: IdMatrix = field(default_factory=lambda: np.empty((0, 0), np.int32))
+    """The offline replicas in the last metadata."""
     _held: Rows = field(default_factory=lambda: np.empty(0, np.intp))
     """The partition rows whose last stable offset stands still."""
 
@@ -93,11 +96,23 @@ class SlowLane(Struct):
         is_held = read.last_stable_since_ms != UNKNOWN
         self._held = np.flatnonzero(is_held & (read.last_stable_since_ms <= read.last_stable_ms - HELD_MS))
         self.state.transactions.settle(self.state.layout, self._held, read.last_stable_ms[self._held])
+        self._see_offline()
         for broker in healthy:
             if broker in self.links:
                 self.links[broker].on_up = self._pump
                 self.links[broker].open()
         self._pump()
+
+    def _see_offline(self) -> None:
+        """Ask a broker for its log directories at once when replicas of it go offline or come back.
+
+        If it answers, a directory has failed, which Metadata does not name.
+        """
+        offline = self.state.layout.offline
+        if offline is not self._offline:
+            for broker in np.setxor1d(offline, self._offline).tolist():
+                self._due_s.pop((Part.LOG_DIRS, broker), None)
+            self._offline = offline
 
     def _pump(self) -> None:
         """Send a due request to every free broker. Also called when a broker becomes free."""
@@ -285,9 +300,10 @@ class SlowLane(Struct):
             facts.session_timeout_ms = configs.session_timeout_ms(answer, key)
 
     async def _log_dirs(self, link: Link, broker: int) -> None:
-        answer, _ = await link.ask(log_dirs.request())
+        answer, at_ms = await link.ask(log_dirs.request())
         facts = self.state.brokers.get(broker)
         total = log_dirs.read_sizes(self.state.readings, self.state.layout, broker, answer)
+        self.state.log_dirs = log_dirs.with_answer(self.state.log_dirs, broker, answer, at_ms)
         if facts is not None:
             facts.disk_bytes = total
 

@@ -13,6 +13,7 @@ from kview.model.snapshot import (
     Failure,
     IdMatrix,
     Ids,
+    LogDirs,
     Observation,
     Partitions,
     Quorum,
@@ -63,6 +64,7 @@ class State(Struct):
     elr: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
     points: Points = field(default_factory=Points)
     transactions: OpenTransactions = field(default_factory=OpenTransactions)
+    log_dirs: LogDirs = field(default_factory=lambda: empty(LogDirs))
     failures: dict[tuple[Part, int], Cause] = field(default_factory=dict)
     """(Part, broker) → why the last request failed."""
     received_ms: dict[tuple[Part, int], int] = field(default_factory=dict)
@@ -132,6 +134,7 @@ class State(Struct):
             topic: replace(known, received_ms=jump.time(known.received_ms))
             for topic, known in self.settings.items()
         }
+        self.log_dirs = replace(self.log_dirs, received_ms=jump.times(self.log_dirs.received_ms))
         self.points = Points()
 
     def still(self, then: Layout) -> bool:
@@ -170,6 +173,7 @@ class State(Struct):
             connectors=self.connectors,
             quorum=self.quorum.nodes if self.quorum else empty(Quorum),
             reassignments=self.reassignments,
+            log_dirs=self.log_dirs,
             topic_configs=self._configs,
         )
         if last is not None:

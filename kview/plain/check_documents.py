@@ -48,6 +48,7 @@ def _finding(outcome: Outcome, finding: CheckFinding) -> schema_check.CheckFindi
         fails=outcome.rules.fails(finding),
         text=checks.sentence(finding, outcome.at_ms),
         brokers=list(finding.brokers),
+        paths=list(finding.paths),
         partitions=list(starmap(PartitionName, finding.partitions)),
         partition_count=finding.partition_count,
         leaderless_partitions=finding.leaderless,

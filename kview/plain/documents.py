@@ -95,6 +95,7 @@ def _finding(finding: Finding, now_ms: int) -> schema_findings.Finding:
         brokers=list(finding.brokers),
         controllers=list(finding.controllers),
         rack=finding.rack or None,
+        paths=list(finding.paths),
         group=finding.group or None,
         groups=finding.groups,
         verdict=Verdict(finding.verdict) if finding.verdict else None,
@@ -159,8 +160,29 @@ def _kafka_error(code: int) -> Cause | None:
     return cause(FailureKind.KAFKA_ERROR, code, failures.of_partition(code)) if code else None
 
 
+def _log_dirs(view: View) -> dict[int, list[schema.LogDir]]:
+    """Return the log directories of each broker."""
+    table, codes = view.snapshot.log_dirs, view.snapshot.log_dirs.error_code.tolist()
+    columns: Columns = {
+        "path": table.path,
+        "error": [
+            cause(FailureKind.KAFKA_ERROR if code else "", code, failures.of(FailureKind.KAFKA_ERROR, code))
+            for code in codes
+        ],
+        "total_bytes": table.total_bytes,
+        "usable_bytes": table.usable_bytes,
+        "full_ms": view.dirs_full_ms,
+        "received_ms": table.received_ms,
+    }
+    found: dict[int, list[schema.LogDir]] = {}
+    for broker, one in zip(table.broker.tolist(), rows(schema.LogDir, columns), strict=True):
+        found.setdefault(broker, []).append(one)
+    return found
+
+
 def _brokers(view: View) -> list[schema.Broker]:
     table, figures = view.snapshot.brokers, view.brokers
+    dirs = _log_dirs(view)
     columns: Columns = {
         "id": table.id,
         "host": table.host,
@@ -186,6 +208,7 @@ def _brokers(view: View) -> list[schema.Broker]:
         "in_records_per_second": figures.in_rate,
         "out_records_per_second": figures.out_rate,
         "disk_bytes": table.disk_bytes,
+        "log_dirs": [dirs.get(broker, []) for broker in table.id.tolist()],
         "error": [
             cause(kind, UNKNOWN_ID, failures.of_broker(kind, unreached))
             for kind, unreached in zip(table.error.tolist(), figures.unreached.tolist(), strict=True)

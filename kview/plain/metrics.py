@@ -16,7 +16,18 @@ from kview.model.snapshot import Longs
 from kview.model.states import BrokerState
 from kview.model.units import CONNECTOR_TASK, NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.plain.group_metrics import heeded_groups, heeded_offsets, of_group_partitions, of_groups
-from kview.plain.series import BROKER, PARTITION, TOPIC, Values, known, label, one, partition_labels, rows_of
+from kview.plain.series import (
+    BROKER,
+    LOG_DIR,
+    PARTITION,
+    TOPIC,
+    Values,
+    known,
+    label,
+    one,
+    partition_labels,
+    rows_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +45,7 @@ class Limits:
     partitions: int = 2_000
     group_partitions: int = 5_000
     connectors: int = 5_000
+    log_dirs: int = 2_000
 
 
 LIMITS = Limits()
@@ -88,6 +100,7 @@ def metrics(view: View, costs: Costs, version: str, limits: Limits = LIMITS) -> 
     )
     for name, count, most, families in (
         ("brokers", len(view.snapshot.brokers), limits.brokers, _of_brokers(view)),
+        ("log_dirs", len(view.snapshot.log_dirs), limits.log_dirs, _of_log_dirs(view)),
         ("topics", len(view.topics.topic), limits.topics, _of_topics(view)),
         ("partitions", len(view.snapshot.partitions), limits.partitions, _of_partitions(view)),
         ("groups", len(groups), limits.groups, of_groups(view, groups)),
@@ -199,6 +212,27 @@ def _of_brokers(view: View) -> Iterator[Metric]:
         ),
     ):
         yield rows_of(f"kview_broker_{name}", text, BROKER, rows, values)
+
+
+def _of_log_dirs(view: View) -> Iterator[Metric]:
+    """Yield the log directories of the brokers that are up. What others told is old."""
+    brokers = view.snapshot.brokers
+    up = np.isin(
+        view.snapshot.log_dirs.broker, brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)]
+    )
+    table, full_ms = view.snapshot.log_dirs.take(up), view.dirs_full_ms[up]
+    rows = [(str(broker), label(path)) for broker, path in zip(table.broker, table.path, strict=True)]
+    for name, text, values in (
+        ("offline", "1 if the log directory has failed, otherwise 0.", known(table.error_code != 0)),
+        ("total_bytes", "The size of its volume; no series before Kafka 3.3.", known(table.total_bytes)),
+        ("usable_bytes", "What is free on its volume.", known(table.usable_bytes)),
+        (
+            "full_timestamp_seconds",
+            "When it will be full at the rate of the last 10 minutes, ≈; no series unless it fills.",
+            known(full_ms, 1000),
+        ),
+    ):
+        yield rows_of(f"kview_log_dir_{name}", text, LOG_DIR, rows, values)
 
 
 def _of_connectors(view: View) -> Iterator[Metric]:

@@ -85,6 +85,22 @@ class Event(Struct, gc=False):
     epoch: Annotated[int | None, meaning("The new controller's epoch.")]
 
 
+class LogDir(Struct, gc=False):
+    """A log directory of a broker."""
+
+    path: Annotated[str, meaning("Its path.")]
+    error: Annotated[Cause | None, meaning("Why it is offline, such as KAFKA_STORAGE_ERROR.")]
+    total_bytes: Annotated[int | None, meaning("The size of its volume; null before Kafka 3.3.", "bytes")]
+    usable_bytes: Annotated[int | None, meaning("What is free on its volume.", "bytes")]
+    full_ms: Annotated[
+        int | None,
+        moment(
+            "When it will be full at the rate of the last 10 minutes, an estimate; null if it does not fill."
+        ),
+    ]
+    received_ms: Annotated[int, moment("When the broker told this.")]
+
+
 class Broker(Struct, gc=False):
     """A broker. One that the cluster no longer lists stays in the list."""
 
@@ -128,6 +144,7 @@ class Broker(Struct, gc=False):
         float | None, rate("Records read by groups from the partitions that it leads, by their commits.")
     ]
     disk_bytes: Annotated[int | None, meaning("The size of its logs on its disks.", "bytes")]
+    log_dirs: Annotated[list[LogDir], meaning("Its log directories; empty until it has told them.")]
     error: Annotated[Cause | None, meaning("Why it does not answer.")]
 
 

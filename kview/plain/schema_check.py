@@ -34,6 +34,7 @@ CHECK_KINDS: Mapping[CheckKind, str] = {
     CheckKind.BROKER_FENCED: "the controller has fenced the broker",
     CheckKind.BROKER_GONE: "the cluster no longer lists the broker",
     CheckKind.BROKER_SLOW: "the broker takes much longer to answer than its peers, or than before",
+    CheckKind.LOG_DIR_OFFLINE: "log directories of the broker have failed, although it is up",
     CheckKind.BROKER_LOSS: "losing the broker would leave partitions without an eligible leader or under min"
     " ISR",
     CheckKind.RACK_LOSS: "losing the rack would leave partitions without an eligible leader or under min ISR",
@@ -58,6 +59,7 @@ CHECK_KINDS: Mapping[CheckKind, str] = {
 
 AMOUNTS: Mapping[CheckKind, str] = {
     CheckKind.BROKER_SLOW: "how long the broker takes to answer, in microseconds",
+    CheckKind.LOG_DIR_OFFLINE: "log directories that the broker has",
     CheckKind.LEADER_SKEW: "partitions that the broker leads",
     CheckKind.DISK_SKEW: "bytes that the broker holds",
     CheckKind.VOTER_LOST: "voters that are left",
@@ -93,10 +95,15 @@ class CheckFinding(Struct, gc=False):
     fails: Annotated[bool, meaning("Whether it makes the check fail, given --fail-on.")]
     text: Text
     brokers: Annotated[list[int], meaning("The ids of the brokers that cause it, or that would be lost.")]
+    paths: Annotated[list[str], meaning("The log directories that have failed.")]
     partitions: Annotated[list[PartitionName], meaning("The partitions that it concerns, at most 200.")]
     partition_count: Annotated[int, in_partitions("How many partitions it concerns, internal ones too.")]
     leaderless_partitions: Annotated[
-        int, in_partitions("For a loss: partitions that it would leave without an eligible leader.")
+        int,
+        in_partitions(
+            "For a loss: partitions that it would leave without an eligible leader. For log_dir_offline:"
+            " partitions whose only or whose leading replica was there."
+        ),
     ]
     under_min_isr_partitions: Annotated[
         int, in_partitions("For a loss: further partitions that it would leave under min ISR.")
@@ -125,7 +132,10 @@ class CheckFinding(Struct, gc=False):
     since_is_bound: Annotated[bool, meaning("Whether it may have begun before since_ms.")]
     explained_by: Annotated[
         list[CheckKey],
-        meaning("The findings about brokers that are down without which this one would not exist."),
+        meaning(
+            "The findings about brokers that are down, or log directories that have failed, without which"
+            " this one would not exist."
+        ),
     ]
 
 

@@ -32,6 +32,8 @@ KINDS: Mapping[FindingKind, str] = {
     FindingKind.BROKERS_STARTING: "the brokers are listed, and have not answered yet",
     FindingKind.BROKERS_FENCED: "the controller has fenced the brokers",
     FindingKind.BROKERS_GONE: "the cluster no longer lists the brokers",
+    FindingKind.LOG_DIR_OFFLINE: "the log directories at paths have failed, although the broker is up; the"
+    " partitions counted had a replica there",
     FindingKind.NO_LEADER: "the partitions have no leader",
     FindingKind.SILENT_LEADER: "the partitions are led by a broker that does not answer",
     FindingKind.UNDER_MIN_ISR: "the partitions have fewer replicas in sync than min.insync.replicas",
@@ -69,6 +71,7 @@ COUNTS: Mapping[FindingKind, str] = {
     FindingKind.WATERMARK_FROZEN: "further partitions that stand still because their leaders are silent;"
     " brokers_silent counts these",
     FindingKind.BROKERS_SLOW: "how long the slowest of the brokers takes to answer, in ms",
+    FindingKind.LOG_DIR_OFFLINE: "partitions whose only or whose leading replica was there",
     FindingKind.RECORDS_LOST: "records that were lost",
     FindingKind.OPEN_TRANSACTION: "records between the last stable offset and the high watermark",
     FindingKind.HANGING_TRANSACTION: "records between the last stable offset and the high watermark",
@@ -107,6 +110,7 @@ class Finding(Struct, gc=False):
     brokers: Annotated[list[int], meaning("The ids of the brokers that it is about.")]
     controllers: Annotated[list[int], meaning("The ids of the controllers that it is about.")]
     rack: Annotated[str | None, meaning("The rack, if these are all of its brokers and there are several.")]
+    paths: Annotated[list[str], meaning("The log directories that it is about.")]
     group: Annotated[
         str | None, meaning("The consumer group that it is about: the worst one, if it is about several.")
     ]

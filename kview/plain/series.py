@@ -11,6 +11,7 @@ from kview.model.snapshot import Strings
 from kview.model.units import PENDING, UNKNOWN_ID
 
 BROKER, TOPIC, GROUP = ("broker",), ("topic",), ("group",)
+LOG_DIR = ("broker", "path")
 PARTITION = ("topic", "partition")
 GROUP_PARTITION = ("group", "topic", "partition")
 """The labels of each kind of row."""

@@ -16,6 +16,7 @@ from kview.derive.checks.impact import Loss, Standing, broker_domains, losses, r
 from kview.derive.checks.judge import Watch
 from kview.derive.checks.judge import step as judge
 from kview.derive.fold import State, step
+from kview.derive.log_dirs import stranded
 from kview.model.snapshot import Longs
 from tests.worlds import wide_snapshots
 
@@ -43,7 +44,7 @@ def main(sizes: tuple[int, ...] = PARTITIONS) -> None:
         (snapshot,) = wide_snapshots(partitions, 1, groups=1)
         _, view = step(State(), snapshot)
         table, brokers = snapshot.partitions, snapshot.brokers
-        left = standing(table, view.partitions)
+        left = standing(table, view.partitions, stranded(snapshot))
         short = np.arange(len(table)) % 5 == 0
         left.eligible[short, 1:], left.in_sync[short, 1:] = False, False
         by_broker = median_ms(partial(_losses, left, broker_domains(table, brokers)))

@@ -20,6 +20,7 @@ from kview.model.snapshot import Failure, Snapshot
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from tests.derive.checking import rules
 from tests.worlds import World, default_world, views
+from tests.worlds.log_dirs import with_offline
 
 K, Why = CheckKind, NotJudgedWhy
 Change = Callable[[Snapshot], Snapshot]
@@ -73,6 +74,12 @@ def with_latencies(*latencies_us: int) -> Change:
     return change
 
 
+def with_lost_replica(snapshot: Snapshot) -> Snapshot:
+    """A replica of a broker that is up is offline, and the broker does not say why."""
+    change = failing(Part.LOG_DIRS, 4, FailureKind.KAFKA_ERROR, 31)
+    return change(with_offline(snapshot, 4, [("invoice", 3)]))
+
+
 def without_racks(snapshot: Snapshot) -> Snapshot:
     racks = snapshot.brokers.rack.copy()
     racks[3] = ""
@@ -119,6 +126,7 @@ CASES = {
     ),
     "quorum": (without_quorum, (K.NO_CONTROLLER, K.VOTER_LOST), Why.NOT_AUTHORIZED),
     "disks": (without_disks, (K.DISK_SKEW,), Why.NOT_AUTHORIZED),
+    "log dirs": (with_lost_replica, (K.LOG_DIR_OFFLINE,), Why.NOT_AUTHORIZED),
     "racks": (without_racks, (K.NOT_RACK_SAFE, K.RACK_LOSS), Why.RACK_UNKNOWN),
     "late": (owing, (K.BROKER_SILENT,), Why.NO_HISTORY),
     "slow": (with_latencies(*[SLOWEST] * 6), (K.BROKER_SLOW,), Why.NO_COMPARISON),

@@ -32,6 +32,7 @@ def finding(kind: CheckKind, **numbers: object) -> CheckFinding:
     facts = {
         "name": "4",
         "brokers": (4, 5),
+        "paths": ("/data",),
         "partitions": (("orders", 3), ("orders", 9)),
         "partition_count": 2,
         "of_partitions": 10,

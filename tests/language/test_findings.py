@@ -20,6 +20,7 @@ from kview.model.units import NO_BROKER, UNKNOWN
 from tests.language.said import well_said
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.connect import FAILED, with_connectors
+from tests.worlds.log_dirs import with_dirs, with_offline
 from tests.worlds.transactions import TIMEOUT_MS, holding
 
 AT = 1_760_000_000_000
@@ -76,6 +77,7 @@ def disasters() -> Iterator[View]:
         yield one(holding(snapshot, "invoice", 0, 5, seen.ended_ms - TIMEOUT_MS * 2 // 3, opened))
     yield one(with_connectors(snapshot, FAILED))
     yield one(with_connectors(snapshot, age_ms=None, cause=Cause(FailureKind.HTTP_STATUS, 401)))
+    yield one(with_offline(with_dirs(snapshot, 4, failed=True), 4, [("invoice", 3), ("audit-log", 3)]))
     yield one(Snapshot(seen, brokers=snapshot.brokers))
     yield one(Snapshot(seen))
     yield from well_enough()
@@ -113,7 +115,7 @@ def folded() -> tuple[tuple[Finding, int], ...]:
 
 def numbers(finding: Finding) -> list[str]:
     """What must stand in the finding's sentence."""
-    found = [finding.rack, finding.group]
+    found = [finding.rack, finding.group, *finding.paths]
     of_groups = finding.kind is FindingKind.GROUPS_TROUBLED
     alike = not of_groups or finding.count in (UNKNOWN, finding.groups)
     others = f"+{finding.groups - 1} more group" if alike else f"{finding.groups - 1} other group"

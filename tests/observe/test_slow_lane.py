@@ -5,7 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import cast
 
+import numpy as np
 from kafka.protocol.admin import ListPartitionReassignmentsResponse
+from msgspec.structs import replace
 
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.units import NO_BROKER
@@ -135,3 +137,16 @@ def test_that_a_controller_is_being_elected_is_no_failure_unless_it_lasts() -> N
     assert refusals_at(*not_controller[:2], (3.0, 0), (4.5, 41), (6.0, 41)) == [0] * 5, "two elections"
     assert refusals_at(*not_controller, (6.0, 0)) == [0, 0, 0, 41, 0]
     assert refusals_at((0.0, 31)) == [31], "any other refusal is shown at once"
+
+
+def test_a_broker_whose_replicas_go_offline_or_come_back_is_asked_for_its_log_directories_at_once() -> None:
+    loop, state, asked = StillLoop(), State(), []
+    links = {broker: cast(Link, StillLink(versions={apis.DESCRIBE_LOG_DIRS: (0, 4)})) for broker in (0, 1)}
+    lane = SlowLane(cast(Loop, loop), ObserveSettings(log_dirs_s=30.0), state, links)
+    for offline in ([[-1]], [[-1]], [[1]], [[1]], [[-1]]):
+        state.layout = replace(state.layout, offline=np.array(offline, np.int32))
+        lane.step([0, 1], [0, 1], 0)
+        lane._running.clear()  # what was asked has been answered
+        loop.now_s += 1.0
+        asked.append(loop.sent)
+    assert asked == [2, 2, 3, 3, 4]

@@ -26,6 +26,7 @@ from tests.worlds import crash_script, default_world, views
 from tests.worlds.connect import EXITING, FAILED, SQL, with_connectors
 from tests.worlds.histories import HAPPENINGS, Plan
 from tests.worlds.kinds import CONNECT, of_every_kind
+from tests.worlds.log_dirs import with_dirs
 from tests.worlds.transactions import TIMEOUT_MS, holding
 
 SILENT_S = 4
@@ -134,6 +135,7 @@ def test_what_is_described_is_there_in_a_real_document() -> None:
     snapshot = default_world().tick()
     since_ms = snapshot.observation.ended_ms - TIMEOUT_MS
     walk(parsed(step(State(), holding(snapshot, "invoice", 0, 5, since_ms))[1]))
+    walk(parsed(step(State(), with_dirs(snapshot, 4))[1]))
     walk(json.loads(check_document(outcome())))
     of_a_report = {name for name in structs() if name.startswith("Report")}  # see tests/plain/report
     assert {field for name, field, _ in fields() if name not in of_a_report} == found

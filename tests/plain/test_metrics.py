@@ -8,6 +8,7 @@ from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.snapshot import Failure, Snapshot
+from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.metrics import Limits
 from kview.plain.series import label
@@ -15,6 +16,8 @@ from tests.plain.checked import HOSTILE
 from tests.plain.scraped import page_of, problems, read, value
 from tests.worlds import World, default_world, views
 from tests.worlds.connect import FAILED, connector, with_connectors
+from tests.worlds.log_dirs import FAILED as BROKEN
+from tests.worlds.log_dirs import GOOD, TOTAL, with_dirs
 
 
 def after(world: World, seconds: int) -> View:
@@ -53,6 +56,20 @@ def test_the_figures_are_those_of_the_view() -> None:
     assert value(series, "kview_observation_timestamp_seconds") == 1_760_000_004.1
     assert value(series, "kview_observations_total") == 1
     assert value(series, "kview_build_info", version="1.2.3") == 1
+
+
+def test_log_directories_have_series_while_their_broker_is_up() -> None:
+    snapshot = default_world().tick()
+    series = read(page_of(step(State(), with_dirs(snapshot, 4, failed=True))[1]))
+    assert value(series, "kview_log_dir_offline", broker="4", path=BROKEN) == 1
+    assert value(series, "kview_log_dir_offline", broker="4", path=GOOD) == 0
+    assert value(series, "kview_log_dir_usable_bytes", broker="4", path=GOOD) == TOTAL // 2
+    assert value(series, "kview_log_dir_total_bytes", broker="4", path=GOOD) == TOTAL
+    assert value(series, "kview_log_dir_total_bytes", broker="4", path=BROKEN) is None
+    assert value(series, "kview_log_dir_full_timestamp_seconds", broker="4", path=GOOD) is None
+    silent = replace(snapshot.brokers, state=np.full(6, BrokerState.SILENT, object))
+    series = read(page_of(step(State(), with_dirs(replace(snapshot, brokers=silent), 4))[1]))
+    assert value(series, "kview_log_dir_offline", broker="4", path=GOOD) is None
 
 
 def test_what_is_not_known_has_no_series() -> None:

@@ -25,6 +25,7 @@ def finding(kind: FindingKind) -> Finding:
         kind,
         Severity.RISK,
         brokers=(4,),
+        paths=("/data",),
         controllers=(101,),
         group="billing",
         groups=2,

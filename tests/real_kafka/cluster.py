@@ -30,6 +30,7 @@ FIRST_CONTROLLER_ID = 101
 START_TIMEOUT_S = 180.0
 """Ten JVMs take a minute to start on two busy cores."""
 STOP_TIMEOUT_S = 60.0
+FOLDER = "{folder}"
 ZOOKEEPER = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 GUARD = "trap '' HUP INT TERM; read end; kill -9 0"
@@ -57,6 +58,7 @@ class RealKafka:
     racks: Sequence[str] | None = None
     zookeeper: bool = False
     overrides: Mapping[str, str] = field(default_factory=dict)
+    """A value may contain FOLDER, which stands for the node's own folder."""
     links: Sequence[int] = ()
     """Brokers that a watcher reaches through a link. With any, every broker has a second listener, WATCHED;
     these advertise `links_at` there, where a test relays to `watched_address`."""
@@ -251,10 +253,11 @@ class RealKafka:
                 listener = f"PLAINTEXT://{LOOPBACK}:{node.port}"
                 role |= {"listeners": listener, "broker.rack": racks[node.id]}
                 if self.links:
-                    own = self.watched_ports[node.id]
-                    role |= second_listener(node.port, own, self.links_at.get(node.id, own))
+                    watched = self.watched_ports[node.id]
+                    role |= second_listener(node.port, watched, self.links_at.get(node.id, watched))
             if not (self.zookeeper and node.id in self.controller_ids):
-                role = {**role, **SMALL, **QUICK, **internal_replicas, **self.overrides}
+                own = {key: value.replace(FOLDER, str(node.folder)) for key, value in self.overrides.items()}
+                role = {**role, **SMALL, **QUICK, **internal_replicas, **own}
             node.config.write_text(properties(role))
 
     def _role(self, node: Node, controller_ports: Sequence[int]) -> dict[str, str]:

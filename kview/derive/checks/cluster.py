@@ -7,7 +7,7 @@ import numpy as np
 
 from kview.derive.brokers import late
 from kview.derive.checks.causes import cause_of, why_of
-from kview.derive.checks.consequences import Down, explained
+from kview.derive.checks.consequences import Causes, Down
 from kview.derive.checks.impact import (
     Loss,
     broker_domains,
@@ -17,6 +17,7 @@ from kview.derive.checks.impact import (
     standing,
 )
 from kview.derive.checks.partitions import names_of
+from kview.derive.log_dirs import failed_dirs, stranded
 from kview.derive.slowness import SLOW_AFTER_MS
 from kview.derive.view import View
 from kview.model.checks import CheckFinding, CheckKind, Key, Level, NotJudged, NotJudgedWhy
@@ -105,6 +106,35 @@ def vanished_findings(view: View) -> Iterator[CheckFinding]:
         yield CheckFinding(CheckKind.BROKER_GONE, Level.WARN, name=str(broker), brokers=(broker,))
 
 
+def log_dir_findings(view: View) -> Iterator[CheckFinding]:
+    """Yield the brokers that are up and have failed log directories, with what they have lost."""
+    for failed in failed_dirs(view.snapshot):
+        worst_first = np.concatenate(
+            (np.flatnonzero(failed.leaderless), np.flatnonzero(failed.lost & ~failed.leaderless))
+        )
+        yield CheckFinding(
+            CheckKind.LOG_DIR_OFFLINE,
+            Level.RISK if failed.leaderless.any() else Level.WARN,
+            name=str(failed.broker),
+            brokers=(failed.broker,),
+            paths=failed.paths,
+            partitions=names_of(view, worst_first),
+            partition_count=len(worst_first),
+            leaderless=int(failed.leaderless.sum()),
+            amount=failed.all,
+        )
+
+
+def log_dirs_not_judged(view: View, findings: Iterable[CheckFinding]) -> Iterator[NotJudged]:
+    """Yield the brokers that are up and have offline replicas, but have not named a failed directory."""
+    replicas, offline = view.snapshot.partitions.replicas, stranded(view.snapshot)
+    told = [int(finding.name) for finding in findings if finding.kind is CheckKind.LOG_DIR_OFFLINE]
+    ids = tuple(np.setdiff1d(replicas[offline], told).tolist())
+    if ids:
+        cause = cause_of(view.snapshot.observation, Part.LOG_DIRS)
+        yield NotJudged((CheckKind.LOG_DIR_OFFLINE,), why_of(cause), _named(ids), ids, cause)
+
+
 def controller_findings(view: View, down: Down) -> Iterator[CheckFinding]:
     """Yield what is wrong with the controllers, from the findings of the view.
 
@@ -171,25 +201,25 @@ def _skewed(
         )
 
 
-def loss_findings(view: View, accepted: Flags, down: Down) -> Iterator[CheckFinding]:
+def loss_findings(view: View, accepted: Flags, may_explain: Causes) -> Iterator[CheckFinding]:
     """Yield each broker and each rack whose loss would leave partitions offline or under min ISR.
 
     `accepted` marks the partitions whose loss the user accepts; they do not count. A loss that would do no
-    harm if every replica were in sync has a cause: the brokers that are `down`.
+    harm if every replica were in sync has a cause.
     """
     table, brokers = view.snapshot.partitions, view.snapshot.brokers
-    left = standing(table, view.partitions)
+    left = standing(table, view.partitions, may_explain.stranded)
     left.eligible[accepted], left.in_sync[accepted] = False, False
     left.required[accepted] = -1
     all_in_sync = (table.replicas >= 0) & ~accepted[:, None]
     whole, missing = replace(left, eligible=all_in_sync, in_sync=all_in_sync), all_in_sync & ~left.in_sync
 
     def explained_losses(kind: CheckKind, domain: Longs) -> Iterator[tuple[Loss, CheckFinding]]:
-        by_design = {loss.domain: loss.rows for loss in losses(whole, domain)} if down else {}
+        by_design = {loss.domain: loss.rows for loss in losses(whole, domain)} if may_explain else {}
         for loss in losses(left, domain):
             rows, causes = loss.rows, tuple[Key, ...]()
             if not np.isin(rows, by_design.get(loss.domain, ())).any():
-                causes = explained(table.replicas[rows], missing[rows], down)
+                causes = may_explain.of(rows, missing[rows])
             yield loss, _loss(view, kind, loss, causes)
 
     for loss, finding in explained_losses(CheckKind.BROKER_LOSS, broker_domains(table, brokers)):

@@ -1,12 +1,13 @@
-"""What brokers that are down explain: the findings that have no other cause, and what could not be judged."""
+"""What brokers that are down and failed log directories explain: the findings that have no other cause, and
+what could not be judged."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kview.model.checks import LEVELS, CheckFinding, CheckKind, Key, NotJudged, NotJudgedWhy
-from kview.model.snapshot import Flags, IdMatrix
+from kview.model.snapshot import Flags, IdMatrix, Longs
 
 DOWN_KINDS = (CheckKind.BROKER_SILENT, CheckKind.BROKER_FENCED, CheckKind.BROKER_GONE)
 
@@ -23,15 +24,40 @@ def down_brokers(findings: Iterable[CheckFinding], or_unreached: bool = False) -
     }
 
 
-def explained(replicas: IdMatrix, blamed: Flags, down: Down) -> tuple[Key, ...]:
-    """Return the findings that explain all of these partitions, none if one of them has another cause.
+def with_failed_dirs(findings: Iterable[CheckFinding]) -> Down:
+    """Return the brokers that are up and have failed log directories."""
+    return {
+        finding.brokers[0]: finding.key for finding in findings if finding.kind is CheckKind.LOG_DIR_OFFLINE
+    }
 
-    `blamed` marks the replicas whose brokers are the cause (shape of `replicas`).
-    """
-    if not blamed.any(1).all():
-        return ()
-    brokers = np.unique(replicas[blamed]).tolist()
-    return tuple(down[broker] for broker in brokers) if down.keys() >= set(brokers) else ()
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """What may explain findings. Matrices have the shape of `Partitions.replicas`."""
+
+    replicas: IdMatrix
+    stranded: Flags
+    """The offline replicas of brokers that are up."""
+    down: Down
+    dirs: Down
+    """The brokers with failed log directories, by id, and the findings that say so."""
+
+    def __bool__(self) -> bool:
+        return bool(self.down or self.dirs)
+
+    def of(self, rows: Longs, blamed: Flags) -> tuple[Key, ...]:
+        """Return the findings that explain all partitions in `rows`, none if one of them has another cause.
+
+        `blamed` marks the replicas whose brokers are the cause, in these rows.
+        """
+        if not blamed.any(1).all():
+            return ()
+        replicas, in_dirs = self.replicas[rows], blamed & self.stranded[rows]
+        brokers = np.unique(replicas[blamed & ~in_dirs]).tolist()
+        with_dirs = np.unique(replicas[in_dirs]).tolist()
+        if not (self.down.keys() >= set(brokers) and self.dirs.keys() >= set(with_dirs)):
+            return ()
+        return (*(self.down[broker] for broker in brokers), *(self.dirs[broker] for broker in with_dirs))
 
 
 def with_causes(items: Iterable[NotJudged], down: Down) -> tuple[NotJudged, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from kview.derive.align import group_rows
 from kview.derive.checks.causes import why_of
-from kview.derive.checks.consequences import Down, explained
+from kview.derive.checks.consequences import Causes
 from kview.derive.checks.partitions import blame_of
 from kview.derive.verdicts import SEVERITIES
 from kview.derive.view import Reason, Verdict, View
@@ -26,13 +26,13 @@ KINDS: Mapping[Verdict, CheckKind] = {
 """The verdicts that name a problem. An abandoned group is not one: nobody reads with it any more."""
 
 
-def group_findings(view: View, down: Down) -> Iterator[CheckFinding]:
+def group_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding]:
     """Yield the groups with a problem, and the groups that have lost records.
 
-    A blocked group has causes if the brokers that are `down` explain all partitions that block it.
+    A blocked group has causes if these explain all partitions that block it.
     """
     table, figures = view.snapshot.groups, view.groups
-    causes = _block_causes(view, down) if down else {}
+    causes = _block_causes(view, may_explain) if may_explain else {}
     for row, verdict in enumerate(figures.verdict.tolist()):
         name, group_type = str(table.group[row]), str(table.type[row])
         if verdict in KINDS:
@@ -61,7 +61,7 @@ def group_findings(view: View, down: Down) -> Iterator[CheckFinding]:
             )
 
 
-def _block_causes(view: View, down: Down) -> Mapping[int, tuple[Key, ...]]:
+def _block_causes(view: View, may_explain: Causes) -> Mapping[int, tuple[Key, ...]]:
     """Return what explains the partitions that block a group, by the group's row."""
     table, figures, blame = view.snapshot.partitions, view.offsets, blame_of(view)
     blamed = np.where((table.leader == NO_BROKER)[:, None], blame.last, blame.awaited)
@@ -71,7 +71,7 @@ def _block_causes(view: View, down: Down) -> Mapping[int, tuple[Key, ...]]:
     for group in np.unique(groups[blocks & (groups >= 0)]).tolist():
         rows = figures.partition_row[blocks & (groups == group)]
         if (rows >= 0).all():
-            causes[group] = explained(table.replicas[rows], blamed[rows], down)
+            causes[group] = may_explain.of(rows, blamed[rows])
     return causes
 
 

@@ -44,13 +44,14 @@ class Loss:
         return np.concatenate((self.leaderless, self.under_min))
 
 
-def standing(table: Partitions, figures: PartitionFigures) -> Standing:
+def standing(table: Partitions, figures: PartitionFigures, stranded: Flags) -> Standing:
     """Return what partitions have left, without what is already lost.
 
-    A silent broker counts as lost unless the rest of the cluster still hears from it.
+    A silent broker counts as lost unless the rest of the cluster still hears from it, and so do `stranded`
+    replicas, whose log directories have failed.
     """
     real = table.replicas >= 0
-    lost = figures.replica_silent & ~figures.replica_unreached
+    lost = (figures.replica_silent & ~figures.replica_unreached) | stranded
     in_sync = figures.in_isr & ~lost
     in_elr = (table.replicas[:, :, None] == table.elr[:, None, :]).any(2) & real & ~lost
     known = table.min_isr != UNKNOWN_ID

@@ -16,6 +16,8 @@ from kview.derive.checks.cluster import (
     brokers_not_judged,
     controller_findings,
     controllers_not_judged,
+    log_dir_findings,
+    log_dirs_not_judged,
     loss_findings,
     nobody_answers,
     skew_findings,
@@ -23,10 +25,11 @@ from kview.derive.checks.cluster import (
     vanished_findings,
 )
 from kview.derive.checks.connectors import connector_findings
-from kview.derive.checks.consequences import causes_first, down_brokers, with_causes
+from kview.derive.checks.consequences import Causes, causes_first, down_brokers, with_causes, with_failed_dirs
 from kview.derive.checks.failed_parts import failed_not_judged
 from kview.derive.checks.groups import group_findings, groups_not_judged
 from kview.derive.checks.partitions import partition_findings, partitions_not_judged
+from kview.derive.log_dirs import stranded
 from kview.derive.view import View
 from kview.model.checks import (
     GROUP_KINDS,
@@ -116,14 +119,18 @@ def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
         yield from broker_findings(view)
         return
     of_brokers = [*broker_findings(view), *vanished_findings(view)]
-    down = down_brokers(found for found in of_brokers if not is_ignored(*found.key, watch.ignore))
+    of_dirs = list(log_dir_findings(view))
+    heeded = [found for found in (*of_brokers, *of_dirs) if not is_ignored(*found.key, watch.ignore)]
+    down, table = down_brokers(heeded), view.snapshot.partitions
+    may_explain = Causes(table.replicas, stranded(view.snapshot), down, with_failed_dirs(heeded))
     yield from of_brokers
-    yield from partition_findings(view, down)
+    yield from of_dirs
+    yield from partition_findings(view, may_explain)
     yield from controller_findings(view, down)
     yield from skew_findings(view, watch.limits)
-    yield from loss_findings(view, _accepted(view, watch.ignore), down)
+    yield from loss_findings(view, _accepted(view, watch.ignore), may_explain)
     yield from transaction_findings(view)
-    yield from group_findings(view, down)
+    yield from group_findings(view, may_explain)
     yield from connector_findings(view)
 
 
@@ -145,6 +152,7 @@ def _not_judged(view: View, watched_ms: int, found: Sequence[CheckFinding]) -> I
     yield from failed_not_judged(view)
     yield from partitions_not_judged(view)
     yield from brokers_not_judged(view, watched_ms)
+    yield from log_dirs_not_judged(view, found)
     yield from controllers_not_judged(view, found)
     yield from groups_not_judged(view)
 

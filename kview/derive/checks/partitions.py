@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kview.derive.checks.causes import cause_of, why_of
-from kview.derive.checks.consequences import Down, explained
+from kview.derive.checks.consequences import Causes
+from kview.derive.log_dirs import stranded
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.model.checks import LEVELS, CheckFinding, CheckKind, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Cause, FailureKind, Part
@@ -59,7 +60,8 @@ class Blame:
 
     out_of_sync: Flags
     last: Flags
-    """Those that may lead a partition that has no leader: they are in the ISR or the ELR."""
+    """Those that may lead a partition that has no leader: they are in the ISR or the ELR, or all are offline
+    on brokers that are up."""
     leads: Flags
     awaited: Flags
     """Those that a high watermark waits for: in the ISR and silent, a silent leader too. If there is none and
@@ -71,21 +73,23 @@ def blame_of(view: View) -> Blame:
     table, figures = view.snapshot.partitions, view.partitions
     real = table.replicas >= 0
     in_elr = (table.replicas[:, :, None] == table.elr[:, None, :]).any(2)
+    offline = stranded(view.snapshot)
+    all_offline = np.asarray((offline | ~real).all(1), np.bool_)
     out_of_sync, silent = real & ~figures.in_isr, real & figures.in_isr & figures.replica_silent
     under = (table.min_isr != UNKNOWN_ID) & (figures.isr_count < table.min_isr) & ~silent.any(1)
     return Blame(
         out_of_sync=out_of_sync,
-        last=real & (figures.in_isr | in_elr),
+        last=real & (figures.in_isr | in_elr | all_offline[:, None]),
         leads=real & (table.replicas == table.leader[:, None]),
         awaited=silent | (under[:, None] & out_of_sync),
     )
 
 
-def partition_findings(view: View, down: Down) -> Iterator[CheckFinding]:
+def partition_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding]:
     """Yield what is wrong with partitions, by kind and topic.
 
     Each kind is judged on its own, so that ignoring one does not hide another: a partition under min ISR is
-    under-replicated, too. A finding has causes if the brokers that are `down` explain all of its partitions.
+    under-replicated, too. A finding has causes if these explain all of its partitions.
     """
     table, figures = view.snapshot.partitions, view.partitions
     real = table.replicas >= 0
@@ -95,6 +99,7 @@ def partition_findings(view: View, down: Down) -> Iterator[CheckFinding]:
     up = view.snapshot.brokers.id[np.asarray(view.snapshot.brokers.state == BrokerState.UP, np.bool_)]
     preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
     away = ~figures.preferred & (table.leader >= 0) & np.isin(preferred, up)
+    away &= ~may_explain.stranded[:, :1].any(1)
     three = replication >= ENOUGH_FOR_MIN_ISR_2
     frozen_ms, silent_ms = figures.frozen_since_ms, figures.leader_silent_since_ms
 
@@ -120,7 +125,9 @@ def partition_findings(view: View, down: Down) -> Iterator[CheckFinding]:
     ):
         for topic, rows in by_topic(view, np.asarray(mask, np.bool_)):
             finding = _finding(view, kind, level, topic, rows, since_ms, blamed)
-            causes = explained(table.replicas[rows], blamed[rows], down) if down else ()
+            here = table.replicas[rows][blamed[rows] & may_explain.stranded[rows]]
+            finding = replace(finding, stranded=tuple(np.unique(here).tolist()))
+            causes = may_explain.of(rows, blamed[rows]) if may_explain else ()
             yield replace(finding, explained_by=causes) if causes else finding
 
 

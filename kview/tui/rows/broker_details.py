@@ -1,8 +1,8 @@
 """What a broker says of itself on demand: its listeners, its log directories, and settings that differ from
 their defaults."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kview.language import directories as said
 from kview.language import glyphs, words
@@ -25,6 +25,8 @@ NAMES = 11
 MOST_PATH = 32
 LOW_ON_SPACE = 0.1
 """With a smaller share of its volume free, a directory is marked."""
+FULL_SOON_MS = 3_600_000
+"""So is one that will be full within this time."""
 OLD_MS = 45_000
 """Answers older than this show their age: they are read again every 30 s while the broker answers."""
 
@@ -41,6 +43,8 @@ class BrokerDetails:
     directories: DirectoriesAnswer | None = None
     settings: SettingsAnswer | None = None
     note: str = ""
+    full_ms: Mapping[str, int] = field(default_factory=dict)
+    """≈ when directories are full, by path, as far as that is known."""
 
 
 def detail_lines(details: BrokerDetails, cells: int, most: int, count_set: bool, now_ms: int) -> list[Line]:
@@ -52,8 +56,8 @@ def detail_lines(details: BrokerDetails, cells: int, most: int, count_set: bool,
     if details.note and details.directories is None and details.settings is None:
         return [_named("", line(Span(details.note, Role.DIM)))]
     if not most:
-        return [cut(each, cells) for each in _directories(details.directories, 1, now_ms)]
-    made = [_listeners(details.settings), *_directories(details.directories, most, now_ms)]
+        return [cut(each, cells) for each in _directories(details, 1, now_ms)]
+    made = [_listeners(details.settings), *_directories(details, most, now_ms)]
     if count_set and details.settings is not None and not details.settings.failure:
         there = len(details.settings.settings)
         number = len(differing(details.settings))
@@ -83,7 +87,8 @@ def _spaced(value: str) -> str:
     return glyphs.printable(", ".join(part.strip() for part in value.split(",") if part.strip()))
 
 
-def _directories(answer: DirectoriesAnswer | None, most: int, now_ms: int) -> list[Line]:
+def _directories(details: BrokerDetails, most: int, now_ms: int) -> list[Line]:
+    answer = details.directories
     name = said.title(answer)
     if answer is None:
         return [_named(name, line(Span(said.READING, Role.DIM)))]
@@ -105,6 +110,9 @@ def _directories(answer: DirectoriesAnswer | None, most: int, now_ms: int) -> li
         if free := said.free(one):
             low = one.usable_bytes < LOW_ON_SPACE * one.total_bytes
             spans.append(Span(f"  {free}", Role.WARN if low else Role.DIM))
+        full_ms = details.full_ms.get(one.path, UNKNOWN)
+        if not one.error and (full := said.full(full_ms, now_ms)):
+            spans.append(Span(f"  {full}", Role.WARN if full_ms - now_ms < FULL_SOON_MS else Role.DIM))
         if wrong := said.wrong(one):
             spans.append(Span(f"  {wrong}", Role.RISK if one.error else Role.WARN))
         if at == 0:

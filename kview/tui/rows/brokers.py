@@ -224,6 +224,7 @@ class BrokerRows(Keyed[BrokerKey]):
         table, figures = self._view.snapshot.brokers, self._view.brokers
         notes = [
             brokers.fencing(figures, at, now_ms),
+            brokers.log_dirs(figures, at, now_ms),
             "active controller" if figures.is_controller[at] else "",
             failures.of_broker(table.error[at], bool(figures.unreached[at])),
         ]

@@ -1,10 +1,12 @@
 """The lines of what a broker says of itself, which are read when they come into sight and every 30 s."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import cast
 
 from kview.derive.broker_replicas import broker_row
+from kview.derive.log_dirs import full_by_path
 from kview.derive.view import View
 from kview.language import directories as said
 from kview.model.inspection import DirectoriesRequest, SettingsRequest
@@ -40,6 +42,7 @@ class BrokerDetailsPanel(Lines):
         self._next_ms: int | None = None
         self._asking = False
         self._count_set = False
+        self._full_ms: Mapping[str, int] = {}
 
     @property
     def details(self) -> BrokerDetails:
@@ -51,6 +54,7 @@ class BrokerDetailsPanel(Lines):
 
         def take() -> None:
             self._count_set = count_set
+            self._full_ms = full_by_path(view, self._broker)
             self._ask_if_due(view)
             self.styles.height = len(self._made(self.app.size.width))
 
@@ -63,7 +67,8 @@ class BrokerDetailsPanel(Lines):
     def _made(self, width: int) -> list[Line]:
         high = self.app.size.height
         most = 0 if high < LOW else 1 if high < HIGH else 4
-        return detail_lines(self._answers, width, most, self._count_set, canvas(self).wall_ms())
+        known = replace(self._answers, full_ms=self._full_ms)
+        return detail_lines(known, width, most, self._count_set, canvas(self).wall_ms())
 
     def _ask_if_due(self, view: View) -> None:
         host = cast(Host, self.app)
