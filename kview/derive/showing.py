@@ -11,6 +11,7 @@ from kview.derive.headline import headline
 from kview.derive.offsets import Kept
 from kview.derive.partitions import in_rates, partition_figures, worst_first
 from kview.derive.quorum import can_fence, quorum_findings
+from kview.derive.reassignments import move_figures
 from kview.derive.seen import Seen
 from kview.derive.series import extended
 from kview.derive.state import State, log_ends, offsets_of, read_of, seen_of
@@ -119,6 +120,7 @@ def view_of(state: State, sampled: Sample) -> View:
         ),
         brokers=brokers,
         partitions=figures,
+        moves=move_figures(snapshot, figures, seen.readings.sizes, state.progress),
         topics=topics,
         groups=groups,
         offsets=offsets,

@@ -14,6 +14,7 @@ from kview.derive.losses import Losses
 from kview.derive.offsets import Followed, Kept, Led, offset_figures
 from kview.derive.quorum import Term
 from kview.derive.rates import Ends
+from kview.derive.reassignments import Progress
 from kview.derive.seen import Seen
 from kview.derive.series import Series
 from kview.derive.slowness import Slowness
@@ -66,6 +67,7 @@ class State(Struct, frozen=True):
     events: tuple[Event, ...] = ()
     new_events: tuple[Event, ...] = ()
     incidents: Incidents = field(default_factory=Incidents)
+    progress: Progress = field(default_factory=Progress)
 
 
 def seen_of(state: State) -> Seen:

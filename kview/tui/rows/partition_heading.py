@@ -4,7 +4,6 @@ from textwrap import wrap
 
 from kview.derive.lookup import replication
 from kview.derive.partition_log import PartitionLog
-from kview.derive.partitions import changing
 from kview.derive.retention import removal, retention
 from kview.derive.transactions import held_partition
 from kview.derive.view import PartitionStatus, View
@@ -40,10 +39,10 @@ def partition_heading(
     if log is None:
         return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     table, figures, at = view.snapshot.partitions, view.partitions, log.row
-    adding, _ = changing(table, view.snapshot.reassignments)
+    adding = int(figures.being_added[at].sum())
     facts = [f"ISR {int(figures.isr_count[at])} of {int(replication(table)[at])}"]
-    if adding[at]:
-        facts[0] += f", {int(adding[at])} being added"
+    if adding:
+        facts[0] += f", {adding} being added"
     if table.min_isr[at] != UNKNOWN_ID:
         facts.append(f"min.insync.replicas {int(table.min_isr[at])}")
     facts.append(f"in {words.rate(float(figures.in_rate[at]))} rec/s")

@@ -1,0 +1,120 @@
+"""Reassignments: which replicas are moved, what is left, and how long that takes."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from kview.derive.fold import State, step
+from kview.derive.reassignments import Move, move_of
+from kview.derive.view import View
+from kview.model.snapshot import Reassignments, Snapshot
+from kview.model.units import UNKNOWN
+from tests.worlds.parts import Node, topic
+from tests.worlds.tables import table
+from tests.worlds.world import World
+
+TOPIC, SIZE = "orders", 100_000
+MOVES = table(Reassignments, [{"topic": TOPIC, "partition": 0, "adding": [1, 2], "removing": [0]}])
+
+
+class Moving:
+    """A world in which `orders-0` is moved from broker 0 to brokers 1 and 2, and what kview makes of it."""
+
+    def __init__(self, rate: float = 0.0) -> None:
+        nodes = [Node(id, "R1") for id in range(6)]
+        self.world = World(nodes, topic(TOPIC, 2, 3, rate, size=SIZE), ())
+        self.log = self.world.log(TOPIC, 0)
+        self.log.replicas, self.log.isr, self.log.stalled = [1, 2, 0], [0], frozenset({1, 2})
+        self.log.leader, self.log.start = 0, 0
+        self.log.ends = {0: float(SIZE), 1: 0.0, 2: 0.0}
+        self.state = State()
+        self.snapshot: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
+
+    def look(self) -> View:
+        """Return the view of the next observation."""
+        snapshot = replace(self.world.tick(), reassignments=MOVES)
+        self.state, view = step(self.state, self.snapshot(snapshot))
+        return view
+
+    def copy(self, seconds: int, per_second: float = 0.0) -> View:
+        """Let both new replicas copy so many records per second, and return the last view."""
+        for _ in range(seconds):
+            for broker in (1, 2):
+                self.log.ends[broker] = min(self.log.ends[0], self.log.ends[broker] + per_second)
+            view = self.look()
+        return view
+
+
+def left(view: View) -> tuple[int, bool, int, int]:
+    """The records that are left, whether there may be more, the bytes that are left, and the time."""
+    moves = view.moves
+    row = (moves.records_left, moves.records_left_is_bound, moves.bytes_left, moves.time_left_ms)
+    return tuple(column[0].item() for column in row)
+
+
+def test_from_to_and_what_is_left() -> None:
+    view = Moving().look()
+    table = view.snapshot.partitions
+    assert move_of(table, view.partitions, 0) == Move(before=(0,), after=(1, 2))
+    assert left(view) == (2 * SIZE, False, 2 * 100 * SIZE, UNKNOWN), "nobody knows the speed yet"
+    assert (
+        view.moves.moving.tolist() == [True, False] and left(view)[0] != view.moves.records_left[1] == UNKNOWN
+    )
+
+
+def test_a_replica_in_sync_has_nothing_left_to_copy() -> None:
+    scene = Moving()
+    scene.log.isr = [0, 1]
+    scene.log.ends[1] = float(SIZE)
+    assert left(scene.look())[:3] == (SIZE, False, 100 * SIZE)
+
+
+def test_a_new_replica_begins_at_the_logs_start() -> None:
+    scene = Moving()
+    scene.log.start = SIZE - 1_000
+    assert left(scene.look())[0] == 2_000
+
+
+def test_the_lag_of_one_new_replica_is_not_known() -> None:
+    scene = Moving()
+
+    def unread(snapshot: Snapshot, brokers: tuple[int, ...]) -> Snapshot:
+        replicas = snapshot.replicas
+        unknown = (replicas.row == 0) & np.isin(replicas.broker, brokers)
+        ends, sizes = (np.where(unknown, UNKNOWN, c) for c in (replicas.log_end, replicas.size_bytes))
+        return replace(snapshot, replicas=replace(replicas, log_end=ends, size_bytes=sizes))
+
+    scene.snapshot = lambda snapshot: unread(snapshot, (2,))
+    assert left(scene.copy(20, 1_000)) == (SIZE - 20_000, True, UNKNOWN, UNKNOWN), "a bound has no time"
+    scene.snapshot = lambda snapshot: unread(snapshot, (1, 2))
+    assert left(scene.look()) == (UNKNOWN, False, UNKNOWN, UNKNOWN)
+
+
+@pytest.mark.parametrize("rate", [0.0, 500.0])
+def test_the_time_left_is_that_at_the_speed_of_the_last_minute(rate: float) -> None:
+    scene = Moving(rate)
+    assert left(scene.copy(9, 1_000))[3] == UNKNOWN, "too early to tell"
+    view = scene.copy(21, 1_000)
+    records, _, _, time_ms = left(view)
+    expected = records / (2 * (1_000 - rate))
+    assert time_ms / 1_000 == pytest.approx(expected, rel=0.05)
+    scene.copy(70, 200 + rate)
+    records, _, _, time_ms = left(scene.look())
+    assert time_ms / 1_000 == pytest.approx(records / 400, rel=0.1), "the speed of an hour ago does not count"
+
+
+def test_there_is_no_time_left_if_nothing_is_copied() -> None:
+    scene = Moving()
+    scene.copy(20, 1_000)
+    assert left(scene.copy(80))[3] == UNKNOWN
+    assert left(Moving(100.0).copy(30, 50))[3] == UNKNOWN, "it grows"
+
+
+def test_the_state_is_small_and_ends_with_the_reassignment() -> None:
+    scene = Moving()
+    scene.copy(200)
+    assert 6 <= len(scene.state.progress.points) <= 7
+    scene.state, _ = step(scene.state, scene.world.tick())
+    assert scene.state.progress.points == ()
