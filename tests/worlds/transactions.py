@@ -29,7 +29,15 @@ def holding(
     last_stable, since = partitions.last_stable.copy(), partitions.last_stable_since_ms.copy()
     last_stable[row], since[row] = stable, since_ms
     known = state != TransactionState.HANGING
-    facts = (PRODUCER, 3, stable, seen.observation.ended_ms, APP if known else "", 1 if known else NO_BROKER, state)
+    facts = (
+        PRODUCER,
+        3,
+        stable,
+        seen.observation.ended_ms,
+        APP if known else "",
+        1 if known else NO_BROKER,
+        state,
+    )
     times = (since_ms, TIMEOUT_MS) if known else (UNKNOWN, UNKNOWN)
     if error:
         facts = (UNKNOWN, -1, UNKNOWN, UNKNOWN, "", NO_BROKER, TransactionState.UNKNOWN)
