@@ -7,7 +7,7 @@ from kview.derive.partition_log import PartitionLog
 from kview.derive.retention import removal, retention
 from kview.derive.transactions import held_partition
 from kview.derive.view import PartitionStatus, View
-from kview.language import failures, findings, glyphs, verdicts, words
+from kview.language import failures, findings, glyphs, reassignments, verdicts, words
 from kview.language import topics as topic_words
 from kview.language.partition_log import meaning
 from kview.model.findings import Finding, FindingKind
@@ -72,6 +72,8 @@ def partition_heading(
     parts = [(*placed, Span(f"   {facts[0]}", Role.DIM)), *(line(Span(fact, Role.DIM)) for fact in facts[1:])]
     made = [first, joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells)]
     status = PartitionStatus(figures.status[at])
+    if moved := reassignments.sentence(view, at):
+        made.insert(1, line("  ", Span(f"{glyphs.ARROW} {moved}", Role.TEXT)))
     if held := held_partition(view.snapshot, view.offsets, at):
         made[1:1] = _held_back(held, now_ms, cells)
     if means := meaning(status, log, int(table.min_isr[at])):
