@@ -283,6 +283,7 @@ class SlowLane(Struct):
         facts = self.state.brokers.get(broker)
         if facts is not None:
             facts.session_timeout_ms = configs.session_timeout_ms(answer, key)
+            facts.settings = configs.broker_settings(answer)
 
     async def _log_dirs(self, link: Link, broker: int) -> None:
         answer, _ = await link.ask(log_dirs.request())

@@ -171,6 +171,7 @@ class State(Struct):
             quorum=self.quorum.nodes if self.quorum else empty(Quorum),
             reassignments=self.reassignments,
             topic_configs=self._configs,
+            broker_configs=configs.broker_table({id: known.settings for id, known in self.brokers.items()}),
         )
         if last is not None:
             new = replace(
