@@ -207,6 +207,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
         new_events,
         incidents,
         _progress(state.progress, seen, rows, ends.per_second),
+        state.quiet.next(snapshot),
     )
 
 

@@ -15,6 +15,7 @@ from kview.derive.reassignments import move_figures
 from kview.derive.seen import Seen
 from kview.derive.series import extended
 from kview.derive.state import State, log_ends, offsets_of, read_of, seen_of
+from kview.derive.throttles import throttle_findings
 from kview.derive.topics import throughput, topic_figures, topic_rates, total_in
 from kview.derive.view import Floats, OffsetFigures, View
 from kview.model.units import UNKNOWN
@@ -115,6 +116,7 @@ def view_of(state: State, sampled: Sample) -> View:
             placed,
             quiet,
             controllers,
+            tuple(throttle_findings(snapshot, state.quiet)),
             state.events,
             _requests_rate(seen),
         ),

@@ -1,6 +1,7 @@
 """Reassignments as words: from where to where, what is left to copy, and how long that takes."""
 
 from kview.derive.reassignments import Move, move_of
+from kview.derive.throttles import NO_LIMIT, throttle_of
 from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.model.units import UNKNOWN
@@ -13,7 +14,8 @@ def note(view: View, row: int) -> str:
     """
     if not view.moves.moving[row]:
         return ""
-    return f"reassigning: {', '.join([_route(_move(view, row)), *_left(view, row)])}"
+    parts = [_route(_move(view, row)), *_left(view, row), *_throttle(view, row)]
+    return f"reassigning: {', '.join(parts)}"
 
 
 def sentence(view: View, row: int) -> str:
@@ -29,7 +31,9 @@ def sentence(view: View, row: int) -> str:
     if left and size != UNKNOWN:
         left[0] += f" (≈ {words.size(size)})"
     said = f"reassigning {_route(move)}" + (f" ({', '.join(changes)})" if changes else "")
-    return f"{said}: {', '.join(left)}" if left else said
+    throttle = _throttle(view, row) or ["throttle: –"] * (_limit(view, row) == UNKNOWN)
+    parts = [*left, *throttle]
+    return f"{said}: {', '.join(parts)}" if parts else said
 
 
 def counted(added: int, removed: int) -> str:
@@ -49,6 +53,16 @@ def _route(move: Move) -> str:
 
 def _ids(brokers: list[int] | tuple[int, ...]) -> str:
     return " ".join(map(str, brokers)) or words.NONE
+
+
+def _throttle(view: View, row: int) -> list[str]:
+    """Return the rate that limits the move, nothing if nothing limits it or if that is not known."""
+    limit = _limit(view, row)
+    return [] if limit in (UNKNOWN, NO_LIMIT) else [f"throttled to {words.size(limit)}/s a broker"]
+
+
+def _limit(view: View, row: int) -> int:
+    return throttle_of(view.snapshot, view.partitions, row)
 
 
 def _left(view: View, row: int) -> list[str]:

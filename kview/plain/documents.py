@@ -95,6 +95,7 @@ def _finding(finding: Finding, now_ms: int) -> schema_findings.Finding:
         brokers=list(finding.brokers),
         controllers=list(finding.controllers),
         rack=finding.rack or None,
+        topics=list(finding.topics),
         group=finding.group or None,
         groups=finding.groups,
         verdict=Verdict(finding.verdict) if finding.verdict else None,

@@ -24,7 +24,7 @@ def test_from_to_records_bytes_and_time() -> None:
     view = Moving().copy(20, 1_000)
     assert note(view, 0) == "reassigning: 0 → 1 2, 160 k records left, ≈ 1 m 20 s"
     assert sentence(view, 0) == (
-        "reassigning 0 → 1 2 (adds 1 2, removes 0): 160 k records left (≈ 20 MB), ≈ 1 m 20 s"
+        "reassigning 0 → 1 2 (adds 1 2, removes 0): 160 k records left (≈ 20 MB), ≈ 1 m 20 s, throttle: –"
     )
     assert note(view, 1) == sentence(view, 1) == "", "it is not moved"
 

@@ -1,12 +1,14 @@
 """A partition whose replicas are moved, copied as fast as a test says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
 from kview.derive.fold import State, step
+from kview.derive.throttles import FOLLOWER, LEADER
 from kview.derive.view import View
-from kview.model.snapshot import Reassignments, Snapshot
+from kview.model.failures import Part
+from kview.model.snapshot import BrokerConfigs, Reassignments, Snapshot, TopicConfigs, empty
 from tests.worlds.parts import Node, topic
 from tests.worlds.tables import table
 from tests.worlds.world import World
@@ -25,7 +27,7 @@ class Moving:
         self.log.replicas, self.log.isr, self.log.stalled = [1, 2, 0], [0], frozenset({1, 2})
         self.log.leader, self.log.start = 0, 0
         self.log.ends = {0: float(SIZE), 1: 0.0, 2: 0.0}
-        self.state = State()
+        self.state, self.moves = State(), MOVES
         self.snapshot: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
 
     def look(self) -> View:
@@ -41,3 +43,33 @@ class Moving:
                 self.log.ends[broker] = min(self.log.ends[0], self.log.ends[broker] + per_second)
             view = self.look()
         return view
+
+
+LEADERS, FOLLOWERS = f"{LEADER}.replicas", f"{FOLLOWER}.replicas"
+RATES = {0: {f"{LEADER}.rate": "70000"}, 1: {f"{FOLLOWER}.rate": "50000"}}
+NONE: Mapping[int, Mapping[str, str]] = {}
+
+
+def throttled(
+    snapshot: Snapshot,
+    topics: Mapping[str, str] | None,
+    rates: Mapping[int, Mapping[str, str]] = NONE,
+    told: tuple[int, ...] = (0, 1, 2),
+) -> Snapshot:
+    """The snapshot with these settings of the topic `orders` (None: not known) and of the brokers `told`."""
+    rows = [
+        {"topic": TOPIC, "name": name, "value": (topics or {}).get(name, ""), "source": "DEFAULT_CONFIG"}
+        for name in (FOLLOWERS, LEADERS)
+    ]
+    brokers = [
+        {"broker": id, "name": name, "value": rates.get(id, {}).get(name, ""), "source": ""}
+        for id in told
+        for name in (f"{FOLLOWER}.rate", f"{LEADER}.rate")
+    ]
+    asked = (*snapshot.observation.asked, Part.REASSIGNMENTS)
+    return replace(
+        snapshot,
+        observation=replace(snapshot.observation, asked=asked),
+        topic_configs=empty(TopicConfigs) if topics is None else table(TopicConfigs, rows),
+        broker_configs=table(BrokerConfigs, brokers),
+    )

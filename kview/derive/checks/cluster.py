@@ -18,6 +18,7 @@ from kview.derive.checks.impact import (
 )
 from kview.derive.checks.partitions import names_of
 from kview.derive.slowness import SLOW_AFTER_MS
+from kview.derive.throttles import QUIET_MS, throttles
 from kview.derive.view import View
 from kview.model.checks import CheckFinding, CheckKind, Key, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Part
@@ -143,6 +144,27 @@ def transaction_findings(view: View) -> Iterator[CheckFinding]:
                 since_is_bound=finding.since_is_bound,
                 transaction=finding,
             )
+
+
+def throttle_findings(view: View) -> Iterator[CheckFinding]:
+    """Yield the topics and brokers with a throttle, once the headline says that it was left behind."""
+    if any(finding.kind is FindingKind.THROTTLE_LEFT for finding in view.headline.findings):
+        for left in throttles(view.snapshot):
+            yield CheckFinding(
+                CheckKind.THROTTLE_LEFT,
+                Level.WEAKNESS,
+                name=left.topic or str(left.broker),
+                brokers=() if left.topic else (left.broker,),
+                settings=left.settings,
+            )
+
+
+def throttles_not_judged(view: View, watched_ms: int) -> Iterator[NotJudged]:
+    """Yield the throttles that may be of a move that has only just ended, or not begun."""
+    if watched_ms < QUIET_MS and not len(view.snapshot.reassignments):
+        names = tuple(left.topic or str(left.broker) for left in throttles(view.snapshot))
+        if names:
+            yield NotJudged((CheckKind.THROTTLE_LEFT,), NotJudgedWhy.NO_HISTORY, names)
 
 
 def skew_findings(view: View, limits: Limits) -> Iterator[CheckFinding]:

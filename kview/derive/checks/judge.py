@@ -19,6 +19,8 @@ from kview.derive.checks.cluster import (
     loss_findings,
     nobody_answers,
     skew_findings,
+    throttle_findings,
+    throttles_not_judged,
     transaction_findings,
     vanished_findings,
 )
@@ -105,7 +107,9 @@ def is_deciding(judgement: Judgement) -> bool:
 
 
 def _is_open(judgement: Judgement, item: NotJudged) -> bool:
-    """Return whether `item` only needs time. That a slow broker owes an answer does not count."""
+    """Return whether `item` only needs some seconds. That a slow broker owes an answer does not count."""
+    if item.kinds == (CheckKind.THROTTLE_LEFT,):  # it needs a minute, and is only a weakness
+        return False
     slow = {finding.name for finding in judgement.findings if finding.kind is CheckKind.BROKER_SLOW}
     owing = item.kinds == (CheckKind.BROKER_SILENT,)
     return item.why is NotJudgedWhy.NO_HISTORY and not (owing and slow.issuperset(item.names))
@@ -123,6 +127,7 @@ def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
     yield from skew_findings(view, watch.limits)
     yield from loss_findings(view, _accepted(view, watch.ignore), down)
     yield from transaction_findings(view)
+    yield from throttle_findings(view)
     yield from group_findings(view, down)
     yield from connector_findings(view)
 
@@ -146,6 +151,7 @@ def _not_judged(view: View, watched_ms: int, found: Sequence[CheckFinding]) -> I
     yield from partitions_not_judged(view)
     yield from brokers_not_judged(view, watched_ms)
     yield from controllers_not_judged(view, found)
+    yield from throttles_not_judged(view, watched_ms)
     yield from groups_not_judged(view)
 
 
