@@ -107,9 +107,7 @@ def is_deciding(judgement: Judgement) -> bool:
 
 
 def _is_open(judgement: Judgement, item: NotJudged) -> bool:
-    """Return whether `item` only needs some seconds. That a slow broker owes an answer does not count."""
-    if item.kinds == (CheckKind.THROTTLE_LEFT,):  # it needs a minute, and is only a weakness
-        return False
+    """Return whether `item` only needs time. That a slow broker owes an answer does not count."""
     slow = {finding.name for finding in judgement.findings if finding.kind is CheckKind.BROKER_SLOW}
     owing = item.kinds == (CheckKind.BROKER_SILENT,)
     return item.why is NotJudgedWhy.NO_HISTORY and not (owing and slow.issuperset(item.names))
@@ -151,7 +149,7 @@ def _not_judged(view: View, watched_ms: int, found: Sequence[CheckFinding]) -> I
     yield from partitions_not_judged(view)
     yield from brokers_not_judged(view, watched_ms)
     yield from controllers_not_judged(view, found)
-    yield from throttles_not_judged(view, watched_ms)
+    yield from throttles_not_judged(view)
     yield from groups_not_judged(view)
 
 
