@@ -5,11 +5,17 @@ import pytest
 from msgspec.structs import replace
 
 from kview.derive.fold import step
+from kview.derive.partition_log import partition_log
 from kview.derive.reassignments import Move, move_of
 from kview.derive.view import View
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
-from tests.worlds.reassignments import SIZE, Moving
+from kview.plain.blocks import block
+from kview.tui.options import Options
+from kview.tui.rows.partition_heading import partition_heading
+from kview.tui.rows.partitions import PartitionRows
+from kview.tui.text import content
+from tests.worlds.reassignments import SIZE, TOPIC, Moving
 
 
 def left(view: View) -> tuple[int, bool, int, int]:
@@ -83,3 +89,27 @@ def test_the_state_is_small_and_ends_with_the_reassignment() -> None:
     assert 6 <= len(scene.state.progress.points) <= 7
     scene.state, _ = step(scene.state, scene.world.tick())
     assert scene.state.progress.points == ()
+
+
+def test_the_list_the_partitions_screen_and_the_text_say_it() -> None:
+    view = Moving().copy(20, 1_000)
+    now_ms = view.snapshot.observation.ended_ms
+    first = PartitionRows(view, Options()).row(0, now_ms).cells
+    assert content(first[-1]).startswith("reassigning: 0 → 1 2, 160 k records left, ≈ 1 m 20 s")
+    log = partition_log(view, TOPIC, 0)
+    lines = [
+        content(line) for line in partition_heading(view, TOPIC, 0, log, Options(), now_ms, UNKNOWN, 120)
+    ]
+    assert lines[1].startswith("  → reassigning 0 → 1 2 (adds 1 2, removes 0): 160 k records left (≈ 20 MB)")
+    assert "ISR 1 of 3, 2 being added" in lines[-1]
+    (told,) = (line for line in block(view, "x").splitlines() if "reassigning" in line)
+    assert told.endswith("160 k records left, ≈ 1 m 20 s") and "1⊕ 2⊕ 0●" in told
+
+
+def test_a_move_is_said_next_to_what_is_worse() -> None:
+    scene = Moving()
+    scene.log.replicas, scene.log.stalled = [1, 2, 0, 3], frozenset({1, 2, 3})
+    scene.log.ends[3] = 0.0
+    view = scene.look()
+    cells = PartitionRows(view, Options()).row(0, view.snapshot.observation.ended_ms).cells
+    assert content(cells[-1]).startswith("at min ISR · reassigning: 0 3 → 1 2 3, 200 k records left")
