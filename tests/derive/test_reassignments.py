@@ -63,6 +63,20 @@ def test_the_lag_of_one_new_replica_is_not_known() -> None:
     assert left(scene.look()) == (UNKNOWN, False, UNKNOWN, UNKNOWN)
 
 
+def test_a_bound_tells_nothing_of_the_speed_later() -> None:
+    scene = Moving()
+
+    def without_2(snapshot: Snapshot) -> Snapshot:
+        replicas = snapshot.replicas
+        ends = np.where((replicas.row == 0) & (replicas.broker == 2), UNKNOWN, replicas.log_end)
+        return replace(snapshot, replicas=replace(replicas, log_end=ends))
+
+    scene.snapshot = without_2
+    scene.copy(12, 5_000)
+    scene.snapshot = lambda snapshot: snapshot
+    assert left(scene.look())[::3] == (80_000, UNKNOWN)
+
+
 @pytest.mark.parametrize("rate", [0.0, 500.0])
 def test_the_time_left_is_that_at_the_speed_of_the_last_minute(rate: float) -> None:
     scene = Moving(rate)

@@ -4,6 +4,7 @@ the table stands whether the topic survives the loss of a rack."""
 from functools import cache
 
 import numpy as np
+import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
@@ -199,16 +200,17 @@ def test_replicas_that_are_added_and_removed_are_told_from_the_others() -> None:
     assert content(rows.row(list(rows.keys).index(0), 0).cells[5]) == "P0◌", "out of sync is worse"
 
 
-def test_many_replicas_that_are_moved_are_counted_apart() -> None:
+@pytest.mark.parametrize(("change", "sign"), [("adding", "⊕"), ("removing", "⊖")])
+def test_many_replicas_that_are_moved_are_counted_apart(change: str, sign: str) -> None:
     nodes = [Node(id, "R1" if id < 3 else "R2") for id in range(6)]
     world = World(nodes, topic("many", 120, 3, 1.0), ())
     keys = [log for log in world.logs if 5 in log.replicas]
-    for log in keys:
-        log.isr, log.stalled = [id for id in log.replicas if id != 5], frozenset({5})
-    moves = [{"topic": "many", "partition": log.partition, "adding": [5], "removing": []} for log in keys]
+    if change == "adding":
+        for log in keys:
+            log.isr, log.stalled = [id for id in log.replicas if id != 5], frozenset({5})
+    moved = {"topic": "many", "adding": [], "removing": []}
+    moves = [{**moved, "partition": log.partition, change: [5]} for log in keys]
     (view,) = views([replace(world.tick(), reassignments=table(Reassignments, moves))])
     rows = PlacementRows(view, Options(), "many")
-    at = list(rows.keys).index(5)
-    assert "20⊕" in " ".join(content(cell) for cell in rows.row(at, 0).cells) and "◌" not in str(
-        rows.row(at, 0)
-    )
+    cells = " ".join(content(cell) for cell in rows.row(list(rows.keys).index(5), 0).cells)
+    assert f"20{sign}" in cells and "◌" not in cells
