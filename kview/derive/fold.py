@@ -43,14 +43,15 @@ from kview.derive.groups import is_ignored
 from kview.derive.lag import TREND_BACK_MS
 from kview.derive.offsets import Kept, earlier, readers, reading, record_lag
 from kview.derive.order import next_busy
-from kview.derive.partitions import changed_since, in_rates
+from kview.derive.partitions import changed_since, in_rates, replica_lag
 from kview.derive.rates import LOOK_BACK_MS
-from kview.derive.seen import see
+from kview.derive.reassignments import Progress, reassigning, records_left
+from kview.derive.seen import Seen, see
 from kview.derive.series import next_moments
 from kview.derive.showing import sample, view_of
 from kview.derive.standing import standing
 from kview.derive.state import State, log_ends, offsets_of, seen_of
-from kview.derive.view import SERIES_POINTS, View
+from kview.derive.view import SERIES_POINTS, Floats, View
 from kview.derive.watermarks import follow
 from kview.model.events import Event
 from kview.model.snapshot import Snapshot
@@ -206,7 +207,23 @@ def advance(state: State, snapshot: Snapshot) -> State:
         kept(state.events, new_events, now_ms),
         new_events,
         incidents,
+        _progress(state.progress, seen, rows, ends.per_second),
+        state.quiet.next(snapshot),
     )
+
+
+def _progress(before: Progress, seen: Seen, rows: Alignment, per_second: Floats) -> Progress:
+    """Return the progress of reassignments as of this step."""
+    snapshot, now_ms = seen.snapshot, seen.snapshot.observation.ended_ms
+    if not len(snapshot.reassignments):
+        return Progress()
+    progress = before.carried(rows, now_ms)
+    if not progress.is_due(now_ms):
+        return progress
+    table, placed, read = snapshot.partitions, seen.placed, seen.readings
+    lags = replica_lag(table, placed, read.ends, read.times_ms, per_second)
+    left, is_bound = records_left(table, placed.being_added & ~placed.in_isr, lags)
+    return progress.with_point(now_ms, left, is_bound, reassigning(snapshot))
 
 
 def _kept(state: State, snapshot: Snapshot, commits: Commits, offset_rows: Alignment) -> Kept:

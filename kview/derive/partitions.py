@@ -4,11 +4,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.derive.align import Alignment, first_that_holds, rows_at, take
+from kview.derive.align import Alignment, first_that_holds, take
 from kview.derive.brokers import Silence
 from kview.derive.lookup import replication
 from kview.derive.racks import rack_safety
 from kview.derive.rates import LOOK_BACK_MS, minus
+from kview.derive.reassignments import changing, reassigning
 from kview.derive.statuses import RANK, SEVERITIES, STATUSES
 from kview.derive.view import Floats, LongMatrix, PartitionFigures, PartitionStatus
 from kview.model.events import Severity
@@ -43,6 +44,8 @@ class Placement(Struct, frozen=True):
     """The number of replicas without those that a reassignment adds: with these the ISR is compared."""
     target: Longs
     """The number of replicas that the reassignment leaves."""
+    being_added: NDArray[np.bool_]
+    being_removed: NDArray[np.bool_]
     leader_silent_since_ms: Longs
 
 
@@ -55,7 +58,7 @@ class Unreached(Struct, frozen=True):
 
 def placement(table: Partitions, moves: Reassignments, quiet: Silence) -> Placement:
     """Return the placement of partitions."""
-    adding, removing = changing(table, moves)
+    added, removed = changing(table, moves)
     assigned = replication(table)
     real = table.replicas >= 0
     in_isr = real & (table.replicas[:, :, None] == table.isr[:, None, :]).any(2)
@@ -64,8 +67,10 @@ def placement(table: Partitions, moves: Reassignments, quiet: Silence) -> Placem
         real & quiet.of(table.replicas),
         (table.isr >= 0).sum(1).astype(np.int64),
         assigned,
-        assigned - adding,
-        assigned - removing,
+        assigned - added.sum(1),
+        assigned - removed.sum(1),
+        added,
+        removed,
         quiet.since_of(table.leader),
     )
 
@@ -158,31 +163,6 @@ def status_ranks(
 def words(ranks: Longs) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
     """Return the statuses and severities for these ranks."""
     return _STATUS_WORDS[ranks], _SEVERITY_WORDS[ranks]
-
-
-def reassigning(snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Return the partitions that a reassignment is moving."""
-    table, moves = snapshot.partitions, snapshot.reassignments
-    moved = np.zeros(len(table), np.bool_)
-    rows = rows_at(table, moves.topic, moves.partition)
-    moved[rows[rows >= 0]] = True
-    return moved
-
-
-def changing(table: Partitions, moves: Reassignments) -> tuple[Longs, Longs]:
-    """Return for each partition how many replicas reassignments add, and how many they remove.
-
-    What is no longer among the replicas does not count: the reassignment has ended since it was listed.
-    """
-    counts = np.zeros((2, len(table)), np.int64)
-    rows = rows_at(table, moves.topic, moves.partition)
-    there = rows >= 0
-    replicas = table.replicas[rows[there]]
-    for count, ids in zip(counts, (moves.adding[there], moves.removing[there]), strict=True):
-        count[rows[there]] = (
-            ((ids[:, :, None] == replicas[:, None, :]) & (ids >= 0)[:, :, None]).any(2).sum(1)
-        )
-    return counts[0], counts[1]
 
 
 def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) -> Longs:
@@ -339,6 +319,8 @@ def partition_figures(
         replica_lag=replica_lag(table, placed, ends, times, rate),
         in_isr=placed.in_isr,
         replica_silent=placed.replica_silent,
+        being_added=placed.being_added,
+        being_removed=placed.being_removed,
         leader_unreached=unreached.leader,
         replica_unreached=unreached.replicas,
         changed_ms=changed_ms,

@@ -59,6 +59,7 @@ def pending(view: View) -> View:
             frozen_since_ms=np.where(status == PartitionStatus.FROZEN, PENDING, UNKNOWN),
             undecided=view.snapshot.brokers.id[open_].astype(np.int64),
         ),
+        moves=replace(view.moves, time_left_ms=_times(view.moves.time_left_ms)),
         topics=replace(
             topics,
             severity=severities(severity, topics.first_row),

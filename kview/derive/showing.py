@@ -11,9 +11,11 @@ from kview.derive.headline import headline
 from kview.derive.offsets import Kept
 from kview.derive.partitions import in_rates, partition_figures, worst_first
 from kview.derive.quorum import can_fence, quorum_findings
+from kview.derive.reassignments import move_figures
 from kview.derive.seen import Seen
 from kview.derive.series import extended
 from kview.derive.state import State, log_ends, offsets_of, read_of, seen_of
+from kview.derive.throttles import throttle_findings
 from kview.derive.topics import throughput, topic_figures, topic_rates, total_in
 from kview.derive.view import Floats, OffsetFigures, View
 from kview.model.units import UNKNOWN
@@ -116,11 +118,13 @@ def view_of(state: State, sampled: Sample) -> View:
             placed,
             quiet,
             controllers,
+            tuple(throttle_findings(snapshot, state.quiet)),
             state.events,
             _requests_rate(seen),
         ),
         brokers=brokers,
         partitions=figures,
+        moves=move_figures(snapshot, figures, seen.readings.sizes, state.progress),
         topics=topics,
         groups=groups,
         offsets=offsets,

@@ -15,9 +15,11 @@ from kview.derive.losses import Losses
 from kview.derive.offsets import Followed, Kept, Led, offset_figures
 from kview.derive.quorum import Term
 from kview.derive.rates import Ends
+from kview.derive.reassignments import Progress
 from kview.derive.seen import Seen
 from kview.derive.series import Series
 from kview.derive.slowness import Slowness
+from kview.derive.throttles import Quiet
 from kview.derive.trends import Trends
 from kview.derive.unread import Unread
 from kview.derive.view import Floats, OffsetFigures
@@ -68,6 +70,8 @@ class State(Struct, frozen=True):
     events: tuple[Event, ...] = ()
     new_events: tuple[Event, ...] = ()
     incidents: Incidents = field(default_factory=Incidents)
+    progress: Progress = field(default_factory=Progress)
+    quiet: Quiet = field(default_factory=Quiet)
 
 
 def seen_of(state: State) -> Seen:

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.lookup import replication
-from kview.derive.partitions import changing
 from kview.derive.statuses import STATUSES
 from kview.derive.view import PartitionFigures, PartitionStatus, View
 from kview.model.snapshot import Longs, Strings
@@ -98,7 +97,7 @@ def troubles(view: View) -> dict[Trouble, NDArray[np.bool_]]:
     """
     table, figures = view.snapshot.partitions, view.partitions
     replicas, in_sync = replication(table), figures.isr_count
-    adding, _ = changing(table, view.snapshot.reassignments)
+    adding = figures.being_added.sum(1)
     known, under = table.min_isr != UNKNOWN_ID, in_sync < replicas - adding
     found = {trouble: figures.having(status) for trouble, status in _BY_STATUS.items()}
     return found | {

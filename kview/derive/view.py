@@ -151,6 +151,10 @@ class PartitionFigures(Struct, frozen=True):
     skew; UNKNOWN if not known."""
     in_isr: NDArray[np.bool_]
     replica_silent: NDArray[np.bool_]
+    being_added: NDArray[np.bool_]
+    """The replicas that a reassignment adds."""
+    being_removed: NDArray[np.bool_]
+    """The replicas that a reassignment removes."""
     leader_unreached: Flags
     """Whether the leader lives, but does not answer us."""
     replica_unreached: NDArray[np.bool_]
@@ -173,6 +177,21 @@ class PartitionFigures(Struct, frozen=True):
 
 
 _IS_ALARM = np.array([status in SEVERITIES for status in STATUSES])
+
+
+class MoveFigures(Struct, frozen=True):
+    """What is left of reassignments. The arrays have the rows of `snapshot.partitions`, and UNKNOWN for those
+    that are not moved."""
+
+    moving: Flags
+    records_left: Longs
+    """The sum of the lags of the replicas that are added and not in sync yet."""
+    records_left_is_bound: Flags
+    """Whether there may be more records, because the lag of some replica is not known."""
+    bytes_left: Longs
+    """The same in bytes, an estimate: by the sizes on disk, which are read now and then."""
+    time_left_ms: Longs
+    """An estimate: at the speed of the last minute. UNKNOWN if the rest does not shrink."""
 
 
 class TopicFigures(Struct, frozen=True):
@@ -312,6 +331,7 @@ class View(Struct, frozen=True):
     headline: Headline
     brokers: BrokerFigures
     partitions: PartitionFigures
+    moves: MoveFigures
     topics: TopicFigures
     groups: GroupFigures
     offsets: OffsetFigures

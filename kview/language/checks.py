@@ -206,6 +206,10 @@ _WHAT: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.RACK_LOSS: _rack_loss,
     _K.LEADER_SKEW: lambda f: f"broker {f.name} leads {words.plural(f.amount, 'partition')}, {_times(f)}",
     _K.DISK_SKEW: lambda f: f"broker {f.name} holds {words.size(f.amount)}, {_times(f)}",
+    _K.THROTTLE_LEFT: lambda f: (
+        f"replication throttle left on {f'broker {f.name}' if f.brokers else 'the topic'}"
+        " although nothing is being reassigned"
+    ),
     _K.NO_CONTROLLER: lambda f: _NO_CONTROLLER[f.headline],
     _K.VOTER_LOST: lambda f: (
         f"controller {f.name} is down or not fetching, {words.plural(f.amount, 'voter')} left"
@@ -286,6 +290,10 @@ _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     _K.RACK_LOSS: _says(f"spread the replicas over more racks with {_REASSIGN}"),
     _K.LEADER_SKEW: _says(f"run kafka-leader-election.sh --election-type preferred, or use {_REASSIGN}"),
     _K.DISK_SKEW: _says(f"move replicas to other brokers with {_REASSIGN}"),
+    _K.THROTTLE_LEFT: lambda f: (
+        f"remove it with kafka-configs.sh --alter --entity-type {'brokers' if f.brokers else 'topics'}"
+        f" --entity-name {f.name} --delete-config {','.join(f.settings)}"
+    ),
     _K.NO_CONTROLLER: _says("start the controllers, or check the network between them"),
     _K.VOTER_LOST: _says("start it, or check its log"),
     _K.GROUP_STUCK: _says("check its consumers: they own the partitions, but do not commit"),

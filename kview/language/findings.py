@@ -242,6 +242,25 @@ def _connectors_unread(finding: Finding, now_ms: int) -> str:
     return f"states of connectors unknown{_for(finding, now_ms, ' for ')} (connect-url: {why})"
 
 
+def _throttle_left(finding: Finding, now_ms: int) -> str:
+    """Return who has a throttle, and what removes it."""
+    who = [_topics(finding)] if finding.count > 0 else []
+    who += [nouns.some_brokers(finding.brokers)] if finding.brokers else []
+    return (
+        f"replication throttle left on {' and '.join(who)}, but nothing is being reassigned:"
+        " kafka-reassign-partitions.sh --verify removes it"
+    )
+
+
+def _topics(finding: Finding) -> str:
+    """Return the topic by name, or the number of topics with the first names."""
+    names, rest = finding.topics[:MOST_TOPICS], finding.count - MOST_TOPICS
+    if finding.count == len(names) == 1:
+        return f"topic {names[0]}"
+    more = f" + {rest:,} more" if rest > 0 else ""
+    return words.plural(finding.count, "topic") + (f" ({', '.join(names)}{more})" if names else "")
+
+
 def _none_answers(finding: Finding, now_ms: int) -> str:
     """Return since when nothing is known, and what to check."""
     why = _ALL_SILENT.get(finding.cause.kind, "")
@@ -259,6 +278,9 @@ _ALL_SILENT: Mapping[FailureKind, str] = {
 
 TOPIC_REFUSED = 29
 """Kafka's error number TOPIC_AUTHORIZATION_FAILED."""
+
+MOST_TOPICS = 2
+"""The most topics that a sentence names."""
 
 _WORTH_SAYING_MS = 1_000
 """Lag in time below this is not said."""
@@ -326,6 +348,7 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     FindingKind.GROUPS_UNJUDGED: lambda finding, now_ms: (
         f"no verdict yet on {words.plural(finding.groups, 'group')}"
     ),
+    FindingKind.THROTTLE_LEFT: _throttle_left,
     FindingKind.LEADS_NOTHING: lambda finding, now_ms: (
         f"{_brokers(finding)} {'leads' if len(finding.brokers) == 1 else 'lead'} no partitions"
     ),

@@ -8,6 +8,7 @@ SIGNS: tuple[tuple[str, str], ...] = (
     (glyphs.LEADER, "a leader, or healthy"),
     (glyphs.FOLLOWER, "a follower in the ISR"),
     (glyphs.OUT_OF_SYNC, "a follower outside the ISR, or too few in it"),
+    (glyphs.ADDED, f"a replica being added; {glyphs.REMOVED} one being removed"),
     (glyphs.DEAD, "silent or offline: data or access at risk"),
     (glyphs.FROZEN, "frozen: the high watermark stands still"),
     (glyphs.UP, "growing, moved, slow, or one step from risk"),

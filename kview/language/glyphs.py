@@ -15,6 +15,8 @@ LEADER = "●"
 FOLLOWER = "○"
 OUT_OF_SYNC = "◌"
 DEAD = "✕"
+ADDED = "⊕"
+REMOVED = "⊖"
 YES = "✓"
 OK = "●"
 UP = "▲"
@@ -56,6 +58,8 @@ _STAND_INS = {
     FOLLOWER: "o",
     OUT_OF_SYNC: ".",
     DEAD: "x",
+    ADDED: "+",
+    REMOVED: "-",
     YES: "+",
     UP: "^",
     DOWN: "v",

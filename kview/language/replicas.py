@@ -17,7 +17,11 @@ def sign(table: Partitions, figures: PartitionFigures, row: int, position: int) 
         return glyphs.DEAD
     if broker == table.leader[row]:
         return glyphs.LEADER
-    return glyphs.FOLLOWER if figures.in_isr[row, position] else glyphs.OUT_OF_SYNC
+    if figures.being_added[row, position]:
+        return glyphs.ADDED
+    if not figures.in_isr[row, position]:
+        return glyphs.OUT_OF_SYNC
+    return glyphs.REMOVED if figures.being_removed[row, position] else glyphs.FOLLOWER
 
 
 def leader_sign(table: Partitions, figures: PartitionFigures, row: int) -> str:

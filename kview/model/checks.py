@@ -53,6 +53,8 @@ class CheckKind(StrEnum):
     RACK_LOSS = "rack_loss"
     LEADER_SKEW = "leader_skew"
     DISK_SKEW = "disk_skew"
+    THROTTLE_LEFT = "throttle_left"
+    """`name` is the topic or the broker."""
     NO_CONTROLLER = "no_controller"
     """No controller is active, none has answered for a while, or the active one has lost its majority."""
     VOTER_LOST = "voter_lost"
@@ -96,6 +98,7 @@ WEAKNESSES = frozenset({
     CheckKind.RACK_LOSS,
     CheckKind.LEADER_SKEW,
     CheckKind.DISK_SKEW,
+    CheckKind.THROTTLE_LEFT,
 })  # fmt: skip
 """The kinds whose level is WEAKNESS: they say what could go wrong. All others say what has gone wrong."""
 
@@ -158,6 +161,8 @@ class CheckFinding:
     reason_count: int = UNKNOWN
     trace: str = ""
     """The line of a failed task's trace that says why, '' if there is none."""
+    settings: tuple[str, ...] = ()
+    """The settings that are the cause."""
     headline: FindingKind | None = None
     """The finding of the headline that this one is."""
     transaction: Finding | None = None

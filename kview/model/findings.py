@@ -94,6 +94,9 @@ class FindingKind(StrEnum):
     first."""
     CONNECTORS_UNREAD = "connectors_unread"
     """The states of connectors are unknown, because of `cause`. They were last read at `since_ms`."""
+    THROTTLE_LEFT = "throttle_left"
+    """`brokers` and `count` topics, the first of them `topics`, have a throttle on the copying of replicas,
+    although nothing is reassigned."""
     LEADS_NOTHING = "leads_nothing"
     """`brokers` are up and lead nothing, although they are the preferred leaders of some partitions."""
     NOT_PREFERRED = "not_preferred"
@@ -127,6 +130,8 @@ class Finding(Struct, frozen=True):
     """The rack, if `brokers` are all of its brokers and there are several."""
     paths: tuple[str, ...] = ()
     """The log directories that it is about."""
+    topics: tuple[str, ...] = ()
+    """The first topics that are concerned."""
     group: str = ""
     groups: int = 0
     """The number of groups that are concerned, `group` included."""

@@ -348,6 +348,19 @@ class TopicConfigs(Table, frozen=True):
     source: Strings
 
 
+class BrokerConfigs(Table, frozen=True):
+    """The settings of brokers that limit the copying of replicas, one per row. Key: broker, name.
+
+    `value` is '' if the setting is not set. A broker that has not told has no rows. `source` is Kafka's name
+    for the origin of the value, '' if it is not set.
+    """
+
+    broker: Ids
+    name: Strings
+    value: Strings
+    source: Strings
+
+
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 
@@ -384,3 +397,4 @@ class Snapshot(Struct, frozen=True):
     reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
     log_dirs: LogDirs = field(default_factory=lambda: empty(LogDirs))
     topic_configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
+    broker_configs: BrokerConfigs = field(default_factory=lambda: empty(BrokerConfigs))

@@ -61,6 +61,8 @@ class BrokerFacts(Struct):
     latency_us: int = UNKNOWN
     disk_bytes: int = UNKNOWN
     session_timeout_ms: int = UNKNOWN
+    settings: tuple[tuple[str, str, str], ...] = ()
+    """What it says of `configs.BROKER_KEYS`, nothing if it has not told."""
     returned_ms: int = UNKNOWN
     """When the broker came back to the metadata, UNKNOWN once it has answered."""
     led: frozenset[tuple[str, int, int]] = frozenset()

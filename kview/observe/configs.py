@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kview.model.failures import refused
-from kview.model.snapshot import Ids, TopicConfigs
+from kview.model.snapshot import BrokerConfigs, Ids, TopicConfigs
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.observe.causes import Refused
 from kview.observe.layout import Layout, strings
@@ -17,7 +17,12 @@ from kview.observe.layout import Layout, strings
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 MIN_ISR = "min.insync.replicas"
-TOPIC_KEYS = ("cleanup.policy", MIN_ISR, "retention.bytes", "retention.ms", "unclean.leader.election.enable")
+TOPIC_KEYS = (
+    "cleanup.policy", "follower.replication.throttled.replicas", "leader.replication.throttled.replicas",
+    MIN_ISR, "retention.bytes", "retention.ms", "unclean.leader.election.enable",
+)  # fmt: skip
+BROKER_KEYS = ("follower.replication.throttled.rate", "leader.replication.throttled.rate")
+"""Kafka lists these only while they are set."""
 SESSION_TIMEOUT = "broker.session.timeout.ms"
 ZOOKEEPER_SESSION_TIMEOUT = "zookeeper.session.timeout.ms"
 """The setting in force in ZooKeeper mode, in which brokers still report the other one."""
@@ -56,15 +61,15 @@ def topics_request(topics: Sequence[str]) -> Any:
     )
 
 
-def broker_request(broker: int, key: str) -> Any:
-    """Build the request for one setting of a broker."""
+def broker_request(broker: int, session_timeout: str) -> Any:
+    """Build the request for a broker's BROKER_KEYS and for the setting named `session_timeout`."""
     resource = DescribeConfigsRequest.DescribeConfigsResource
     return DescribeConfigsRequest(
         resources=[
             resource(
                 resource_type=BROKER_RESOURCE,
                 resource_name=str(broker),
-                configuration_keys=[key],
+                configuration_keys=[session_timeout, *BROKER_KEYS],
             )
         ]
     )
@@ -82,6 +87,15 @@ def session_timeout_ms(answer: Any, key: str) -> int:
             if setting.name == key and (setting.value or "").isdigit():
                 return int(setting.value)
     return UNKNOWN
+
+
+def broker_settings(answer: Any) -> tuple[tuple[str, str, str], ...]:
+    """Return a broker's BROKER_KEYS as (name, value, source), with '' for what is not set."""
+    told = {
+        s.name: (s.value or "", SOURCES.get(s.config_source, "UNKNOWN"))
+        for result in answer.results for s in result.configs
+    }  # fmt: skip
+    return tuple((name, *told.get(name, ("", ""))) for name in BROKER_KEYS)
 
 
 def topic_settings(answer: Any) -> dict[str, tuple[tuple[str, str, str], ...]]:
@@ -126,6 +140,17 @@ def table(layout: Layout, known: Mapping[str, TopicSettings]) -> TopicConfigs:
     ]
     return TopicConfigs(
         topic=strings([row[0] for row in rows]),
+        name=strings([row[1] for row in rows]),
+        value=strings([row[2] for row in rows]),
+        source=strings([row[3] for row in rows]),
+    )
+
+
+def broker_table(known: Mapping[int, tuple[tuple[str, str, str], ...]]) -> BrokerConfigs:
+    """Return the known settings of brokers, as columns."""
+    rows = [(broker, *setting) for broker in sorted(known) for setting in known[broker]]
+    return BrokerConfigs(
+        broker=np.array([row[0] for row in rows], np.int32),
         name=strings([row[1] for row in rows]),
         value=strings([row[2] for row in rows]),
         source=strings([row[3] for row in rows]),

@@ -298,6 +298,7 @@ class SlowLane(Struct):
         facts = self.state.brokers.get(broker)
         if facts is not None:
             facts.session_timeout_ms = configs.session_timeout_ms(answer, key)
+            facts.settings = configs.broker_settings(answer)
 
     async def _log_dirs(self, link: Link, broker: int) -> None:
         answer, at_ms = await link.ask(log_dirs.request())

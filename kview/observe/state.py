@@ -175,6 +175,7 @@ class State(Struct):
             reassignments=self.reassignments,
             log_dirs=self.log_dirs,
             topic_configs=self._configs,
+            broker_configs=configs.broker_table({id: known.settings for id, known in self.brokers.items()}),
         )
         if last is not None:
             new = replace(

@@ -14,6 +14,7 @@ from kview.language import (
     glyphs,
     incidents,
     nouns,
+    reassignments,
     replicas,
     verdicts,
     words,
@@ -118,6 +119,8 @@ def _partitions(view: View) -> list[str]:
         shown = verdicts.STATUSES[status]
         if since_ms != UNKNOWN and status in (PartitionStatus.FROZEN, PartitionStatus.SILENT_LEADER):
             shown += f" {words.age(since_ms, now_ms)}"
+        if status == PartitionStatus.REASSIGNING:
+            shown = reassignments.note(view, row)
         if status == PartitionStatus.UNREAD:
             shown += f" for {words.age(int(table.high_watermark_ms[row]), now_ms)}"
         rows.append(

@@ -96,6 +96,7 @@ def _finding(finding: Finding, now_ms: int) -> schema_findings.Finding:
         controllers=list(finding.controllers),
         rack=finding.rack or None,
         paths=list(finding.paths),
+        topics=list(finding.topics),
         group=finding.group or None,
         groups=finding.groups,
         verdict=Verdict(finding.verdict) if finding.verdict else None,
@@ -251,6 +252,8 @@ def _partitions(view: View) -> list[schema.Partition]:
         "lag_records": figures.replica_lag[real],
         "in_isr": figures.in_isr[real],
         "silent": figures.replica_silent[real],
+        "being_added": figures.being_added[real],
+        "being_removed": figures.being_removed[real],
     }
     columns: Columns = {
         "topic": table.topic,
@@ -278,8 +281,21 @@ def _partitions(view: View) -> list[schema.Partition]:
         "isr": split(table.isr[table.isr >= 0].tolist(), (table.isr >= 0).sum(1)),
         "offline": split(table.offline[table.offline >= 0].tolist(), (table.offline >= 0).sum(1)),
         "replicas": split(rows(schema.Replica, replicas), real.sum(1)),
+        "reassignment": _reassignments(view),
     }
     return rows(schema.Partition, columns)
+
+
+def _reassignments(view: View) -> list[schema.Reassignment | None]:
+    moves, moving = view.moves, view.moves.moving
+    columns: Columns = {
+        "records_left": moves.records_left[moving],
+        "records_left_is_bound": moves.records_left_is_bound[moving],
+        "bytes_left": moves.bytes_left[moving],
+        "time_left_ms": moves.time_left_ms[moving],
+    }
+    made = iter(rows(schema.Reassignment, columns))
+    return [next(made) if is_moved else None for is_moved in moving.tolist()]
 
 
 def _connectors(view: View) -> list[schema.Connector]:

@@ -324,5 +324,10 @@ def _of_partitions(view: View) -> Iterator[Metric]:
         ("log_end_offset", "The end of the leader's log.", read(table.log_end)),
         ("uncommitted_records", "Records beyond the high watermark.", known(figures.uncommitted)),
         ("in_records_per_second", "Records appended per second.", known(figures.in_rate)),
+        (
+            "reassigning_records_left",
+            "Records that replicas which are being added have to copy; no series if nothing is moved.",
+            np.where(view.moves.records_left_is_bound, np.nan, known(view.moves.records_left)),
+        ),
     ):
         yield rows_of(f"kview_partition_{name}", text, PARTITION, rows, values)

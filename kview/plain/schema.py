@@ -19,6 +19,7 @@ from kview.plain.schema_fields import (
     HowBad,
     PartitionName,
     Text,
+    duration,
     in_partitions,
     meaning,
     moment,
@@ -196,6 +197,25 @@ class Replica(Struct, gc=False):
     ]
     in_isr: Annotated[bool, meaning("Whether it is listed as in sync.")]
     silent: Annotated[bool, meaning("Whether its broker does not answer.")]
+    being_added: Annotated[bool, meaning("Whether a reassignment is adding it.")]
+    being_removed: Annotated[bool, meaning("Whether a reassignment is removing it.")]
+
+
+class Reassignment(Struct, gc=False):
+    """What is left of the reassignment of a partition's replicas."""
+
+    records_left: Annotated[
+        int | None, records("The sum of the lags of the replicas that are added and not in sync yet.")
+    ]
+    records_left_is_bound: Annotated[
+        bool, meaning("Whether records_left is only a lower bound: the lag of some replica is not known.")
+    ]
+    bytes_left: Annotated[
+        int | None, meaning("The same by the sizes of the logs on disk, an estimate.", "bytes")
+    ]
+    time_left_ms: Annotated[
+        int | None, duration("How long that takes at the speed of the last minute, an estimate.")
+    ]
 
 
 class Partition(Struct, gc=False):
@@ -248,6 +268,9 @@ class Partition(Struct, gc=False):
     isr: Annotated[list[int], meaning("The broker ids of the replicas in sync.")]
     offline: Annotated[list[int], meaning("The broker ids of the replicas that Kafka calls offline.")]
     replicas: Annotated[list[Replica], meaning("Its replicas, the preferred leader first.")]
+    reassignment: Annotated[
+        Reassignment | None, meaning("What is left of its reassignment; null if it is not moved.")
+    ]
 
 
 class Connector(Struct, gc=False):

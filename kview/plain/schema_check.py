@@ -40,6 +40,8 @@ CHECK_KINDS: Mapping[CheckKind, str] = {
     CheckKind.RACK_LOSS: "losing the rack would leave partitions without an eligible leader or under min ISR",
     CheckKind.LEADER_SKEW: "the broker leads many more partitions than the mean",
     CheckKind.DISK_SKEW: "the broker holds many more bytes than the mean",
+    CheckKind.THROTTLE_LEFT: "the topic or broker has a throttle on the copying of replicas, although nothing"
+    " is being reassigned",
     CheckKind.NO_CONTROLLER: "no controller is active, or none can act, or none answers",
     CheckKind.VOTER_LOST: "the controller is missing from the quorum",
     CheckKind.OPEN_TRANSACTION: "the transaction is older than half of its timeout, or groups wait for it",

@@ -60,6 +60,8 @@ KINDS: Mapping[FindingKind, str] = {
     " trace are of the first",
     FindingKind.CONNECTORS_UNREAD: "the states of connectors are unknown, and were last read at since_ms;"
     " cause says why",
+    FindingKind.THROTTLE_LEFT: "the topics and brokers have a throttle on the copying of replicas, although"
+    " nothing is being reassigned",
     FindingKind.LEADS_NOTHING: "the brokers are up and lead nothing, although they are preferred leaders",
     FindingKind.NOT_PREFERRED: "the partitions are not on their preferred leader, although it is up",
 }
@@ -78,6 +80,7 @@ COUNTS: Mapping[FindingKind, str] = {
     FindingKind.GROUPS_TROUBLED: "groups that have this verdict",
     FindingKind.CONNECT_TASK_FAILED: "connectors and tasks that have failed",
     FindingKind.LEADER_RECORDS_LOST: "records, at least",
+    FindingKind.THROTTLE_LEFT: "topics with a throttle",
     FindingKind.QUORUM_LOST: "the quorum's voters, lost ones included",
     FindingKind.CONTROLLERS_LOST: "the quorum's voters, lost ones included",
 }
@@ -111,6 +114,7 @@ class Finding(Struct, gc=False):
     controllers: Annotated[list[int], meaning("The ids of the controllers that it is about.")]
     rack: Annotated[str | None, meaning("The rack, if these are all of its brokers and there are several.")]
     paths: Annotated[list[str], meaning("The log directories that it is about.")]
+    topics: Annotated[list[str], meaning("The first topics that it is about, at most 20.")]
     group: Annotated[
         str | None, meaning("The consumer group that it is about: the worst one, if it is about several.")
     ]

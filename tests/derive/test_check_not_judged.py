@@ -124,6 +124,16 @@ CASES = {
         (K.OPEN_TRANSACTION, K.HANGING_TRANSACTION),
         Why.NOT_ANSWERED,
     ),
+    "reassignments": (
+        failing(Part.REASSIGNMENTS, NO_BROKER, FailureKind.KAFKA_ERROR, 31),
+        (K.THROTTLE_LEFT,),
+        Why.NOT_AUTHORIZED,
+    ),
+    "broker settings": (
+        failing(Part.SESSION_TIMEOUT, 4, FailureKind.KAFKA_ERROR, 31),
+        (K.THROTTLE_LEFT,),
+        Why.NOT_AUTHORIZED,
+    ),
     "quorum": (without_quorum, (K.NO_CONTROLLER, K.VOTER_LOST), Why.NOT_AUTHORIZED),
     "disks": (without_disks, (K.DISK_SKEW,), Why.NOT_AUTHORIZED),
     "log dirs": (with_lost_replica, (K.LOG_DIR_OFFLINE,), Why.NOT_AUTHORIZED),
@@ -151,7 +161,7 @@ def test_what_cannot_be_judged_is_not_healthy_and_says_why(case: str) -> None:
     """If only weaknesses were not judged, nothing can be wrong now."""
     change, kinds, why = CASES[case]
     outcome = checked(change)
-    assert outcome.healthy is (case in ("disks", "racks"))
+    assert outcome.healthy is (case in ("disks", "racks", "reassignments", "broker settings"))
     found = [item for item in outcome.judgement.not_judged if set(item.kinds) == set(kinds)]
     assert [item.why for item in found] == [why], outcome.judgement.not_judged
     assert len(checks.not_judged(found[0])) > 20

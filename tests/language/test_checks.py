@@ -41,6 +41,7 @@ def finding(kind: CheckKind, **numbers: object) -> CheckFinding:
         "replicas": 3,
         "amount": 120_000,
         "mean": 60_000.0,
+        "settings": ("leader.replication.throttled.rate",),
         "verdict": VERDICTS.get(kind, ""),
         "headline": FindingKind.NO_CONTROLLER if kind is K.NO_CONTROLLER else None,
         "behind_ms": 70_000,

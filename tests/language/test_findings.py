@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.pending import pending
+from kview.derive.throttles import Quiet
 from kview.derive.view import View
 from kview.language.findings import sentence, sentences
 from kview.model.events import Severity
@@ -21,6 +22,7 @@ from tests.language.said import well_said
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.connect import FAILED, with_connectors
 from tests.worlds.log_dirs import with_dirs, with_offline
+from tests.worlds.reassignments import FOLLOWERS, RATES, throttled
 from tests.worlds.transactions import TIMEOUT_MS, holding
 
 AT = 1_760_000_000_000
@@ -75,6 +77,8 @@ def disasters() -> Iterator[View]:
     yield one(replace(snapshot, observation=replace(seen, failures=(hidden,))))
     for opened in (TransactionState.ONGOING, TransactionState.HANGING):
         yield one(holding(snapshot, "invoice", 0, 5, seen.ended_ms - TIMEOUT_MS * 2 // 3, opened))
+    slowed = throttled(snapshot, {FOLLOWERS: "*"}, RATES)
+    yield step(State(quiet=Quiet(from_ms=0)), slowed)[1]
     yield one(with_connectors(snapshot, FAILED))
     yield one(with_connectors(snapshot, age_ms=None, cause=Cause(FailureKind.HTTP_STATUS, 401)))
     yield one(with_offline(with_dirs(snapshot, 4, failed=True), 4, [("invoice", 3), ("audit-log", 3)]))

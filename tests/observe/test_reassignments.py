@@ -12,12 +12,15 @@ from confluent_kafka.admin._resource import ResourceType
 from kafka.admin import KafkaAdminClient
 from kafka.structs import TopicPartition
 
+from kview.derive.reassignments import Move, move_of
+from kview.derive.throttles import throttle_of, throttles
 from kview.derive.view import PartitionStatus, View
+from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
 from tests.observe.observing import Watched, observing
 from tests.real_kafka.cluster import RealKafka
 
-SETTINGS = ObserveSettings(interval_s=0.2)
+SETTINGS = ObserveSettings(interval_s=0.2, configs_s=1.0)
 BYTES, BYTES_PER_S = 2_000_000, 50_000
 
 
@@ -52,6 +55,13 @@ def status(view: View, topic: str) -> str:
     return str(view.partitions.status[row])
 
 
+def left(view: View, topic: str) -> tuple[int, int, int]:
+    """The records and the time in ms that are left of the move, and the throttle in bytes per second."""
+    row = int(np.flatnonzero(view.snapshot.partitions.topic == topic)[0])
+    limit = throttle_of(view.snapshot, view.partitions, row)
+    return int(view.moves.records_left[row]), int(view.moves.time_left_ms[row]), limit
+
+
 def in_sync(view: View, topic: str) -> tuple[int, int]:
     """How many replicas of the partition are in sync, and how many there are."""
     table = view.snapshot.partitions
@@ -77,10 +87,21 @@ def test_replicas_that_are_added_do_not_make_it_under_replicated(real_kafka: Rea
                 view = watched.look()
                 assert (in_sync(view, topic), status(view, topic)) == ((1, 3), PartitionStatus.REASSIGNING)
             assert view.headline.under_replicated == 0 and view.headline.at_min_isr == 0
+            row = view.snapshot.partitions.topic.tolist().index(topic)
+            assert move_of(view.snapshot.partitions, view.partitions, row) == Move((0,), (0, 1, 2))
+            view = watched.until(lambda view: left(view, topic)[2] == BYTES_PER_S, "the throttle is read")
+            assert 0 < (records := left(view, topic)[0]) <= 2 * BYTES // 50_000
+            view = watched.until(lambda view: left(view, topic)[1] > 0, "the time that is left is known")
+            assert left(view, topic)[0] < records
+            assert 1_000 < left(view, topic)[1] < 10 * 2 * BYTES // BYTES_PER_S * 1_000
             at = view.topics.topic.tolist().index(topic)
             assert int(view.topics.replication[at]) == 3, "the target's"
         watched.until(lambda view: in_sync(view, topic) == (3, 3), "the end of the move")
-        watched.until(lambda view: status(view, topic) == PartitionStatus.OK, "no reassignment is listed")
+        view = watched.until(
+            lambda view: status(view, topic) == PartitionStatus.OK, "no reassignment is listed"
+        )
+        assert left(view, topic)[:2] == (UNKNOWN, UNKNOWN), "nothing is moved"
+        watched.until(lambda view: not list(throttles(view.snapshot)), "that the throttle was removed")
         admin.close()
     said = {status(view, topic) for view in watched.views if topic in view.snapshot.partitions.topic}
     assert said == {PartitionStatus.OK, PartitionStatus.REASSIGNING}

@@ -51,3 +51,17 @@ def test_the_session_timeout_is_that_of_the_mode(
         with observing([broker.address], SETTINGS) as observer:
             seen = until(observer, lambda s: Part.SESSION_TIMEOUT in s.observation.asked, "it is answered")
         assert seen.brokers.session_timeout_ms.tolist() == [in_force_ms]
+
+
+@pytest.mark.parametrize("versions", [VERSIONS, ZOOKEEPER_VERSIONS])
+def test_the_throttles_of_a_broker_come_with_its_session_timeout(
+    versions: Mapping[int, tuple[int, int]],
+) -> None:
+    leader, follower = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
+    with FakeBroker(0, versions={**versions, 32: (0, 3)}) as broker:
+        broker.settings = {**BOTH, leader: "50000"}
+        with observing([broker.address], SETTINGS) as observer:
+            seen = until(observer, lambda s: Part.SESSION_TIMEOUT in s.observation.asked, "it is answered")
+        table = seen.broker_configs
+        assert table.broker.tolist() == [0, 0]
+        assert list(zip(table.name, table.value, strict=True)) == [(follower, ""), (leader, "50000")]

@@ -27,6 +27,7 @@ from tests.worlds.connect import EXITING, FAILED, SQL, with_connectors
 from tests.worlds.histories import HAPPENINGS, Plan
 from tests.worlds.kinds import CONNECT, of_every_kind
 from tests.worlds.log_dirs import with_dirs
+from tests.worlds.reassignments import Moving
 from tests.worlds.transactions import TIMEOUT_MS, holding
 
 SILENT_S = 4
@@ -136,6 +137,7 @@ def test_what_is_described_is_there_in_a_real_document() -> None:
     since_ms = snapshot.observation.ended_ms - TIMEOUT_MS
     walk(parsed(step(State(), holding(snapshot, "invoice", 0, 5, since_ms))[1]))
     walk(parsed(step(State(), with_dirs(snapshot, 4))[1]))
+    walk(parsed(Moving().look()))
     walk(json.loads(check_document(outcome())))
     of_a_report = {name for name in structs() if name.startswith("Report")}  # see tests/plain/report
     assert {field for name, field, _ in fields() if name not in of_a_report} == found
@@ -234,6 +236,20 @@ def test_replicas_and_isrs_are_their_own_partitions() -> None:
         assert [r["broker_id"] for r in made["replicas"]] == [b for b in table.replicas[row] if b >= 0]
         assert made["isr"] == [b for b in table.isr[row] if b >= 0]
         assert made["offline"] == [b for b in table.offline[row] if b >= 0]
+
+
+def test_a_reassignment_says_what_is_left_and_which_replicas_it_moves() -> None:
+    moved, other = parsed(Moving().copy(20, 1_000))["partitions"]
+    assert moved["reassignment"] == {
+        "records_left": 160_000,
+        "records_left_is_bound": False,
+        "bytes_left": 19_800_000,
+        "time_left_ms": 80_000,
+    }
+    told = [(one["broker_id"], one["being_added"], one["being_removed"]) for one in moved["replicas"]]
+    assert told == [(1, True, False), (2, True, False), (0, False, True)]
+    assert other["reassignment"] is None
+    assert not any(one["being_added"] or one["being_removed"] for one in other["replicas"])
 
 
 def test_a_group_has_its_partitions_and_its_verdict() -> None:

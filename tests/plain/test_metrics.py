@@ -18,6 +18,7 @@ from tests.worlds import World, default_world, views
 from tests.worlds.connect import FAILED, connector, with_connectors
 from tests.worlds.log_dirs import FAILED as BROKEN
 from tests.worlds.log_dirs import GOOD, TOTAL, with_dirs
+from tests.worlds.reassignments import SIZE, Moving
 
 
 def after(world: World, seconds: int) -> View:
@@ -117,6 +118,15 @@ def test_the_states_of_connectors_are_there_while_they_are_known() -> None:
     )
     hostile = page(with_connectors(seen, connector(HOSTILE + '[red]"\n{}', "FAILED", 'ODD"\n')))
     assert "[red]" in hostile
+
+
+def test_what_is_left_of_a_reassignment_has_a_series_while_it_goes_on() -> None:
+    name, scene = "kview_partition_reassigning_records_left", Moving()
+    series = read(page_of(scene.copy(2, 1_000)))
+    assert value(series, name, topic="orders", partition="0") == 2 * (SIZE - 2_000)
+    assert value(series, name, topic="orders", partition="1") is None, "it is not moved"
+    _, view = step(scene.state, scene.world.tick())
+    assert not any(each == name for each, _ in read(page_of(view)))
 
 
 def test_when_nobody_answers_there_is_only_that() -> None:

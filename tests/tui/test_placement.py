@@ -4,10 +4,12 @@ the table stands whether the topic survives the loss of a rack."""
 from functools import cache
 
 import numpy as np
+import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from kview.derive.view import View
+from kview.model.snapshot import Reassignments
 from kview.tui.app import KviewApp
 from kview.tui.options import Options
 from kview.tui.rows.placement import PlacementRows
@@ -16,6 +18,8 @@ from kview.tui.widgets.table import Table
 from tests.tui.harness import FENCED, FakeFeed, dashboard, press, running, state, text, until
 from tests.worlds import default_world, views
 from tests.worlds.parts import Node, topic
+from tests.worlds.reassignments import Moving
+from tests.worlds.tables import table
 from tests.worlds.world import World
 
 FIRST = ["audit-log", "invoice", "payment", ""]
@@ -177,3 +181,36 @@ def test_rack_safe_has_three_answers() -> None:
         brokers = replace(snapshot.brokers, rack=np.array(racks, object))
         (view,) = views([replace(snapshot, brokers=brokers)])
         assert said_to_be_rack_safe(view, "payment") == "rack-safe –", racks
+
+
+def test_replicas_that_are_added_and_removed_are_told_from_the_others() -> None:
+    scene = Moving()
+    rows = PlacementRows(scene.look(), Options(), "orders")
+    cells = {
+        broker: [content(cell) for cell in rows.row(at, 0).cells][3:] for at, broker in enumerate(rows.keys)
+    }
+    assert (cells[1], cells[2]) == (["P0⊕", "P1", ""], ["", "P0⊕", ""])
+    assert cells[0] == ["", "", "P0●"], "it leads until it is removed"
+    assert "⊕ 2 being added, ⊖ 1 being removed" in content(rows.headline(140))
+    scene.log.leader, scene.log.isr = 1, [0, 1]
+    rows = PlacementRows(scene.look(), Options(), "orders")
+    assert content(rows.row(list(rows.keys).index(0), 0).cells[5]) == "P0⊖"
+    scene.log.isr, scene.log.stalled = [1], frozenset({0, 2})
+    rows = PlacementRows(scene.look(), Options(), "orders")
+    assert content(rows.row(list(rows.keys).index(0), 0).cells[5]) == "P0◌", "out of sync is worse"
+
+
+@pytest.mark.parametrize(("change", "sign"), [("adding", "⊕"), ("removing", "⊖")])
+def test_many_replicas_that_are_moved_are_counted_apart(change: str, sign: str) -> None:
+    nodes = [Node(id, "R1" if id < 3 else "R2") for id in range(6)]
+    world = World(nodes, topic("many", 120, 3, 1.0), ())
+    keys = [log for log in world.logs if 5 in log.replicas]
+    if change == "adding":
+        for log in keys:
+            log.isr, log.stalled = [id for id in log.replicas if id != 5], frozenset({5})
+    moved = {"topic": "many", "adding": [], "removing": []}
+    moves = [{**moved, "partition": log.partition, change: [5]} for log in keys]
+    (view,) = views([replace(world.tick(), reassignments=table(Reassignments, moves))])
+    rows = PlacementRows(view, Options(), "many")
+    cells = " ".join(content(cell) for cell in rows.row(list(rows.keys).index(5), 0).cells)
+    assert f"20{sign}" in cells and "◌" not in cells

@@ -19,6 +19,7 @@ from kview.derive.checks.impact import (
 from kview.derive.checks.partitions import names_of
 from kview.derive.log_dirs import failed_dirs, stranded
 from kview.derive.slowness import SLOW_AFTER_MS
+from kview.derive.throttles import throttles
 from kview.derive.view import View
 from kview.model.checks import CheckFinding, CheckKind, Key, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Part
@@ -173,6 +174,33 @@ def transaction_findings(view: View) -> Iterator[CheckFinding]:
                 since_is_bound=finding.since_is_bound,
                 transaction=finding,
             )
+
+
+def throttle_findings(view: View) -> Iterator[CheckFinding]:
+    """Yield the topics and brokers with a throttle, once the headline says that it was left behind."""
+    if _tells_of_throttles(view):
+        for left in throttles(view.snapshot):
+            yield CheckFinding(
+                CheckKind.THROTTLE_LEFT,
+                Level.WEAKNESS,
+                name=left.topic or str(left.broker),
+                brokers=() if left.topic else (left.broker,),
+                settings=left.settings,
+            )
+
+
+def throttles_not_judged(view: View) -> Iterator[NotJudged]:
+    """Yield the throttles that may be of a move that has only just ended, or not begun."""
+    snapshot = view.snapshot
+    fails = any(failure.part == Part.REASSIGNMENTS for failure in snapshot.observation.failures)
+    if not (_tells_of_throttles(view) or fails or len(snapshot.reassignments)):
+        names = tuple(left.topic or str(left.broker) for left in throttles(snapshot))
+        if names:
+            yield NotJudged((CheckKind.THROTTLE_LEFT,), NotJudgedWhy.NO_HISTORY, names)
+
+
+def _tells_of_throttles(view: View) -> bool:
+    return any(finding.kind is FindingKind.THROTTLE_LEFT for finding in view.headline.findings)
 
 
 def skew_findings(view: View, limits: Limits) -> Iterator[CheckFinding]:

@@ -28,6 +28,9 @@ KINDS: Mapping[Part, tuple[CheckKind, ...]] = {
     Part.OFFSETS: (CheckKind.FROZEN,),
     Part.GROUPS: GROUP_KINDS,
     Part.COMMITS: GROUP_KINDS,
+    Part.CONFIGS: (CheckKind.THROTTLE_LEFT,),  # that min.insync.replicas is not known is told elsewhere
+    Part.REASSIGNMENTS: (CheckKind.THROTTLE_LEFT,),
+    Part.SESSION_TIMEOUT: (CheckKind.THROTTLE_LEFT,),  # the brokers' throttles come with it
     Part.PRODUCERS: (CheckKind.OPEN_TRANSACTION, CheckKind.HANGING_TRANSACTION),
     Part.TRANSACTIONS: (CheckKind.HANGING_TRANSACTION,),
     Part.CONNECTORS: (CheckKind.CONNECT_TASK_FAILED,),
@@ -38,12 +41,9 @@ TOLD_ELSEWHERE = frozenset({
     Part.BROKER,  # a finding says that the broker does not answer
     Part.BOOTSTRAP,  # so does one for every broker
     Part.QUORUM,  # what has never been answered is not known; what was, becomes a finding after a while
-    Part.CONFIGS,  # min.insync.replicas is not known
     Part.LOG_DIRS,  # the bytes on disk are not known
     Part.LOG_ENDS,  # no kind is judged by these
     Part.TIME_POINTS,  # a group's lag in time is not known, so there is no verdict without other evidence
-    Part.REASSIGNMENTS,
-    Part.SESSION_TIMEOUT,
     Part.ELR,  # without it, fewer replicas count as eligible, not more
 })  # fmt: skip
 """The parts whose failure shows in what was asked for, or that no kind needs."""

@@ -21,6 +21,8 @@ from kview.derive.checks.cluster import (
     loss_findings,
     nobody_answers,
     skew_findings,
+    throttle_findings,
+    throttles_not_judged,
     transaction_findings,
     vanished_findings,
 )
@@ -130,6 +132,7 @@ def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
     yield from skew_findings(view, watch.limits)
     yield from loss_findings(view, _accepted(view, watch.ignore), may_explain)
     yield from transaction_findings(view)
+    yield from throttle_findings(view)
     yield from group_findings(view, may_explain)
     yield from connector_findings(view)
 
@@ -154,6 +157,7 @@ def _not_judged(view: View, watched_ms: int, found: Sequence[CheckFinding]) -> I
     yield from brokers_not_judged(view, watched_ms)
     yield from log_dirs_not_judged(view, found)
     yield from controllers_not_judged(view, found)
+    yield from throttles_not_judged(view)
     yield from groups_not_judged(view)
 
 

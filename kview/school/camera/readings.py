@@ -15,7 +15,10 @@ LOG_DIRS_MS, CONFIGS_MS = 30_000, 60_000
 POINT_AGES_S = (600, 300, 120, 60, 30, 10)
 """For which moments in the past the observer asks where a log ended, in seconds before the first question."""
 MIN_ISR = "min.insync.replicas"
-TOPIC_KEYS = ("cleanup.policy", MIN_ISR, "retention.bytes", "retention.ms", "unclean.leader.election.enable")
+TOPIC_KEYS = (
+    "cleanup.policy", "follower.replication.throttled.replicas", "leader.replication.throttled.replicas",
+    MIN_ISR, "retention.bytes", "retention.ms", "unclean.leader.election.enable",
+)  # fmt: skip
 SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG",
     2: "DYNAMIC_BROKER_CONFIG",

@@ -36,6 +36,8 @@ _WORDS = {
     glyphs.LEADER: "leader",
     glyphs.FOLLOWER: "in sync",
     glyphs.OUT_OF_SYNC: "not in sync",
+    glyphs.ADDED: "adding",
+    glyphs.REMOVED: "removing",
 }
 
 

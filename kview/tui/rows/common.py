@@ -175,6 +175,8 @@ _REPLICA_ROLES: dict[str, Role] = {
     glyphs.LEADER: Role.TEXT,
     glyphs.FOLLOWER: Role.DIM,
     glyphs.OUT_OF_SYNC: Role.WARN,
+    glyphs.ADDED: Role.TEXT,
+    glyphs.REMOVED: Role.TEXT,
     words.UNSEEN: Role.WARN,
     words.NOT_YET: Role.DIM,
 }

@@ -4,11 +4,10 @@ from textwrap import wrap
 
 from kview.derive.lookup import replication
 from kview.derive.partition_log import PartitionLog
-from kview.derive.partitions import changing
 from kview.derive.retention import removal, retention
 from kview.derive.transactions import held_partition
 from kview.derive.view import PartitionStatus, View
-from kview.language import failures, findings, glyphs, verdicts, words
+from kview.language import failures, findings, glyphs, reassignments, verdicts, words
 from kview.language import topics as topic_words
 from kview.language.partition_log import meaning
 from kview.model.findings import Finding, FindingKind
@@ -40,10 +39,10 @@ def partition_heading(
     if log is None:
         return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     table, figures, at = view.snapshot.partitions, view.partitions, log.row
-    adding, _ = changing(table, view.snapshot.reassignments)
+    adding = int(figures.being_added[at].sum())
     facts = [f"ISR {int(figures.isr_count[at])} of {int(replication(table)[at])}"]
-    if adding[at]:
-        facts[0] += f", {int(adding[at])} being added"
+    if adding:
+        facts[0] += f", {adding} being added"
     if table.min_isr[at] != UNKNOWN_ID:
         facts.append(f"min.insync.replicas {int(table.min_isr[at])}")
     facts.append(f"in {words.rate(float(figures.in_rate[at]))} rec/s")
@@ -73,6 +72,8 @@ def partition_heading(
     parts = [(*placed, Span(f"   {facts[0]}", Role.DIM)), *(line(Span(fact, Role.DIM)) for fact in facts[1:])]
     made = [first, joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells)]
     status = PartitionStatus(figures.status[at])
+    if moved := reassignments.sentence(view, at):
+        made.insert(1, line("  ", Span(f"{glyphs.ARROW} {moved}", Role.TEXT)))
     if held := held_partition(view.snapshot, view.offsets, at):
         made[1:1] = _held_back(held, now_ms, cells)
     if means := meaning(status, log, int(table.min_isr[at])):

@@ -10,7 +10,7 @@ from kview.derive.partitions import ordered
 from kview.derive.passing import Passing
 from kview.derive.transactions import stands_still
 from kview.derive.view import PartitionStatus, RackSafety, View
-from kview.language import failures, glyphs, verdicts, words
+from kview.language import failures, glyphs, reassignments, verdicts, words
 from kview.language.lists import Order, order_name
 from kview.model.snapshot import Flags, IdMatrix, Ids, Longs
 from kview.model.units import NO_BROKER, UNKNOWN
@@ -245,7 +245,10 @@ class PartitionRows(ListedPartitions):
             return line(Span(f"{STATUS_SIGNS[status]} {words.age(since_ms, now_ms)}", role)), line(
                 Span(text, role)
             )
-        notes = []
+        moved = reassignments.note(self._view, at)
+        if status == PartitionStatus.REASSIGNING:
+            text, moved = moved, ""
+        notes = [moved] * bool(moved)
         sign, sign_role = STATUS_SIGNS[status], Role.GOOD if status == PartitionStatus.OK else role
         age = words.age(int(table.high_watermark_ms[at]), now_ms)
         if status == PartitionStatus.UNREAD:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kview.derive.lookup import topic_partitions
 from kview.derive.view import PartitionStatus, RackSafety, View
-from kview.language import glyphs, words
+from kview.language import glyphs, reassignments, words
 from kview.language import replicas as replica_words
 from kview.language.verdicts import counted
 from kview.model.units import NO_BROKER, UNKNOWN
@@ -152,11 +152,19 @@ class PlacementRows(Keyed[int]):
         return cells
 
     def _unusual_counts(self, rows: NDArray[np.int64], positions: NDArray[np.int64]) -> list[Span]:
-        """Return how many of these replicas are silent, and how many are unusual in another way: `333✕`."""
-        silent = int(self._view.partitions.replica_silent[rows, positions].sum())
-        others = len(rows) - silent
-        made = [Span(f"{silent:,}{glyphs.DEAD}", Role.RISK)] if silent else []
-        return made + ([Span(f"{others:,}{glyphs.OUT_OF_SYNC}", Role.WARN)] if others else [])
+        """Return how many of these replicas are silent, added, removed and otherwise unusual: `333✕ 2⊕`."""
+        figures, at = self._view.partitions, (rows, positions)
+        rest = np.ones(len(rows), np.bool_)
+        made = []
+        for sign, role, mask in (
+            (glyphs.DEAD, Role.RISK, figures.replica_silent[at]),
+            (glyphs.ADDED, Role.TEXT, figures.being_added[at]),
+            (glyphs.REMOVED, Role.TEXT, figures.being_removed[at] & figures.in_isr[at]),
+            (glyphs.OUT_OF_SYNC, Role.WARN, rest),
+        ):
+            made += [Span(f"{int((mask & rest).sum()):,}{sign}", role)] if (mask & rest).any() else []
+            rest = rest & ~mask
+        return made
 
     def _unusual(
         self, broker: int, rows: NDArray[np.int64], positions: NDArray[np.int64]
@@ -165,6 +173,7 @@ class PlacementRows(Keyed[int]):
         figures, leader = self._view.partitions, self._view.snapshot.partitions.leader[rows]
         found = figures.replica_silent[rows, positions] | figures.replica_unreached[rows, positions]
         found |= ~figures.in_isr[rows, positions]
+        found |= figures.being_added[rows, positions] | figures.being_removed[rows, positions]
         found |= (positions == 0) != (leader == broker)
         unusual: NDArray[np.bool_] = found
         return unusual
@@ -242,6 +251,10 @@ class PlacementRows(Keyed[int]):
         parts = [line(Span(middle(self._topic, room), Role.BRIGHT), Span(shape, Role.DIM)), safe]
         if away:
             parts.append(line(Span(counted(PartitionStatus.NOT_PREFERRED, away), Role.WARN)))
+        masks = view.partitions.being_added, view.partitions.being_removed
+        added, removed = (int(mask[self._rows].sum()) for mask in masks)
+        if said := reassignments.counted(added, removed):
+            parts.append(line(Span(said, Role.TEXT)))
         parts.append(line(Span(f"min.insync.replicas {least}", Role.DIM)))
         return joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells)
 
