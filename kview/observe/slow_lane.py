@@ -92,11 +92,11 @@ class SlowLane(Struct):
         """
         self._healthy, self._answering, self._source = healthy, frozenset(answering), source
         self._mark_overdue(self.loop.monotonic())
+        self._see_offline()
         read = self.state.readings
         is_held = read.last_stable_since_ms != UNKNOWN
         self._held = np.flatnonzero(is_held & (read.last_stable_since_ms <= read.last_stable_ms - HELD_MS))
         self.state.transactions.settle(self.state.layout, self._held, read.last_stable_ms[self._held])
-        self._see_offline()
         for broker in healthy:
             if broker in self.links:
                 self.links[broker].on_up = self._pump
