@@ -28,7 +28,7 @@ KINDS: Mapping[Part, tuple[CheckKind, ...]] = {
     Part.OFFSETS: (CheckKind.FROZEN,),
     Part.GROUPS: GROUP_KINDS,
     Part.COMMITS: GROUP_KINDS,
-    Part.CONFIGS: (CheckKind.THROTTLE_LEFT,),  # that min.insync.replicas is not known is told elsewhere
+    Part.CONFIGS: (CheckKind.THROTTLE_LEFT,),  # others see that min.insync.replicas is unknown
     Part.REASSIGNMENTS: (CheckKind.THROTTLE_LEFT,),
     Part.SESSION_TIMEOUT: (CheckKind.THROTTLE_LEFT,),  # the brokers' throttles come with it
     Part.PRODUCERS: (CheckKind.OPEN_TRANSACTION, CheckKind.HANGING_TRANSACTION),
