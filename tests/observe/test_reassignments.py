@@ -90,7 +90,8 @@ def test_replicas_that_are_added_do_not_make_it_under_replicated(real_kafka: Rea
             row = view.snapshot.partitions.topic.tolist().index(topic)
             assert move_of(view.snapshot.partitions, view.partitions, row) == Move((0,), (0, 1, 2))
             view = watched.until(lambda view: left(view, topic)[2] == BYTES_PER_S, "the throttle is read")
-            assert 0 < (records := left(view, topic)[0]) <= 2 * BYTES // 50_000
+            records = left(view, topic)[0]
+            assert 0 < records <= 2 * BYTES // 50_000
             view = watched.until(
                 lambda view: left(view, topic)[0] < records and left(view, topic)[1] > 0,
                 "the time that is left is known",
