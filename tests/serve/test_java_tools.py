@@ -80,9 +80,10 @@ def test_what_the_console_writes_is_read_by_a_group_that_the_tools_describe(tool
         tools.tool("consumer.group.ConsumerGroupCommand", "--describe", "--group", "tools-group")
     )
     rows = [words for words in described if words[0] == "tools-group"]
-    assert [words[1:3] for words in rows] == [[TOPIC, "0"], [TOPIC, "1"]]
+    # The consumer may end before it has a position in a partition without records, and commits none there.
+    assert {words[1] for words in rows} == {TOPIC} and {words[2] for words in rows} <= {"0", "1"}
     assert sum(int(words[3]) for words in rows) == sum(int(words[4]) for words in rows) == 3
-    assert [words[5:] for words in rows] == [["0", "-", "-", "-"]] * 2
+    assert [words[5:] for words in rows] == [["0", "-", "-", "-"]] * len(rows)
     offsets = tools.tool("GetOffsetShell", "--topic", TOPIC).split()
     assert [row.split(":")[:2] for row in offsets] == [[TOPIC, "0"], [TOPIC, "1"]]
     assert sum(int(row.split(":")[2]) for row in offsets) == 3
