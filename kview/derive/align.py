@@ -95,6 +95,8 @@ def rows_at(table: Partitions, topics: NDArray[Any], partitions: NDArray[Any]) -
     """Return the row of each (topic, partition), −1 if there is none. Quick if equal topics stand
     together."""
     rows = np.full(len(topics), -1, np.int64)
+    if not len(topics):
+        return rows
     first, last = runs(table.topic)
     bounds = dict(
         zip(table.topic[first].tolist(), zip(first.tolist(), last.tolist(), strict=True), strict=True)

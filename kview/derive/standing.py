@@ -45,7 +45,7 @@ def standing(snapshot: Snapshot, before: Standing | None = None) -> Standing:
 def _one_placement(then: Snapshot, now: Snapshot) -> bool:
     a, b = then.partitions, now.partitions
     moves = all(
-        getattr(then.reassignments, name) is getattr(now.reassignments, name)
+        same(getattr(then.reassignments, name), getattr(now.reassignments, name))
         for name in ("topic", "partition", "adding", "removing")
     )
     return moves and a.replicas is b.replicas and a.isr is b.isr and a.leader is b.leader

@@ -19,4 +19,7 @@ def unheard(observation: Observation) -> tuple[Failure, ...]:
 def never_read(snapshot: Snapshot) -> Flags:
     """Return which groups' commits were never read: they seem to have none, and kview's requests fail."""
     groups = snapshot.groups
-    return np.asarray((groups.error != "") & ~np.isin(groups.group, snapshot.offsets.group), np.bool_)
+    failing = np.asarray(groups.error != "", np.bool_)
+    if not failing.any():
+        return failing
+    return np.asarray(failing & ~np.isin(groups.group, snapshot.offsets.group), np.bool_)
