@@ -216,9 +216,8 @@ def broker_figures(
     `offset_rows` and `read_rate` have the rows of `snapshot.offsets`, and `partition_rate` those of
     `snapshot.partitions`. `in_rate` is the result of `led_rates`, and `in_series` already ends with these
     rates. `dirs_full_ms` has the rows of `snapshot.log_dirs`. `unreached` marks brokers that only we cannot
-    reach. `can_fence` says whether there is a controller
-    that can fence brokers, None if nobody can tell, and `led_since_ms` since when it has led, UNKNOWN if that
-    is long ago.
+    reach. `can_fence` says whether there is a controller that can fence brokers, None if nobody can tell, and
+    `led_since_ms` since when it has led, UNKNOWN if that is long ago.
     """
     brokers, table = snapshot.brokers, snapshot.partitions
     size = len(brokers)
@@ -242,7 +241,7 @@ def broker_figures(
     for failed in log_dirs.failed_dirs(snapshot):
         at = brokers.id == failed.broker
         failed_dirs[at] = len(failed.paths)
-        severity[at] = Severity.RISK if failed.leaderless.any() else Severity.WARN
+        severity[at] = failed.severity
     of_dirs = positions(brokers.id, snapshot.log_dirs.broker)
     dirs = _counts(of_dirs, np.ones(len(of_dirs), np.bool_), size)
     never = np.iinfo(np.int64).max

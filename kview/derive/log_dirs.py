@@ -51,6 +51,11 @@ class FailedDirs(Struct, frozen=True):
     leaderless: Flags
     """Those of them whose only or whose leading replica that was."""
 
+    @property
+    def severity(self) -> Severity:
+        """How bad that is."""
+        return Severity.RISK if self.leaderless.any() else Severity.WARN
+
 
 def stranded(snapshot: Snapshot) -> Flags:
     """Return the replicas that are offline although their brokers are up, so that their log directories must
@@ -89,7 +94,7 @@ def log_dir_findings(snapshot: Snapshot) -> Iterator[Finding]:
     for failed in failed_dirs(snapshot):
         yield Finding(
             FindingKind.LOG_DIR_OFFLINE,
-            Severity.RISK if failed.leaderless.any() else Severity.WARN,
+            failed.severity,
             brokers=(failed.broker,),
             paths=failed.paths,
             partitions=int((failed.lost & ~internal).sum()),

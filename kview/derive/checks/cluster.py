@@ -115,7 +115,7 @@ def log_dir_findings(view: View) -> Iterator[CheckFinding]:
         )
         yield CheckFinding(
             CheckKind.LOG_DIR_OFFLINE,
-            Level.RISK if failed.leaderless.any() else Level.WARN,
+            Level(failed.severity),
             name=str(failed.broker),
             brokers=(failed.broker,),
             paths=failed.paths,
