@@ -109,8 +109,7 @@ class GroupRequests(Struct):
                 if groups.is_gone(entry):
                     self.moved = True
                 elif entry.error_code:
-                    known.description_refused = entry.error_code
-                    self.moved |= entry.error_code == apis.NOT_COORDINATOR
+                    self._refused(known, Part.GROUPS, entry.error_code)
                 else:
                     groups.described(known, kind.read(entry), at_ms)
 
@@ -128,8 +127,7 @@ class GroupRequests(Struct):
                         del self.state.groups[entry.group_id]
                     known.vouched = True
                 elif entry.error_code:
-                    known.description_refused = entry.error_code
-                    self.moved |= entry.error_code == apis.NOT_COORDINATOR
+                    self._refused(known, Part.GROUPS, entry.error_code)
                 elif KINDS.get(known.type) is CLASSIC:
                     groups.described(known, CLASSIC.read(entry), at_ms)
 
@@ -158,8 +156,7 @@ class GroupRequests(Struct):
                 if known is None:
                     continue
                 if entry.error_code:
-                    known.commits_refused = entry.error_code
-                    self.moved |= entry.error_code == apis.NOT_COORDINATOR
+                    self._refused(known, Part.COMMITS, entry.error_code)
                 else:
                     groups.shared(known, entry.topics, at_ms)
 
@@ -190,12 +187,19 @@ class GroupRequests(Struct):
             if known is None:
                 continue
             if commits.error:
-                known.commits_refused = commits.error
-                self.moved |= commits.error == apis.NOT_COORDINATOR
+                self._refused(known, Part.COMMITS, commits.error)
             elif any((topic.offset > readings.MOST_OFFSET).any() for topic in commits.topics):
                 known.commits_malformed = True
             else:
                 groups.committed(known, commits, at_ms)
+
+    def _refused(self, known: groups.GroupFacts, part: Part, code: int) -> None:
+        """Note with which error number a coordinator refuses a part of what is asked about a group."""
+        if part is Part.GROUPS:
+            known.description_refused = code
+        else:
+            known.commits_refused = code
+        self.moved |= code == apis.NOT_COORDINATOR
 
     async def _answer(self, part: Part, link: Link, broker: int, request: Any) -> tuple[Any, int]:
         """Return an answer and when it was received.

@@ -1,7 +1,7 @@
 """What the panels of records and settings have in common: they ask when told to, and say what went wrong."""
 
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import tzinfo
 from textwrap import wrap
 from typing import Any, Protocol, cast
@@ -9,7 +9,10 @@ from typing import Any, Protocol, cast
 from textual.geometry import Size
 from textual.strip import Strip
 
+from kview.language import inspection as said
 from kview.language.payloads import Form
+from kview.model.inspection import A
+from kview.model.inspection import Question as Asked
 from kview.model.ports import Inspector
 from kview.tui.actions import Keys
 from kview.tui.canvas import canvas
@@ -97,6 +100,20 @@ class InspectingTable(Table):
     def refill(self) -> None:
         """Make the rows again from what was answered last."""
         raise NotImplementedError
+
+    def ask(self, question: Asked[A], what: str, take: Callable[[A], None]) -> None:
+        """Ask the cluster, and pass the answer to `take`. A recording is not asked."""
+        inspector = self.host.inspector
+        if inspector is None:
+            self.message(said.NOT_IN_A_RECORDING, Role.DIM)
+            self.refill()
+            return
+
+        async def work() -> None:
+            take(await inspector.ask(question))
+
+        self.start(f"reading {what} … {self.host.keys.name('back')} cancels", work())
+        self.refill()
 
     def start(self, waiting: str, work: Coroutine[Any, Any, None]) -> None:
         """Wait for an answer, which `work` takes, and say so meanwhile. Only the last question counts."""

@@ -39,18 +39,10 @@ class ProducersPanel(InspectingTable):
 
     def action_read(self) -> None:
         """Read the producers."""
-        inspector = self.host.inspector
-        if inspector is None:
-            self.message(said.NOT_IN_A_RECORDING, Role.DIM)
-            self.refill()
-            return
+        self.ask(self._request, "the producers", self._take)
 
-        async def work() -> None:
-            self._answer = await inspector.ask(self._request)
-            nothing = "" if self._answer.producers or self._answer.failure else said.NO_PRODUCERS
-            role = Role.WARN if self._answer.failure else Role.DIM
-            self.message(said.unread(self._answer) or nothing, role)
-            self.refill()
-
-        self.start(f"reading the producers … {self.host.keys.name('back')} cancels", work())
+    def _take(self, answer: ProducersAnswer) -> None:
+        self._answer = answer
+        nothing = "" if answer.producers or answer.failure else said.NO_PRODUCERS
+        self.message(said.unread(answer) or nothing, Role.WARN if answer.failure else Role.DIM)
         self.refill()

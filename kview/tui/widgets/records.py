@@ -187,18 +187,12 @@ class RecordsPanel(InspectingTable):
     # -- asking
 
     def _ask(self, request: RecordsRequest) -> None:
-        inspector = self.host.inspector
-        if inspector is None:
+        if self.host.inspector is None:
             self.message(said.NOT_IN_A_RECORDING, Role.WARN)
             return
         self._request = request
-
-        async def work() -> None:
-            self._take(await inspector.ask(request))
-
         what = f"{request.topic}-{request.partition}, {said.asked(request, self.host.zone)}"
-        self.start(f"reading {what} … {self.host.keys.name('back')} cancels", work())
-        self.refill()
+        self.ask(request, what, self._take)
 
     def _take(self, answer: RecordsAnswer) -> None:
         self._answer = answer

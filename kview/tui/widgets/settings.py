@@ -43,17 +43,7 @@ class SettingsPanel(InspectingTable):
 
     def action_read(self) -> None:
         """Read the settings."""
-        inspector = self.host.inspector
-        if inspector is None:
-            self.message(said.NOT_IN_A_RECORDING, Role.DIM)
-            self.refill()
-            return
-
-        async def work() -> None:
-            self._take(await inspector.ask(self._request))
-
-        self.start(f"reading the settings … {self.host.keys.name('back')} cancels", work())
-        self.refill()
+        self.ask(self._request, "the settings", self._take)
 
     def _take(self, answer: SettingsAnswer) -> None:
         before = self._answer
