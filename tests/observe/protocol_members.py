@@ -89,10 +89,13 @@ WORKER_HAD_NOTHING = Writer().int16(2).string("http://worker:8083/").int64(7).nu
 
 
 def join_as_worker(kafka: RealKafka, group: str, runs: Mapping[str, Sequence[int]]) -> str:
-    """Join as the only worker, whose leader (itself) has given it these tasks by connector. Return its id."""
+    """Join as the only worker, whose leader (itself) has given it these tasks by connector. Return its id.
+
+    It sends no heartbeat: its session is longer than a test.
+    """
     protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="sessioned", metadata=WORKER_HAD_NOTHING)
     request = JoinGroupRequest[3](
-        group_id=group, session_timeout_ms=60_000, rebalance_timeout_ms=60_000, member_id="",
+        group_id=group, session_timeout_ms=1_200_000, rebalance_timeout_ms=60_000, member_id="",
         protocol_type="connect", protocols=[protocol],
     )  # fmt: skip
     joined = asked_of_coordinator(kafka, request)

@@ -28,6 +28,8 @@ QUICK = {
     "replica.lag.time.max.ms": "2000",
     "group.initial.rebalance.delay.ms": "0",
     "leader.imbalance.check.interval.seconds": "5",
+    "group.share.min.session.timeout.ms": "10000",
+    "group.share.session.timeout.ms": "10000",  # a member that did not reach its coordinator to say it leaves
 }
 """Settings with which a failover takes 2 s instead of 9 s."""
 
