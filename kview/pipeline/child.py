@@ -5,6 +5,7 @@ This process ends when the process that started it ends. Its JVM ends with it.
 
 import argparse
 import contextlib
+import math
 import os
 import re
 import shutil
@@ -63,6 +64,7 @@ class Job:
         threading.Thread(target=self._watch_jvm, name="jvm", daemon=True).start()
         # These imports run while Java starts.
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         from kview.pipeline.ahead import learn
         from kview.pipeline.live import start
@@ -70,18 +72,27 @@ class Job:
         from kview.recording.manifest import read_manifest
 
         read_manifest(recording)
-        gateway.connect()
+        gateway.connect(math.inf)  # On a busy machine a start takes minutes, and another start takes more.
 
         def send_rollups(table: pa.Table) -> None:
+            nonlocal after
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
             self._send(MessageKind.ROLLUPS, sink.getvalue().to_pybytes())
+            after = pc.max(table["last_sequence"]).as_py()
 
         threading.Thread(target=learn, name="ahead", daemon=True).start()
         session = new_session(self._scratch, threads=2)
-        start(session, recording, after, self._scratch, send_rollups).awaitTermination()
-        raise KviewError(ErrorKind.SPARK_STOPPED)
+        while True:
+            try:
+                start(session, recording, after, self._scratch, send_rollups).awaitTermination()
+            except Exception as error:
+                if LATE_WORKER not in str(error):
+                    raise
+                print("a process of Spark's took long to start; the job goes on", file=sys.stderr, flush=True)
+            else:
+                raise KviewError(ErrorKind.SPARK_STOPPED)
 
     def end(self, why: KviewError | None = None, error: Exception | None = None) -> None:
         """End the JVM and this process at once, and do not return. The first call reports the reason."""
@@ -130,6 +141,10 @@ class Job:
             return KviewError(ErrorKind.JAVA_OUT_OF_MEMORY)
         return KviewError(ErrorKind.JAVA_ENDED, code=code)
 
+
+LATE_WORKER = "Timed out while waiting for the Python worker to connect back"
+"""What Spark says of a process for Python that took more than ten seconds to start. No setting makes it wait
+longer; on a busy machine that happens, and the JVM is as good as before."""
 
 GONE_WITHIN_S = 0.5
 """Longest time between the break of a connection and the end of the process on its other side."""

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -71,4 +72,4 @@ def start(
     source = spark.readStream.format(RecordingSource.name()).option("path", str(recording))
     coming = pieces(unpacked(source.option("after", str(last)).load()))
     stream = coming.writeStream.foreachBatch(roll_up_next)
-    return stream.option("checkpointLocation", str(scratch / "checkpoint")).start()
+    return stream.option("checkpointLocation", mkdtemp(prefix="checkpoint-", dir=scratch)).start()

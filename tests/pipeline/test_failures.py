@@ -218,7 +218,7 @@ def test_a_full_disk_is_reported(small_disk: Path, watched: Watched, monkeypatch
     watched.job.start()
     watched.wait_until_it_runs()
     wait_until(
-        lambda: any(small_disk.glob("kview-spark-*/checkpoint/offsets/*")), "the stream", STARTS_WITHIN_S
+        lambda: any(small_disk.glob("kview-spark-*/checkpoint-*/offsets/*")), "the stream", STARTS_WITHIN_S
     )
     with pytest.raises(OSError), (small_disk / "large").open("wb", buffering=0) as file:
         while file.write(bytes(1 << 16)):
@@ -285,3 +285,27 @@ def test_its_rests_get_longer_until_somebody_asks_for_it(watch: Watch, tmp_path:
     assert [rest_s(number) for number in (1, 2, 3, 4)] == [first_s * 2**n for n in range(4)]
     watched.job.restart()
     assert [rest_s(number) for number in (5, 6)] == [first_s, first_s * 2]
+
+
+@pytest.mark.slow  # Spark waits ten seconds for the process
+def test_a_process_for_python_that_takes_long_to_start_costs_no_jvm(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, began = tmp_path / "late", tmp_path / "began"
+    late.mkdir()
+    (late / "sitecustomize.py").write_text(
+        "import pathlib, sys, time\n"
+        f"began = pathlib.Path({str(began)!r})\n"
+        "if 'pyspark' in ' '.join(sys.orig_argv) and not began.exists():\n"
+        "    began.touch()\n"
+        "    time.sleep(15)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(late))
+    watched.record(WRITTEN[:10])
+    watched.job.start()
+    wait_until(began.exists, "a process for Python", STARTS_WITHIN_S)
+    jvms = watched.jvms
+    watched.record(WRITTEN[10:])
+    watched.wait_until_all_is_received()
+    assert watched.jvms == jvms
+    assert SparkState.FAILED not in {one.status.state for one in watched.received}
