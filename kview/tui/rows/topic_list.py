@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.lookup import index_of, topic_row
-from kview.derive.passing import Passing
+from kview.derive.passing import Listed, Passing
 from kview.derive.readers import topic_readers
 from kview.derive.retention import retention
 from kview.derive.topic_health import TopicHealth, topic_health
@@ -96,7 +96,7 @@ class TopicListRows:
         rows = self._rows
         hidden = 0 if options.internal else int(figures.internal.sum())
         self.empty = (
-            "" if len(rows) else topic_words.none(options.shown_filter, view.headline.topics_are_bound)
+            "" if len(rows) else topic_words.none(options.filter_of(Listed.PARTITIONS), view.headline.topics_are_bound)
         )
         names = figures.topic[rows]
         readers = self._readers
@@ -119,7 +119,7 @@ class TopicListRows:
         self.title: Line = title(
             "TOPICS",
             order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, worst)),
-            options.shown_filter,
+            options.filter_of(Listed.PARTITIONS),
             f"{glyphs.DOT} {hidden:,} internal hidden ({options.keys.name('internal')})" if hidden else "",
         )
 
