@@ -11,21 +11,15 @@ from kview.model.inspection import Entity, InspectionFailureKind, Quota, QuotaKe
 DEFAULT = "<default>"
 """What a quota names if it holds for all names without a quota of their own, as Kafka writes it."""
 
-ANY = "any"
-"""What a quota names if it does not say."""
-
 NOT_SET = "not set"
 OF_ITS_USER = "its user's, if any"
 """Which quota holds, if it depends on the member's user: no answer says who that is."""
 
 
-def named(quota: Quota, entity: Entity) -> str:
-    """Return whom a quota names: a name, DEFAULT, or ANY; '' if it cannot name such an entity."""
-    names = dict(quota.entity)
-    if entity in names:
-        name = names[entity]
-        return DEFAULT if name is None else name
-    return "" if (Entity.IP in names) != (entity is Entity.IP) else ANY
+def named(quota: Quota) -> str:
+    """Return whom a quota names: `user alice, client id <default>`."""
+    parts = sorted(quota.entity, reverse=True)  # users first, as Kafka's own tools have it
+    return ", ".join(f"{kind.replace('-', ' ')} {DEFAULT if name is None else name}" for kind, name in parts)
 
 
 def limit(key: str, value: float) -> str:

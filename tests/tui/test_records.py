@@ -239,9 +239,10 @@ async def test_quotas_are_listed_by_a_command() -> None:
         await press(pilot, ["colon", *"quotas", "enter"])
         await until(pilot, lambda: "QUOTAS · 4 quotas · asked at" in text(app), "the quotas")
         shown = text(app)
-        assert re.search(r"any +<default> +not set +1.0 MB/s +50 %", shown)
-        assert re.search(r"alice +any +1.0 kB/s +not set +not set +2.5/s +not set", shown)
-        assert re.search(r"10.0.0.7 +not set.* 10/s", shown) and fits(app, (120, 40))
+        assert re.search(r"client id <default> +not set +1.0 MB/s +50 %", shown)
+        assert re.search(r"user alice +1.0 kB/s +not set +not set +2.5/s +not set", shown)
+        assert re.search(r"ip 10.0.0.7 +not set.* 10/s", shown) and fits(app, (120, 40))
+        assert "user <default>, client id hostile" in shown
         await press(pilot, ["l"])
         await until(pilot, lambda: inspector.asked.count(QuotasRequest()) == 2, "asked again")
 

@@ -154,7 +154,7 @@ class MemberRows(Keyed[str]):
         if answer is not None and answer.quotas:
             self._quotas = {id: said.of_member(answer.quotas, id) for id in ids}
         width = max((len(text) for text in self._quotas.values()), default=0)
-        return [Column("quota", "quota", min(width, 18), flex=1, most=width)] if self._quotas else []
+        return [Column("quota", "quota", min(width, 26), flex=2, most=width)] if self._quotas else []
 
     def _moves(self) -> bool:
         """Return whether a member has not the partitions yet that it is to have."""

@@ -5,7 +5,7 @@ from datetime import tzinfo
 
 from kview.language import glyphs, words
 from kview.language import quotas as said
-from kview.model.inspection import Entity, Quota, QuotaKey, QuotasAnswer
+from kview.model.inspection import Quota, QuotaKey, QuotasAnswer
 from kview.model.units import UNKNOWN
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed, name_width, title
@@ -13,11 +13,11 @@ from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
 
 LIMITS = {
-    QuotaKey.PRODUCER: Column("produce", "produce", 9, right=True),
-    QuotaKey.CONSUMER: Column("consume", "consume", 9, right=True),
+    QuotaKey.PRODUCER: Column("produce", "produce", 8, right=True),
+    QuotaKey.CONSUMER: Column("consume", "consume", 8, right=True),
     QuotaKey.REQUEST: Column("requests", "requests", 8, right=True),
-    QuotaKey.MUTATIONS: Column("mutations", "mutations", 9, right=True, rank=1),
-    QuotaKey.CONNECTIONS: Column("connections", "connections", 11, right=True, rank=2),
+    QuotaKey.MUTATIONS: Column("mutations", "mutate", 7, right=True),
+    QuotaKey.CONNECTIONS: Column("connections", "connect", 7, right=True),
 }
 """The columns of what quotas limit."""
 
@@ -36,32 +36,19 @@ class QuotaRows(Keyed[tuple[tuple[str, str | None], ...]]):
             notes.append(f"{glyphs.DOT} asked at {words.clock(answer.asked_ms, zone, tenths=False)}")
         self.title: Line = title("QUOTAS", *notes)
         self._limits = [key for key in QuotaKey if any(key in dict(quota.limits) for quota in self._quotas)]
-        self._names = [
-            entity for entity in Entity if any(entity in dict(quota.entity) for quota in self._quotas)
-        ]
+        names = map(said.named, self._quotas)
         self.columns: Sequence[Column] = (
-            *(
-                Column(
-                    entity,
-                    entity.replace("-", " "),
-                    name_width((said.named(quota, entity) for quota in self._quotas), 9, 24),
-                    flex=1,
-                    most=60,
-                    name=True,
-                )
-                for entity in self._names
-            ),
+            Column("entity", "who", name_width(names, 12, 28), flex=1, most=200, name=True),
             *(LIMITS[key] for key in self._limits),
         )
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a quota's cells."""
         quota = self._quotas[index]
-        names = [said.named(quota, entity) for entity in self._names]
         limits = [said.of_key(quota, key) for key in self._limits]
         return Row(
             (
-                *(line(Span(name, Role.DIM if name == said.ANY else Role.TEXT)) for name in names),
+                line(said.named(quota)),
                 *(line(Span(text, Role.DIM if text == said.NOT_SET else Role.TEXT)) for text in limits),
             )
         )

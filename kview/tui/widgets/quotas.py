@@ -19,7 +19,7 @@ class QuotasPanel(InspectingTable):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.QUOTAS)]
 
     def __init__(self) -> None:
-        super().__init__(id="quotas")
+        super().__init__(id="quotas", opens=False)
         self._answer: QuotasAnswer | None = None
         self._asked = False
 
