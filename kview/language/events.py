@@ -168,7 +168,7 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
         f"{nouns.more_topics(event.topics)}"
     ),
     EventKind.INPUT_ROSE: lambda event: (
-        f"{event.topic}: input is back at {_number(event.after)}/s, before its fall it was"
-        f" {_number(event.before)}/s{nouns.more_topics(event.topics)}"
+        f"{event.topic}: input rose again to {_number(event.after)}/s, it was {_number(event.before)}/s"
+        f" before it fell{nouns.more_topics(event.topics)}"
     ),
 }

@@ -74,7 +74,7 @@ class EventKind(StrEnum):
     """The input of `topics` topics fell far below its level of the last minutes: that of `topic`, the largest
     fall, from `before` to `after` records per second."""
     INPUT_ROSE = "input_rose"
-    """The same input is no longer far below its earlier level, `before`: it is `after`."""
+    """The same input is no longer far below its level before the fall, `before`: it is `after`."""
 
 
 class Severity(StrEnum):
