@@ -8,7 +8,7 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kview.model.failures import refused
+from kview.model.failures import NOT_AUTHORIZED, refused
 from kview.model.snapshot import BrokerConfigs, Ids, Strings, TopicConfigs
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe.causes import Refused
@@ -48,6 +48,8 @@ class TopicSettings(Struct, frozen=True):
     topic_id: str
     settings: tuple[tuple[str, str, str], ...]
     received_ms: int
+    error_code: int = 0
+    """Why nobody tells them: Kafka's number of a refusal that lasts."""
 
     @staticmethod
     def after(
@@ -122,9 +124,13 @@ def topic_settings(answer: Any) -> dict[str, tuple[tuple[str, str, str], ...]]:
     }
 
 
-def first_error(answer: Any) -> int:
-    """Return Kafka's error number of the first topic that was refused, 0 if there is none."""
-    return next((result.error_code for result in answer.results if result.error_code), 0)
+def unauthorized(answer: Any) -> dict[str, int]:
+    """Return the topics whose settings kview may not see, with Kafka's error numbers."""
+    return {
+        result.resource_name: result.error_code
+        for result in answer.results
+        if result.error_code in NOT_AUTHORIZED
+    }
 
 
 def troubled_topics(layout: Layout, moved: Strings) -> frozenset[str]:
@@ -140,7 +146,7 @@ def due_topics(
 ) -> list[str]:
     """Return the topics whose settings are unknown, of an earlier incarnation, or older than `before_ms`.
 
-    `near` has later times for some topics.
+    `near` has later times for some topics. Those whose settings kview may not see do not need them.
     """
     due = []
     for name, (row, _) in layout.first.items():
@@ -148,7 +154,7 @@ def due_topics(
         if (
             have is None
             or have.topic_id != layout.topic_id[row]
-            or have.received_ms < near.get(name, before_ms)
+            or have.received_ms < (before_ms if have.error_code else near.get(name, before_ms))
         ):
             due.append((UNKNOWN if have is None else have.received_ms, name))
     return [name for _, name in sorted(due)]

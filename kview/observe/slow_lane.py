@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import numpy as np
 from msgspec import Struct, field
 
-from kview.model.failures import NOT_AUTHORIZED, Cause, FailureKind, Part, refused
+from kview.model.failures import Cause, FailureKind, Part, refused
 from kview.model.snapshot import IdMatrix
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
@@ -220,7 +220,9 @@ class SlowLane(Struct):
                 if not self._elects(part, error.cause):
                     self.state.failed(part, reported, error.cause)
                 lasting = error.cause.kind is not FailureKind.KAFKA_ERROR or error.cause.code in LASTING
-                pause_s = REFUSED_PAUSE_S if lasting else FAILED_PAUSE_S
+                # Topics whose settings kview may not see are due later than others, which need no pause.
+                waits = lasting and part != Part.CONFIGS
+                pause_s = REFUSED_PAUSE_S if waits else FAILED_PAUSE_S
                 self._due_s[part, reported] = self.loop.monotonic() + pause_s
             else:
                 if part == Part.REASSIGNMENTS:
@@ -364,9 +366,15 @@ class SlowLane(Struct):
             self.state.settings[name] = configs.TopicSettings.after(
                 self.state.settings.get(name), layout.topic_id[row], settings, at_ms
             )
-        if not answered.keys() >= set(names):
-            code = configs.first_error(answer)
-            raise Refused(refused(code) if code in NOT_AUTHORIZED else Cause(FailureKind.INCOMPLETE))
+        unauthorized = configs.unauthorized(answer)
+        for name, code in unauthorized.items():
+            row, _ = layout.first[name]
+            self.state.settings[name] = configs.TopicSettings(layout.topic_id[row], (), at_ms, code)
+        if not answered.keys() | unauthorized.keys() >= set(names):
+            raise Refused(Cause(FailureKind.INCOMPLETE))
+        known = map(self.state.settings.get, self.state.layout.first)
+        if code := next((each.error_code for each in known if each is not None and each.error_code), 0):
+            raise Refused(refused(code))
 
     async def _hidden_topics(self, link: Link, broker: int) -> None:
         """Ask for a topic that does not exist. If that is refused, the list of topics may lack some.

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.snapshot import Reassignments, empty
-from kview.model.units import NO_BROKER
+from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.observe import apis
 from kview.observe.access import Access
 from kview.observe.configs import TOPICS_A_REQUEST
@@ -170,6 +170,8 @@ class ConfigLink(StillLink):
     versions: dict[int, tuple[int, int]] = field(default_factory=lambda: {apis.DESCRIBE_CONFIGS: (0, 4)})
     asked: list[list[str]] = field(default_factory=list)
     """The topics, or the brokers, of each request."""
+    hidden: Collection[str] = ()
+    """The topics whose settings kview may not see."""
 
     async def ask(self, request: DescribeConfigsRequest) -> tuple[object, int]:
         """Answer at once."""
@@ -178,7 +180,7 @@ class ConfigLink(StillLink):
         entry = result.DescribeConfigsResourceResult
         made = [
             result(
-                error_code=0,
+                error_code=29 if resource.resource_name in self.hidden else 0,
                 error_message=None,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
@@ -244,6 +246,21 @@ def test_what_is_read_again_is_what_is_shown() -> None:
     reading.link.values["min.insync.replicas"] = "1"
     reading.after(5)
     assert reading.state.min_isr().tolist() == [1]
+
+
+def test_topics_that_kview_may_not_see_hold_back_no_others_and_are_said() -> None:
+    names = ["orders", "secrets"]
+    reading = Reading(topics_of(names, short=["secrets"]))
+    reading.lane.in_sight, reading.link.hidden = frozenset(names), ["secrets"]
+    reading.link.values["min.insync.replicas"] = "2"
+    assert reading.after(1) == [names]
+    assert reading.after(24) == [["orders"]] * 6
+    assert reading.state.failures[Part.CONFIGS, NO_BROKER].code == 29
+    assert reading.state.min_isr().tolist() == [2, UNKNOWN_ID]
+    assert sum("secrets" in asked for asked in reading.after(60)) == 1, "it is asked for once a minute"
+    reading.link.hidden = ()
+    reading.after(65)
+    assert not reading.state.failures and reading.state.min_isr().tolist() == [2, 2]
 
 
 def test_many_topics_in_trouble_take_turns() -> None:
