@@ -27,7 +27,7 @@ _BROKER_STATES = frozenset((*map(plain, BrokerState), SLOW))
 
 
 class Listed(Enum):
-    """What a list is of, with the states that a term can name there. Topics are listed as their partitions."""
+    """What a list is of, with the states that a term can name there. Topics are filtered as partitions."""
 
     PARTITIONS = _PARTITION_STATES
     GROUPS = _GROUP_STATES | _PARTITION_STATES

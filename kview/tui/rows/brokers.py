@@ -1,9 +1,10 @@
 """Rows of the BROKERS panel, sorted by rack. Silent brokers stay in their usual place."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kview.derive.brokers import answering
 from kview.derive.controllers import Controller
@@ -50,7 +51,10 @@ SPARK_CELLS = 20
 def _order(view: View, options: Options, is_short: bool) -> list[int]:
     table = view.snapshot.brokers
     rows = np.flatnonzero(Passing(view, options.wanted).brokers)
-    keys = [table.id, np.nan_to_num(codes(table.rack), nan=-1.0)]  # the last decides first
+    keys: list[NDArray[Any]] = [
+        table.id,
+        np.nan_to_num(codes(table.rack), nan=-1.0),
+    ]  # the last decides first
     if is_short:
         keys += [~view.brokers.is_controller, ranks(view.brokers.severity)]
     own = rows[np.lexsort([key[rows] for key in keys])]
@@ -111,7 +115,9 @@ class BrokerRows(Keyed[BrokerKey]):
         self._options = options
         self.panel, self.sorts = PANEL, SORTS
         hidden = len(view.snapshot.brokers) - len(self._order)
-        self.empty = f"no broker matches {options.filter_of(Listed.BROKERS)}" if hidden else "no broker is known"
+        self.empty = (
+            f"no broker matches {options.filter_of(Listed.BROKERS)}" if hidden else "no broker is known"
+        )
         racks = [*view.snapshot.brokers.rack, *([controllers.QUORUM] if others else [])]
         self._grouped = is_own and not is_short and any(racks)
         shown = view.brokers

@@ -252,11 +252,20 @@ def _all(view: View, options: Options, listed: str) -> Entry:
 def _topics(view: View, options: Options) -> list[list[Entry]]:
     figures, passing = view.topics, Passing(view, options.wanted).topics
     rows = np.flatnonzero(passing & (~figures.internal | options.internal))
-    rates = figures.in_rate[rows].tolist(), topic_out_rates(view)[rows].tolist()
-    shown = figures.topic[rows], figures.severity[rows], *rates, figures.internal[rows].tolist()
+    out_rate, out_is_bound = topic_out_rates(view)
     made = [
-        [Entry(Key(Kind.TOPIC, topic), topic, severity, in_rate=in_rate, out_rate=out_rate, dim=internal)]
-        for topic, severity, in_rate, out_rate, internal in zip(*shown, strict=True)
+        [
+            Entry(
+                Key(Kind.TOPIC, str(figures.topic[row])),
+                str(figures.topic[row]),
+                figures.severity[row],
+                in_rate=float(figures.in_rate[row]),
+                out_rate=float(out_rate[row]),
+                dim=bool(figures.internal[row]),
+                out_is_bound=bool(out_is_bound[row]),
+            )
+        ]
+        for row in rows.tolist()
     ]
     if options.internal:
         in_rate = _sum(figures.in_rate[figures.internal])
@@ -280,6 +289,7 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
                 1 if len(racks) > 1 else 0,
                 float(figures.in_rate[row]),
                 float(figures.out_rate[row]),
+                out_is_bound=bool(figures.out_is_bound[row]),
             )
             for row in rows
         ]
@@ -287,7 +297,9 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
             return [[broker] for broker in brokers]
         worst = min(figures.severity[whole].tolist(), key=rank)
         rates = _sum(figures.in_rate[whole]), _sum(figures.out_rate[whole])
-        made.append([Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 0, *rates), *brokers])
+        is_bound = bool(figures.out_is_bound[whole].any())
+        total = Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 0, *rates, out_is_bound=is_bound)
+        made.append([total, *brokers])
     return made
 
 
