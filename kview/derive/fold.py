@@ -5,13 +5,13 @@ later steps depend on, `sample` calculates what the steps of the next minute dep
 on which nothing depends. A jump to another moment skips what no later step needs (`fold_to`).
 
 A view at t is the same whether the fold began at the beginning or at the last snapshot at or before t −
-LOOK_BACK_MS. There are six exceptions. A lag in time beyond the look-back is known only to those who
+LOOK_BACK_MS. There are seven exceptions. A lag in time beyond the look-back is known only to those who
 watched. If a group's coordinator is silent, the group's cells are not read again and keep their figures,
 which depend on what was seen before the last reading. If there are only one or two brokers, a slow one is
 compared with its past before it became slow. Incidents that began before the look-back are known only to
 those who watched. So is how often a group commits, if that is less often than every few minutes. And the
-events of a broker that answers normally again and of an offset that skips records after a long rest depend
-on more than SETTLE_MS.
+events of a broker that answers normally again, of an offset that skips records after a long rest, and of an
+input that falls or is back depend on more than SETTLE_MS.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from kview.derive import commits as past
 from kview.derive import incidents as incidents_
+from kview.derive import inputs as inputs_
 from kview.derive import lag, log_dirs, moves, rates, slowness, unread
 from kview.derive import losses as losses_
 from kview.derive import trends as trends_
@@ -43,7 +44,7 @@ from kview.derive.groups import is_ignored
 from kview.derive.lag import TREND_BACK_MS
 from kview.derive.offsets import Kept, earlier, readers, reading, record_lag
 from kview.derive.order import next_busy
-from kview.derive.partitions import changed_since, in_rates, replica_lag
+from kview.derive.partitions import changed_since, in_rates, is_led, replica_lag
 from kview.derive.rates import LOOK_BACK_MS
 from kview.derive.reassignments import Progress, reassigning, records_left
 from kview.derive.seen import Seen, see
@@ -156,6 +157,8 @@ def advance(state: State, snapshot: Snapshot) -> State:
     restarted = take(fell | ~rows.known(), at, True)
     losses = losses_.follow(state.losses.carried(offset_rows), commits, now)
     term = state.term.next(snapshot.observation)
+    led = is_led(table, seen.placed)
+    inputs, input_events = inputs_.follow(state.inputs, rows, table, ends, led, now_ms)
     new_events: tuple[Event, ...] = ()
     if before is None:
         incidents = incidents_.first(seen, term)
@@ -167,6 +170,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
             *differences(before, seen, rows),
             *incidents_.incident_events(state.incidents, incidents, now_ms),
             *incidents_.controller_events(state.incidents, incidents, now_ms),
+            *input_events,
             *(
                 event
                 for event in (
@@ -209,6 +213,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
         incidents,
         _progress(state.progress, seen, rows, ends.per_second),
         state.quiet.next(snapshot),
+        inputs,
     )
 
 

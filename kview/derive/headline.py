@@ -48,13 +48,13 @@ def headline(
     placed: Placement,
     quiet: Silence,
     controllers: Sequence[Finding],
-    throttles: Sequence[Finding],
+    advice: Sequence[Finding],
     events: Sequence[Event],
     requests_per_second: float,
 ) -> Headline:
     """Return the headline: what is wrong with the cluster, or that it is well, and what is wrong with groups.
 
-    `controllers` and `throttles` are the findings about these, and `events` the recent events. The counts
+    `controllers` are the findings about these, `advice` calm ones, and `events` the recent events. The counts
     cover the user's topics; severity and findings include internal topics.
     """
     table = snapshot.partitions
@@ -78,7 +78,7 @@ def headline(
         findings += group_findings(snapshot, groups)
         findings += connector_findings(snapshot)
         findings += _lost_lately(events, snapshot.observation.ended_ms)
-        findings += throttles
+        findings += advice
         findings += _leadership(snapshot, brokers, partitions)
     if well and not findings and len(snapshot.groups) and not unheard(snapshot.observation):
         well = (_all_well(well[0], groups),)

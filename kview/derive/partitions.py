@@ -276,8 +276,12 @@ def changed_since(
 
 def in_rates(table: Partitions, placed: Placement, per_second: Floats) -> Floats:
     """Return the rates as read, NaN for partitions whose leader does not answer."""
-    unled = (placed.leader_silent_since_ms != UNKNOWN) | (table.leader < 0)
-    return np.where(unled, np.nan, per_second)
+    return np.where(is_led(table, placed), per_second, np.nan)
+
+
+def is_led(table: Partitions, placed: Placement) -> Flags:
+    """Return the partitions whose leaders answer."""
+    return np.asarray((placed.leader_silent_since_ms == UNKNOWN) & (table.leader >= 0), np.bool_)
 
 
 def partition_figures(

@@ -8,6 +8,7 @@ from kview.derive import lag, log_dirs
 from kview.derive.brokers import broker_figures, led_rates, none_answer_since, total_out
 from kview.derive.groups import GroupLags, group_figures, group_lags, group_series
 from kview.derive.headline import headline
+from kview.derive.inputs import input_findings
 from kview.derive.offsets import Kept
 from kview.derive.partitions import in_rates, partition_figures, worst_first
 from kview.derive.quorum import can_fence, quorum_findings
@@ -118,7 +119,7 @@ def view_of(state: State, sampled: Sample) -> View:
             placed,
             quiet,
             controllers,
-            tuple(throttle_findings(snapshot, state.quiet)),
+            (*input_findings(state.inputs.low), *throttle_findings(snapshot, state.quiet)),
             state.events,
             _requests_rate(seen),
         ),

@@ -9,6 +9,7 @@ from kview.derive.commits import Commits, Reading
 from kview.derive.evidence import Proofs
 from kview.derive.groups import GroupSeries
 from kview.derive.incidents import Incidents
+from kview.derive.inputs import Inputs
 from kview.derive.lag import Points
 from kview.derive.log_dirs import Rooms
 from kview.derive.losses import Losses
@@ -72,6 +73,7 @@ class State(Struct, frozen=True):
     incidents: Incidents = field(default_factory=Incidents)
     progress: Progress = field(default_factory=Progress)
     quiet: Quiet = field(default_factory=Quiet)
+    inputs: Inputs = field(default_factory=Inputs)
 
 
 def seen_of(state: State) -> Seen:

@@ -163,4 +163,12 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.PARTITIONS_ADDED: lambda event: (
         f"topic {event.topic} grew from {_number(event.before)} to {_number(event.after)} partitions"
     ),
+    EventKind.INPUT_FELL: lambda event: (
+        f"{event.topic}: input fell from {_number(event.before)} to {_number(event.after)}/s"
+        f"{nouns.more_topics(event.topics)}"
+    ),
+    EventKind.INPUT_ROSE: lambda event: (
+        f"{event.topic}: input rose again to {_number(event.after)}/s, it was {_number(event.before)}/s"
+        f" before it fell{nouns.more_topics(event.topics)}"
+    ),
 }

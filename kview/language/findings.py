@@ -349,6 +349,11 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
         f"no verdict yet on {words.plural(finding.groups, 'group')}"
     ),
     FindingKind.THROTTLE_LEFT: _throttle_left,
+    FindingKind.INPUT_FELL: lambda finding, now_ms: (
+        f"{finding.topics[0] if finding.topics else 'a topic'}: input fell from"
+        f" {words.count(finding.rate_before)} to {words.count(finding.rate)}/s"
+        f"{nouns.more_topics(finding.count)}"
+    ),
     FindingKind.LEADS_NOTHING: lambda finding, now_ms: (
         f"{_brokers(finding)} {'leads' if len(finding.brokers) == 1 else 'lead'} no partitions"
     ),

@@ -19,6 +19,7 @@ from kview.model.inspection import (
     ProducersAnswer,
     ProducersRequest,
     Question,
+    QuotasRequest,
     Record,
     RecordsAnswer,
     RecordsRequest,
@@ -33,8 +34,11 @@ from kview.model.units import NO_BROKER, UNKNOWN
 RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
 """Where to read from, as a person types it."""
 
+NO_QUOTAS = "no quotas are set: clients may use as much as the brokers give"
 NO_PRODUCERS = "no producer with an id has written to it of late: those without one leave no trace"
-NOT_IN_A_RECORDING = "a recording holds no records or settings: kview reads them only from a live cluster"
+NOT_IN_A_RECORDING = (
+    "a recording holds no records, settings or quotas: kview reads them only from a live cluster"
+)
 SWITCHED_OFF = "reading records is switched off (--no-records, or no-records in the profile)"
 TOMBSTONE = "null (a tombstone: deletes the key when the log is compacted)"
 HIDDEN = "hidden by Kafka"
@@ -70,6 +74,8 @@ def failure(failed: InspectionFailure, answer: Answer) -> str:
         case InspectionFailureKind.UNSUPPORTED:
             if isinstance(request, ProducersRequest):
                 return f"{broker} cannot tell who writes: brokers from Kafka 2.8 on can"
+            if isinstance(request, QuotasRequest):
+                return f"{broker} cannot tell quotas: brokers from Kafka 2.6 on can"
             return f"{broker} does not support the versions of Fetch that kview can use"
         case InspectionFailureKind.TOO_LARGE:
             return f"a batch in {what} is too large for kview to read"
@@ -85,6 +91,7 @@ _NEEDS: Mapping[type, str] = {
     SettingsRequest: "DescribeConfigs",
     ProducersRequest: "Read on this topic",
     DirectoriesRequest: "Describe on the cluster",
+    QuotasRequest: "DescribeConfigs on the cluster",
 }
 """The permissions that questions need."""
 
@@ -94,6 +101,8 @@ def _what(request: Question[Any]) -> str:
     topic = getattr(request, "topic", "")
     if isinstance(request, RecordsRequest | FirstRecordRequest):
         return f"{topic}-{request.partition}"
+    if isinstance(request, QuotasRequest):
+        return "quotas"
     return topic or f"broker {getattr(request, 'broker', NO_BROKER)}"
 
 

@@ -26,6 +26,11 @@ def listed(names: Iterable[object]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def more_topics(topics: int) -> str:
+    """Return what follows the first of some topics: ` (+3 more topics)`, '' if it is the only one."""
+    return f" (+{plural(topics - 1, 'more topic')})" if topics > 1 else ""
+
+
 def brokers(ids: Sequence[int]) -> str:
     """Return `broker 4` or `brokers 3, 4 and 5`."""
     return _nodes("broker", ids)

@@ -70,6 +70,11 @@ class EventKind(StrEnum):
     TOPIC_UNSEEN = "topic_unseen"
     """A topic is no longer listed, and kview is not authorized to see all topics."""
     PARTITIONS_ADDED = "partitions_added"
+    INPUT_FELL = "input_fell"
+    """The input of `topics` topics fell far below its level of the last minutes: that of `topic`, the largest
+    fall, from `before` to `after` records per second."""
+    INPUT_ROSE = "input_rose"
+    """The same input is no longer far below its level before the fall, `before`: it is `after`."""
 
 
 class Severity(StrEnum):
@@ -104,6 +109,8 @@ class Event(Struct, frozen=True):
     controllers: tuple[int, ...] = ()
     group: str = ""
     topic: str = ""
+    topics: int = 0
+    """The number of topics that are concerned, `topic` included, for INPUT_*."""
     partitions: tuple[tuple[str, int], ...] = ()
     """The (topic, partition) pairs concerned, the user's topics first; not all pairs if there are many."""
     partition_count: int = 0
@@ -118,8 +125,8 @@ class Event(Struct, frozen=True):
     cause: FailureKind = FailureKind.NONE
     """Why a broker does not answer."""
     before: str | int | None = None
-    """The previous state, controller, coordinator, offset or number of partitions, if it is known and the
-    kind has such a value. `after` is the same value now, for BROKER_SLOW and BROKER_NOT_SLOW a
+    """The previous state, controller, coordinator, offset, rate or number of partitions, if it is known and
+    the kind has such a value. `after` is the same value now, for BROKER_SLOW and BROKER_NOT_SLOW a
     latency in ms, and for BROKER_FOUND_DOWN the broker's state."""
     after: str | int | None = None
     epoch: int | None = None

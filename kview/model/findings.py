@@ -97,6 +97,9 @@ class FindingKind(StrEnum):
     THROTTLE_LEFT = "throttle_left"
     """`brokers` and `count` topics, the first of them `topics`, have a throttle on the copying of replicas,
     although nothing is reassigned."""
+    INPUT_FELL = "input_fell"
+    """The input of `count` topics, the first of them `topics`, is far below its level of the last minutes:
+    that of the first fell from `rate_before` to `rate` at `since_ms`."""
     LEADS_NOTHING = "leads_nothing"
     """`brokers` are up and lead nothing, although they are the preferred leaders of some partitions."""
     NOT_PREFERRED = "not_preferred"
@@ -156,6 +159,9 @@ class Finding(Struct, frozen=True):
     """Another count, which depends on the kind. UNKNOWN if the kind has none."""
     count_is_bound: bool = False
     """Whether `count` is only a lower bound."""
+    rate_before: int = UNKNOWN
+    rate: int = UNKNOWN
+    """Records per second, before and now."""
     since_ms: int = UNKNOWN
     """When this began, in epoch ms."""
     since_is_bound: bool = False

@@ -1,5 +1,5 @@
 """What the screen can ask of a cluster on demand: records of a partition, the time of its first
-record, settings of a topic or broker, and the log directories of a broker.
+record, settings of a topic or broker, the log directories of a broker, the producers of a topic, and quotas.
 
 A failure is part of the answer, next to what was read before it. Nothing here is part of a snapshot, so
 nothing here is recorded.
@@ -352,7 +352,54 @@ class ProducersAnswer(Struct, frozen=True):
     unread: tuple[int, ...] = ()
 
 
-Answer = RecordsAnswer | SettingsAnswer | DirectoriesAnswer | FirstRecordAnswer | ProducersAnswer
+class QuotasRequest(Question["QuotasAnswer"], frozen=True):
+    """A request for all client quotas of the cluster."""
+
+
+class Entity(StrEnum):
+    """What a quota names, by Kafka's names."""
+
+    USER = "user"
+    CLIENT_ID = "client-id"
+    IP = "ip"
+
+
+class QuotaKey(StrEnum):
+    """What a quota limits, by Kafka's names: for each broker, but mutations for the whole cluster."""
+
+    PRODUCER = "producer_byte_rate"
+    CONSUMER = "consumer_byte_rate"
+    REQUEST = "request_percentage"
+    """The share of the time of a broker's network and request threads. Each thread has 100 %."""
+    MUTATIONS = "controller_mutation_rate"
+    """Partitions created or deleted per second."""
+    CONNECTIONS = "connection_creation_rate"
+
+
+class Quota(Struct, frozen=True):
+    """What an entity may use at most.
+
+    `entity` has (type, name) pairs, sorted by type; the name is None for the default, which holds for all
+    names without a quota of their own. `limits` has (key, limit) pairs.
+    """
+
+    entity: tuple[tuple[str, str | None], ...]
+    limits: tuple[tuple[str, float], ...]
+
+
+class QuotasAnswer(Struct, frozen=True):
+    """The client quotas of the cluster, sorted by entity."""
+
+    request: QuotasRequest
+    quotas: tuple[Quota, ...] = ()
+    failure: InspectionFailure = NO_INSPECTION_FAILURE
+    cost: Cost = Cost()
+    asked_ms: int = UNKNOWN
+
+
+Answer = (
+    RecordsAnswer | SettingsAnswer | DirectoriesAnswer | FirstRecordAnswer | ProducersAnswer | QuotasAnswer
+)
 
 _ANSWERS: dict[type, Any] = {
     RecordsRequest: RecordsAnswer,
@@ -360,6 +407,7 @@ _ANSWERS: dict[type, Any] = {
     DirectoriesRequest: DirectoriesAnswer,
     FirstRecordRequest: FirstRecordAnswer,
     ProducersRequest: ProducersAnswer,
+    QuotasRequest: QuotasAnswer,
 }
 
 

@@ -122,10 +122,11 @@ class Attention(Protocol):
         ...
 
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these (topic, partition) pairs in every observation.
+        """Read these (topic, partition) pairs in every observation, and their topics' settings every few
+        seconds.
 
         They are read even if there are too many partitions to read all of them. They replace the pairs
-        preferred before.
+        preferred before. NO_PARTITION is for a topic of which only the settings are meant.
         """
         ...
 

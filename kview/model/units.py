@@ -17,6 +17,9 @@ NO_BROKER = -1
 CONNECTOR_TASK = -1
 """The number that Kafka Connect has for a connector itself, where it numbers its tasks."""
 
+NO_PARTITION = -1
+"""Stands for a topic of which no partition is meant, next to (topic, partition) pairs."""
+
 NO_OFFSET = -1
 """Kafka's own value for "none": a group has committed nothing for a partition."""
 

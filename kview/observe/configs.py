@@ -8,9 +8,9 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kview.model.failures import refused
-from kview.model.snapshot import BrokerConfigs, Ids, TopicConfigs
-from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.model.failures import NOT_AUTHORIZED, refused
+from kview.model.snapshot import BrokerConfigs, Ids, Strings, TopicConfigs
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe.causes import Refused
 from kview.observe.layout import Layout, strings
 
@@ -48,6 +48,21 @@ class TopicSettings(Struct, frozen=True):
     topic_id: str
     settings: tuple[tuple[str, str, str], ...]
     received_ms: int
+    error_code: int = 0
+    """Why nobody tells them: Kafka's number of a refusal that lasts."""
+
+    @staticmethod
+    def after(
+        before: "TopicSettings | None",
+        topic_id: str,
+        settings: tuple[tuple[str, str, str], ...],
+        received_ms: int,
+    ) -> "TopicSettings":
+        """Return what was received after `before`. Equal settings of the same topic are the same object, so
+        that the tables that are made of them stay as they are."""
+        if before is not None and (before.topic_id, before.settings) == (topic_id, settings):
+            settings = before.settings
+        return TopicSettings(topic_id, settings, received_ms)
 
 
 def topics_request(topics: Sequence[str]) -> Any:
@@ -109,17 +124,38 @@ def topic_settings(answer: Any) -> dict[str, tuple[tuple[str, str, str], ...]]:
     }
 
 
-def first_error(answer: Any) -> int:
-    """Return Kafka's error number of the first topic that was refused, 0 if there is none."""
-    return next((result.error_code for result in answer.results if result.error_code), 0)
+def unauthorized(answer: Any) -> dict[str, int]:
+    """Return the topics whose settings kview may not see, with Kafka's error numbers."""
+    return {
+        result.resource_name: result.error_code
+        for result in answer.results
+        if result.error_code in NOT_AUTHORIZED
+    }
 
 
-def due_topics(layout: Layout, known: Mapping[str, TopicSettings], before_ms: int) -> list[str]:
-    """Return the topics whose settings are unknown, of an earlier incarnation, or older than `before_ms`."""
+def troubled_topics(layout: Layout, moved: Strings) -> frozenset[str]:
+    """Return the topics with a partition that has no leader or not all of its replicas in sync, and those
+    with a partition that is `moved`."""
+    short = (layout.isr != NO_BROKER).sum(axis=1) < (layout.replicas != NO_BROKER).sum(axis=1)
+    short |= layout.leader == NO_BROKER
+    return frozenset(layout.topic[short].tolist()) | frozenset(moved.tolist())
+
+
+def due_topics(
+    layout: Layout, known: Mapping[str, TopicSettings], before_ms: int, near: Mapping[str, int]
+) -> list[str]:
+    """Return the topics whose settings are unknown, of an earlier incarnation, or older than `before_ms`.
+
+    `near` has later times for some topics. Those whose settings kview may not see do not need them.
+    """
     due = []
     for name, (row, _) in layout.first.items():
         have = known.get(name)
-        if have is None or have.topic_id != layout.topic_id[row] or have.received_ms < before_ms:
+        if (
+            have is None
+            or have.topic_id != layout.topic_id[row]
+            or have.received_ms < (before_ms if have.error_code else near.get(name, before_ms))
+        ):
             due.append((UNKNOWN if have is None else have.received_ms, name))
     return [name for _, name in sorted(due)]
 

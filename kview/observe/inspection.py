@@ -1,14 +1,14 @@
 """Answers what somebody asks on demand: records of a partition, when its first record was written, all
-settings of a topic or a broker, and the log directories of a broker."""
+settings of a topic or a broker, the log directories of a broker, the producers of a topic, and quotas."""
 
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeConfigsRequest
+from kafka.protocol.admin import DescribeClientQuotasRequest, DescribeConfigsRequest
 
-from kview.model.failures import NOT_AUTHORIZED, refused
+from kview.model.failures import NOT_AUTHORIZED, FailureKind, refused
 from kview.model.inspection import (
     MOST_RECORDS,
     Answer,
@@ -24,6 +24,9 @@ from kview.model.inspection import (
     ProducersAnswer,
     ProducersRequest,
     Question,
+    Quota,
+    QuotasAnswer,
+    QuotasRequest,
     RecordsAnswer,
     RecordsRequest,
     Setting,
@@ -93,6 +96,7 @@ class Inspection:
                 DirectoriesRequest: self._directories,
                 FirstRecordRequest: self._first_record,
                 ProducersRequest: self._producers,
+                QuotasRequest: self._quotas,
             }
             answer = await works[type(question)](question, ticket)
         except Cancelled:
@@ -192,6 +196,21 @@ class Inspection:
             tuple(sorted(partition for partition in unread if partition >= 0)),
         )
 
+    async def _quotas(self, request: QuotasRequest, ticket: Ticket) -> QuotasAnswer:
+        before, asked_ms = self._asking.cost, self._loop.clock_ms()
+        able, found = self._asking.brokers(), tuple[Quota, ...]()
+        failure = InspectionFailure(Kind.NOT_CONNECTED)
+        if able:
+            asked = DescribeClientQuotasRequest(components=[], strict=False)
+            answer, failure = await self._answered(able[0], asked, ticket)
+            if failure.cause.kind is FailureKind.UNSUPPORTED:
+                failure = InspectionFailure(Kind.UNSUPPORTED, able[0])
+            elif not failure and answer.error_code:
+                failure = _refusal(able[0], answer.error_code)
+            elif not failure:
+                found = quotas(answer)
+        return QuotasAnswer(request, found, failure, _spent(before, self._asking.cost), asked_ms)
+
     async def _answered(self, broker: int, request: Any, ticket: Ticket) -> tuple[Any, InspectionFailure]:
         """Return a broker's answer, or why there is none."""
         try:
@@ -218,6 +237,18 @@ def settings_request(request: SettingsRequest) -> Any:
         configuration_keys=None,
     )
     return DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+
+
+def quotas(answer: Any) -> tuple[Quota, ...]:
+    """Return the quotas of an answer of DescribeClientQuotas (48)."""
+    made = (
+        Quota(
+            tuple(sorted((part.entity_type, part.entity_name) for part in entry.entity)),
+            tuple(sorted((value.key, value.value) for value in entry.values)),
+        )
+        for entry in answer.entries or ()
+    )
+    return tuple(sorted(made, key=lambda quota: [(type, name or "") for type, name in quota.entity]))
 
 
 def _setting(row: Any) -> Setting:

@@ -21,7 +21,7 @@ from kview.model.failures import Cause, FailureKind, Part
 from kview.model.inspection import Answer, InspectionFailureKind, Question, SettingsRequest, unanswered
 from kview.model.snapshot import Observation, Snapshot
 from kview.model.states import BrokerState
-from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from kview.model.units import NO_BROKER, NO_PARTITION, UNKNOWN, UNKNOWN_ID
 from kview.observe import apis, brokers, configs
 from kview.observe.access import access
 from kview.observe.asking import Ticket
@@ -164,11 +164,14 @@ class Observer:
         self._dismissed.append(broker)
 
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these (topic, partition) pairs in every observation.
+        """Read these (topic, partition) pairs in every observation, and their topics' settings every few
+        seconds.
 
         They are read even if there are too many partitions to read all.
         """
-        self._budget.prefer(partitions)
+        pairs = tuple(partitions)
+        self._slow.in_sight = frozenset(topic for topic, _ in pairs)
+        self._budget.prefer(pair for pair in pairs if pair[1] != NO_PARTITION)
 
     def read_again(self, topic: str) -> None:
         """Read the few settings of a topic that figures depend on again, in the next observation."""

@@ -30,6 +30,9 @@ class ObserveSettings(Struct, frozen=True):
     """How often to ask who holds last stable offsets, while something does."""
     log_dirs_s: float = 30.0
     configs_s: float = 60.0
+    near_configs_s: float = 3.5
+    """How often settings of topics in sight or in trouble are read. With an observation every second, they
+    are never older than 5 s."""
     connectors_s: float = 15.0
     """How often Kafka Connect is asked: a failed task stays failed until somebody restarts it."""
     connectors_within_s: float = 10.0

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import numpy as np
 from msgspec import Struct, field
 
-from kview.model.failures import NOT_AUTHORIZED, Cause, FailureKind, Part, refused
+from kview.model.failures import Cause, FailureKind, Part, refused
 from kview.model.snapshot import IdMatrix
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
@@ -63,6 +63,8 @@ class SlowLane(Struct):
     settings: ObserveSettings
     state: State
     links: dict[int, Link] = field(default_factory=dict)
+    in_sight: frozenset[str] = frozenset()
+    """The topics on the screen. Any thread may set it."""
     _running: dict[int, _Running] = field(default_factory=dict)
     """Broker → its request in flight."""
     _due_s: dict[tuple[Part, int], float] = field(default_factory=dict)
@@ -74,6 +76,9 @@ class SlowLane(Struct):
     _source: int = NO_BROKER
     _offline: IdMatrix = field(default_factory=lambda: np.empty((0, 0), np.int32))
     """The offline replicas in the last metadata."""
+    _troubled_of: tuple[object, object] = (None, None)
+    _troubled: frozenset[str] = frozenset()
+    """The topics in trouble, of this layout and these reassignments."""
     _held: Rows = field(default_factory=lambda: np.empty(0, np.intp))
     """The partition rows whose last stable offset stands still."""
 
@@ -93,6 +98,7 @@ class SlowLane(Struct):
         self._healthy, self._answering, self._source = healthy, frozenset(answering), source
         self._mark_overdue(self.loop.monotonic())
         self._see_offline()
+        self._see_moves(healthy)
         read = self.state.readings
         is_held = read.last_stable_since_ms != UNKNOWN
         self._held = np.flatnonzero(is_held & (read.last_stable_since_ms <= read.last_stable_ms - HELD_MS))
@@ -114,6 +120,15 @@ class SlowLane(Struct):
                 self._due_s.pop((Part.LOG_DIRS, broker), None)
             self._offline = offline
 
+    def _see_moves(self, brokers: Sequence[int]) -> None:
+        """Ask brokers for their settings soon when a reassignment begins, because their throttles slow it."""
+        if len(self.state.reassignments):
+            soon_s = self.loop.monotonic() + self.settings.near_configs_s
+            for broker in brokers:
+                key = Part.SESSION_TIMEOUT, broker
+                if key not in self.state.failures:
+                    self._due_s[key] = min(self._due_s.get(key, soon_s), soon_s)
+
     def _pump(self) -> None:
         """Send a due request to every free broker. Also called when a broker becomes free."""
         anyone = [self._source, *(b for b in self._healthy if b != self._source)]
@@ -125,14 +140,10 @@ class SlowLane(Struct):
         doubtful = topics.may_be_hidden(self.state, self.loop.access)
         able = [b for b in anyone if doubtful and b in self.links and topics.can_ask(self.links[b].versions)]
         self._anyone(Part.TOPICS, able, apis.METADATA, self._hidden_topics)
+        moves = len(self.state.reassignments) > 0
         for broker in self._healthy:
-            self._each(
-                Part.SESSION_TIMEOUT,
-                broker,
-                apis.DESCRIBE_CONFIGS,
-                self.settings.configs_s,
-                self._session_timeout,
-            )
+            every_s = self.settings.near_configs_s if moves else self.settings.configs_s
+            self._each(Part.SESSION_TIMEOUT, broker, apis.DESCRIBE_CONFIGS, every_s, self._session_timeout)
             every_s = self.settings.log_dirs_s
             self._each(Part.LOG_DIRS, broker, apis.DESCRIBE_LOG_DIRS, every_s, self._log_dirs)
             every_s = self.settings.transactions_s
@@ -209,7 +220,9 @@ class SlowLane(Struct):
                 if not self._elects(part, error.cause):
                     self.state.failed(part, reported, error.cause)
                 lasting = error.cause.kind is not FailureKind.KAFKA_ERROR or error.cause.code in LASTING
-                pause_s = REFUSED_PAUSE_S if lasting else FAILED_PAUSE_S
+                # Topics whose settings kview may not see are due later than others, which need no pause.
+                waits = lasting and part != Part.CONFIGS
+                pause_s = REFUSED_PAUSE_S if waits else FAILED_PAUSE_S
                 self._due_s[part, reported] = self.loop.monotonic() + pause_s
             else:
                 if part == Part.REASSIGNMENTS:
@@ -328,8 +341,21 @@ class SlowLane(Struct):
         known.coordinated[broker] = transactions.coordinated(producers, names, answer, broker, leaders, at_ms)
 
     def _due_topics(self) -> list[str]:
-        oldest_ms = self.loop.clock_ms() - int(self.settings.configs_s * 1000)
-        return configs.due_topics(self.state.layout, self.state.settings, oldest_ms)
+        now_ms, state, settings = self.loop.clock_ms(), self.state, self.settings
+        oldest_ms = now_ms - int(settings.configs_s * 1000)
+        troubled = self._troubled_topics()
+        # Many topics in trouble take turns, so that they cost one request at a time.
+        turns = -(-len(troubled) // configs.TOPICS_A_REQUEST)
+        near_ms = now_ms - int(settings.near_configs_s * 1000)
+        in_turn_ms = max(oldest_ms, now_ms - int(turns * settings.near_configs_s * 1000))
+        near = dict.fromkeys(troubled, in_turn_ms) | dict.fromkeys(self.in_sight, near_ms)
+        return configs.due_topics(state.layout, state.settings, oldest_ms, near)
+
+    def _troubled_topics(self) -> frozenset[str]:
+        of = self.state.layout, self.state.reassignments
+        if of[0] is not self._troubled_of[0] or of[1] is not self._troubled_of[1]:
+            self._troubled_of, self._troubled = of, configs.troubled_topics(of[0], of[1].topic)
+        return self._troubled
 
     async def _topic_configs(self, link: Link, broker: int) -> None:
         names, layout = self._due_topics()[: configs.TOPICS_A_REQUEST], self.state.layout
@@ -337,10 +363,18 @@ class SlowLane(Struct):
         answered = configs.topic_settings(answer)
         for name, settings in answered.items():
             row, _ = layout.first[name]
-            self.state.settings[name] = configs.TopicSettings(layout.topic_id[row], settings, at_ms)
-        if not answered.keys() >= set(names):
-            code = configs.first_error(answer)
-            raise Refused(refused(code) if code in NOT_AUTHORIZED else Cause(FailureKind.INCOMPLETE))
+            self.state.settings[name] = configs.TopicSettings.after(
+                self.state.settings.get(name), layout.topic_id[row], settings, at_ms
+            )
+        unauthorized = configs.unauthorized(answer)
+        for name, code in unauthorized.items():
+            row, _ = layout.first[name]
+            self.state.settings[name] = configs.TopicSettings(layout.topic_id[row], (), at_ms, code)
+        if not answered.keys() | unauthorized.keys() >= set(names):
+            raise Refused(Cause(FailureKind.INCOMPLETE))
+        known = map(self.state.settings.get, self.state.layout.first)
+        if code := next((each.error_code for each in known if each is not None and each.error_code), 0):
+            raise Refused(refused(code))
 
     async def _hidden_topics(self, link: Link, broker: int) -> None:
         """Ask for a topic that does not exist. If that is refused, the list of topics may lack some.

@@ -143,7 +143,8 @@ class State(Struct):
 
     def min_isr(self) -> Ids:
         """Return min.insync.replicas by partition row."""
-        current = (self.layout.topic, self.layout.topic_id, *self.settings.values())
+        settings = (known.settings for known in self.settings.values())
+        current = (self.layout.topic, self.layout.topic_id, *settings)
         if len(current) != len(self._configs_of) or any(
             a is not b for a, b in zip(current, self._configs_of, strict=True)
         ):

@@ -51,7 +51,13 @@ class Event(Struct, gc=False):
     ]
     controllers: Annotated[list[int], meaning("The ids of the controllers that it is about.")]
     group: Annotated[str | None, meaning("The consumer group that it is about.")]
-    topic: Annotated[str | None, meaning("The topic that was created, deleted or enlarged.")]
+    topic: Annotated[
+        str | None,
+        meaning("The topic that was created, deleted or enlarged, or whose input changed the most."),
+    ]
+    topics: Annotated[
+        int | None, meaning("For input_fell and input_rose: how many topics it concerns.", "topics")
+    ]
     partitions: Annotated[
         list[PartitionName],
         meaning("The partitions that it concerns, those of the user's topics first; at most 200."),
@@ -72,8 +78,8 @@ class Event(Struct, gc=False):
     before: Annotated[
         str | int | None,
         meaning(
-            "The group's state or its coordinator's id, the controller's id, the offset or the number of "
-            "partitions before, if it is known."
+            "The group's state or its coordinator's id, the controller's id, the offset, the records per "
+            "second or the number of partitions before, if it is known."
         ),
     ]
     after: Annotated[

@@ -62,6 +62,8 @@ KINDS: Mapping[FindingKind, str] = {
     " cause says why",
     FindingKind.THROTTLE_LEFT: "the topics and brokers have a throttle on the copying of replicas, although"
     " nothing is being reassigned",
+    FindingKind.INPUT_FELL: "the input of the topics is below a fifth of its level of the last minutes; that"
+    " of the first fell from rate_before to rate",
     FindingKind.LEADS_NOTHING: "the brokers are up and lead nothing, although they are preferred leaders",
     FindingKind.NOT_PREFERRED: "the partitions are not on their preferred leader, although it is up",
 }
@@ -81,6 +83,7 @@ COUNTS: Mapping[FindingKind, str] = {
     FindingKind.CONNECT_TASK_FAILED: "connectors and tasks that have failed",
     FindingKind.LEADER_RECORDS_LOST: "records, at least",
     FindingKind.THROTTLE_LEFT: "topics with a throttle",
+    FindingKind.INPUT_FELL: "topics whose input has fallen",
     FindingKind.QUORUM_LOST: "the quorum's voters, lost ones included",
     FindingKind.CONTROLLERS_LOST: "the quorum's voters, lost ones included",
 }
@@ -133,6 +136,8 @@ class Finding(Struct, gc=False):
         meaning(f"Another count, which depends on the kind; null for all other kinds.{_listed(COUNTS)}"),
     ]
     count_is_bound: Annotated[bool, meaning("Whether count is only a lower bound.")]
+    rate_before: Annotated[int | None, meaning("For input_fell: the rate before it fell.", "records/s")]
+    rate: Annotated[int | None, meaning("For input_fell: the rate of the last half minute.", "records/s")]
     since_ms: Annotated[int | None, moment("Since when this has been the case.")]
     since_is_bound: Annotated[bool, meaning("Whether it may have begun before since_ms.")]
     due_ms: Annotated[int | None, moment("When the broker will be fenced, an estimate.")]

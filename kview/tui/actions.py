@@ -30,6 +30,7 @@ class Where(StrEnum):
     RECORDS = "the panel of records"
     SETTINGS = "the panel of settings"
     PRODUCERS = "the panel of producers"
+    QUOTAS = "the panel of quotas"
     LAB = "the lab"
 
     def meets(self, other: "Where") -> bool:

@@ -43,6 +43,7 @@ LATER = {
     "IncidentScreen": "incident",
     "RecordsScreen": "inspect",
     "SettingsScreen": "inspect",
+    "QuotasScreen": "inspect",
     "DetailScreen": "detail",
     "ReportScreen": "report",
     "LabScreen": "lab",
@@ -89,6 +90,9 @@ NAMES = {
 }
 
 
+QUOTAS_HELP = "client quotas: what users, client ids and IP addresses may use at most"
+
+
 class Navigation:
     """Switches between the screens of an app."""
 
@@ -124,6 +128,10 @@ class Navigation:
     def settings(self, topic: str = "", broker: int = NO_BROKER) -> None:
         """Go to the settings of a topic, or of a broker if `topic` is ''."""
         self._app.push_screen(made("SettingsScreen", topic, broker))
+
+    def quotas(self) -> None:
+        """Go to the client quotas."""
+        self._app.push_screen(made("QuotasScreen"))
 
     def detail(self, detail: Detail, form: Form) -> None:
         """Show a record or a setting in full."""
@@ -167,5 +175,6 @@ class Navigation:
         before = colours.palette
         active = self._app.screen.active_bindings.values()
         offered = commands(active, self._app.run_action, time, profiles, colours, keys)
+        offered.append(Command("quotas", "", QUOTAS_HELP, self.quotas))
         offered += demos
         self._app.push_screen(CommandScreen(offered, places.found, lambda: colours.back_to(before)))

@@ -205,6 +205,7 @@ OWN_ACTIONS = (
     Action("form", ("x",), "form", "text/JSON/hex", "show records as text, JSON or hex", 11, Where.RECORDS),
     Action("form", ("x",), "form", "text/JSON/hex", "show it as text, JSON or hex", 11, Where.DETAIL),
     Action("read-settings", ("l",), "read", "read again", "read the settings again", 12, Where.SETTINGS),
+    Action("read-quotas", ("l",), "read", "read again", "read the quotas again", 12, Where.QUOTAS),
     Action("read-producers", ("l",), "read", "read again", "read them again", 12, Where.PRODUCERS),
     Action(
         "find-setting",

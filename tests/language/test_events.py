@@ -122,6 +122,9 @@ MADE = (
     Event(AT, EventKind.CONTROLLER_LOST, Severity.WARN, controllers=(103,)),
     Event(AT, EventKind.CONTROLLER_FOUND_DOWN, Severity.WARN, controllers=(102, 103)),
     Event(AT, EventKind.CONTROLLER_BACK, Severity.GOOD, controllers=(103,)),
+    Event(AT, EventKind.INPUT_FELL, Severity.CALM, topic="orders", topics=1, before=290, after=4),
+    Event(AT, EventKind.INPUT_FELL, Severity.CALM, topic="orders", topics=1_204, before=12_290, after=0),
+    Event(AT, EventKind.INPUT_ROSE, Severity.GOOD, topic="orders", topics=2, before=290, after=288),
 )
 """What a world does not do, and numbers that it does not have."""
 
@@ -143,6 +146,7 @@ def numbers(event: Event) -> list[str]:
     of_broker = isinstance(event.after, int) and not event.controllers and not event.group
     found += [f"{event.after:,}"] if of_broker and event.after else []
     found += [str(event.after)] if event.controllers and event.after else []
+    found += [f"{event.topics - 1:,} more topic"] if event.topics > 1 else []
     of_members = event.kind in (EventKind.REBALANCE_ENDED, EventKind.REBALANCED)
     return found + ([f"{event.members} member"] if of_members and event.members != UNKNOWN else [])
 
@@ -168,6 +172,8 @@ def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
         EventKind.BROKER_NOT_SLOW,
         EventKind.TOPIC_SEEN,
         EventKind.TOPIC_UNSEEN,
+        EventKind.INPUT_FELL,
+        EventKind.INPUT_ROSE,
         EventKind.QUORUM_LOST,
         EventKind.QUORUM_BACK,
     }

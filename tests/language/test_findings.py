@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kview.derive.fold import State, step
+from kview.derive.inputs import Fall, input_findings
 from kview.derive.pending import pending
 from kview.derive.throttles import Quiet
 from kview.derive.view import View
@@ -79,6 +80,10 @@ def disasters() -> Iterator[View]:
         yield one(holding(snapshot, "invoice", 0, 5, seen.ended_ms - TIMEOUT_MS * 2 // 3, opened))
     slowed = throttled(snapshot, {FOLLOWERS: "*"}, RATES)
     yield step(State(quiet=Quiet(from_ms=0)), slowed)[1]
+    falls = tuple(Fall(name, 290.0, 4.0, seen.ended_ms) for name in ("orders", "returns", "mails"))
+    for low in (falls[:1], falls):
+        fallen = one(snapshot)
+        yield replace(fallen, headline=replace(fallen.headline, findings=input_findings(low)))
     yield one(with_connectors(snapshot, FAILED))
     yield one(with_connectors(snapshot, age_ms=None, cause=Cause(FailureKind.HTTP_STATUS, 401)))
     yield one(with_offline(with_dirs(snapshot, 4, failed=True), 4, [("invoice", 3), ("audit-log", 3)]))
@@ -135,6 +140,9 @@ def numbers(finding: Finding) -> list[str]:
     if finding.kind is FindingKind.CONNECT_TASK_FAILED:
         more = [f"+{finding.count - 1} more"] if finding.count > 1 else []
         return [finding.connector, f"task {finding.task}", finding.trace, *more]
+    if finding.kind is FindingKind.INPUT_FELL:
+        more = [f"+{finding.count - 1} more topics"] if finding.count > 1 else []
+        return [finding.topics[0], f"from {finding.rate_before} to {finding.rate}/s", *more]
     return found + ([f"{finding.count:,}"] if counted else [])
 
 

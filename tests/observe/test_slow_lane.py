@@ -1,23 +1,32 @@
 """The slow lane: when a request that a broker forwards counts as unanswered."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
-from kafka.protocol.admin import ListPartitionReassignmentsResponse
+from kafka.protocol.admin import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    ListPartitionReassignmentsResponse,
+)
 from msgspec.structs import replace
 
 from kview.model.failures import Cause, FailureKind, Part
-from kview.model.units import NO_BROKER
+from kview.model.snapshot import Reassignments, empty
+from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.observe import apis
 from kview.observe.access import Access
+from kview.observe.configs import TOPICS_A_REQUEST
+from kview.observe.layout import Layout, layout
 from kview.observe.link import Link
 from kview.observe.loop import Loop
 from kview.observe.settings import ObserveSettings
 from kview.observe.slow_lane import SlowLane
 from kview.observe.state import State
+from kview.wire.metadata import PartitionRow, TopicRow, Topics
+from tests.worlds.tables import table
 
 OVERDUE = Cause(FailureKind.OVERDUE)
 
@@ -150,3 +159,129 @@ def test_a_broker_whose_replicas_go_offline_or_come_back_is_asked_for_its_log_di
         loop.now_s += 1.0
         asked.append(loop.sent)
     assert asked == [2, 2, 3, 3, 4]
+
+
+@dataclass
+class ConfigLink(StillLink):
+    """A connection to a broker that answers DescribeConfigs with what `values` has at that moment."""
+
+    loop: StillLoop = field(default_factory=StillLoop)
+    values: dict[str, str] = field(default_factory=dict)
+    versions: dict[int, tuple[int, int]] = field(default_factory=lambda: {apis.DESCRIBE_CONFIGS: (0, 4)})
+    asked: list[list[str]] = field(default_factory=list)
+    """The topics, or the brokers, of each request."""
+    hidden: Collection[str] = ()
+    """The topics whose settings kview may not see."""
+
+    async def ask(self, request: DescribeConfigsRequest) -> tuple[object, int]:
+        """Answer at once."""
+        self.asked.append([resource.resource_name for resource in request.resources])
+        result = DescribeConfigsResponse.DescribeConfigsResult
+        entry = result.DescribeConfigsResourceResult
+        made = [
+            result(
+                error_code=29 if resource.resource_name in self.hidden else 0,
+                error_message=None,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+                configs=[
+                    entry(name=name, value=self.values.get(name, ""), read_only=False, config_source=1,
+                          is_sensitive=False, synonyms=[])
+                    for name in resource.configuration_keys
+                ],
+            )
+            for resource in request.resources
+        ]  # fmt: skip
+        return DescribeConfigsResponse(throttle_time_ms=0, results=made), self.loop.clock_ms()
+
+
+def topics_of(names: Sequence[str], short: Collection[str] = ()) -> Layout:
+    """A layout of topics with one partition each, of which `short` have only one of two replicas in sync."""
+    rows = [PartitionRow(0, 0, 0, 1, (0, 1), (0,) if name in short else (0, 1), ()) for name in names]
+    topics = [TopicRow(name, name, False, 0, at, 1) for at, name in enumerate(names)]
+    return layout(Topics(topics, rows), None)
+
+
+class Reading:
+    """A slow lane that reads the settings of topics at a broker, once a second."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.loop, self.state = AnsweringLoop(), State(layout=layout)
+        self.link = ConfigLink(loop=self.loop)
+        links = {0: cast(Link, self.link)}
+        self.lane = SlowLane(cast(Loop, self.loop), ObserveSettings(), self.state, links)
+
+    def after(self, seconds: int) -> list[list[str]]:
+        """Return the topics of each request within so many seconds."""
+        first = len(self.link.asked)
+        for _ in range(seconds):
+            self.loop.now_s += 1.0
+            self.lane.step([0], [0], 0)
+        return [names for names in self.link.asked[first:] if names != ["0"]]
+
+
+def test_settings_of_topics_in_sight_or_in_trouble_are_read_every_few_seconds_others_each_minute() -> None:
+    names = ["orders", "payments", "returns"]
+    reading = Reading(topics_of(names))
+    assert reading.after(20) == [names], "they are known now"
+    reading.lane.in_sight = frozenset({"orders"})
+    assert reading.after(8) == [["orders"]] * 2
+    reading.state.layout = topics_of(names, short=["returns"])
+    assert "returns" in reading.after(1)[0], "something is wrong with it"
+    assert {name for asked in reading.after(8) for name in asked} == {"orders", "returns"}
+    reading.state.layout = topics_of(names)
+    reading.lane.in_sight = frozenset()
+    assert reading.after(15) == []
+    assert sorted({name for asked in reading.after(60) for name in asked}) == names, "a minute is over"
+
+
+def test_what_is_read_again_is_what_is_shown() -> None:
+    """Somebody lowers min.insync.replicas, so that a partition takes writes again."""
+    reading = Reading(topics_of(["orders"], short=["orders"]))
+    reading.link.values["min.insync.replicas"] = "2"
+    reading.after(5)
+    assert reading.state.min_isr().tolist() == [2]
+    made = reading.state.min_isr()
+    assert reading.after(5) and reading.state.min_isr() is made, "the same again costs nothing"
+    reading.link.values["min.insync.replicas"] = "1"
+    reading.after(5)
+    assert reading.state.min_isr().tolist() == [1]
+
+
+def test_topics_that_kview_may_not_see_hold_back_no_others_and_are_said() -> None:
+    names = ["orders", "secrets"]
+    reading = Reading(topics_of(names, short=["secrets"]))
+    reading.lane.in_sight, reading.link.hidden = frozenset(names), ["secrets"]
+    reading.link.values["min.insync.replicas"] = "2"
+    assert reading.after(1) == [names]
+    assert reading.after(24) == [["orders"]] * 6
+    assert reading.state.failures[Part.CONFIGS, NO_BROKER].code == 29
+    assert reading.state.min_isr().tolist() == [2, UNKNOWN_ID]
+    assert sum("secrets" in asked for asked in reading.after(60)) == 1, "it is asked for once a minute"
+    reading.link.hidden = ()
+    reading.after(65)
+    assert not reading.state.failures and reading.state.min_isr().tolist() == [2, 2]
+
+
+def test_many_topics_in_trouble_take_turns() -> None:
+    names = [f"t{number:04}" for number in range(2_000)]
+    reading = Reading(topics_of(names, short=names))
+    reading.after(20)
+    asked = reading.after(60)
+    assert all(len(one) <= TOPICS_A_REQUEST for one in asked)
+    assert 2_000 * 3 <= sum(map(len, asked)) <= 2_000 * 5, "each about every 14 s"
+
+
+def test_brokers_throttles_are_read_every_few_seconds_while_something_moves() -> None:
+    reading = Reading(topics_of(["orders"]))
+    reading.after(10)
+    before = reading.link.asked.count(["0"])
+    reading.state.reassignments = table(
+        Reassignments, [{"topic": "orders", "partition": 0, "adding": [2], "removing": [1]}]
+    )
+    assert reading.after(9)[:2] == [["orders"]] * 2, "and those of the topic"
+    during = reading.link.asked.count(["0"])
+    assert during - before == 2
+    reading.state.reassignments = empty(Reassignments)
+    reading.after(20)
+    assert reading.link.asked.count(["0"]) - during == 1, "once more after its end"

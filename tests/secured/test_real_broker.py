@@ -12,14 +12,17 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_an
 from kview.config.security import PLAINTEXT, Security
 from kview.derive.view import View
 from kview.errors import ClusterUnreachable
+from kview.language import inspection
 from kview.language.errors import sentence
 from kview.model.address import Address
 from kview.model.events import EventKind
 from kview.model.failures import FailureKind, Part
+from kview.model.inspection import QuotasAnswer, QuotasRequest
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.observe.observer import Observer, ObserveSettings
 from kview.plain.blocks import block
+from tests.observe.asking import answered
 from tests.observe.observing import Watched, broker_state, headline, until
 from tests.real_kafka.asking import create_topic
 from tests.real_kafka.secured import (
@@ -36,6 +39,7 @@ from tests.real_kafka.secured import (
 from tests.secured.certificates import DAY, Authority, encryption
 from tests.secured.settings import login, security, token_client, trusting
 from tests.secured.token_endpoint import CLIENT_ID, CLIENT_SECRET, TokenEndpoint
+from tests.waiting import wait_until
 
 WITHIN_S = 10.0
 
@@ -65,7 +69,11 @@ def seen(address: Address, settings: Security) -> Snapshot:
     with observing(address, settings) as observer:
         return until(
             observer,
-            lambda one: not one.observation.failures and bool((one.partitions.high_watermark >= 0).all()),
+            lambda one: (
+                not one.observation.failures
+                and bool((one.partitions.high_watermark >= 0).all())
+                and bool((one.brokers.disk_bytes != UNKNOWN).all())
+            ),
             "every part is answered",
         )
 
@@ -187,6 +195,22 @@ def test_the_acls_in_the_readme_are_enough(kafka: SecuredKafka, tmp_path: Path) 
     assert snapshot.partitions.min_isr.tolist() == [1, 1]
     assert snapshot.brokers.disk_bytes.tolist() != [UNKNOWN]
     assert snapshot.observation.controller_id == 0
+
+
+def test_quotas_need_one_of_these_acls_and_without_it_they_are_not_none(
+    kafka: SecuredKafka, tmp_path: Path
+) -> None:
+    settings = security(tmp_path, login("SCRAM-SHA-512", NOBODY, NOBODYS_PASSWORD))
+    with observing(kafka.address("SP"), settings) as observer:
+        observer.observe()
+        refused: QuotasAnswer = answered(observer, QuotasRequest())
+        assert inspection.failure(refused.failure, refused) == (
+            "kview is not authorized to read quotas: it needs DescribeConfigs on the cluster"
+            " (CLUSTER_AUTHORIZATION_FAILED)"
+        )
+        kafka.allow(NOBODY, SEES_ALL)
+        wait_until(lambda: not answered(observer, QuotasRequest()).failure, "the ACLs hold")
+    kafka.withdraw(NOBODY, SEES_ALL)
 
 
 @pytest.mark.slow  # it waits for sessions to end

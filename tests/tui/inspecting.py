@@ -23,6 +23,9 @@ from kview.model.inspection import (
     ProducersAnswer,
     ProducersRequest,
     Question,
+    Quota,
+    QuotasAnswer,
+    QuotasRequest,
     Record,
     RecordsAnswer,
     RecordsRequest,
@@ -112,6 +115,12 @@ PRODUCERS = (
     Producer(0, 4_712, 0, 88_204, NOW_MS - 1_000),
     Producer(3, 4_712, 0, 12, UNKNOWN),
 )
+QUOTAS = (
+    Quota((("client-id", None),), (("consumer_byte_rate", 1_000_000.0), ("request_percentage", 50.0))),
+    Quota((("client-id", "hostile\x1b[31m"), ("user", None)), (("producer_byte_rate", 2_500.0),)),
+    Quota((("ip", "10.0.0.7"),), (("connection_creation_rate", 10.0),)),
+    Quota((("user", "alice"),), (("producer_byte_rate", 1_024.0), ("controller_mutation_rate", 2.5))),
+)
 FIRST_AGE_MS = 600_000
 
 
@@ -123,10 +132,12 @@ class FakeInspector:
         failure: InspectionFailure = NO_INSPECTION_FAILURE,
         blocks: bool = False,
         reads_records: bool = True,
+        quotas: tuple[Quota, ...] = QUOTAS,
     ) -> None:
         self.failure = failure
         self.blocks = blocks
         self.reads_records = reads_records
+        self.quotas = quotas
         self.asked: list[Question[Any]] = []
         self.cancelled = 0
 
@@ -158,6 +169,8 @@ class FakeInspector:
             case ProducersRequest():
                 producers = () if failure else PRODUCERS
                 return ProducersAnswer(question, producers, failure, Cost(1, 400), NOW_MS)
+            case QuotasRequest():
+                return QuotasAnswer(question, () if failure else self.quotas, failure, Cost(1, 90), NOW_MS)
         raise AssertionError(question)
 
     async def _wait(self, request: Question[Any]) -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.model.states import BrokerState
+from kview.model.units import NO_PARTITION
 from kview.tui.widgets.table import Table
 from tests.tui.harness import (
     BACK,
@@ -165,3 +166,20 @@ async def test_a_group_and_a_topic_have_partitions_in_sight_too() -> None:
         await until(pilot, lambda: len(attention.preferred[-1]) > 0, "the group's")
         offsets = app.screen.query_one("#offsets", Table)
         assert attention.preferred[-1] <= {offsets.rows.key(row) for row in range(len(offsets.rows))}
+
+
+@running
+async def test_topics_in_sight_are_reported_for_their_settings() -> None:
+    attention = FakeAttention()
+    seconds = script()
+    async with dashboard(seconds[50], attention=attention) as (app, pilot):
+        assert isinstance(app.feed, FakeFeed)
+        await press(pilot, ["3"])
+        app.feed.show(seconds[51])
+        topics = {(name, NO_PARTITION) for name in ("audit-log", "invoice", "payment")}
+        await until(pilot, lambda: attention.preferred[-1:] == [topics], "those that are listed")
+        app.go.topic("invoice")
+        await until(pilot, lambda: "Producers" in text(app), "the topic")
+        app.feed.show(seconds[52])
+        await until(pilot, lambda: attention.preferred[-1:] != [topics], "the topic's")
+        assert attention.preferred[-1] >= {("invoice", NO_PARTITION), ("invoice", 0)}

@@ -11,6 +11,7 @@ from kview.model.inspection import (
     InspectionFailureKind,
     Isolation,
     ProducersRequest,
+    QuotasRequest,
     RecordsRequest,
     StartKind,
 )
@@ -228,4 +229,63 @@ async def test_a_recording_has_neither() -> None:
         await until(pilot, lambda: "a recording holds no records" in text(app), "why there are none")
         app.go.settings("invoice")
         await until(pilot, lambda: "SETTINGS invoice" in text(app), "the settings' screen")
-        assert "a recording holds no records or settings" in text(app)
+        assert "a recording holds no records, settings or quotas" in text(app)
+
+
+@running
+async def test_quotas_are_listed_by_a_command() -> None:
+    inspector = FakeInspector()
+    async with dashboard(state(HEALTHY), inspector=inspector, size=(120, 40)) as (app, pilot):
+        await press(pilot, ["colon", *"quotas", "enter"])
+        await until(pilot, lambda: "QUOTAS · 4 quotas · asked at" in text(app), "the quotas")
+        shown = text(app)
+        assert re.search(r"client id <default> +not set +1.0 MB/s +50 %", shown)
+        assert re.search(r"user alice +1.0 kB/s +not set +not set +2.5/s +not set", shown)
+        assert re.search(r"ip 10.0.0.7 +not set.* 10/s", shown) and fits(app, (120, 40))
+        assert "user <default>, client id hostile" in shown
+        await press(pilot, ["l"])
+        await until(pilot, lambda: inspector.asked.count(QuotasRequest()) == 2, "asked again")
+
+
+@running
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (InspectionFailureKind.NOT_AUTHORIZED, "kview is not authorized to read quotas"),
+        (InspectionFailureKind.UNSUPPORTED, "cannot tell quotas"),
+        (InspectionFailureKind.NONE, "no quotas are set"),
+    ],
+)
+async def test_quotas_that_are_not_known_are_not_none(kind: InspectionFailureKind, said: str) -> None:
+    inspector = FakeInspector(InspectionFailure(kind, 2, refused(31)), quotas=())
+    async with dashboard(state(HEALTHY), inspector=inspector) as (app, pilot):
+        await press(pilot, ["colon", *"quotas", "enter"])
+        await until(pilot, lambda: said in text(app), "what the answer was")
+        assert ("no quotas" in text(app)) is (kind is InspectionFailureKind.NONE)
+        app.go.group("billing")
+        await until(pilot, lambda: "MEMBERS" in text(app), "the group")
+        notes = {
+            InspectionFailureKind.NOT_AUTHORIZED: "quotas: not authorized",
+            InspectionFailureKind.UNSUPPORTED: "quotas: broker 2 cannot tell",
+            InspectionFailureKind.NONE: "no quotas",
+        }
+        await until(pilot, lambda: notes[kind] in text(app), "the same at the members")
+
+
+@running
+async def test_a_members_quota_is_that_of_its_client_id() -> None:
+    inspector = FakeInspector()
+    async with dashboard(state(HEALTHY), inspector=inspector, size=(120, 40)) as (app, pilot):
+        app.go.group("billing")
+        await until(pilot, lambda: "1.0 MB/s (default)" in text(app), "the quota")
+        assert "quotas of " in text(app) and QuotasRequest() in inspector.asked
+
+
+@running
+async def test_a_recording_has_no_quotas() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["colon", *"quotas", "enter"])
+        await until(pilot, lambda: "kview reads them only from a live cluster" in text(app), "why")
+        app.go.group("billing")
+        await until(pilot, lambda: "MEMBERS" in text(app), "the group")
+        assert "quota" not in text(app).split("MEMBERS")[1]

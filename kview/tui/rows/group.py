@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from datetime import tzinfo
 
 import numpy as np
 
@@ -9,8 +10,10 @@ from kview.derive.passing import Listed, Passing
 from kview.derive.verdicts import ORDER, severity
 from kview.derive.view import Floats, Verdict, View
 from kview.language import glyphs, verdicts, words
+from kview.language import quotas as said
 from kview.language.lists import Order, order_name
 from kview.model.events import Severity
+from kview.model.inspection import QuotasAnswer
 from kview.model.snapshot import Flags, Longs
 from kview.model.states import REBALANCING, GroupState, GroupType
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
@@ -103,7 +106,15 @@ def _nobody(view: View, group: str) -> str:
 class MemberRows(Keyed[str]):
     """The rows of a group's members. The key is the member's id."""
 
-    def __init__(self, view: View, group: str, options: Options) -> None:
+    def __init__(
+        self,
+        view: View,
+        group: str,
+        options: Options,
+        quotas: QuotasAnswer | None = None,
+        zone: tzinfo | None = None,
+    ) -> None:
+        """Take the members of a group, and what was answered about quotas, None if nothing was."""
         table, offsets = view.snapshot.members, view.snapshot.offsets
         self._table = table
         own = np.flatnonzero(table.group == group)
@@ -130,9 +141,20 @@ class MemberRows(Keyed[str]):
             Column("host", "host", name_width(table.host[self._rows], 10, 20), name=True, rank=1),
             Column("assigned", "owns", 9 if self._moves() else 4, right=True),
             Column("partitions", "partitions", 20, flex=3, most=80),
+            *self._quota_column(quotas),
             Column("member", "consumer id", 20, flex=1, most=60, rank=2, name=True),
         )
-        self.title: Line = title("MEMBERS", order_note(options, MEMBERS_PANEL, self.columns, ""))
+        note = said.of_members(quotas, zone) if quotas is not None and len(self._rows) else ""
+        self.title: Line = title("MEMBERS", order_note(options, MEMBERS_PANEL, self.columns, ""), note)
+
+    def _quota_column(self, answer: QuotasAnswer | None) -> list[Column]:
+        """Return the column of quotas, if there are any."""
+        ids = sorted(set(self._table.client_id[self._rows].tolist()))
+        self._quotas: dict[str, str] = {}
+        if answer is not None and answer.quotas:
+            self._quotas = {id: said.of_member(answer.quotas, id) for id in ids}
+        width = max((len(text) for text in self._quotas.values()), default=0)
+        return [Column("quota", "quota", min(width, 26), flex=2, most=width)] if self._quotas else []
 
     def _moves(self) -> bool:
         """Return whether a member has not the partitions yet that it is to have."""
@@ -167,6 +189,7 @@ class MemberRows(Keyed[str]):
                 line(Span(f"{table.host[at]} {rack}".rstrip(), Role.DIM)),
                 figure(words.count(count) + moves),
                 line(owns) if owns else line(Span(self._without if not count else "", Role.WARN)),
+                *([line(Span(self._quotas[str(table.client_id[at])], Role.DIM))] if self._quotas else []),
                 line(Span(member, Role.DIM)),
             )
         )

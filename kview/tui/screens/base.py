@@ -19,7 +19,7 @@ from textual.widgets import Input
 from kview.derive.view import View
 from kview.language import filters
 from kview.model.events import Severity
-from kview.model.units import UNKNOWN
+from kview.model.units import NO_PARTITION, UNKNOWN
 from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
 from kview.tui.keys import ACTIONS
@@ -54,6 +54,9 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
 
     partition_panels: ClassVar[frozenset[str]] = frozenset()
     """The ids of the tables whose rows are partitions and whose keys are (topic, partition)."""
+
+    topic_panels: ClassVar[frozenset[str]] = frozenset()
+    """The ids of the tables whose rows are topics and whose keys are their names."""
 
     has_targets: ClassVar[bool] = False
     """Whether the screen has rows that a fault could hit."""
@@ -95,9 +98,14 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         return None
 
     def partitions_in_sight(self) -> frozenset[tuple[str, int]]:
-        """Return the partitions, as (topic, partition), that have a row on the screen."""
-        tables = (self.query_one(f"#{id}", Table) for id in self.partition_panels)
-        return frozenset(key for table in tables for key in table.in_sight if isinstance(key, tuple))
+        """Return the partitions, as (topic, partition), that have a row on the screen.
+
+        A topic with a row is (topic, NO_PARTITION).
+        """
+        tables = (self.query_one(f"#{id}", Table) for id in (*self.partition_panels, *self.topic_panels))
+        keys = (key for table in tables for key in table.in_sight)
+        pairs = ((key, NO_PARTITION) if isinstance(key, str) else key for key in keys)
+        return frozenset(pair for pair in pairs if isinstance(pair, tuple))
 
     def compose(self) -> ComposeResult:
         """Arrange header, headline and the bottom lines around the body."""

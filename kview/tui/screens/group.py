@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from textual import on
@@ -11,6 +11,8 @@ from textual.app import ComposeResult
 from kview.derive.view import View
 from kview.language import failures, glyphs, verdicts, words
 from kview.model.events import EventKind
+from kview.model.inspection import QuotasAnswer, QuotasRequest
+from kview.model.ports import Inspector
 from kview.model.states import REBALANCING, GroupType
 from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.tui.canvas import canvas
@@ -25,6 +27,7 @@ from kview.tui.screens.base import KviewScreen
 from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, line, line_width, middle
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.inspecting import Host
 from kview.tui.widgets.table import Table
 
 LOW = 18
@@ -39,6 +42,9 @@ marks."""
 
 MOST_NAMED = 3
 """The most members by name that a group waits for."""
+
+QUOTAS_AGAIN_MS = 30_000
+"""How often the quotas are read again while the screen is open."""
 
 SPARK_CELLS = 60
 LEAST_SPARK_CELLS = 12
@@ -178,6 +184,8 @@ class GroupScreen(KviewScreen):
     def __init__(self, group: str) -> None:
         super().__init__()
         self.group = group
+        self._quotas: QuotasAnswer | None = None
+        self._quotas_due_ms = 0
 
     def body(self) -> ComposeResult:
         """Make the panels of the screen."""
@@ -208,7 +216,14 @@ class GroupScreen(KviewScreen):
         """Pass each panel its part of a view."""
         self.query_one(GroupHeading).view = view
         members_table = self.query_one("#members", Table)
-        members_table.fill(lambda: rows.MemberRows(view, self.group, self.dashboard.options))
+        host = cast(Host, self.app)
+        quotas = self._quotas if view.moment.live else None
+        members_table.fill(
+            lambda: rows.MemberRows(view, self.group, self.dashboard.options, quotas, host.zone)
+        )
+        if view.moment.live and host.inspector is not None and host.wall_ms() >= self._quotas_due_ms:
+            self._quotas_due_ms = host.wall_ms() + QUOTAS_AGAIN_MS
+            self.run_worker(self._ask_quotas(host.inspector), exclusive=True, group="quotas")
         self._lay_out(len(members_table.rows))
         offsets = self.query_one("#offsets", Table)
         selected = self.query_one(SelectedOffset)
@@ -226,6 +241,13 @@ class GroupScreen(KviewScreen):
 
         offsets.fill(listed)
         selected.attempt(lambda: selected.select(listed(), offsets.selected))
+
+    async def _ask_quotas(self, inspector: Inspector) -> None:
+        answer = await inspector.ask(QuotasRequest())
+        if not (answer.failure and self._quotas is not None and not self._quotas.failure):
+            self._quotas = answer
+        if self.is_attached:
+            self.update()
 
     @on(Table.Moved, "#offsets")
     def _another_partition(self, event: Table.Moved) -> None:

@@ -1,4 +1,4 @@
-"""The screens of a partition's records, and of the settings of a topic or a broker."""
+"""The screens of a partition's records, of the settings of a topic or a broker, and of client quotas."""
 
 from textual.app import ComposeResult
 
@@ -6,6 +6,7 @@ from kview.derive.view import View
 from kview.model.units import NO_BROKER
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.quotas import QuotasPanel
 from kview.tui.widgets.records import RecordsPanel
 from kview.tui.widgets.settings import SettingsPanel
 
@@ -50,3 +51,18 @@ class SettingsScreen(KviewScreen):
     def draw(self, view: View) -> None:
         """Pass the panel its part of a view."""
         self.query_one(SettingsPanel).show(view, self.dashboard.options)
+
+
+class QuotasScreen(KviewScreen):
+    """The client quotas of the cluster."""
+
+    AUTO_FOCUS = "#quotas"
+
+    def body(self) -> ComposeResult:
+        """Make the panel of the screen."""
+        yield Rule()
+        yield QuotasPanel()
+
+    def draw(self, view: View) -> None:
+        """Pass the panel its part of a view."""
+        self.query_one(QuotasPanel).show()

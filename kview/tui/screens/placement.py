@@ -63,6 +63,7 @@ class PlacementScreen(KviewScreen):
     CSS = "PlacementScreen #lists { height: 1fr; }"
     has_targets = True
     partition_panels = frozenset({PLACED})
+    topic_panels = frozenset({"topics"})
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PLACEMENT)]
 
     _began = False

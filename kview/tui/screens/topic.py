@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from kview.derive.view import View
+from kview.model.units import NO_PARTITION
 from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target, leader_of
 from kview.tui.keys import ACTIONS
@@ -136,9 +137,10 @@ class TopicScreen(KviewScreen):
         self._panels[name].focus()
 
     def partitions_in_sight(self) -> frozenset[tuple[str, int]]:
-        """Return the partitions, as (topic, partition), that have a row on the screen."""
+        """Return the topic, and those of its partitions that have a row on the screen."""
         table = self._table()
-        return frozenset(key for key in table.in_sight if isinstance(key, tuple)) if table else frozenset()
+        keys = [key for key in table.in_sight if isinstance(key, tuple)] if table else []
+        return frozenset([(self.topic, NO_PARTITION), *keys])
 
     def action_records(self) -> None:
         """Show the records of the selected partition."""

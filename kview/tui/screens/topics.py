@@ -1,5 +1,7 @@
 """3 Topics: one line per topic, the worst first."""
 
+from typing import ClassVar
+
 from textual import on
 from textual.app import ComposeResult
 
@@ -14,6 +16,7 @@ class TopicsScreen(KviewScreen):
     """The list of all topics."""
 
     AUTO_FOCUS = "#topic_list"
+    topic_panels: ClassVar[frozenset[str]] = frozenset({"topic_list"})
 
     def body(self) -> ComposeResult:
         """Make the panel of the screen."""

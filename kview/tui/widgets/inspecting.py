@@ -81,8 +81,8 @@ class Host(Protocol):
 class InspectingTable(Table):
     """A table that is filled on demand, with a message below its rows. Escape cancels a question."""
 
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str, opens: bool = True) -> None:
+        super().__init__(id=id, opens=opens)
         self._message: tuple[str, Role] = ("", Role.DIM)
         self._asking = False
         self._questions = 0

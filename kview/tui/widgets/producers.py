@@ -21,7 +21,7 @@ class ProducersPanel(InspectingTable):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PRODUCERS)]
 
     def __init__(self, topic: str) -> None:
-        super().__init__(id="producers")
+        super().__init__(id="producers", opens=False)
         self._request = ProducersRequest(topic)
         self._answer: ProducersAnswer | None = None
         self._view: View | None = None
