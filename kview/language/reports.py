@@ -192,11 +192,17 @@ def behind_line(group: str, behind_ms: int, lag: int, above_ms: int, threshold_m
     return f"{group} was up to {words.duration(behind_ms)} behind{records}, {above}"
 
 
-def rate_line(mean: float, most: int, most_at: str, out: float) -> str:
-    """Return the cluster's throughput."""
+def rate_line(mean: float, most: int, most_at: str, out: float, cluster: str = "") -> str:
+    """Return a cluster's throughput, with its name if there are several."""
+    name = f"{cluster}: " if cluster else ""
     peak = f"; at most {most:,} came in within one second ({most_at})" if most >= 0 else ""
     read = "" if math.isnan(out) else f" and {words.rate(out)} out"
-    return f"on average {words.rate(mean)} records/s in{read}{peak}"
+    return f"{name}on average {words.rate(mean)} records/s in{read}{peak}"
+
+
+def more_clusters_line(clusters: int, records: int) -> str:
+    """Return what came into the clusters that are not named."""
+    return f"{words.plural(clusters, 'more cluster')}: {words.plural(records, 'record')} in"
 
 
 def racks_line(size_bytes: int, share: float, cost: str) -> str:

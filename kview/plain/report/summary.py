@@ -51,6 +51,9 @@ def _known_s(report: Report) -> int:
 MOST_GROUPS = 3
 """How many groups that lost records are named, those that lost most."""
 
+MOST_CLUSTERS = 3
+"""The throughput of how many clusters is said one by one, that of the busiest."""
+
 MOST_INCIDENTS = 3
 """How many incidents are named one by one, the longest ones."""
 
@@ -158,14 +161,22 @@ def _throughput(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
     table = report[TableName.CLUSTERS]
     if not len(table):
         return []
-    every = np.flatnonzero(table["cluster"] == "")
-    at = int(every[0]) if len(every) else 0
-    most_ms = int(table["in_most_ms"][at])
-    peak_at = times(report, zone)(most_ms) if most_ms != UNKNOWN else ""
-    text = reports.rate_line(
-        float(table["in_rate"][at]), int(table["in_most"][at]), peak_at, float(table["out_rate"][at])
-    )
-    made = [SummaryLine(Severity.CALM, text)]
+    clusters = np.flatnonzero(table["cluster"] != "")  # '' is the sum, which has no rate of its own
+    busiest = clusters[np.argsort(-table["records_in"][clusters], kind="stable")].tolist()
+    made = []
+    for at in busiest[:MOST_CLUSTERS]:
+        most_ms = int(table["in_most_ms"][at])
+        text = reports.rate_line(
+            float(table["in_rate"][at]),
+            int(table["in_most"][at]),
+            times(report, zone)(most_ms) if most_ms != UNKNOWN else "",
+            float(table["out_rate"][at]),
+            _cluster(report, table, at),
+        )
+        made.append(SummaryLine(Severity.CALM, text))
+    if more := busiest[MOST_CLUSTERS:]:
+        text = reports.more_clusters_line(len(more), _sum(table["records_in"][more]))
+        made.append(SummaryLine(Severity.CALM, text))
     racks = report[TableName.TRAFFIC]
     whole = np.flatnonzero(racks["topic"] == "")
     if len(whole) and (crossed := _sum(racks["cross_rack_bytes"][whole])) > 0:

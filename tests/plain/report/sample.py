@@ -48,7 +48,7 @@ def period(name: str = "prod", notes: tuple[Note, ...] = ()) -> Period:
             "rolled_up": [60],
         },
         TableName.CLUSTERS: {
-            "cluster": [""],
+            "cluster": ["prod"],
             "known_s": [3_590],
             "out_known_s": [3_584],
             "records_in": [28_361_000],
@@ -236,7 +236,9 @@ def fleet(count: int, prefix: str = "cluster-") -> Report:
         columns = {key: np.concatenate([values] * count) for key, values in table.columns.items()}
         columns["cluster"] = np.repeat(np.array(names, object), len(table))
         if name is TableName.CLUSTERS:
-            columns = {key: np.append(table[key], values) for key, values in columns.items()}
+            every = {key: table[key] for key in columns}
+            every |= {"cluster": [""], "in_rate": [NAN], "out_rate": [NAN]}
+            columns = {key: np.append(every[key], values) for key, values in columns.items()}
         tables[name] = table_of(name, columns)
     return sample(period=Period(one.since_ms, one.until_ms, tables, one.notes))
 

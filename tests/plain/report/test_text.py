@@ -1,5 +1,6 @@
 """Reports as text: what is said first, widths, ASCII, names that are too long, nothing at all."""
 
+import re
 from datetime import UTC
 from typing import Any
 
@@ -135,7 +136,13 @@ def test_of_several_clusters_each_sentence_names_one_and_the_busiest_are_drawn()
     assert any("quorum lost (controllers 101 and 102) in cluster-001: still" in line for line in summary)
     assert "✕ audit-export of cluster-002 lost 41 records, deleted before it had read them" in summary
     assert "✕ 37 more groups lost 1,517 records in the same way" in summary
-    assert len(summary) < 20, "however many clusters there are"
+    rates = [line for line in summary if "on average" in line]
+    assert [line.partition(": on average ")[0].split()[-1] for line in rates] == [
+        "cluster-000", "cluster-001", "cluster-002"
+    ]  # fmt: skip
+    assert not any("– records/s" in line for line in summary)
+    assert any(re.search(r"37 more clusters: [\d,]+ records in", line) for line in summary)
+    assert len(summary) < 25, "however many clusters there are"
     plots = [line for line in shown if line.startswith("Records")]
     assert len(plots) == 1 + 2 * 3 and plots[0].endswith("the busiest clusters")
     clusters = shown[shown.index("Clusters") :]
