@@ -120,6 +120,7 @@ def view_of(state: State, sampled: Sample) -> View:
             controllers,
             tuple(throttle_findings(snapshot, state.quiet)),
             state.events,
+            state.elections.unclean,
             _requests_rate(seen),
         ),
         brokers=brokers,
@@ -138,6 +139,7 @@ def view_of(state: State, sampled: Sample) -> View:
         new_events=state.new_events,
         worst_partitions=worst_first(table, figures),
         dirs_full_ms=dirs_full_ms,
+        unclean=state.elections.unclean,
         incidents=state.incidents.all,
     )
 

@@ -118,6 +118,10 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.ISR_GREW: lambda event: f"{_brokers(event)} joined the ISR of {_partitions(event)}",
     EventKind.WATERMARK_FROZEN: lambda event: f"watermark froze on {_partitions(event)}",
     EventKind.WATERMARK_MOVES: lambda event: f"watermark advanced again on {_partitions(event)}",
+    EventKind.UNCLEAN_ELECTION: lambda event: (
+        f"unclean election of {_brokers(event)}: {_names(event)} lost "
+        + (f"≥ {plural(event.records, 'record')}" if event.records else "what the new leader did not have")
+    ),
     EventKind.RECORDS_LOST: lambda event: (
         f"≥ {plural(event.records, 'record')} lost from the old leader's log: {_names(event)}"
     ),

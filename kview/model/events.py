@@ -35,6 +35,9 @@ class EventKind(StrEnum):
     ISR_GREW = "isr_grew"
     WATERMARK_FROZEN = "watermark_frozen"
     WATERMARK_MOVES = "watermark_moves"
+    UNCLEAN_ELECTION = "unclean_election"
+    """Partitions got a leader that was neither in sync nor eligible, so that committed records may be gone.
+    `records` is 0 if nothing is known of them."""
     RECORDS_LOST = "records_lost"
     """The newly elected leader's log lacked the last records of the old leader's log."""
     LOG_CUT = "log_cut"

@@ -61,6 +61,9 @@ class FindingKind(StrEnum):
     UNDER_MIN_ISR = "under_min_isr"
     UNDER_REPLICATED = "under_replicated"
     AT_MIN_ISR = "at_min_isr"
+    UNCLEAN_ELECTION = "unclean_election"
+    """Partitions, the first of them of `topics`, got leaders that were not in sync. The last such election
+    was at `since_ms`. They lost at least `count` records; UNKNOWN if nothing is known of these."""
     LEADER_RECORDS_LOST = "leader_records_lost"
     """At least `count` records that only the old leaders of partitions had were lost at `since_ms`."""
     PARTITIONS_UNREAD = "partitions_unread"

@@ -129,6 +129,8 @@ class Partitions(Table, frozen=True):
     and `log_end` is the leader's own log end (from a request with the debugging replica id). `last_stable` is
     how far a client with read_committed can read. It equals `high_watermark` unless an open transaction held
     it back when it was last read; then `last_stable_since_ms` is when it was first read with this value.
+    `elr` is empty unless the ISR is smaller than min.insync.replicas; then it is UNKNOWN_ID alone until the
+    cluster has told it for this ISR. Needs the capability `elr`; older clusters have no such replicas.
     """
 
     topic: Strings
@@ -336,6 +338,23 @@ class LogDirs(Table, frozen=True):
     received_ms: Longs
 
 
+class UncleanElections(Table, frozen=True):
+    """The unclean elections that are still remembered, one row per observation that showed any. Key: at_ms.
+
+    They are not observed but concluded: an observer leaves the table empty, and what is recorded has it
+    filled in, so that a replay knows of those that are older than its look-back. `topic` and `partition` are
+    of the first partition; `partitions` (the user's) and `internal_partitions` count all. `records` is a
+    lower bound of the records lost, UNKNOWN while nothing is known of them.
+    """
+
+    at_ms: Longs
+    topic: Strings
+    partition: Ids
+    partitions: Longs
+    internal_partitions: Longs
+    records: Longs
+
+
 class TopicConfigs(Table, frozen=True):
     """The settings of topics, one per row. Key: topic, name.
 
@@ -398,3 +417,4 @@ class Snapshot(Struct, frozen=True):
     log_dirs: LogDirs = field(default_factory=lambda: empty(LogDirs))
     topic_configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
     broker_configs: BrokerConfigs = field(default_factory=lambda: empty(BrokerConfigs))
+    unclean: UncleanElections = field(default_factory=lambda: empty(UncleanElections))

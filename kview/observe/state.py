@@ -30,6 +30,7 @@ from kview.observe.brokers import BrokerFacts, Registered
 from kview.observe.clock import Jump
 from kview.observe.configs import TopicSettings
 from kview.observe.coordinators import Heard
+from kview.observe.elr import Elr
 from kview.observe.groups import GroupFacts, GroupTables
 from kview.observe.layout import Layout, layout, same_partitions
 from kview.observe.quorum import QuorumSeen
@@ -61,7 +62,7 @@ class State(Struct):
     quorum: QuorumSeen | None = None
     reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
     settings: dict[str, TopicSettings] = field(default_factory=dict)
-    elr: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
+    elr: Elr = field(default_factory=dict)
     points: Points = field(default_factory=Points)
     transactions: OpenTransactions = field(default_factory=OpenTransactions)
     log_dirs: LogDirs = field(default_factory=lambda: empty(LogDirs))

@@ -279,11 +279,22 @@ def _partitions(view: View) -> list[schema.Partition]:
         "rack_safe": _rack_safe(figures.rack_safe),
         "error": [_kafka_error(code) for code in table.error_code.tolist()],
         "isr": split(table.isr[table.isr >= 0].tolist(), (table.isr >= 0).sum(1)),
+        "elr": _eligible(view),
         "offline": split(table.offline[table.offline >= 0].tolist(), (table.offline >= 0).sum(1)),
         "replicas": split(rows(schema.Replica, replicas), real.sum(1)),
         "reassignment": _reassignments(view),
     }
     return rows(schema.Partition, columns)
+
+
+def _eligible(view: View) -> list[list[int] | None]:
+    """Return the eligible leader replicas of each partition, None where nobody has told them."""
+    table = view.snapshot.partitions
+    if "elr" not in view.snapshot.observation.capabilities:
+        return [None] * len(table)
+    told = split(table.elr[table.elr >= 0].tolist(), (table.elr >= 0).sum(1))
+    unknown = (table.elr == UNKNOWN_ID).any(1).tolist()
+    return [None if is_unknown else ids for ids, is_unknown in zip(told, unknown, strict=True)]
 
 
 def _reassignments(view: View) -> list[schema.Reassignment | None]:

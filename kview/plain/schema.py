@@ -266,6 +266,12 @@ class Partition(Struct, gc=False):
     ]
     error: Annotated[Cause | None, meaning("The error that Kafka reports for it.")]
     isr: Annotated[list[int], meaning("The broker ids of the replicas in sync.")]
+    elr: Annotated[
+        list[int] | None,
+        meaning(
+            "The eligible leader replicas: they may lead once the ISR is empty. Null if nobody has told them."
+        ),
+    ]
     offline: Annotated[list[int], meaning("The broker ids of the replicas that Kafka calls offline.")]
     replicas: Annotated[list[Replica], meaning("Its replicas, the preferred leader first.")]
     reassignment: Annotated[

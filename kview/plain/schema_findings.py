@@ -39,6 +39,8 @@ KINDS: Mapping[FindingKind, str] = {
     FindingKind.UNDER_MIN_ISR: "the partitions have fewer replicas in sync than min.insync.replicas",
     FindingKind.UNDER_REPLICATED: "the partitions have fewer replicas in sync than replicas",
     FindingKind.AT_MIN_ISR: "the partitions have only min.insync.replicas in sync",
+    FindingKind.UNCLEAN_ELECTION: "leaders that were not in sync were elected for the partitions, the last of"
+    " them at since_ms: what these did not have is lost; said for 15 minutes",
     FindingKind.LEADER_RECORDS_LOST: "records that only the old leaders of the partitions had were lost when"
     " other leaders were elected",
     FindingKind.PARTITIONS_UNREAD: "the partitions' leaders answer, but not for these partitions; cause says"
@@ -79,6 +81,7 @@ COUNTS: Mapping[FindingKind, str] = {
     FindingKind.HANGING_TRANSACTION: "records between the last stable offset and the high watermark",
     FindingKind.GROUPS_TROUBLED: "groups that have this verdict",
     FindingKind.CONNECT_TASK_FAILED: "connectors and tasks that have failed",
+    FindingKind.UNCLEAN_ELECTION: "records that were lost, at least; null if not known",
     FindingKind.LEADER_RECORDS_LOST: "records, at least",
     FindingKind.THROTTLE_LEFT: "topics with a throttle",
     FindingKind.QUORUM_LOST: "the quorum's voters, lost ones included",

@@ -61,6 +61,7 @@ _PARTITION_MARKS = {
     EventKind.LEADER_MOVED: Mark(glyphs.ARROW, Role.TEXT),
     EventKind.LEADER_RETURNED: Mark(glyphs.OK, Role.GOOD),
     EventKind.RECORDS_LOST: Mark("!", Role.RISK),
+    EventKind.UNCLEAN_ELECTION: Mark("!", Role.RISK),
     EventKind.ISR_GREW: Mark(glyphs.FOLLOWER, Role.GOOD),
     EventKind.ISR_SHRANK: Mark(glyphs.OUT_OF_SYNC, Role.WARN),
 }
