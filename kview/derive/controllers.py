@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from kview.derive.quorum import VOTER_QUIET_MS
+from kview.derive.quorum import MAJORITY_QUIET_MS, QUORUM_SILENT_MS, VOTER_QUIET_MS
 from kview.derive.view import View
 from kview.model.findings import FindingKind
 from kview.model.states import QuorumRole
@@ -19,7 +19,7 @@ class ControllerState(StrEnum):
     LOST = "lost"
     """It has not fetched for longer than a controller that lives."""
     UNKNOWN = "unknown"
-    """Nobody can tell, because no controller answers."""
+    """Nobody can tell, because no controller answers, or the active one has not heard from it (yet)."""
 
 
 class Controller(NamedTuple):
@@ -56,12 +56,20 @@ def is_troubled(view: View) -> bool:
     return any(finding.kind in CONTROLLER_FINDINGS for finding in view.headline.findings)
 
 
+def lost_controllers(view: View) -> frozenset[int]:
+    """Return the controllers that are known to be lost."""
+    found = (f.controllers for f in view.headline.findings if f.kind is FindingKind.CONTROLLERS_LOST)
+    return frozenset(node for nodes in found for node in nodes)
+
+
 def controllers(view: View) -> tuple[Controller, ...]:
     """Return the controllers, sorted by id. Empty without KRaft, or if the quorum was never described."""
     seen, quorum = view.snapshot.observation, view.snapshot.quorum
     findings = [f for f in view.headline.findings if f.kind in CONTROLLER_FINDINGS | _UNTOLD]
-    lost = {node for finding in findings for node in finding.controllers}
-    untold = any(finding.kind in _UNTOLD for finding in findings)
+    lost = lost_controllers(view)
+    no_majority = any(finding.kind is FindingKind.QUORUM_LOST for finding in findings)
+    is_old = seen.ended_ms - seen.quorum_received_ms > QUORUM_SILENT_MS
+    untold = (no_majority and is_old) or any(finding.kind in _UNTOLD for finding in findings)
     brokers = set(view.snapshot.brokers.id.tolist())
     voters = [row for row, role in enumerate(quorum.role) if role in (QuorumRole.LEADER, QuorumRole.VOTER)]
     clock_ms = int(quorum.last_fetch_ms.max(initial=UNKNOWN))
@@ -70,9 +78,11 @@ def controllers(view: View) -> tuple[Controller, ...]:
     for row in voters:
         node, is_leader = int(quorum.node[row]), quorum.role[row] == QuorumRole.LEADER
         fetched_ms, log_end = int(quorum.last_fetch_ms[row]), int(quorum.log_end[row])
+        unheard = not is_leader and fetched_ms == UNKNOWN
+        unheard |= no_majority and fetched_ms < clock_ms - MAJORITY_QUIET_MS
         if node in lost:
             state = ControllerState.LOST
-        elif untold:
+        elif untold or unheard:
             state = ControllerState.UNKNOWN
         else:
             state = ControllerState.ACTIVE if is_leader else ControllerState.FOLLOWS

@@ -9,9 +9,9 @@ LOOK_BACK_MS. There are six exceptions. A lag in time beyond the look-back is kn
 watched. If a group's coordinator is silent, the group's cells are not read again and keep their figures,
 which depend on what was seen before the last reading. If there are only one or two brokers, a slow one is
 compared with its past before it became slow. Incidents that began before the look-back are known only to
-those who watched (but unclean elections are in what was recorded). So is how often a group commits, if that is less often than every few minutes. And the
-events of a broker that answers normally again and of an offset that skips records after a long rest depend
-on more than SETTLE_MS.
+those who watched (but unclean elections are in what was recorded). So is how often a group commits, if that
+is less often than every few minutes. And the events of a broker that answers normally again and of an offset
+that skips records after a long rest depend on more than SETTLE_MS.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -160,7 +160,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
     new_events: tuple[Event, ...] = ()
     if before is None:
         incidents = incidents_.first(seen, term)
-        new_events = (*found(snapshot), *incidents_.controller_events(None, incidents, now_ms))
+        new_events = (*found(snapshot), *incidents_.controller_events(None, incidents, snapshot))
         elections = Memory(snapshot.unclean)
     else:
         lost = elected(before, seen, rows)
@@ -170,7 +170,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
         new_events = (
             *differences(before, seen, rows, lost),
             *incidents_.incident_events(state.incidents, incidents, now_ms),
-            *incidents_.controller_events(state.incidents, incidents, now_ms),
+            *incidents_.controller_events(state.incidents, incidents, snapshot),
             *(
                 event
                 for event in (

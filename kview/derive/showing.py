@@ -83,7 +83,9 @@ def view_of(state: State, sampled: Sample) -> View:
     )
     groups = group_figures(snapshot, offsets, sampled.groups, state.group_series, state.busy, state.ignore)
     dirs_full_ms = log_dirs.full_ms(state.rooms, snapshot.log_dirs, snapshot.observation.ended_ms)
-    controllers = tuple(quorum_findings(snapshot, state.term, seen.interval_ms))
+    controllers = tuple(
+        quorum_findings(snapshot, state.term, seen.interval_ms, state.incidents.controllers_lost)
+    )
     brokers = broker_figures(
         snapshot,
         offsets.partition_row,

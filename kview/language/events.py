@@ -88,8 +88,7 @@ def _controller(event: Event) -> str:
 def _quorum_lost(event: Event) -> str:
     if not event.controllers:
         return "no controller can act: no elections, no fencing, no new topics"
-    verb = "does" if len(event.controllers) == 1 else "do"
-    return f"the quorum lost its majority: {nouns.controllers(event.controllers)} {verb} not answer"
+    return f"{nouns.controllers(event.controllers)} no longer heard from a majority of the voters"
 
 
 def _number(value: str | int | None) -> str:

@@ -230,10 +230,10 @@ def _controllers_lost(finding: Finding, now_ms: int) -> str:
 
 
 def _quorum_lost(finding: Finding, now_ms: int) -> str:
-    left = f"{finding.count - len(finding.controllers)} of {finding.count}"
+    """Return which controller hears no majority: the others may be well, and elect another one."""
     return (
-        f"{nouns.controllers(finding.controllers)} silent{_for(finding, now_ms, ' ')}: no majority"
-        f" ({left} left), so no broker can be fenced and no leader elected"
+        f"{nouns.controllers(finding.controllers)} hears no majority of the {finding.count} voters"
+        f"{_for(finding, now_ms, ' for ')}: no broker can be fenced and no leader elected"
     )
 
 

@@ -64,7 +64,7 @@ class EventKind(StrEnum):
     CONTROLLER_BACK = "controller_back"
     """Controllers fetch the metadata log again."""
     QUORUM_LOST = "quorum_lost"
-    """No controller can act. `controllers` are those that were lost, if that is known."""
+    """No controller can act. `controllers` has the active one that hears no majority, if there is one."""
     QUORUM_BACK = "quorum_back"
     TOPIC_CREATED = "topic_created"
     TOPIC_DELETED = "topic_deleted"

@@ -74,8 +74,8 @@ class FindingKind(StrEnum):
     QUORUM_SILENT = "quorum_silent"
     """Nobody has answered about the controller quorum since `since_ms`."""
     QUORUM_LOST = "quorum_lost"
-    """`controllers` have not fetched from the quorum's leader since `since_ms`. The others of its `count`
-    voters are less than a majority."""
+    """The active controller, which `controllers` has, has not heard from a majority of its `count` voters
+    since `since_ms`. Whether these are lost is not known."""
     CONTROLLERS_LOST = "controllers_lost"
     """`controllers` are missing from the quorum, which has `count` voters."""
     OPEN_TRANSACTION = "open_transaction"

@@ -48,7 +48,8 @@ KINDS: Mapping[FindingKind, str] = {
     FindingKind.RECORDS_LOST: "records were deleted before the group read them",
     FindingKind.NO_CONTROLLER: "there is no active controller",
     FindingKind.QUORUM_SILENT: "nobody has answered about the controllers since since_ms",
-    FindingKind.QUORUM_LOST: "the controllers no longer fetch, and the others are not a majority",
+    FindingKind.QUORUM_LOST: "the active controller has not heard from a majority of the voters since"
+    " since_ms; whether these are lost is not known",
     FindingKind.CONTROLLERS_LOST: "the controllers are down or not fetching; the quorum has a majority"
     " without them",
     FindingKind.OPEN_TRANSACTION: "the transaction is older than half of its timeout, or groups wait for it:"
@@ -84,7 +85,7 @@ COUNTS: Mapping[FindingKind, str] = {
     FindingKind.UNCLEAN_ELECTION: "records that were lost, at least; null if not known",
     FindingKind.LEADER_RECORDS_LOST: "records, at least",
     FindingKind.THROTTLE_LEFT: "topics with a throttle",
-    FindingKind.QUORUM_LOST: "the quorum's voters, lost ones included",
+    FindingKind.QUORUM_LOST: "the quorum's voters",
     FindingKind.CONTROLLERS_LOST: "the quorum's voters, lost ones included",
 }
 """What `count` means. Kinds that are not listed have no such number."""

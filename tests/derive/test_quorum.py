@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.controllers import controllers
 from kview.derive.fold import State, step
 from kview.derive.view import View
-from kview.language import brokers, findings
-from kview.model.events import Severity
+from kview.language import brokers, events, findings, incidents
+from kview.model.events import EventKind, Severity
 from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Snapshot
+from kview.model.states import QuorumRole
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.worlds import default_world
 
@@ -75,14 +77,14 @@ def test_a_refusal_for_lack_of_permission_says_nothing_about_controllers(code: i
 def test_voters_that_have_not_fetched_for_two_seconds_are_a_lost_majority() -> None:
     snapshot = fetched(c102=2_600, c103=2_300)
     (said,) = headline(snapshot)
-    assert said.startswith("controllers 102 and 103 silent 2.")
-    assert "no majority (1 of 3 left)" in said
+    assert said.startswith("controller 101 hears no majority of the 3 voters for 2.")
+    assert "102" not in said, "it may be the active one that is cut off"
     assert step(State(), snapshot)[1].headline.severity is Severity.RISK
 
 
 def test_a_voter_that_never_fetched_from_this_leader_counts_as_lost_next_to_one_that_stopped() -> None:
     (said,) = headline(fetched(c102=2_600, c103=UNKNOWN))
-    assert "no majority (1 of 3 left)" in said
+    assert "no majority" in said
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,115 @@ def test_a_lost_majority_stays_lost_when_its_leader_falls_silent() -> None:
     seen = snapshot.observation
     failed = replace(seen, quorum_received_ms=seen.ended_ms - 4_000, failures=(OVERDUE,))
     (said,) = headline(replace(snapshot, observation=failed))
-    assert said.startswith("controllers 102 and 103 silent 6.")
+    assert said.startswith("controller 101 hears no majority of the 3 voters for 6.")
+    view = step(State(), replace(snapshot, observation=failed))[1]
+    assert states(view) == {101: "unknown", 102: "unknown", 103: "unknown"}
+
+
+def states(view: View) -> dict[int, str]:
+    """What is shown of each controller."""
+    return {one.node: one.state.value for one in controllers(view)}
+
+
+class Takeover:
+    """Controller 103 dies, and then controller 101, from which 102 takes over. The quorum is what 102 tells:
+    who has not fetched from it has no time."""
+
+    def __init__(self) -> None:
+        self.world = default_world()
+        self.state = State()
+        self.never = {101: False, 102: False, 103: False}
+        self.quiet_ms = dict.fromkeys(self.never, 0)
+        self.views: list[View] = []
+
+    def look(self, seconds: int = 1) -> View:
+        """Observe once a second."""
+        for _ in range(seconds):
+            snapshot = self.world.tick()
+            quorum, leader = snapshot.quorum, self.world.controller
+            last_ms, role = quorum.last_fetch_ms.copy(), quorum.role.copy()
+            for node in self.never:
+                at = quorum.node == node
+                role[at] = QuorumRole.LEADER if node == leader else QuorumRole.VOTER
+                last_ms[at] = UNKNOWN if self.never[node] else last_ms[at] - self.quiet_ms[node]
+            quorum = replace(quorum, last_fetch_ms=last_ms, role=role)
+            self.state, view = step(self.state, replace(snapshot, quorum=quorum))
+            self.views.append(view)
+        return self.views[-1]
+
+    def take_over(self) -> None:
+        """Let 102 lead; no other voter has fetched from it."""
+        self.world.controller, self.world.controller_epoch = 102, 4
+        self.never |= {101: True, 103: True}
+
+
+def test_a_dead_voter_is_lost_before_and_after_a_takeover_and_never_well() -> None:
+    cluster = Takeover()
+    cluster.look(2)
+    cluster.quiet_ms[103] = 4_000
+    view = cluster.look()
+    assert states(view) == {101: "active", 102: "follows", 103: "lost"}
+    cluster.take_over()
+    for second in range(8):
+        view = cluster.look()
+        assert states(view)[103] == "lost", second
+        assert "controller 103 is down or not fetching" in " ".join(said_of(view)), second
+        assert states(view)[102] == "active"
+        assert states(view)[101] == "unknown", "nobody else has fetched, so nothing tells that it is lost"
+    cluster.never[103] = False
+    cluster.quiet_ms[103] = 0
+    view = cluster.look()
+    assert states(view)[103] == "follows"
+    back = [event for event in view.new_events if event.kind is EventKind.CONTROLLER_BACK]
+    assert [event.controllers for event in back] == [(103,)]
+    view = cluster.look()
+    assert states(view)[101] == "lost", "now another voter has fetched"
+
+
+def test_the_old_leader_is_unknown_after_a_takeover_until_it_has_fetched() -> None:
+    cluster = Takeover()
+    cluster.look(2)
+    cluster.take_over()
+    cluster.never[103] = False
+    shown = [states(cluster.look())[101] for _ in range(5)]
+    assert shown == ["unknown"] * 3 + ["lost"] * 2
+    cluster.never[101] = False
+    assert states(cluster.look())[101] == "follows"
+
+
+def test_voters_that_a_leader_does_not_hear_are_not_called_lost_and_may_elect_another_one() -> None:
+    cluster = Takeover()
+    cluster.look(2)
+    cluster.quiet_ms |= {102: 3_500, 103: 3_500}
+    view = cluster.look()
+    assert states(view) == {101: "active", 102: "unknown", 103: "unknown"}
+    (event,) = (event for event in view.new_events if event.kind is EventKind.QUORUM_LOST)
+    assert events.sentence(event) == "controller 101 no longer heard from a majority of the voters"
+    (incident,) = view.incidents
+    assert incidents.title(incident) == "controller 101 without a majority"
+    cluster.quiet_ms |= {102: 0, 103: 0}
+    cluster.take_over()
+    cluster.never[103] = False
+    cluster.look(6)
+    named = [
+        event.controllers
+        for view in cluster.views
+        for event in view.new_events
+        if event.kind in (EventKind.CONTROLLER_LOST, EventKind.CONTROLLER_BACK)
+    ]
+    assert named == [(101,)], "the one that was cut off, and no other"
+
+
+def test_a_lost_controller_that_is_removed_from_the_quorum_is_not_back() -> None:
+    cluster = Takeover()
+    cluster.look(2)
+    cluster.quiet_ms[103] = 4_000
+    cluster.look()
+    snapshot = cluster.world.tick()
+    snapshot = replace(snapshot, quorum=snapshot.quorum.take(snapshot.quorum.node != 103))
+    _, view = step(cluster.state, snapshot)
+    assert not [event for event in view.new_events if event.kind is EventKind.CONTROLLER_BACK]
+    assert states(view) == {101: "active", 102: "follows"}
 
 
 def test_without_an_answering_broker_nothing_is_said_of_controllers() -> None:

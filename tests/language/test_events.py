@@ -121,7 +121,7 @@ MADE = (
     UNCLEAN,
     Event(AT, EventKind.BROKER_SLOW, Severity.WARN, brokers=(5,), after=1_212),
     Event(AT, EventKind.BROKER_NOT_SLOW, Severity.GOOD, brokers=(5,), after=2),
-    Event(AT, EventKind.QUORUM_LOST, Severity.RISK, controllers=(102, 103)),
+    Event(AT, EventKind.QUORUM_LOST, Severity.RISK, controllers=(101,)),
     Event(AT, EventKind.QUORUM_LOST, Severity.RISK),
     Event(AT, EventKind.QUORUM_BACK, Severity.GOOD),
     *(
