@@ -6,7 +6,13 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, same
-from kview.derive.broker_events import broker_events, brokers_found_down, controller_events, slow_events
+from kview.derive.broker_events import (
+    api_events,
+    broker_events,
+    brokers_found_down,
+    controller_events,
+    slow_events,
+)
 from kview.derive.elections import Elected
 from kview.derive.hidden import lacks_topics
 from kview.derive.partitions import same_lists
@@ -38,6 +44,7 @@ def differences(before: Seen, now: Seen, alignment: Alignment, found: Elected | 
         *controller_events(before.snapshot, now.snapshot),
         *broker_events(before.snapshot, now.snapshot),
         *slow_events(before, now),
+        *api_events(before.snapshot, now.snapshot),
         *topic_events(before.snapshot, now.snapshot),
         *partition_events(before, now, alignment, found),
     )

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from kview.derive.brokers import Silence, none_answer_since
+from kview.derive.brokers import Silence, none_answer_since, other_apis
 from kview.derive.connectors import connector_findings
 from kview.derive.group_findings import group_findings, groups_ok, heeded
 from kview.derive.hidden import hidden, lacks_topics
@@ -37,6 +37,9 @@ _NOT_BELIEVED = frozenset({FailureKind.MALFORMED, FailureKind.OUTDATED, FailureK
 
 UNCLEAN_STAYS_MS = 900_000
 """How long an unclean election stays in the headline of those who open no incident."""
+
+APIS_DIFFER_FOR_MS = 3_600_000
+"""Brokers that offer different APIs for this long are not just being upgraded one after the other."""
 
 LOSS_STAYS_MS = 120_000
 """How long records that were lost at an election stay in the headline. The event stays longer."""
@@ -86,6 +89,7 @@ def headline(
         findings += _lost_lately(events, snapshot.observation.ended_ms)
         findings += throttles
         findings += _leadership(snapshot, brokers, partitions)
+        findings += _different_apis(snapshot)
     if well and not findings and len(snapshot.groups) and not unheard(snapshot.observation):
         well = (_all_well(well[0], groups),)
     findings.sort(key=lambda finding: (SEVERITY_ORDER.index(finding.severity), _is_internal(finding)))
@@ -365,6 +369,13 @@ def _leadership(snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFi
     if away.any():
         mine, internal = _split(away, table.internal)
         yield Finding(K.NOT_PREFERRED, Severity.CALM, partitions=mine, internal_partitions=internal)
+
+
+def _different_apis(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield that brokers have offered different APIs for an hour."""
+    since_ms, others = snapshot.observation.apis_differ_since_ms, other_apis(snapshot)
+    if others.any() and snapshot.observation.ended_ms - since_ms >= APIS_DIFFER_FOR_MS:
+        yield Finding(K.APIS_DIFFER, Severity.CALM, brokers=_ids(snapshot, others), since_ms=since_ms)
 
 
 def _calm(snapshot: Snapshot) -> Finding:

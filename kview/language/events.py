@@ -107,6 +107,10 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.BROKER_NOT_SLOW: lambda event: (
         f"{_brokers(event)} {_verb(event, 'answers', 'answer')} normally again: {_number(event.after)} ms"
     ),
+    EventKind.APIS_DIFFER: lambda event: (
+        f"{_brokers(event)} {_verb(event, 'offers', 'offer')} other APIs than the rest: a rolling upgrade?"
+    ),
+    EventKind.APIS_ALIKE: lambda event: "all brokers offer the same APIs again",
     EventKind.LEADER_MOVED: lambda event: f"{_partitions(event)} moved to {_brokers(event)}",
     EventKind.LEADER_RETURNED: _returned,
     EventKind.LEADER_LOST: lambda event: (

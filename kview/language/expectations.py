@@ -147,6 +147,7 @@ _STATUSES: Mapping[str, str] = {
     "silent_leader": "led by a silent broker",
     "no_leader": "without a leader",
     "under_min_isr": "below min.insync.replicas",
+    "apis_differ": "brokers offer different APIs",
     "at_min_isr": "at min.insync.replicas",
 }
 _ERRORS: Mapping[str, str] = {

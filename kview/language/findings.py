@@ -362,5 +362,9 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     FindingKind.LEADS_NOTHING: lambda finding, now_ms: (
         f"{_brokers(finding)} {'leads' if len(finding.brokers) == 1 else 'lead'} no partitions"
     ),
+    FindingKind.APIS_DIFFER: lambda finding, now_ms: (
+        f"{nouns.some_brokers(finding.brokers)} {'offers' if len(finding.brokers) == 1 else 'offer'} other"
+        f" APIs than the rest{_for(finding, now_ms, ' for ')}: an upgrade that is not complete?"
+    ),
     FindingKind.NOT_PREFERRED: lambda finding, now_ms: _not_preferred(finding),
 }

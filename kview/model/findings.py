@@ -102,6 +102,8 @@ class FindingKind(StrEnum):
     although nothing is reassigned."""
     LEADS_NOTHING = "leads_nothing"
     """`brokers` are up and lead nothing, although they are the preferred leaders of some partitions."""
+    APIS_DIFFER = "apis_differ"
+    """`brokers` have offered other APIs than most brokers since `since_ms`, or since kview began to watch."""
     NOT_PREFERRED = "not_preferred"
     """Partitions are not led by their preferred leaders, although these are up."""
 

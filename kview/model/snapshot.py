@@ -76,6 +76,8 @@ class Observation(Struct, frozen=True):
     controller_id: int = UNKNOWN_ID
     controller_epoch: int = UNKNOWN_ID
     quorum_received_ms: int = UNKNOWN
+    apis_differ_since_ms: int = UNKNOWN
+    """Since when brokers have offered different APIs, UNKNOWN if they do not."""
     connectors_received_ms: int = UNKNOWN
     """When the table of connectors was received, UNKNOWN if nobody has told yet which there are."""
     asked: tuple[Part, ...] = ()
@@ -103,7 +105,8 @@ class Brokers(Table, frozen=True):
     request: the slowest of up to three such requests between two observations, as a median over the last five
     observations, in microseconds; a request that is still waiting counts with its wait so far, if that is
     longer. UNKNOWN before the first answer, and while the broker's port refuses connections. `error` is a
-    FailureKind's value that says why the broker does not answer, or '' if it does.
+    FailureKind's value that says why the broker does not answer, or '' if it does. `apis` are the APIs that
+    the broker offers, as `API:lowest-highest` versions; '' if it has not told.
     """
 
     id: Ids
@@ -119,6 +122,7 @@ class Brokers(Table, frozen=True):
     error: Strings
     disk_bytes: Longs
     session_timeout_ms: Longs
+    apis: Strings
 
 
 class Partitions(Table, frozen=True):
@@ -288,6 +292,16 @@ class Quorum(Table, frozen=True):
     last_caught_up_ms: Longs
 
 
+class Features(Table, frozen=True):
+    """The finalized features of the cluster, such as metadata.version, one per row. Key: name.
+
+    `level` is the finalized level. Empty without features, and before Kafka 2.7 told them.
+    """
+
+    name: Strings
+    level: Ids
+
+
 class Reassignments(Table, frozen=True):
     """The partitions under reassignment, one per row. Key: topic, partition."""
 
@@ -413,6 +427,7 @@ class Snapshot(Struct, frozen=True):
     transactions: Transactions = field(default_factory=lambda: empty(Transactions))
     connectors: Connectors = field(default_factory=lambda: empty(Connectors))
     quorum: Quorum = field(default_factory=lambda: empty(Quorum))
+    features: Features = field(default_factory=lambda: empty(Features))
     reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
     log_dirs: LogDirs = field(default_factory=lambda: empty(LogDirs))
     topic_configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))

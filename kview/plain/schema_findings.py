@@ -66,6 +66,8 @@ KINDS: Mapping[FindingKind, str] = {
     FindingKind.THROTTLE_LEFT: "the topics and brokers have a throttle on the copying of replicas, although"
     " nothing is being reassigned",
     FindingKind.LEADS_NOTHING: "the brokers are up and lead nothing, although they are preferred leaders",
+    FindingKind.APIS_DIFFER: "the brokers offer other APIs than the rest, for an hour or more, as in a"
+    " rolling upgrade that was not completed; a broker does not tell its release",
     FindingKind.NOT_PREFERRED: "the partitions are not on their preferred leader, although it is up",
 }
 

@@ -36,6 +36,7 @@ OBSERVATIONS = pa.schema(
         ("controller_id", pa.int32()),
         ("controller_epoch", pa.int32()),
         ("quorum_received_ms", pa.int64()),
+        ("apis_differ_since_ms", pa.int64()),
         ("connectors_received_ms", pa.int64()),
         ("asked", pa.list_(pa.string())),
         ("requests", pa.int64()),

@@ -178,6 +178,7 @@ def test_a_replay_that_seeks_beyond_its_look_back_says_what_live_said(tmp_path: 
         live = next(view for snapshot, view in seen if snapshot.observation == jump.snapshot.observation)
         assert said(folded[1]) == said(live) and said(live)[0].endswith("≥ 50 records lost"), minutes
     # and it goes on from there
+    assert folded is not None
     state, _ = folded
     _, view = fold_on(state, [replay.step(1).snapshots[-1]])  # type: ignore[union-attr]
     assert said(view)

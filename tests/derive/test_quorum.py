@@ -12,9 +12,12 @@ from kview.derive.view import View
 from kview.language import brokers, events, findings, incidents
 from kview.model.events import EventKind, Severity
 from kview.model.failures import FailureKind, Part
-from kview.model.snapshot import Failure, Snapshot
+from kview.model.snapshot import Failure, Features, Quorum, Snapshot, empty
 from kview.model.states import QuorumRole
 from kview.model.units import NO_BROKER, UNKNOWN
+from kview.plain.documents import document_of
+from kview.plain.metrics import Costs, metrics
+from kview.tui.rows.broker_heading import broker_heading
 from tests.worlds import default_world
 
 OVERDUE = Failure(Part.QUORUM, NO_BROKER, FailureKind.OVERDUE)
@@ -327,3 +330,97 @@ def test_a_countdown_to_fencing_needs_a_controller_that_can_fence(
     assert brokers.fencing(view.brokers, 4, now_ms) == said
     sentences = findings.sentences(view.headline.findings, now_ms)
     assert any("fenced in" in sentence for sentence in sentences) == said.startswith("fenced in")
+
+
+def with_observers(*observers: tuple[int, int, int]) -> View:
+    """The view of a healthy world whose quorum has these observers only, as (node, records behind, age of
+    the last fetch)."""
+    snapshot = default_world().tick()
+    quorum = snapshot.quorum.take(snapshot.quorum.node > 100)
+    now_ms = int(quorum.last_fetch_ms.max())
+    rows = [
+        (int(node), str(role), int(end), int(ms))
+        for node, role, end, ms in zip(
+            quorum.node, quorum.role, quorum.log_end, quorum.last_fetch_ms, strict=True
+        )
+    ]
+    rows += [(node, QuorumRole.OBSERVER, 4_000 - behind, now_ms - age) for node, behind, age in observers]
+    rows.sort()
+    made = Quorum(
+        node=np.array([row[0] for row in rows], np.int32),
+        role=np.array([row[1] for row in rows], object),
+        log_end=np.array([row[2] for row in rows], np.int64),
+        last_fetch_ms=np.array([row[3] for row in rows], np.int64),
+        last_caught_up_ms=np.array([row[3] for row in rows], np.int64),
+    )
+    return step(State(), replace(snapshot, quorum=made))[1]
+
+
+def test_observers_are_told_with_their_lag_and_controllers_that_do_not_vote_are_shown() -> None:
+    view = with_observers((2, 0, 100), (4, 12, 300), (104, 7, 200))
+    assert states(view) == {101: "active", 102: "follows", 103: "follows", 104: "observes"}
+    assert "quorum observer, 12 metadata records behind" in shown_of(view, 4)
+    told = document_of(view).quorum
+    assert told is not None and (told.leader, told.epoch) == (101, 3)
+    assert [(node.id, node.state, node.votes, node.lag_records) for node in told.nodes] == [
+        (2, "observes", False, 0),
+        (4, "observes", False, 12),
+        (101, "active", True, None),
+        (102, "follows", True, 0),
+        (103, "follows", True, 0),
+        (104, "observes", False, 7),
+    ]
+    assert told.nodes[1].last_fetch_age_ms == 300 and told.nodes[1].log_end == 3_988
+
+
+def shown_of(view: View, broker: int) -> str:
+    """The heading of a broker's screen."""
+    lines = broker_heading(view, broker, view.snapshot.observation.ended_ms, 200)
+    return " ".join(" ".join("".join(span.text for span in line) for line in lines).split())
+
+
+def test_without_a_quorum_its_document_is_null_and_has_no_metrics() -> None:
+    snapshot = default_world().tick()
+    seen = replace(snapshot.observation, quorum_received_ms=UNKNOWN)
+    bare = replace(snapshot, observation=seen, quorum=empty(Quorum))
+    view = step(State(), bare)[1]
+    assert document_of(view).quorum is None
+    assert not [family for family in metrics(view, Costs(), "0") if "quorum" in family.name]
+
+
+def test_controllers_and_observers_have_metrics() -> None:
+    view = with_observers((4, 12, 300), (104, 7, 200))
+    told = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in metrics(view, Costs(), "0")
+        for sample in family.samples
+    }
+    assert told["kview_quorum_lag_records", "4", "observer"] == 12
+    assert told["kview_quorum_last_fetch_age_seconds", "104", "observer"] == 0.2
+    assert told["kview_quorum_log_end_offset", "101", "voter"] == 4_000
+    assert told["kview_controller_state", "101", "active"] == 1
+    assert told["kview_controller_state", "104", "observes"] == 1
+    assert ("kview_controller_state", "4", "observes") not in told, "a broker is no controller"
+    assert told["kview_controller_epoch",] == 3
+
+
+def test_finalized_features_are_shown_where_known_and_are_nothing_where_not() -> None:
+    snapshot = default_world().tick()
+    plain = step(State(), snapshot)[1]
+    assert document_of(plain).features == [] and "metadata.version" not in shown_of(plain, 4)
+    told = Features(
+        name=np.array(["group.version", "metadata.version"], object), level=np.array([1, 30], np.int32)
+    )
+    view = step(State(), replace(snapshot, features=told))[1]
+    assert "group.version 1 metadata.version 30" in shown_of(view, 4)
+    assert [(one.name, one.level) for one in document_of(view).features] == [
+        ("group.version", 1),
+        ("metadata.version", 30),
+    ]
+    levels = {
+        sample.labels["feature"]: sample.value
+        for family in metrics(view, Costs(), "0")
+        if family.name == "kview_finalized_feature_level"
+        for sample in family.samples
+    }
+    assert levels == {"group.version": 1, "metadata.version": 30}

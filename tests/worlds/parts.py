@@ -29,6 +29,7 @@ class Node:
     fetched_ms: int = UNKNOWN
     latency_us: int = 1_800
     why: FailureKind = FailureKind.NONE
+    apis: str = "0:0-13"
 
     @property
     def answers(self) -> bool:

@@ -110,6 +110,7 @@ class Seen:
                     "error": node.why.value,
                     "disk_bytes": 1_100_000_000 + 1_000_000 * node.id,
                     "session_timeout_ms": SESSION_TIMEOUT_MS,
+                    "apis": node.apis,
                 }
                 for node in sorted(self._world.nodes.values(), key=lambda node: node.id)
             ),
