@@ -73,7 +73,7 @@ def lost_controllers(view: View) -> frozenset[int]:
 
 
 def controllers(view: View) -> tuple[Controller, ...]:
-    """Return the controllers, sorted by id: the voters, and observers that are no brokers. Empty without
+    """Return the controllers, sorted by id: the voters, and observers that are not brokers. Empty without
     KRaft, or if the quorum was never described."""
     return tuple(node for node in quorum_nodes(view) if node.votes or not node.is_broker)
 

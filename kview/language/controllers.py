@@ -41,7 +41,7 @@ def _quiet(controller: Controller) -> str:
 def with_lag(controller: Controller) -> str:
     """Return what a node is doing in the quorum, and how far behind it is."""
     said = state(controller).text
-    if controller.behind == UNKNOWN:
+    if controller.behind in (UNKNOWN, 0):
         return said
     return f"{said}, {words.plural(controller.behind, 'metadata record')} behind"
 

@@ -172,7 +172,7 @@ class Quorum(Struct, gc=False):
 
     leader: Annotated[int | None, meaning("The active controller's node id; -1 if there is none.")]
     epoch: Annotated[int | None, meaning("Its epoch.")]
-    received_ms: Annotated[int, moment("When this was told.")]
+    received_ms: Annotated[int, moment("When the active controller said so.")]
     nodes: Annotated[list[QuorumNode], meaning("Its voters and observers, by id.")]
 
 
