@@ -5,6 +5,7 @@ kind of row, such as `topic:` to brokers, leaves these rows alone.
 """
 
 from collections.abc import Collection, Sequence
+from enum import Enum
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +24,33 @@ SLOW = "slow"
 _PARTITION_STATES = frozenset(map(plain, PartitionStatus))
 _GROUP_STATES = frozenset(map(plain, (*Verdict, *GroupState)))
 _BROKER_STATES = frozenset((*map(plain, BrokerState), SLOW))
+
+
+class Listed(Enum):
+    """What a list is of, with the states that a term can name there. Topics are filtered as partitions."""
+
+    PARTITIONS = _PARTITION_STATES
+    GROUPS = _GROUP_STATES | _PARTITION_STATES
+    BROKERS = _BROKER_STATES
+    EVENTS = frozenset[str]()
+
+
+def concerns(wanted: Filter, listed: Listed) -> bool:
+    """Return whether a filter has a term that can hide rows of a list."""
+    return any(_concerns(term, listed) for term in wanted.terms)
+
+
+def _concerns(term: Term, listed: Listed) -> bool:
+    if term.field is Field.STATE:
+        return _names_one_of(term, listed.value)
+    if listed is Listed.BROKERS:
+        return term.field in (Field.BROKER, Field.RACK)
+    return listed is not Listed.EVENTS or term.field is not Field.RACK
+
+
+def _names_one_of(term: Term, states: frozenset[str]) -> bool:
+    """Return whether a term names one of some states, or trouble in a list that has any."""
+    return bool(states) and any(names(text, (*states, TROUBLE)) for text in term.texts)
 
 
 class Passing:
@@ -60,8 +88,8 @@ class Passing:
         """Which rows of `snapshot.groups` pass. Groups that read what passes do."""
         passing = np.ones(len(self._view.snapshot.groups), bool)
         for term in self._terms:
-            if (found := self._of_groups(term)) is not None:
-                passing &= found ^ term.negated
+            if _concerns(term, Listed.GROUPS):
+                passing &= self._of_groups(term) ^ term.negated
         return passing
 
     @cached_property
@@ -69,8 +97,8 @@ class Passing:
         """Which rows of `snapshot.brokers` pass. Names of topics and groups leave them alone."""
         passing = np.ones(len(self._view.snapshot.brokers), bool)
         for term in self._terms:
-            if (found := self._of_brokers(term)) is not None:
-                passing &= found ^ term.negated
+            if _concerns(term, Listed.BROKERS):
+                passing &= self._of_brokers(term) ^ term.negated
         return passing
 
     def offsets(self, group: str) -> Flags:
@@ -114,7 +142,7 @@ class Passing:
                 wanted = ids if term.field is Field.RACK else np.array([int(t) for t in term.texts])
                 return np.asarray(np.isin(table.replicas, wanted).any(1), bool)
             case Field.STATE:
-                if not self._concerns(term, _PARTITION_STATES):
+                if not _concerns(term, Listed.PARTITIONS):
                     return np.full(len(table), not term.negated)
                 return self._in_states(term)
 
@@ -126,8 +154,8 @@ class Passing:
             found |= self._view.partitions.alarming
         return found
 
-    def _of_groups(self, term: Term) -> Flags | None:
-        """Return for which groups a term's condition holds, None if it leaves groups alone."""
+    def _of_groups(self, term: Term) -> Flags:
+        """Return for which groups the condition of a term that concerns them holds."""
         table, figures = self._view.snapshot.groups, self._view.groups
         match term.field:
             case Field.GROUP:
@@ -143,34 +171,25 @@ class Passing:
                 led = np.isin(self._view.snapshot.partitions.leader, ids)
                 return np.isin(table.coordinator, ids) | self._reading(led)
             case Field.STATE:
-                if self._concerns(term, _GROUP_STATES):
-                    own = _states(term, figures.verdict) | _states(term, table.state)
-                    return own | _trouble(term, figures.severity)
-                if self._concerns(term, _PARTITION_STATES):
+                if not _names_one_of(term, _GROUP_STATES):
                     return self._reading(self._of_partitions(term))
-                return None
+                own = _states(term, figures.verdict) | _states(term, table.state)
+                return own | _trouble(term, figures.severity)
 
-    def _of_brokers(self, term: Term) -> Flags | None:
-        """Return for which brokers a term's condition holds, None if it leaves brokers alone."""
-        match term.field:
-            case Field.BROKER | Field.RACK:
-                return self._broker_rows(term)
-            case Field.STATE if self._concerns(term, _BROKER_STATES):
-                figures = self._view.brokers
-                slow = (figures.slow_since_ms != UNKNOWN) & any(names(text, [SLOW]) for text in term.texts)
-                own = _states(term, self._view.snapshot.brokers.state) | slow
-                return np.asarray(own | _trouble(term, figures.severity), bool)
-            case _:
-                return None
+    def _of_brokers(self, term: Term) -> Flags:
+        """Return for which brokers the condition of a term that concerns them holds."""
+        if term.field is not Field.STATE:
+            return self._broker_rows(term)
+        figures = self._view.brokers
+        slow = (figures.slow_since_ms != UNKNOWN) & any(names(text, [SLOW]) for text in term.texts)
+        own = _states(term, self._view.snapshot.brokers.state) | slow
+        return np.asarray(own | _trouble(term, figures.severity), bool)
 
     def _broker_rows(self, term: Term) -> Flags:
         table = self._view.snapshot.brokers
         if term.field is Field.BROKER:
             return np.isin(table.id, [int(text) for text in term.texts])
         return np.array([str(rack).casefold() in term.texts for rack in table.rack], bool)
-
-    def _concerns(self, term: Term, states: frozenset[str]) -> bool:
-        return any(names(text, (*states, TROUBLE)) for text in term.texts)
 
     def _offsets_of_groups(self) -> tuple[Longs, Longs]:
         """Return the first row of each group in `snapshot.offsets`, and the row after its last one."""
@@ -202,7 +221,7 @@ def passing_texts(texts: Sequence[str], brokers: Sequence[Collection[int]], want
         if term.field is Field.BROKER:
             ids = {int(text) for text in term.texts}
             found = np.array([not ids.isdisjoint(each) for each in brokers], bool)
-        elif term.field in (Field.RACK, Field.STATE):
+        elif not _concerns(term, Listed.EVENTS):
             continue
         else:
             found = _names(term, listed)

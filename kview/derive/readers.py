@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from kview.derive.align import first_rows, group_rows
+from kview.derive.align import first_rows, group_rows, rows_at
 from kview.derive.lookup import topic_row
 from kview.derive.verdicts import RANK, VERDICTS
 from kview.derive.view import Floats, Verdict, View
@@ -21,7 +20,7 @@ class TopicReaders(Struct, frozen=True):
     """
 
     groups: Longs
-    """The number of groups that committed offsets of the topic, or own its partitions."""
+    """The number of groups that committed offsets of the topic, own its partitions, or share its records."""
     worst: Longs
     """The row in `snapshot.groups` of the group with the largest known lag on the topic, −1 if none is
     known."""
@@ -30,6 +29,9 @@ class TopicReaders(Struct, frozen=True):
     lag_is_bound: Flags
     out_rate: Floats
     """Records per second that groups committed on the topic; NaN if not known or nobody reads it."""
+    out_is_bound: Flags
+    """Whether that leaves out groups: those whose rate is not known, and share groups, which commit
+    nothing."""
 
 
 class _Pairs(NamedTuple):
@@ -44,8 +46,14 @@ class _Pairs(NamedTuple):
 def topic_readers(view: View) -> TopicReaders:
     """Return who reads each topic of a view."""
     topics = len(view.topics.topic)
-    counted = _counted(view)
-    pairs = _pairs(view, counted)
+    quiet = view.groups.ignored | np.asarray(view.groups.verdict == Verdict.ABANDONED, np.bool_)
+    committing, sharing = _committing(view, quiet), _sharing(view, quiet)
+    pairs = _Pairs(
+        np.append(committing.topic, sharing.topic),
+        np.append(committing.group, sharing.group),
+        np.append(committing.lag, sharing.lag),
+        np.append(committing.is_bound, sharing.is_bound),
+    )
     groups = np.bincount(pairs.topic, minlength=topics).astype(np.int64)
     worst, lag = np.full(topics, -1, np.int64), np.full(topics, UNKNOWN, np.int64)
     is_bound = np.zeros(topics, np.bool_)
@@ -55,15 +63,7 @@ def topic_readers(view: View) -> TopicReaders:
     worst[pairs.topic[first]] = pairs.group[first]
     lag[pairs.topic[first]] = pairs.lag[first]
     is_bound[pairs.topic[first]] = pairs.is_bound[first]
-    return TopicReaders(groups, worst, lag, is_bound, topic_out_rates(view))
-
-
-def _counted(view: View) -> NDArray[np.bool_]:
-    """Return which rows of `snapshot.offsets` are those of a listed topic and of a group that counts."""
-    quiet = view.groups.ignored | np.asarray(view.groups.verdict == Verdict.ABANDONED, np.bool_)
-    group = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group)
-    counts = np.append(~quiet, False)  # the last one is for the index −1
-    return np.asarray((view.offsets.partition_row >= 0) & counts[group], np.bool_)
+    return TopicReaders(groups, worst, lag, is_bound, *topic_out_rates(view))
 
 
 def _topic_of(view: View, partition_rows: Longs) -> Longs:
@@ -71,33 +71,51 @@ def _topic_of(view: View, partition_rows: Longs) -> Longs:
     return np.searchsorted(view.topics.first_row, partition_rows, side="right").astype(np.int64) - 1
 
 
-def _pairs(view: View, counted: NDArray[np.bool_]) -> _Pairs:
-    """Return each group's lag on each topic. Offsets are in order of group and topic."""
-    rows = np.flatnonzero(counted)
-    topic = _topic_of(view, view.offsets.partition_row[rows])
-    group = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group)[rows]
+def _committing(view: View, quiet: Flags) -> _Pairs:
+    """Return the lag on each topic of each group that commits."""
+    table, figures = view.snapshot.offsets, view.offsets
+    group = group_rows(view.snapshot.groups.group, table.group)
+    missing = (figures.lag == UNKNOWN) & (table.committed != NO_OFFSET)
+    is_bound = missing | figures.lag_is_bound
+    return _summed(view, quiet, group, figures.partition_row, figures.lag, is_bound)
+
+
+def _sharing(view: View, quiet: Flags) -> _Pairs:
+    """Return the backlog on each topic of each share group."""
+    table = view.snapshot.share_offsets
+    group = group_rows(view.snapshot.groups.group, table.group)
+    partition = rows_at(view.snapshot.partitions, table.topic, table.partition)
+    return _summed(view, quiet, group, partition, table.lag, table.lag == UNKNOWN)
+
+
+def _summed(view: View, quiet: Flags, group: Longs, partition: Longs, lag: Longs, is_bound: Flags) -> _Pairs:
+    """Return each group's lag on each topic, of groups that are not `quiet`. The rows, which have their group
+    and partition, are in order of group and topic."""
+    counts = np.append(~quiet, False)  # the last one is for the index −1
+    rows = np.flatnonzero((partition >= 0) & counts[group])
+    topic, group, lag = _topic_of(view, partition[rows]), group[rows], lag[rows]
     if not len(rows):
         none = np.empty(0, np.int64)
         return _Pairs(none, none, none, np.empty(0, np.bool_))
     first = np.flatnonzero(np.r_[True, (topic[1:] != topic[:-1]) | (group[1:] != group[:-1])])
-    lag = view.offsets.lag[rows]
     known = lag != UNKNOWN
-    sums = np.add.reduceat(np.where(known, lag, 0), first)
-    any_known = np.logical_or.reduceat(known, first)
-    missing = ~known & (view.snapshot.offsets.committed[rows] != NO_OFFSET)
-    is_bound = np.logical_or.reduceat(missing | view.offsets.lag_is_bound[rows], first)
-    return _Pairs(topic[first], group[first], np.where(any_known, sums, UNKNOWN), is_bound)
+    sums = np.where(
+        np.logical_or.reduceat(known, first), np.add.reduceat(np.where(known, lag, 0), first), UNKNOWN
+    )
+    return _Pairs(topic[first], group[first], sums, np.logical_or.reduceat(is_bound[rows], first))
 
 
-def topic_out_rates(view: View) -> Floats:
-    """Return the records per second that all groups committed, in the rows of `View.topics`."""
+def topic_out_rates(view: View) -> tuple[Floats, Flags]:
+    """Return the records per second that all groups committed, and whether that leaves out groups, in the
+    rows of `View.topics`."""
     topics = len(view.topics.topic)
     rows = np.flatnonzero(view.offsets.partition_row >= 0)
     topic, rate = _topic_of(view, view.offsets.partition_row[rows]), view.offsets.read_rate[rows]
     known, pending = np.isfinite(rate), np.equal(rate, PENDING_RATE)
     sums = np.bincount(topic, np.where(known, rate, 0.0), topics)
-    has, waits = (np.bincount(topic, flags, topics) > 0 for flags in (known, pending))
-    return np.where(waits, PENDING_RATE, np.where(has, sums, np.nan))
+    has, lacks, waits = (np.bincount(topic, flags, topics) > 0 for flags in (known, ~known, pending))
+    lacks[_sharing(view, np.zeros(len(view.snapshot.groups), np.bool_)).topic] = True
+    return np.where(waits, PENDING_RATE, np.where(has, sums, np.nan)), has & lacks
 
 
 class Reader(NamedTuple):
@@ -108,12 +126,13 @@ class Reader(NamedTuple):
     verdict: Verdict
     """The worst verdict of the group on the topic's partitions."""
     worst: int
-    """The row in `snapshot.offsets` with that verdict, or with the largest lag of those."""
+    """The row in `snapshot.offsets` with that verdict, or with the largest lag of those; −1 of a share group,
+    which commits nothing."""
     partitions: int
     lag: int
     lag_is_bound: bool
     behind: int
-    """The row in `snapshot.offsets` that is furthest behind in time."""
+    """The row in `snapshot.offsets` that is furthest behind in time; −1 of a share group."""
     read_rate: float
     read_is_bound: bool
     """Whether the rate is a lower bound, because that of some partition is not known."""
@@ -130,6 +149,10 @@ def readers_of(view: View, topic: str) -> tuple[Reader, ...]:
     rows = np.flatnonzero((figures.partition_row >= first) & (figures.partition_row < last))
     group = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group[rows])
     found = [_reader(view, int(row), rows[group == row]) for row in np.unique(group[group >= 0])]
+    shared = view.snapshot.share_offsets
+    mine = np.flatnonzero(shared.topic == topic)
+    sharing = group_rows(view.snapshot.groups.group, shared.group[mine])
+    found += [_share_reader(view, int(row), mine[sharing == row]) for row in np.unique(sharing[sharing >= 0])]
     place = view.groups.place
     return tuple(sorted(found, key=lambda reader: (-RANK[reader.verdict], int(place[reader.group]))))
 
@@ -153,4 +176,21 @@ def _reader(view: View, group: int, rows: Longs) -> Reader:
         behind=int(rows[figures.behind_ms[rows].argmax()]),
         read_rate=float(rate[finite].sum()) if finite.any() else unknown_rate,
         read_is_bound=bool(finite.any() and not finite.all()),
+    )
+
+
+def _share_reader(view: View, group: int, rows: Longs) -> Reader:
+    """Return a share group as a reader of a topic. Its verdict is that of all that it reads."""
+    lag = view.snapshot.share_offsets.lag[rows]
+    known = lag != UNKNOWN
+    return Reader(
+        group=group,
+        verdict=Verdict(str(view.groups.verdict[group])),
+        worst=-1,
+        partitions=len(rows),
+        lag=int(lag[known].sum()) if known.any() else UNKNOWN,
+        lag_is_bound=bool(known.any() and not known.all()),
+        behind=-1,
+        read_rate=float("nan"),
+        read_is_bound=False,
     )

@@ -27,8 +27,12 @@ class Choices:
 
     def _filter(self) -> None:
         """Ask for the part of a name to filter by."""
-        if screen := self._app.shown():
+        screen = self._app.shown()
+        if screen is not None and screen.is_filtered:
             screen.begin_filter()
+        elif screen is not None:
+            back = self._app.keys.name("back")
+            self._app.say(StatusMessage("nothing here is filtered", f"{back} goes to the lists that are"))
 
     def _internal(self) -> None:
         """Show or hide internal topics."""

@@ -48,6 +48,11 @@ class Selecting(Protocol):
         """
         ...
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a filter hides rows of the screen."""
+        ...
+
     def begin_filter(self) -> None:
         """Ask for the part of a name to filter by."""
         ...

@@ -7,6 +7,7 @@ from typing import Self
 from msgspec import Struct
 
 from kview.derive.filters import Filter, parse
+from kview.derive.passing import Listed, concerns
 from kview.derive.view import View
 from kview.language.lists import GroupList
 from kview.tui.actions import Keys
@@ -63,10 +64,9 @@ class Options:
         """The filter in force. It has no terms if the text is wrong."""
         return parse(self.filter)
 
-    @property
-    def shown_filter(self) -> str:
-        """The filter as the titles of panels show it, '' if nothing is filtered."""
-        return f"/{self.filter}" if self.wanted else ""
+    def filter_of(self, listed: Listed) -> str:
+        """Return the filter as the titles of lists show it, '' if it can hide no row of that kind."""
+        return f"/{self.filter}" if concerns(self.wanted, listed) else ""
 
     def sort(self, panel: str) -> Sort:
         """Return the order that the user chose for a panel."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kview.derive.filters import STATES, Field, Problem, parse
 from kview.derive.matching import MOST_CHARACTERS, matching
-from kview.derive.passing import Passing
+from kview.derive.passing import Listed, Passing, concerns
 from kview.derive.view import View
 from kview.language.filters import problem
 from kview.model.snapshot import Flags
@@ -104,6 +104,22 @@ def test_brokers_are_only_filtered_by_what_is_said_of_brokers() -> None:
     assert ids[kept("broker:1,4").brokers].tolist() == [1, 4]
     assert ids[kept("state:silent").brokers].tolist() == [4]
     assert ids[kept("rack:r2 !broker:4").brokers].tolist() == [3, 5]
+
+
+def test_a_list_is_filtered_by_the_terms_that_can_hide_its_rows() -> None:
+    def lists(text: str) -> set[Listed]:
+        return {listed for listed in Listed if concerns(parse(text), listed)}
+
+    every = set(Listed)
+    assert lists("invoice") == every - {Listed.BROKERS}
+    assert lists("broker:4") == every
+    assert lists("rack:R1") == every - {Listed.EVENTS}
+    assert lists("state:fenced") == {Listed.BROKERS}
+    assert lists("state:stuck") == {Listed.GROUPS}
+    assert lists("state:frozen") == {Listed.PARTITIONS, Listed.GROUPS}
+    assert lists("state:trouble") == every - {Listed.EVENTS}
+    assert lists("state:stuck invoice") == every - {Listed.BROKERS}
+    assert lists("broker:none") == set(), "it is wrong, and filters nothing"
 
 
 def test_a_word_in_a_groups_own_name_leaves_its_partitions_alone() -> None:

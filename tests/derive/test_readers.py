@@ -7,8 +7,10 @@ from msgspec.structs import replace
 from kview.derive.fold import State
 from kview.derive.readers import readers_of, topic_readers
 from kview.derive.view import Verdict, View
+from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from tests.worlds import crash_script, default_world, views
+from tests.worlds.kinds import SHARE, of_every_kind
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +86,34 @@ def test_a_topic_without_partitions_in_the_snapshot_breaks_nothing(script: list[
     gone = replace(view, offsets=replace(view.offsets, partition_row=np.full(len(view.snapshot.offsets), -1)))
     readers = topic_readers(gone)
     assert not readers.groups.any() and (readers.worst == -1).all() and np.isnan(readers.out_rate).all()
+
+
+def sharing_invoice(seen: Snapshot) -> Snapshot:
+    """A snapshot with groups of every kind, one of which shares two partitions of invoice."""
+    made = of_every_kind(seen)
+    topics = np.full(len(made.share_offsets), "invoice", object)
+    return replace(made, share_offsets=replace(made.share_offsets, topic=topics))
+
+
+def test_a_share_group_reads_a_topic_and_its_records_are_in_no_rate() -> None:
+    worlds = default_world(), default_world()
+    alone = list(views(worlds[0].tick() for _ in range(3)))[-1]
+    shared = list(views(sharing_invoice(worlds[1].tick()) for _ in range(3)))[-1]
+    at = shared.topics.topic.tolist().index("invoice")
+    assert topic_readers(shared).groups[at] == topic_readers(alone).groups[at] + 1
+    rates = np.full(len(alone.offsets.read_rate), 5.0)
+    alone, shared = (replace(one, offsets=replace(one.offsets, read_rate=rates)) for one in (alone, shared))
+    before, after = topic_readers(alone), topic_readers(shared)
+    assert before.out_rate[at] == after.out_rate[at] > 0
+    assert not before.out_is_bound.any() and np.flatnonzero(after.out_is_bound).tolist() == [at]
+    (reader,) = (one for one in readers_of(shared, "invoice") if one.worst < 0)
+    assert str(shared.snapshot.groups.group[reader.group]) == SHARE
+    assert (reader.partitions, reader.lag, reader.lag_is_bound) == (2, 40, False)
+
+
+def test_what_a_broker_passes_on_to_share_groups_is_in_no_rate() -> None:
+    world = default_world()
+    view = list(views(sharing_invoice(world.tick()) for _ in range(3)))[-1]
+    first = int(view.topics.first_row[view.topics.topic.tolist().index("invoice")])
+    leaders = view.snapshot.partitions.leader[first : first + 2]
+    assert view.brokers.out_is_bound[np.isin(view.snapshot.brokers.id, leaders)].all()

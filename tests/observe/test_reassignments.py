@@ -78,7 +78,10 @@ def test_replicas_that_are_added_do_not_make_it_under_replicated(real_kafka: Rea
     assert producer.flush(30) == 0
     with observing([real_kafka.address(broker) for broker in real_kafka.broker_ids], SETTINGS) as observer:
         watched = Watched(observer)
-        watched.until(lambda view: topic in view.snapshot.partitions.topic, "the topic")
+        watched.until(
+            lambda view: topic in view.snapshot.partitions.topic and not view.headline.under_replicated,
+            "the topic, and the end of what an earlier test did",
+        )
         with throttled(real_kafka, topic):
             admin = KafkaAdminClient(bootstrap_servers=real_kafka.bootstrap_servers)
             admin.alter_partition_reassignments({TopicPartition(topic, 0): [0, 1, 2]})

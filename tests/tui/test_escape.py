@@ -9,7 +9,6 @@ SCREENS: dict[str, tuple[list[str], str, bool]] = {
     "overview": ([], "EVENTS", False),
     "placement": (["2"], "1ST (preferred)", False),
     "topics": (["3"], "worst lag", False),
-    "topic": (["3", "enter"], "log start", True),
     "partitions": (["4"], "under-replicated", False),
     "events": (["7"], "INCIDENTS", False),
     "groups": (["5"], "write/s", False),

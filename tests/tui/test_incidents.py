@@ -188,6 +188,7 @@ async def test_the_filter_narrows_the_events() -> None:
         await press(pilot, ["7", "slash", *"fenced", "enter"])
         await until(pilot, lambda: "watermark advanced" not in text(app), "fewer events")
         assert "broker 4 was fenced" in text(app)
+        assert "EVENTS newest first /fenced" in text(app)
 
 
 @running

@@ -8,6 +8,7 @@ from kview.model.faults import FaultCommand, FaultKind
 from kview.tui.actions import Kind, conflict
 from kview.tui.keys import ACTIONS, APP_BINDINGS, DEFAULT_KEYS, FAULT_KEYS
 from kview.tui.screens.help import entries
+from kview.tui.screens.topic import TopicScreen
 from kview.tui.text import content, line_width
 from kview.tui.widgets.key_line import key_line
 from kview.tui.widgets.table import Table
@@ -136,6 +137,19 @@ async def test_the_filter_narrows_topics_and_groups() -> None:
             assert "filter /pay  Esc clears it" in text(app)
         await press(pilot, ["escape"])
         assert len(table.rows) == 20
+
+
+@running
+async def test_a_screen_without_a_filtered_list_says_nothing_of_the_filter_and_keeps_it() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["3", "slash", *"pay", "enter", "enter"])
+        await until(pilot, lambda: isinstance(app.screen, TopicScreen), "the topic")
+        assert "filter" not in text(app)
+        await press(pilot, ["slash"])
+        assert "nothing here is filtered" in text(app)
+        await press(pilot, ["escape"])
+        await until(pilot, lambda: not isinstance(app.screen, TopicScreen), "the list of topics")
+        assert "filter /pay  Esc clears it" in text(app)
 
 
 @running

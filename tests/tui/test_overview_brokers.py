@@ -3,7 +3,9 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 
+from kview.derive.view import View
 from kview.language import glyphs
 from kview.model.faults import FaultCommand, FaultKind
 from kview.tui.rows.brokers import ControllerKey
@@ -30,6 +32,23 @@ async def test_a_few_brokers_have_a_row_each_in_order_of_racks() -> None:
     async with dashboard(state(HEALTHY)) as (app, _):
         assert app.screen.query_one("#brokers", Table).keys == [0, 1, 2, 3, 4, 5]
         assert "all OK" not in text(app)
+
+
+@running
+async def test_brokers_out_of_sight_are_said_and_the_active_controller_is_in_sight() -> None:
+    async with dashboard(controlled_by(8), size=(80, 24)) as (app, pilot):
+        table = app.screen.query_one("#brokers", Table)
+        rows = len(table.in_sight)
+        assert rows < 9 and f"BROKERS  1–{rows} of 9 " in text(app)
+        assert table.keys[0] == 8
+        await press(pilot, ["end"])
+        assert f"BROKERS  {10 - rows}–9 of 9 " in text(app)
+
+
+def controlled_by(broker: int) -> View:
+    """Nine brokers that are well, one of which is the active controller."""
+    view = many(brokers=9)
+    return replace(view, brokers=replace(view.brokers, is_controller=view.snapshot.brokers.id == broker))
 
 
 @pytest.mark.parametrize("cells", [40, 60, 78, 116, 200])

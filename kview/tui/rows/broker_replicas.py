@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from kview.derive.broker_replicas import broker_replicas
 from kview.derive.lookup import replica_rows
+from kview.derive.passing import Listed
 from kview.derive.view import Floats, PartitionStatus, View
 from kview.language import glyphs, verdicts, words
 from kview.language import replicas as replica_words
@@ -77,8 +78,8 @@ class BrokerReplicaRows(ListedPartitions):
         self.empty = (
             ""
             if len(self._rows)
-            else f"no partition matches {options.shown_filter}"
-            if options.shown_filter
+            else f"no partition matches {options.filter_of(Listed.PARTITIONS)}"
+            if options.filter_of(Listed.PARTITIONS)
             else "this broker has no replica"
         )
         ends = shown.replica_end[self._rows, self._positions]
@@ -96,7 +97,7 @@ class BrokerReplicaRows(ListedPartitions):
             Column("state", "partition", 20, flex=1, most=40),
         )
         note = order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, worst))
-        self.title: Line = title("REPLICAS", note, options.shown_filter)
+        self.title: Line = title("REPLICAS", note, options.filter_of(Listed.PARTITIONS))
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a replica's cells."""

@@ -1,13 +1,14 @@
 """Rows of the BROKERS panel, sorted by rack. Silent brokers stay in their usual place."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kview.derive.brokers import answering, other_apis
 from kview.derive.controllers import Controller
-from kview.derive.passing import Passing
+from kview.derive.passing import Listed, Passing
 from kview.derive.view import View
 from kview.language import brokers, controllers, failures, glyphs, words
 from kview.language.lists import Order, order_name
@@ -50,11 +51,14 @@ SPARK_CELLS = 20
 def _order(view: View, options: Options, is_short: bool) -> list[int]:
     table = view.snapshot.brokers
     rows = np.flatnonzero(Passing(view, options.wanted).brokers)
-    racks = codes(table.rack)
-    by_rack = rows[np.lexsort((table.id[rows], np.nan_to_num(racks[rows], nan=-1.0)))]
+    keys: list[NDArray[Any]] = [
+        table.id,
+        np.nan_to_num(codes(table.rack), nan=-1.0),
+    ]  # the last decides first
     if is_short:
-        by_rack = by_rack[np.argsort(ranks(view.brokers.severity)[by_rack], kind="stable")]
-    arranged: list[int] = sorted_rows(by_rack, options, PANEL, view, SORTS, _identity).tolist()
+        keys += [~view.brokers.is_controller, ranks(view.brokers.severity)]
+    own = rows[np.lexsort([key[rows] for key in keys])]
+    arranged: list[int] = sorted_rows(own, options, PANEL, view, SORTS, _identity).tolist()
     return arranged
 
 
@@ -112,7 +116,9 @@ class BrokerRows(Keyed[BrokerKey]):
         self._options = options
         self.panel, self.sorts = PANEL, SORTS
         hidden = len(view.snapshot.brokers) - len(self._order)
-        self.empty = f"no broker matches {options.shown_filter}" if hidden else "no broker is known"
+        self.empty = (
+            f"no broker matches {options.filter_of(Listed.BROKERS)}" if hidden else "no broker is known"
+        )
         racks = [*view.snapshot.brokers.rack, *([controllers.QUORUM] if others else [])]
         self._grouped = is_own and not is_short and any(racks)
         shown = view.brokers
@@ -156,7 +162,7 @@ class BrokerRows(Keyed[BrokerKey]):
                 options, PANEL, self.columns, order_name(Order.WORST_FIRST if is_short else Order.IN_PLACE)
             )
         ]
-        notes += [options.shown_filter, f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
+        notes += [options.filter_of(Listed.BROKERS), f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
         self.title: Line = title("BROKERS", *notes)
 
     def row(self, index: int, now_ms: int) -> Row:

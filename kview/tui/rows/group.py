@@ -5,7 +5,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 
 import numpy as np
 
-from kview.derive.passing import Passing
+from kview.derive.passing import Listed, Passing
 from kview.derive.verdicts import ORDER, severity
 from kview.derive.view import Floats, Verdict, View
 from kview.language import glyphs, verdicts, words
@@ -229,8 +229,8 @@ class OffsetRows:
             for row in np.flatnonzero(members.group == group)
         }
         self.empty = (
-            f"no partition matches {options.shown_filter}"
-            if options.wanted
+            f"no partition matches {options.filter_of(Listed.PARTITIONS)}"
+            if options.filter_of(Listed.PARTITIONS)
             else "no committed or assigned partitions"
         )
         topics, numbers = set(table.topic[rows].tolist()), table.partition[rows]
@@ -256,7 +256,7 @@ class OffsetRows:
             Column("verdict", "verdict", REASON_CELLS, flex=3, most=70),
         )
         note = order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST))
-        self.title: Line = title("PARTITIONS", note, options.shown_filter)
+        self.title: Line = title("PARTITIONS", note, options.filter_of(Listed.PARTITIONS))
 
     @property
     def in_trouble(self) -> Flags:

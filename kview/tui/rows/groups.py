@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kview.derive.passing import Passing
+from kview.derive.passing import Listed, Passing
 from kview.derive.unheard import unheard
 from kview.derive.view import Verdict, View
 from kview.language import failures, glyphs, verdicts, words
@@ -122,8 +122,8 @@ def _counted(severity: str, verdict: str, groups: Sequence[str], are_named: bool
 
 def _none(view: View, options: Options) -> str:
     """Return why no group is listed."""
-    if options.wanted:
-        return f"no group matches {options.shown_filter}"
+    if shown := options.filter_of(Listed.GROUPS):
+        return f"no group matches {shown}"
     hidden = hidden_groups(view, options)
     if hidden:
         key = options.keys.name("ignored-groups")
@@ -181,7 +181,7 @@ class GroupRows(Keyed[str]):
         self.empty = _none(view, options)
         if missing and not len(table):
             self.empty = f"groups: {missing}"
-        notes = [options.shown_filter] if options.wanted else []
+        notes = [options.filter_of(Listed.GROUPS)]
         hidden = hidden_groups(view, options)
         notes += [f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
         at = np.array(self._rows, np.int64)

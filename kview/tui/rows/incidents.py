@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from datetime import tzinfo
 from itertools import compress
 
-from kview.derive.passing import passing_texts
+from kview.derive.passing import Listed, passing_texts
 from kview.derive.view import View
 from kview.language import findings, glyphs, words
 from kview.language import incidents as said
@@ -52,7 +52,8 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         super().__init__([one.key for one in newest])
         self._incidents, self._zone = newest, zone
         going = sum(one.is_open for one in newest)
-        self.title: Line = title("INCIDENTS", "newest first" if len(newest) > 1 else "")
+        order = "newest first" if len(newest) > 1 else ""
+        self.title: Line = title("INCIDENTS", order, options.filter_of(Listed.EVENTS))
         if going:
             self.title += (Span(f"  {going} going on", Role.WARN),)
         more = "the events before this moment are still being read" if not view.moment.complete else ""
@@ -107,11 +108,11 @@ class HitRows(Keyed[tuple[str, int]]):
         note = "leader changes first"
         if incident is not None:
             total = incident.partitions + (incident.internal_partitions if options.internal else 0)
-            if total > len(self._hit):
-                note += f", the first {len(self._hit):,} of {total:,}"
+            if total > len(listed):
+                note += f", the first {len(listed):,} of {total:,}"
             elif incident.internal_partitions and not options.internal:
                 note += f", +{incident.internal_partitions:,} internal ({options.keys.name('internal')})"
-        self.title: Line = title("PARTITIONS HIT", note)
+        self.title: Line = title("PARTITIONS HIT", note, options.filter_of(Listed.EVENTS))
         self.empty = "no partition was hit" if not named else "no partition matches the filter"
         longest = max((len(one.topic) for one in self._hit), default=5)
         width = max((len(_ids(one.isr_before)) for one in self._hit), default=6)
@@ -184,7 +185,7 @@ class EventRows(Keyed[tuple[object, ...]]):
             newest = list(compress(newest, passing))
         super().__init__([event_key(event) for event in newest])
         self.events, self._zone = newest, zone
-        self.title: Line = title("EVENTS", "newest first")
+        self.title: Line = title("EVENTS", "newest first", options.filter_of(Listed.EVENTS))
         if not view.moment.complete:
             self.empty = glyphs.ELLIPSIS
         else:

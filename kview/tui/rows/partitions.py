@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kview.derive.lookup import index_of, partition_row, topic_partitions
 from kview.derive.partitions import ordered
-from kview.derive.passing import Passing
+from kview.derive.passing import Listed, Passing
 from kview.derive.transactions import stands_still
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import failures, glyphs, reassignments, verdicts, words
@@ -171,7 +171,11 @@ class PartitionRows(ListedPartitions):
         self.troubled = 0
         self._held = stands_still(view.snapshot)
         self._options = options
-        self.empty = "" if len(self._rows) else _nothing(view, options.shown_filter if topic is None else "")
+        self.empty = (
+            ""
+            if len(self._rows)
+            else _nothing(view, options.filter_of(Listed.PARTITIONS) if topic is None else "")
+        )
         # Columns are as wide as all partitions need, so that they stay in place while a filter is typed.
         all_rows = slice(None) if topic is None else self._rows
         own_name = ""
@@ -208,7 +212,9 @@ class PartitionRows(ListedPartitions):
         )
         self._headed = bool(head)
         note = order_note(options, self.panel, self.columns, own_name)
-        self.title: Line = title("PARTITIONS", note, options.shown_filter if topic is None else "")
+        self.title: Line = title(
+            "PARTITIONS", note, options.filter_of(Listed.PARTITIONS) if topic is None else ""
+        )
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a partition's cells."""

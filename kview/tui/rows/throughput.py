@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from msgspec import Struct
 
-from kview.derive.passing import Passing
+from kview.derive.passing import Listed, Passing
 from kview.derive.readers import topic_out_rates
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
@@ -28,7 +28,7 @@ from kview.tui.text import Line, Role, Span, line
 
 PANEL = "rates"
 SORTS = ("name", "in", "out", "bytes", "skew", "spark")
-LISTS = ("topics", "brokers", "groups")
+LISTS = {"topics": Listed.PARTITIONS, "brokers": Listed.BROKERS, "groups": Listed.GROUPS}
 SPARK_CELLS = 15
 SPARK_STEP_S = 4
 
@@ -89,7 +89,8 @@ class ThroughputRows(Keyed[Key]):
         without = ("in", "bytes", "skew") if listed == "groups" else ()
         self._kept = [place for place, column in enumerate(columns) if column.key not in without]
         self.columns: Sequence[Column] = [columns[place] for place in self._kept]
-        notes = [basis, order_note(options, PANEL, self.columns, ""), options.shown_filter]
+        filtered = options.filter_of(LISTS[listed])
+        notes = [basis, order_note(options, PANEL, self.columns, ""), filtered]
         self.title: Line = line(
             Span(listed.upper(), Role.HEAD),
             *(Span(f" {note}", Role.DIM) for note in notes if note),
@@ -251,11 +252,20 @@ def _all(view: View, options: Options, listed: str) -> Entry:
 def _topics(view: View, options: Options) -> list[list[Entry]]:
     figures, passing = view.topics, Passing(view, options.wanted).topics
     rows = np.flatnonzero(passing & (~figures.internal | options.internal))
-    rates = figures.in_rate[rows].tolist(), topic_out_rates(view)[rows].tolist()
-    shown = figures.topic[rows], figures.severity[rows], *rates, figures.internal[rows].tolist()
+    out_rate, out_is_bound = topic_out_rates(view)
     made = [
-        [Entry(Key(Kind.TOPIC, topic), topic, severity, in_rate=in_rate, out_rate=out_rate, dim=internal)]
-        for topic, severity, in_rate, out_rate, internal in zip(*shown, strict=True)
+        [
+            Entry(
+                Key(Kind.TOPIC, str(figures.topic[row])),
+                str(figures.topic[row]),
+                figures.severity[row],
+                in_rate=float(figures.in_rate[row]),
+                out_rate=float(out_rate[row]),
+                dim=bool(figures.internal[row]),
+                out_is_bound=bool(out_is_bound[row]),
+            )
+        ]
+        for row in rows.tolist()
     ]
     if options.internal:
         in_rate = _sum(figures.in_rate[figures.internal])
@@ -265,10 +275,12 @@ def _topics(view: View, options: Options) -> list[list[Entry]]:
 
 def _brokers(view: View, options: Options) -> list[list[Entry]]:
     table, figures = view.snapshot.brokers, view.brokers
+    passing = Passing(view, options.wanted).brokers
     made = []
-    racks = sorted(set(table.rack))
+    racks = sorted(set(table.rack[passing]))
     for rack in racks:
-        rows = sorted(np.flatnonzero(table.rack == rack).tolist(), key=lambda row: int(table.id[row]))
+        whole = np.flatnonzero(table.rack == rack).tolist()
+        rows = sorted((row for row in whole if passing[row]), key=lambda row: int(table.id[row]))
         brokers = [
             Entry(
                 Key(Kind.BROKER, str(int(table.id[row]))),
@@ -277,14 +289,17 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
                 1 if len(racks) > 1 else 0,
                 float(figures.in_rate[row]),
                 float(figures.out_rate[row]),
+                out_is_bound=bool(figures.out_is_bound[row]),
             )
             for row in rows
         ]
         if racks == [""]:
             return [[broker] for broker in brokers]
-        worst = min((entry.severity for entry in brokers), key=rank)
-        rates = _sum(figures.in_rate[rows]), _sum(figures.out_rate[rows])
-        made.append([Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 0, *rates), *brokers])
+        worst = min(figures.severity[whole].tolist(), key=rank)
+        rates = _sum(figures.in_rate[whole]), _sum(figures.out_rate[whole])
+        is_bound = bool(figures.out_is_bound[whole].any())
+        total = Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 0, *rates, out_is_bound=is_bound)
+        made.append([total, *brokers])
     return made
 
 

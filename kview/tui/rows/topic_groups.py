@@ -35,7 +35,7 @@ class TopicGroupRows(Keyed[str]):
         self._view = view
         self._options = options
         self.title: Line = title("GROUPS", "worst first; figures of this topic only")
-        self.empty = "no consumer group has committed offsets of this topic"
+        self.empty = "no group has committed offsets of this topic, or shares it"
         rates = np.array([reader.read_rate for reader in self._readers], np.float64)
         lags = max((len(self._lag(at)) for at in range(len(self._readers))), default=0)
         self.columns: Sequence[Column] = (
@@ -58,8 +58,11 @@ class TopicGroupRows(Keyed[str]):
         received_ms = int(view.snapshot.groups.received_ms[reader.group])
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
         age_ms = int(view.groups.verdict_age_ms[reader.group])
-        lost = int(view.offsets.lost[reader.worst])
-        notes = [verdicts.of_offset(view.offsets, reader.worst)]
+        lost, why, behind = 0, verdicts.of_group(view.groups, reader.group), words.NONE
+        if reader.worst >= 0:
+            lost, why = int(view.offsets.lost[reader.worst]), verdicts.of_offset(view.offsets, reader.worst)
+            behind = verdicts.behind(view.offsets, reader.behind)
+        notes = [why]
         notes += [f"{words.age(received_ms, now_ms)} old"] if old else []
         return Row(
             (
@@ -67,7 +70,7 @@ class TopicGroupRows(Keyed[str]):
                 figure(members(view, reader.group), Role.DIM),
                 figure(words.count(reader.partitions), Role.DIM),
                 figure(self._lag(index), dim=old),
-                figure(verdicts.behind(view.offsets, reader.behind), dim=old),
+                figure(behind, dim=old),
                 figure(words.rate(reader.read_rate, reader.read_is_bound), dim=old),
                 verdict(
                     reader.verdict,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.lookup import index_of, topic_row
-from kview.derive.passing import Passing
+from kview.derive.passing import Listed, Passing
 from kview.derive.readers import topic_readers
 from kview.derive.retention import retention
 from kview.derive.topic_health import TopicHealth, topic_health
@@ -96,7 +96,9 @@ class TopicListRows:
         rows = self._rows
         hidden = 0 if options.internal else int(figures.internal.sum())
         self.empty = (
-            "" if len(rows) else topic_words.none(options.shown_filter, view.headline.topics_are_bound)
+            ""
+            if len(rows)
+            else topic_words.none(options.filter_of(Listed.PARTITIONS), view.headline.topics_are_bound)
         )
         names = figures.topic[rows]
         readers = self._readers
@@ -107,7 +109,9 @@ class TopicListRows:
             Column("min_isr", "min isr", 7, right=True, rank=5),
             Column("health", "health", 21, flex=1, most=34),
             Column("in", "in rec/s", rate_width(figures.in_rate, 8, figures.in_is_bound), right=True),
-            Column("out", "out rec/s", rate_width(readers.out_rate, 9), right=True, rank=2),
+            Column(
+                "out", "out rec/s", rate_width(readers.out_rate, 9, readers.out_is_bound), right=True, rank=2
+            ),
             Column("spark", "last minute", SPARK_CELLS, rank=6),
             Column("size", "size", 7, right=True, rank=4),
             Column("retention", "retention", 9, right=True, rank=7),
@@ -119,7 +123,7 @@ class TopicListRows:
         self.title: Line = title(
             "TOPICS",
             order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, worst)),
-            options.shown_filter,
+            options.filter_of(Listed.PARTITIONS),
             f"{glyphs.DOT} {hidden:,} internal hidden ({options.keys.name('internal')})" if hidden else "",
         )
 
@@ -155,7 +159,7 @@ class TopicListRows:
                 figure(words.setting(int(figures.min_isr[at])), Role.DIM),
                 worst(self._view, self._health, at),
                 figure(words.rate_at(figures.in_rate, figures.in_is_bound, at)),
-                figure(words.rate(float(readers.out_rate[at]))),
+                figure(words.rate_at(readers.out_rate, readers.out_is_bound, at)),
                 line(Span(sparkline(figures.in_series[at], SPARK_CELLS), Role.DIM)),
                 figure(words.size(int(figures.size_bytes[at]))),
                 figure(topic_words.retention(retention(self._view.snapshot.topic_configs, name)), Role.DIM),

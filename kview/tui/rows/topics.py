@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from kview.derive.passing import Passing
+from kview.derive.passing import Listed, Passing
 from kview.derive.statuses import RANK, STATUSES
 from kview.derive.topic_health import TROUBLED
 from kview.derive.view import PartitionStatus, RackSafety, View
@@ -90,7 +90,7 @@ class TopicRows(Keyed[str]):
             Column("health", "", 24, flex=9, most=90, roomy=48),
         )
         note = order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, worst))
-        self.title: Line = title("TOPICS", note, options.shown_filter)
+        self.title: Line = title("TOPICS", note, options.filter_of(Listed.PARTITIONS))
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a topic's cells."""

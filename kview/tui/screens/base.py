@@ -58,6 +58,9 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
     has_targets: ClassVar[bool] = False
     """Whether the screen has rows that a fault could hit."""
 
+    is_filtered: ClassVar[bool] = True
+    """Whether a filter hides rows of the screen. Another says nothing of the filter, and leaves it alone."""
+
     _lines: tuple[Widget, ...] = ()
     """The lines that every screen has, once they are there."""
     _all_drawn: tuple[Drawn, ...] = ()
@@ -241,7 +244,10 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
     def _leaves_before_strip(self) -> bool:
         """Return whether Escape does something else before it hides the strip."""
         is_above = len(self.app.screen_stack) > 1 or self.dashboard.caption is not None
-        return is_above or bool(self.dashboard.options.filter) or self.has_class("-filtering", "-asking")
+        return is_above or self._has_filter() or self.has_class("-filtering", "-asking")
+
+    def _has_filter(self) -> bool:
+        return self.is_filtered and bool(self.dashboard.options.filter)
 
     def tick(self, whole_second: bool) -> None:
         """Redraw ages and countdowns: tenths in the lines at the top, whole seconds everywhere."""
@@ -273,8 +279,8 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         self.set_class(bool(wrong), "-wrong")
         if wrong and (self.has_class("-filtering") or not message.text):
             message = StatusMessage(wrong, severity=Severity.WARN)
-        typing = self.has_class("-filtering")
-        chip = () if typing else filter_chip(options.filter, wrong, dashboard.keys.name("back"))
+        is_said = self._has_filter() and not self.has_class("-filtering")
+        chip = filter_chip(options.filter, wrong, dashboard.keys.name("back")) if is_said else ()
         self.query_one(StatusLine).show(message, active, chip)
         self.query_one(KeyLine).redraw()
 
@@ -311,7 +317,7 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
             self._end_question()
         elif any(table.cancel() for table in self.query(Table)) or self.dashboard.cancel_work():
             pass
-        elif self.dashboard.options.filter or self.has_class("-filtering"):
+        elif self._has_filter() or self.has_class("-filtering"):
             self._end_filter(keep=False)
         elif self.dashboard.leave_lesson(len(self.app.screen_stack)):
             pass

@@ -23,6 +23,7 @@ class DetailScreen(KviewScreen):
     """Shows a `Detail`. It stays as it was read, whatever happens in the cluster."""
 
     AUTO_FOCUS = "#detail"
+    is_filtered = False
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.DETAIL)]
 
     def __init__(self, detail: Detail, form: Form = Form.AUTO) -> None:

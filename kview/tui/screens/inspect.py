@@ -14,6 +14,7 @@ class RecordsScreen(KviewScreen):
     """The records of a partition."""
 
     AUTO_FOCUS = "#records"
+    is_filtered = False
 
     def __init__(self, topic: str, partition: int) -> None:
         super().__init__()
@@ -34,6 +35,7 @@ class SettingsScreen(KviewScreen):
     """The settings of a topic, or of a broker."""
 
     AUTO_FOCUS = "#settings"
+    is_filtered = False
 
     def __init__(self, topic: str = "", broker: int = NO_BROKER) -> None:
         super().__init__()

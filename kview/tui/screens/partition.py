@@ -31,6 +31,7 @@ class PartitionScreen(KviewScreen):
     """The screen of a single partition."""
 
     AUTO_FOCUS = ""
+    is_filtered = False
     has_targets = True
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PARTITION)]
 

@@ -17,6 +17,7 @@ class ReportScreen(KviewScreen):
     """Shows a report. `typed` is the filter with which it was made, '' if there was none."""
 
     AUTO_FOCUS = "#report"
+    is_filtered = False
 
     def __init__(self, made: MadeReport, typed: str = "") -> None:
         super().__init__()

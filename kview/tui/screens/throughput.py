@@ -163,7 +163,7 @@ class ThroughputScreen(KviewScreen):
         options = self.dashboard.options
         head, detail = self.query_one(SparkHead), self.query_one(Detail)
         table = self.query_one(f"#{rows.PANEL}", Table)
-        made = cache(partial(rows.ThroughputRows, view, options, rows.LISTS[self._listed]))
+        made = cache(partial(rows.ThroughputRows, view, options, list(rows.LISTS)[self._listed]))
         table.fill(made)
         head.view = detail.view = view
         head.options = detail.options = options

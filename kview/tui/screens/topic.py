@@ -81,6 +81,7 @@ class TopicScreen(KviewScreen):
     """The screen of a single topic."""
 
     AUTO_FOCUS = "#partitions"
+    is_filtered = False
     has_targets = True
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.TOPIC)]
 

@@ -35,6 +35,9 @@ ANSWER_RUNS = tuple(action.run for action in DEMO_ACTIONS if action.run.startswi
 _LAST = ("back", "quit", "help")
 """The actions at the right end."""
 
+FILTER = "show('filter')"
+"""What the key that filters does. Screens without a filtered list leave it out."""
+
 RESTORE, UNDO = "restore", "undo-faults"
 """The actions that end faults. The key line names the node that the first one restores."""
 
@@ -220,6 +223,8 @@ class KeyLine(Lines):
         line = self.screen.focused
         if isinstance(line, Table) and line.selected in line.rows.closed:
             shown = [each for each in shown if each.action != "open"]
+        if not getattr(self.screen, "is_filtered", True):
+            shown = [each for each in shown if each.action != FILTER]
         if isinstance(line, Input):  # Letters are typed there.
             asked = line.question if isinstance(line, Prompt) else None
             typed = (replace(each, id=None) for each in shown if each.key.startswith("ctrl+"))

@@ -47,6 +47,7 @@ def head_lines(
 ) -> list[Line]:
     """Return the head, `cells` wide. `in_sight` follows the title if there is room.
 
+    A title of a name and one note, the order, makes room for it: rows that are out of sight are said.
     `mark` stands at the title of its column.
     """
     titles: Line = line("  ")
@@ -57,7 +58,10 @@ def head_lines(
         titles += pad(line(Span(name, Role.DIM)), width, column.right)
     parts = [title, in_sight] if in_sight else [title]
     if columns and _shares_line(title, columns, shared):
-        shown = joined(parts, Span("  "), _title_room(columns, shared))
+        room = _title_room(columns, shared)
+        if len(title) == 2 and line_width((*title, *in_sight)) + len("  ") > room:
+            parts[0] = title[:1]
+        shown = joined(parts, Span("  "), room)
         return [line("  ", *shown, Span(content(titles)[2 + line_width(shown) :], Role.DIM))]
     own = line("  ", *joined(parts, Span("  "), cells - 2))
     return [own, titles] if columns else [own]
