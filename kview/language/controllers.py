@@ -39,8 +39,8 @@ def _quiet(controller: Controller) -> str:
 
 
 def with_lag(controller: Controller) -> str:
-    """Return what a node is doing in the quorum, and how far behind it is."""
-    said = state(controller).text
+    """Return what a node is in the quorum, and how far behind it is."""
+    said = "observer" if controller.state is ControllerState.OBSERVES else state(controller).text
     if controller.behind in (UNKNOWN, 0):
         return said
     return f"{said}, {words.plural(controller.behind, 'metadata record')} behind"
