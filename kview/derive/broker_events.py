@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kview.derive.align import same
+from kview.derive.brokers import other_apis
 from kview.derive.seen import Seen
 from kview.model.events import Event, EventKind, Severity
 from kview.model.failures import FailureKind
@@ -113,6 +114,17 @@ def slow_events(before: Seen, now: Seen) -> tuple[Event, ...]:
         latency_ms = int(table.latency_us[row]) // 1000
         made.append(Event(at_ms, kind, severity, brokers=(broker,), after=latency_ms))
     return tuple(made)
+
+
+def api_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
+    """Return that brokers begin, or no longer, offer different APIs, as in a rolling upgrade."""
+    was, is_ = (each.observation.apis_differ_since_ms != UNKNOWN for each in (before, now))
+    if was == is_:
+        return ()
+    if not is_:
+        return (Event(now.observation.ended_ms, EventKind.APIS_ALIKE, Severity.CALM),)
+    ids = tuple(now.brokers.id[other_apis(now)].tolist())
+    return (Event(now.observation.ended_ms, EventKind.APIS_DIFFER, Severity.CALM, brokers=ids),)
 
 
 _FAILURES = frozenset(FailureKind)

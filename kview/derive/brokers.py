@@ -277,3 +277,19 @@ def broker_figures(
         full_ms=np.where(up & (full_ms != never), full_ms, UNKNOWN),
         leads_nothing=up & (leads + leads_internal == 0) & (wanted > 0),
     )
+
+
+def other_apis(snapshot: Snapshot) -> Flags:
+    """Return which brokers offer other APIs than most, as in a rolling upgrade. None if there is no
+    difference, or one that is over."""
+    table = snapshot.brokers
+    nobody = np.zeros(len(table), np.bool_)
+    if snapshot.observation.apis_differ_since_ms == UNKNOWN:
+        return nobody
+    told = np.asarray(table.apis != "", np.bool_)
+    for state in (BrokerState.FENCED, BrokerState.GONE):
+        told &= np.asarray(table.state != state, np.bool_)
+    kinds, counts = np.unique(table.apis[told].astype(str), return_counts=True)
+    if len(kinds) < 2:
+        return nobody
+    return told & np.asarray(table.apis != str(kinds[counts.argmax()]), np.bool_)

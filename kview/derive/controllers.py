@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from kview.derive.quorum import VOTER_QUIET_MS
+from kview.derive.quorum import MAJORITY_QUIET_MS, QUORUM_SILENT_MS, VOTER_QUIET_MS
 from kview.derive.view import View
 from kview.model.findings import FindingKind
 from kview.model.states import QuorumRole
@@ -16,19 +16,22 @@ class ControllerState(StrEnum):
     ACTIVE = "active"
     FOLLOWS = "follows"
     """It fetches the metadata log from the active controller."""
+    OBSERVES = "observes"
+    """It fetches the metadata log, but does not vote."""
     LOST = "lost"
     """It has not fetched for longer than a controller that lives."""
     UNKNOWN = "unknown"
-    """Nobody can tell, because no controller answers."""
+    """Nobody can tell, because no controller answers, or the active one has not heard from it (yet)."""
 
 
 class Controller(NamedTuple):
-    """A voter of the quorum, as the active controller last reported it."""
+    """A node of the quorum, as the active controller last reported it."""
 
     node: int
     state: ControllerState
     is_broker: bool
-    """Whether the node is a broker too (combined mode)."""
+    """Whether the node is a broker (too)."""
+    votes: bool
     behind: int
     """Records of the metadata log behind the active controller, UNKNOWN if not known."""
     quiet_ms: int
@@ -56,31 +59,54 @@ def is_troubled(view: View) -> bool:
     return any(finding.kind in CONTROLLER_FINDINGS for finding in view.headline.findings)
 
 
+_STATES = {
+    QuorumRole.LEADER: ControllerState.ACTIVE,
+    QuorumRole.VOTER: ControllerState.FOLLOWS,
+    QuorumRole.OBSERVER: ControllerState.OBSERVES,
+}
+
+
+def lost_controllers(view: View) -> frozenset[int]:
+    """Return the controllers that are known to be lost."""
+    found = (f.controllers for f in view.headline.findings if f.kind is FindingKind.CONTROLLERS_LOST)
+    return frozenset(node for nodes in found for node in nodes)
+
+
 def controllers(view: View) -> tuple[Controller, ...]:
-    """Return the controllers, sorted by id. Empty without KRaft, or if the quorum was never described."""
+    """Return the controllers, sorted by id: the voters, and observers that are not brokers. Empty without
+    KRaft, or if the quorum was never described."""
+    return tuple(node for node in quorum_nodes(view) if node.votes or not node.is_broker)
+
+
+def quorum_nodes(view: View) -> tuple[Controller, ...]:
+    """Return the voters and the observers of the quorum, sorted by id."""
     seen, quorum = view.snapshot.observation, view.snapshot.quorum
     findings = [f for f in view.headline.findings if f.kind in CONTROLLER_FINDINGS | _UNTOLD]
-    lost = {node for finding in findings for node in finding.controllers}
-    untold = any(finding.kind in _UNTOLD for finding in findings)
+    lost = lost_controllers(view)
+    no_majority = any(finding.kind is FindingKind.QUORUM_LOST for finding in findings)
+    is_old = seen.ended_ms - seen.quorum_received_ms > QUORUM_SILENT_MS
+    untold = (no_majority and is_old) or any(finding.kind in _UNTOLD for finding in findings)
     brokers = set(view.snapshot.brokers.id.tolist())
-    voters = [row for row, role in enumerate(quorum.role) if role in (QuorumRole.LEADER, QuorumRole.VOTER)]
     clock_ms = int(quorum.last_fetch_ms.max(initial=UNKNOWN))
     end = int(quorum.log_end.max(initial=UNKNOWN))
     found = []
-    for row in voters:
-        node, is_leader = int(quorum.node[row]), quorum.role[row] == QuorumRole.LEADER
+    for row, role in enumerate(quorum.role):
+        node, is_leader = int(quorum.node[row]), role == QuorumRole.LEADER
         fetched_ms, log_end = int(quorum.last_fetch_ms[row]), int(quorum.log_end[row])
+        unheard = not is_leader and fetched_ms == UNKNOWN
+        unheard |= no_majority and fetched_ms < clock_ms - MAJORITY_QUIET_MS
         if node in lost:
             state = ControllerState.LOST
-        elif untold:
+        elif untold or unheard:
             state = ControllerState.UNKNOWN
         else:
-            state = ControllerState.ACTIVE if is_leader else ControllerState.FOLLOWS
+            state = _STATES[QuorumRole(role)]
         found.append(
             Controller(
                 node=node,
                 state=state,
                 is_broker=node in brokers,
+                votes=role != QuorumRole.OBSERVER,
                 behind=UNKNOWN if is_leader or UNKNOWN in (end, log_end) else max(0, end - log_end),
                 quiet_ms=UNKNOWN if is_leader or UNKNOWN in (clock_ms, fetched_ms) else clock_ms - fetched_ms,
                 received_ms=seen.quorum_received_ms,
@@ -91,11 +117,11 @@ def controllers(view: View) -> tuple[Controller, ...]:
 
 def rank(controller: Controller) -> int:
     """Return the place of a controller in a list that has the worst first."""
-    order = (ControllerState.LOST, ControllerState.UNKNOWN, ControllerState.ACTIVE, ControllerState.FOLLOWS)
-    return order.index(controller.state)
+    S = ControllerState
+    return (S.LOST, S.UNKNOWN, S.ACTIVE, S.FOLLOWS, S.OBSERVES).index(controller.state)
 
 
 def lags(controller: Controller) -> bool:
-    """Return whether a controller follows, but has not fetched for longer than usual."""
-    follows = controller.state is ControllerState.FOLLOWS
+    """Return whether a node follows or observes, but has not fetched for longer than usual."""
+    follows = controller.state in (ControllerState.FOLLOWS, ControllerState.OBSERVES)
     return follows and controller.quiet_ms != UNKNOWN and controller.quiet_ms > VOTER_QUIET_MS // 2

@@ -6,13 +6,20 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, same
-from kview.derive.broker_events import broker_events, brokers_found_down, controller_events, slow_events
+from kview.derive.broker_events import (
+    api_events,
+    broker_events,
+    brokers_found_down,
+    controller_events,
+    slow_events,
+)
+from kview.derive.elections import Elected
 from kview.derive.hidden import lacks_topics
 from kview.derive.partitions import same_lists
 from kview.derive.rates import LOOK_BACK_MS, SETTLE_MS
 from kview.derive.seen import Seen
 from kview.model.events import Event, EventKind, Severity
-from kview.model.snapshot import Ids, Longs, Partitions, Snapshot
+from kview.model.snapshot import Ids, Partitions, Snapshot
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
 EVENTS_BACK_MS = LOOK_BACK_MS - SETTLE_MS
@@ -31,14 +38,15 @@ def kept(events: tuple[Event, ...], new: tuple[Event, ...], now_ms: int) -> tupl
     return tuple(young)[-MAX_EVENTS:]
 
 
-def differences(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, ...]:
-    """Return all events of a step, causes before their effects."""
+def differences(before: Seen, now: Seen, alignment: Alignment, found: Elected | None) -> tuple[Event, ...]:
+    """Return all events of a step, causes before their effects. `found` is what elections lost."""
     return (
         *controller_events(before.snapshot, now.snapshot),
         *broker_events(before.snapshot, now.snapshot),
         *slow_events(before, now),
+        *api_events(before.snapshot, now.snapshot),
         *topic_events(before.snapshot, now.snapshot),
-        *partition_events(before, now, alignment),
+        *partition_events(before, now, alignment, found),
     )
 
 
@@ -124,13 +132,15 @@ class _Picker(Struct, frozen=True):
         )
 
 
-def partition_events(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, ...]:
+def partition_events(
+    before: Seen, now: Seen, alignment: Alignment, found: Elected | None
+) -> tuple[Event, ...]:
     """Return the changes of leaders, ISRs, watermarks and log ends, one event for each kind."""
     pick = _Picker(now.snapshot.partitions, now.snapshot.observation.ended_ms)
     return (
         *_leader_events(before, now, alignment, pick),
         *_isr_events(before, now, alignment, pick),
-        *_lost_events(before, now, alignment, pick),
+        *_lost_events(found, pick),
         *_cut_events(before, now, alignment, pick),
         *_watermark_events(before, now, alignment, pick),
     )
@@ -203,44 +213,19 @@ def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: _Pick
     return made
 
 
-def lost_at_election(before: Seen, now: Seen, alignment: Alignment) -> Longs:
-    """Return a lower bound of the records lost at each election.
-
-    It is the old leader's log end − the start of the new epoch. The old leader's log end is the last one
-    seen. The new epoch starts where the new leader's log ended when it was elected. The best known value of
-    that is the new leader's last reading as a follower, if it was taken after the old leader fell silent
-    (from then on there was nothing left to copy). Otherwise it is the new leader's first reading as the
-    leader, which is later, so the result is a lower bound. 0 if no loss is known.
-    """
-    was, is_ = before.snapshot.partitions, now.snapshot.partitions
-    leader = alignment.carry(was.leader, UNKNOWN_ID)
-    old_end = alignment.carry(was.log_end, UNKNOWN)
-    silent_since = alignment.carry(before.placed.leader_silent_since_ms, UNKNOWN)
-    elected = alignment.known() & (is_.leader >= 0) & (leader >= 0) & (is_.leader != leader)
-    as_new_leader = alignment.carry(was.replicas, NO_BROKER) == is_.leader[:, None]
-    follower = _pick(alignment.carry(before.readings.ends, UNKNOWN), as_new_leader)
-    follower_ms = _pick(alignment.carry(before.readings.times_ms, UNKNOWN), as_new_leader)
-    final = (follower != UNKNOWN) & (silent_since != UNKNOWN) & (follower_ms > silent_since)
-    read_now = (is_.log_end != UNKNOWN) & (is_.log_end_ms > before.snapshot.observation.ended_ms)
-    start = np.where(final, follower, np.where(read_now, is_.log_end, UNKNOWN))
-    known = elected & (old_end != UNKNOWN) & (start != UNKNOWN)
-    return np.where(known, np.maximum(np.where(known, old_end - start, 0), 0), 0)
-
-
-def _pick(matrix: NDArray[np.int64], where: NDArray[np.bool_]) -> Longs:
-    """Return the marked value of each row, UNKNOWN if none is marked."""
-    picked: Longs = np.where(where, matrix, UNKNOWN).max(1, initial=UNKNOWN)
-    return picked
-
-
-def _lost_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
-    if alignment.rows is None and before.snapshot.partitions.leader is now.snapshot.partitions.leader:
+def _lost_events(found: Elected | None, pick: _Picker) -> list[Event]:
+    """Return the unclean elections, and what other elections lost."""
+    if found is None:
         return []
-    lost = lost_at_election(before, now, alignment)
-    mask = lost > 0
-    if not mask.any():
-        return []
-    return [pick.event(mask, EventKind.RECORDS_LOST, Severity.RISK, records=int(lost.sum()))]
+    made, lost = [], np.maximum(found.lost, 0)
+    for mask, kind in (
+        (found.unclean, EventKind.UNCLEAN_ELECTION),
+        (~found.unclean & (lost > 0), EventKind.RECORDS_LOST),
+    ):
+        if mask.any():
+            leaders = _distinct(pick.table.leader[mask]) if kind is EventKind.UNCLEAN_ELECTION else ()
+            made.append(pick.event(mask, kind, Severity.RISK, leaders, int(lost[mask].sum())))
+    return made
 
 
 def _cut_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:

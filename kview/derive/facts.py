@@ -6,7 +6,7 @@ from msgspec import Struct
 from kview.derive.view import GroupFigures, View
 from kview.model.findings import Finding
 from kview.model.incidents import Incident
-from kview.model.snapshot import Longs
+from kview.model.snapshot import Longs, UncleanElections
 from kview.model.units import UNKNOWN
 
 
@@ -20,12 +20,14 @@ class Facts(Struct, frozen=True):
     """The lag of each group's partition in records. Like `behind_ms`, it has the rows of
     `snapshot.offsets`."""
     behind_ms: Longs
+    unclean: UncleanElections
 
     @staticmethod
     def of(view: View) -> "Facts":
         """Return the facts of a view."""
         offsets = view.offsets
-        return Facts(view.headline.findings, view.incidents, view.groups, offsets.lag, offsets.behind_ms)
+        findings = view.headline.findings
+        return Facts(findings, view.incidents, view.groups, offsets.lag, offsets.behind_ms, view.unclean)
 
 
 def worst_offsets(index: Longs, lag: Longs, behind_ms: Longs, size: int) -> Longs:

@@ -9,9 +9,9 @@ LOOK_BACK_MS. There are seven exceptions. A lag in time beyond the look-back is 
 watched. If a group's coordinator is silent, the group's cells are not read again and keep their figures,
 which depend on what was seen before the last reading. If there are only one or two brokers, a slow one is
 compared with its past before it became slow. Incidents that began before the look-back are known only to
-those who watched. So is how often a group commits, if that is less often than every few minutes. And the
-events of a broker that answers normally again, of an offset that skips records after a long rest, and of an
-input that falls or is back depend on more than SETTLE_MS.
+those who watched (but unclean elections are in what was recorded). So is how often a group commits, if that
+is less often than every few minutes. And the events of a broker that answers normally again, of an offset
+that skips records after a long rest, and of an input that falls or is back depend on more than SETTLE_MS.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +36,7 @@ from kview.derive.align import (
     take,
 )
 from kview.derive.commits import Commits
+from kview.derive.elections import Memory, elected
 from kview.derive.events import differences, found, kept
 from kview.derive.evidence import Proofs, evidence, signs_of_life
 from kview.derive.going_on import Step
@@ -162,14 +163,17 @@ def advance(state: State, snapshot: Snapshot) -> State:
     new_events: tuple[Event, ...] = ()
     if before is None:
         incidents = incidents_.first(seen, term)
-        new_events = (*found(snapshot), *incidents_.controller_events(None, incidents, now_ms))
+        new_events = (*found(snapshot), *incidents_.controller_events(None, incidents, snapshot))
+        elections = Memory(snapshot.unclean)
     else:
+        lost = elected(before, seen, rows)
+        elections = state.elections.next(snapshot, rows, lost)
         told = Step(before, seen, rows, state.changed_ms, term, at, now)
         incidents = incidents_.follow(state.incidents, told)
         new_events = (
-            *differences(before, seen, rows),
+            *differences(before, seen, rows, lost),
             *incidents_.incident_events(state.incidents, incidents, now_ms),
-            *incidents_.controller_events(state.incidents, incidents, now_ms),
+            *incidents_.controller_events(state.incidents, incidents, snapshot),
             *input_events,
             *(
                 event
@@ -214,6 +218,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
         _progress(state.progress, seen, rows, ends.per_second),
         state.quiet.next(snapshot),
         inputs,
+        elections,
     )
 
 

@@ -1,11 +1,11 @@
 """The headline, which says whether anything is wrong: one severity and the findings, the worst first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 from msgspec.structs import replace
 
-from kview.derive.brokers import Silence, none_answer_since
+from kview.derive.brokers import Silence, none_answer_since, other_apis
 from kview.derive.connectors import connector_findings
 from kview.derive.group_findings import group_findings, groups_ok, heeded
 from kview.derive.hidden import hidden, lacks_topics
@@ -25,7 +25,8 @@ from kview.derive.view import (
 from kview.model.events import SEVERITY_ORDER, Event, EventKind, Severity
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, Part
 from kview.model.findings import Finding, FindingKind
-from kview.model.snapshot import Flags, Longs, Snapshot
+from kview.model.incidents import Incident
+from kview.model.snapshot import Flags, Longs, Snapshot, UncleanElections
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 
@@ -33,6 +34,12 @@ K = FindingKind
 
 _NOT_BELIEVED = frozenset({FailureKind.MALFORMED, FailureKind.OUTDATED, FailureKind.KAFKA_ERROR})
 """Why metadata that was answered is not used. A broker that does not answer is a finding of its own."""
+
+UNCLEAN_STAYS_MS = 900_000
+"""How long an unclean election stays in the headline of those who open no incident."""
+
+APIS_DIFFER_FOR_MS = 3_600_000
+"""Brokers that offer different APIs for this long are not just being upgraded one after the other."""
 
 LOSS_STAYS_MS = 120_000
 """How long records that were lost at an election stay in the headline. The event stays longer."""
@@ -50,12 +57,14 @@ def headline(
     controllers: Sequence[Finding],
     advice: Sequence[Finding],
     events: Sequence[Event],
+    unclean: UncleanElections,
     requests_per_second: float,
 ) -> Headline:
     """Return the headline: what is wrong with the cluster, or that it is well, and what is wrong with groups.
 
-    `controllers` are the findings about these, `advice` calm ones, and `events` the recent events. The counts
-    cover the user's topics; severity and findings include internal topics.
+    `controllers` are the findings about these, `advice` calm ones, `events` the recent events, and `unclean`
+    the unclean elections that are remembered. The counts cover the user's topics; severity and findings
+    include internal topics.
     """
     table = snapshot.partitions
     mine = ~table.internal
@@ -80,14 +89,18 @@ def headline(
         findings += _lost_lately(events, snapshot.observation.ended_ms)
         findings += advice
         findings += _leadership(snapshot, brokers, partitions)
+        findings += _different_apis(snapshot)
     if well and not findings and len(snapshot.groups) and not unheard(snapshot.observation):
         well = (_all_well(well[0], groups),)
     findings.sort(key=lambda finding: (SEVERITY_ORDER.index(finding.severity), _is_internal(finding)))
-    risks = sum(finding.severity is Severity.RISK for finding in findings)
+    found = _composed(
+        findings, well, unclean_finding(unclean, lately(unclean, snapshot.observation.ended_ms))
+    )
     offline = partitions.having(PartitionStatus.NO_LEADER)
     return Headline(
-        severity=findings[0].severity if findings else Severity.CALM,
-        findings=(*findings[:risks], *well, *findings[risks:]),
+        severity=_worst(found),
+        findings=found,
+        well=well,
         topics=int((~topics.internal).sum()),
         partitions=int(mine.sum()),
         topics_are_bound=lacks_topics(snapshot.observation),
@@ -288,6 +301,61 @@ def _lost_lately(events: Sequence[Event], now_ms: int) -> Iterator[Finding]:
         )
 
 
+def lately(unclean: UncleanElections, now_ms: int) -> Flags:
+    """Return which unclean elections are in the headline of those who open no incident."""
+    return np.asarray(now_ms - unclean.at_ms < UNCLEAN_STAYS_MS, np.bool_)
+
+
+def unclean_finding(unclean: UncleanElections, which: Flags) -> Finding | None:
+    """Return what unclean elections lost, None if `which` has none of them."""
+    if not which.any():
+        return None
+    told = unclean.take(which)
+    known = told.records != UNKNOWN
+    return Finding(
+        K.UNCLEAN_ELECTION,
+        Severity.RISK,
+        topics=tuple(dict.fromkeys(reversed(told.topic.tolist()))),
+        partitions=int(told.partitions.sum()),
+        internal_partitions=int(told.internal_partitions.sum()),
+        count=int(told.records[known].sum()) if known.any() else UNKNOWN,
+        count_is_bound=True,
+        since_ms=int(told.at_ms[-1]),
+    )
+
+
+def with_unclean(head: Headline, unclean: UncleanElections, which: Flags) -> Headline:
+    """Return a headline that tells `which` of the unclean elections, and no others."""
+    others = [f for f in head.findings if f.kind is not K.UNCLEAN_ELECTION and f not in head.well]
+    found = _composed(others, head.well, unclean_finding(unclean, which))
+    return replace(head, findings=found, severity=_worst(found))
+
+
+def opened_with(
+    unclean: UncleanElections, incidents: Sequence[Incident], key: Hashable | None
+) -> frozenset[int]:
+    """Return the times of the unclean elections that somebody has opened with an incident, or that belong to
+    no known incident if `key` is None."""
+    at_ms = unclean.at_ms
+    inside = {one.key: (at_ms >= one.began_ms) & (one.is_open | (at_ms <= one.ended_ms)) for one in incidents}
+    nowhere = ~np.any([*inside.values(), np.zeros(len(at_ms), np.bool_)], axis=0)
+    which = nowhere if key is None else inside.get(key, np.zeros(len(at_ms), np.bool_))  # type: ignore[call-overload]
+    return frozenset(at_ms[which].tolist())
+
+
+def _composed(
+    others: Sequence[Finding], well: tuple[Finding, ...], lost: Finding | None
+) -> tuple[Finding, ...]:
+    """Return the findings in their order. That all is well is not said next to an unclean election."""
+    risks = sum(finding.severity is Severity.RISK for finding in others)
+    between = well if lost is None else (lost,)
+    return (*others[:risks], *between, *others[risks:])
+
+
+def _worst(found: Sequence[Finding]) -> Severity:
+    return min((finding.severity for finding in found), key=SEVERITY_ORDER.index, default=Severity.CALM)
+
+
 def _leadership(snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFigures) -> Iterator[Finding]:
     """Yield brokers that lead nothing, and partitions whose preferred leaders are up and do not lead."""
     table = snapshot.partitions
@@ -301,6 +369,13 @@ def _leadership(snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFi
     if away.any():
         mine, internal = _split(away, table.internal)
         yield Finding(K.NOT_PREFERRED, Severity.CALM, partitions=mine, internal_partitions=internal)
+
+
+def _different_apis(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield that brokers have offered different APIs for an hour."""
+    since_ms, others = snapshot.observation.apis_differ_since_ms, other_apis(snapshot)
+    if others.any() and snapshot.observation.ended_ms - since_ms >= APIS_DIFFER_FOR_MS:
+        yield Finding(K.APIS_DIFFER, Severity.CALM, brokers=_ids(snapshot, others), since_ms=since_ms)
 
 
 def _calm(snapshot: Snapshot) -> Finding:

@@ -22,7 +22,7 @@ from kview.derive.seen import Seen
 from kview.model.events import Event, EventKind, Severity
 from kview.model.findings import Finding, FindingKind
 from kview.model.incidents import Incident, IncidentKind, Phase, PhaseKind
-from kview.model.snapshot import Flags, Longs
+from kview.model.snapshot import Flags, Longs, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
 
@@ -118,18 +118,16 @@ def follow(before: Incidents, step: Step) -> Incidents:
     )
 
 
-def controller_events(before: Incidents | None, now: Incidents, now_ms: int) -> tuple[Event, ...]:
+def controller_events(before: Incidents | None, now: Incidents, snapshot: Snapshot) -> tuple[Event, ...]:
     """Return the controllers that were lost, were found to be lost when kview began to watch, or are back.
 
-    `before` is None for the first snapshot. Controllers that are lost with the majority, or come back
-    with it, have no event of their own: those of the quorum say so.
+    `before` is None for the first snapshot. Controllers that were removed from the quorum are not back.
     """
-    was = None if before is None else before.controllers_lost
+    now_ms, was = snapshot.observation.ended_ms, None if before is None else before.controllers_lost
     if now.controllers_lost is None or was == now.controllers_lost:
         return ()
-    new = now.controllers_lost - (was or frozenset()) - _in_quorum(now)
-    back = (was or frozenset()) - now.controllers_lost
-    back -= frozenset() if before is None else _in_quorum(before)
+    new = now.controllers_lost - (was or frozenset())
+    back = ((was or frozenset()) - now.controllers_lost) & frozenset(snapshot.quorum.node.tolist())
     kind = EventKind.CONTROLLER_FOUND_DOWN if was is None else EventKind.CONTROLLER_LOST
     made = [Event(now_ms, kind, Severity.WARN, controllers=tuple(sorted(new)))] if new else []
     if back:
@@ -138,17 +136,12 @@ def controller_events(before: Incidents | None, now: Incidents, now_ms: int) -> 
     return tuple(made)
 
 
-def _in_quorum(state: Incidents) -> frozenset[int]:
-    """Return the controllers that the open incident of the quorum names."""
-    return frozenset(state.of_quorum.controllers if state.of_quorum is not None else ())
-
-
 def incident_events(before: Incidents, now: Incidents, now_ms: int) -> tuple[Event, ...]:
     """Return the events of the quorum: that no controller can act, and that one can again."""
     was, is_ = before.of_quorum, now.of_quorum
     if was is None and is_ is not None:
-        lost = is_.controllers
-        return (Event(is_.began_ms, EventKind.QUORUM_LOST, Severity.RISK, controllers=lost),)
+        active = is_.controllers
+        return (Event(is_.began_ms, EventKind.QUORUM_LOST, Severity.RISK, controllers=active),)
     if was is not None and is_ is None:
         return (Event(now_ms, EventKind.QUORUM_BACK, Severity.GOOD),)
     return ()

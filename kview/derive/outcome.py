@@ -20,6 +20,9 @@ class Led(Struct, frozen=True, eq=False):
     rows: Flags
 
 
+_LOSSES = frozenset({EventKind.RECORDS_LOST, EventKind.UNCLEAN_ELECTION})
+
+
 def led_by(view: View, node: int) -> Led:
     """Return the partitions that a broker leads."""
     table = view.snapshot.partitions
@@ -37,7 +40,7 @@ def outcome(view: View, kind: FaultKind, node: int, led: Led, at_ms: int) -> Fau
         return None
     without = int((leaders == NO_BROKER).sum())
     silent = _silent(view, leaders)
-    lost = [e.records for e in view.events if e.kind is EventKind.RECORDS_LOST and e.at_ms >= at_ms]
+    lost = [e.records for e in view.events if e.kind in _LOSSES and e.at_ms >= at_ms]
     return FaultOutcome(
         kind,
         node,

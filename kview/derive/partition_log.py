@@ -11,7 +11,8 @@ from kview.derive.lookup import partition_row, replica_rows
 from kview.derive.transactions import stands_still
 from kview.derive.view import View
 from kview.model.events import Event, EventKind
-from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN
+from kview.model.snapshot import Snapshot
+from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
 
 
 class ReplicaEnd(NamedTuple):
@@ -45,6 +46,8 @@ class PartitionLog:
     `snapshot.partitions`."""
 
     row: int
+    eligible: tuple[int, ...] | None
+    """The eligible leader replicas, None if nobody has told them."""
     log_start: int
     high_watermark: int
     log_end: int
@@ -68,6 +71,14 @@ class PartitionLog:
         return min((offset for offset in known if offset != UNKNOWN), default=UNKNOWN)
 
 
+def eligible(snapshot: Snapshot, row: int) -> tuple[int, ...] | None:
+    """Return the eligible leader replicas (ELR) of a partition, None if nobody has told them."""
+    if "elr" not in snapshot.observation.capabilities:
+        return None
+    ids = snapshot.partitions.elr[row]
+    return None if (ids == UNKNOWN_ID).any() else tuple(ids[ids >= 0].tolist())
+
+
 def partition_log(view: View, topic: str, partition: int) -> PartitionLog | None:
     """Return the log of a partition, or None if there is no such partition."""
     row = partition_row(view, topic, partition)
@@ -76,6 +87,7 @@ def partition_log(view: View, topic: str, partition: int) -> PartitionLog | None
     table = view.snapshot.partitions
     return PartitionLog(
         row=row,
+        eligible=eligible(view.snapshot, row),
         log_start=int(table.log_start[row]),
         high_watermark=int(table.high_watermark[row]),
         log_end=int(table.log_end[row]),

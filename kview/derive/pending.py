@@ -47,6 +47,7 @@ def pending(view: View) -> View:
             head,
             severity=worst,
             findings=(*wrong, Finding(rest, Severity.CALM)),
+            well=(),
             requests_per_second=PENDING_RATE,
         ),
         brokers=_brokers(brokers, open_),

@@ -88,12 +88,15 @@ def can_fence(findings: Iterable[Finding], none_answer: bool) -> bool | None:
     return None if FindingKind.QUORUM_SILENT in kinds else True
 
 
-def quorum_findings(snapshot: Snapshot, term: Term, interval_ms: int) -> Iterator[Finding]:
+def quorum_findings(
+    snapshot: Snapshot, term: Term, interval_ms: int, lost: frozenset[int] | None = None
+) -> Iterator[Finding]:
     """Yield what is wrong with the controllers.
 
     `term` is that of the active controller, and `interval_ms` the time since the previous observation,
-    UNKNOWN for the first one. Without a quorum (ZooKeeper), all that is known is whether there is an active
-    controller.
+    UNKNOWN for the first one. `lost` are the controllers that are known to be lost (`voters_lost`): they stay
+    so after a takeover, until the new active controller has heard from them. Without a quorum (ZooKeeper),
+    all that is known is whether there is an active controller.
     """
     seen = snapshot.observation
     has_quorum = "quorum" in seen.capabilities
@@ -103,18 +106,21 @@ def quorum_findings(snapshot: Snapshot, term: Term, interval_ms: int) -> Iterato
         return
     if not has_quorum:
         return
-    lost = _majority_lost(snapshot) if known else None
-    if lost is not None:
-        yield lost
+    no_majority = _majority_lost(snapshot) if known else None
+    if no_majority is not None:
+        yield no_majority
     elif _silent(snapshot, interval_ms):
         yield Finding(FindingKind.QUORUM_SILENT, Severity.RISK, since_ms=seen.quorum_received_ms)
     elif known:
         quorum = snapshot.quorum
-        lost_now = _lost_now(snapshot, term)
+        lost_now = _lost_now(snapshot, term) | (_voters(quorum) & np.isin(quorum.node, list(lost or ())))
         if lost_now.any():
             nodes = tuple(quorum.node[lost_now].tolist())
             yield Finding(
-                FindingKind.CONTROLLERS_LOST, Severity.WARN, controllers=nodes, count=_voters(quorum)
+                FindingKind.CONTROLLERS_LOST,
+                Severity.WARN,
+                controllers=nodes,
+                count=int(_voters(quorum).sum()),
             )
 
 
@@ -122,14 +128,15 @@ def voters_lost(before: frozenset[int] | None, snapshot: Snapshot, term: Term) -
     """Return the controllers that do not fetch from the active one, None before the quorum was described.
 
     `before` are those of the previous snapshot. A controller that was lost stays so until it is seen to
-    fetch: right after an election nobody has.
+    fetch: right after an election nobody has. While the active controller hears no majority, nobody can tell
+    whether the others are lost, or it is.
     """
     quorum = snapshot.quorum
-    if snapshot.observation.quorum_received_ms == UNKNOWN:
+    if snapshot.observation.quorum_received_ms == UNKNOWN or _majority_lost(snapshot) is not None:
         return before
     lost = _lost_now(snapshot, term)
     leads = np.asarray(quorum.role == QuorumRole.LEADER, np.bool_)
-    voters = leads | np.asarray(quorum.role == QuorumRole.VOTER, np.bool_)
+    voters = _voters(quorum)
     fetches = leads | (~lost & (quorum.last_fetch_ms != UNKNOWN))
     stay = frozenset(quorum.node[voters & ~fetches].tolist()) & (before or frozenset())
     return frozenset(quorum.node[lost].tolist()) | stay
@@ -161,26 +168,27 @@ def _silent(snapshot: Snapshot, interval_ms: int) -> bool:
 def _majority_lost(snapshot: Snapshot) -> Finding | None:
     """Return the finding that too few voters fetch for a majority, or None.
 
-    The leader goes on answering for a second. Afterwards its last answer still stands.
+    It names the leader, which hears too few: whether the others are lost, or can elect another leader, is not
+    known. The leader goes on answering for a second. Afterwards its last answer still stands.
     """
     quorum = snapshot.quorum
     quiet = _quiet(quorum, MAJORITY_QUIET_MS)
-    out, voters = quiet | _never_fetched(quorum), _voters(quorum)
+    out, voters = quiet | _never_fetched(quorum), int(_voters(quorum).sum())
     if not quiet.any() or 2 * (voters - int(out.sum())) > voters:
         return None
     age_ms = _leader_ms(quorum) - int(quorum.last_fetch_ms[quiet].max())
     return Finding(
         FindingKind.QUORUM_LOST,
         Severity.RISK,
-        controllers=tuple(quorum.node[out].tolist()),
+        controllers=tuple(quorum.node[np.asarray(quorum.role == QuorumRole.LEADER, np.bool_)].tolist()),
         count=voters,
         since_ms=snapshot.observation.quorum_received_ms - age_ms,
     )
 
 
-def _voters(quorum: Quorum) -> int:
-    """Return the number of voters, including the leader."""
-    return int(((quorum.role == QuorumRole.VOTER) | (quorum.role == QuorumRole.LEADER)).sum())
+def _voters(quorum: Quorum) -> Flags:
+    """Return which nodes are voters, including the leader."""
+    return np.asarray((quorum.role == QuorumRole.VOTER) | (quorum.role == QuorumRole.LEADER), np.bool_)
 
 
 def _leader_ms(quorum: Quorum) -> int:

@@ -84,7 +84,9 @@ def view_of(state: State, sampled: Sample) -> View:
     )
     groups = group_figures(snapshot, offsets, sampled.groups, state.group_series, state.busy, state.ignore)
     dirs_full_ms = log_dirs.full_ms(state.rooms, snapshot.log_dirs, snapshot.observation.ended_ms)
-    controllers = tuple(quorum_findings(snapshot, state.term, seen.interval_ms))
+    controllers = tuple(
+        quorum_findings(snapshot, state.term, seen.interval_ms, state.incidents.controllers_lost)
+    )
     brokers = broker_figures(
         snapshot,
         offsets.partition_row,
@@ -121,6 +123,7 @@ def view_of(state: State, sampled: Sample) -> View:
             controllers,
             (*input_findings(state.inputs.low), *throttle_findings(snapshot, state.quiet)),
             state.events,
+            state.elections.unclean,
             _requests_rate(seen),
         ),
         brokers=brokers,
@@ -139,6 +142,7 @@ def view_of(state: State, sampled: Sample) -> View:
         new_events=state.new_events,
         worst_partitions=worst_first(table, figures),
         dirs_full_ms=dirs_full_ms,
+        unclean=state.elections.unclean,
         incidents=state.incidents.all,
     )
 

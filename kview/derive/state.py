@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from kview.derive.commits import Commits, Reading
+from kview.derive.elections import Memory
 from kview.derive.evidence import Proofs
 from kview.derive.groups import GroupSeries
 from kview.derive.incidents import Incidents
@@ -74,6 +75,7 @@ class State(Struct, frozen=True):
     progress: Progress = field(default_factory=Progress)
     quiet: Quiet = field(default_factory=Quiet)
     inputs: Inputs = field(default_factory=Inputs)
+    elections: Memory = field(default_factory=Memory)
 
 
 def seen_of(state: State) -> Seen:

@@ -23,7 +23,7 @@ from kview.model.events import Event, Severity
 from kview.model.findings import Finding
 from kview.model.incidents import Incident
 from kview.model.ports import Moment
-from kview.model.snapshot import Flags, Longs, Snapshot, Strings
+from kview.model.snapshot import Flags, Longs, Snapshot, Strings, UncleanElections
 
 __all__ = [
     "LIVE",
@@ -60,6 +60,8 @@ class Headline(Struct, frozen=True):
 
     severity: Severity
     findings: tuple[Finding, ...]
+    well: tuple[Finding, ...]
+    """The calm finding, also while it is left out next to an unclean election."""
     topics: int
     partitions: int
     """The user's topics and partitions, without internal ones."""
@@ -342,6 +344,8 @@ class View(Struct, frozen=True):
     """Rows of `snapshot.partitions` of the user's topics, those that need attention first, then busy ones."""
     dirs_full_ms: Longs
     """≈ when each directory of `snapshot.log_dirs` is full, UNKNOWN if nobody can tell."""
+    unclean: UncleanElections
+    """The unclean elections that are remembered."""
     incidents: tuple[Incident, ...] = ()
     """The latest incidents in the order in which they began. Those that go on have no end."""
     moment: Moment = LIVE

@@ -26,6 +26,8 @@ def state(controller: Controller) -> BrokerWords:
             return BrokerWords(words.UNSEEN, "unknown")
         case _ if lags(controller):
             return BrokerWords(glyphs.UP, f"no fetch{_quiet(controller)}")
+        case ControllerState.OBSERVES:
+            return BrokerWords(glyphs.UP, "observer", fine=True)
         case _:
             return BrokerWords(glyphs.FOLLOWER, "voter", fine=True)
 
@@ -34,6 +36,14 @@ def _quiet(controller: Controller) -> str:
     if controller.quiet_ms == UNKNOWN:
         return ""
     return f" ≥{words.duration(controller.quiet_ms, tenths=False)}"
+
+
+def with_lag(controller: Controller) -> str:
+    """Return what a node is in the quorum, and how far behind it is."""
+    said = "observer" if controller.state is ControllerState.OBSERVES else state(controller).text
+    if controller.behind in (UNKNOWN, 0):
+        return said
+    return f"{said}, {words.plural(controller.behind, 'metadata record')} behind"
 
 
 def note(controller: Controller, epoch: int, now_ms: int, old_ms: int) -> str:

@@ -88,8 +88,7 @@ def _controller(event: Event) -> str:
 def _quorum_lost(event: Event) -> str:
     if not event.controllers:
         return "no controller can act: no elections, no fencing, no new topics"
-    verb = "does" if len(event.controllers) == 1 else "do"
-    return f"the quorum lost its majority: {nouns.controllers(event.controllers)} {verb} not answer"
+    return f"{nouns.controllers(event.controllers)} no longer heard from a majority of the voters"
 
 
 def _number(value: str | int | None) -> str:
@@ -108,6 +107,10 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.BROKER_NOT_SLOW: lambda event: (
         f"{_brokers(event)} {_verb(event, 'answers', 'answer')} normally again: {_number(event.after)} ms"
     ),
+    EventKind.APIS_DIFFER: lambda event: (
+        f"{_brokers(event)} {_verb(event, 'offers', 'offer')} other APIs than the rest: a rolling upgrade?"
+    ),
+    EventKind.APIS_ALIKE: lambda event: "all brokers offer the same APIs again",
     EventKind.LEADER_MOVED: lambda event: f"{_partitions(event)} moved to {_brokers(event)}",
     EventKind.LEADER_RETURNED: _returned,
     EventKind.LEADER_LOST: lambda event: (
@@ -118,6 +121,10 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.ISR_GREW: lambda event: f"{_brokers(event)} joined the ISR of {_partitions(event)}",
     EventKind.WATERMARK_FROZEN: lambda event: f"watermark froze on {_partitions(event)}",
     EventKind.WATERMARK_MOVES: lambda event: f"watermark advanced again on {_partitions(event)}",
+    EventKind.UNCLEAN_ELECTION: lambda event: (
+        f"unclean election of {_brokers(event)}: {_names(event)} lost "
+        + (f"≥ {plural(event.records, 'record')}" if event.records else "what the new leader did not have")
+    ),
     EventKind.RECORDS_LOST: lambda event: (
         f"≥ {plural(event.records, 'record')} lost from the old leader's log: {_names(event)}"
     ),

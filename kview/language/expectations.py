@@ -147,6 +147,7 @@ _STATUSES: Mapping[str, str] = {
     "silent_leader": "led by a silent broker",
     "no_leader": "without a leader",
     "under_min_isr": "below min.insync.replicas",
+    "apis_differ": "brokers offer different APIs",
     "at_min_isr": "at min.insync.replicas",
 }
 _ERRORS: Mapping[str, str] = {
@@ -195,6 +196,7 @@ _FINDINGS: Mapping[str, str] = {
     "under_min_isr": "partitions are below min.insync.replicas",
     "under_replicated": "partitions are under-replicated",
     "at_min_isr": "partitions are at min.insync.replicas",
+    "unclean_election": "a leader that was not in sync was elected",
     "leader_records_lost": "records of an old leader are lost",
     "records_lost": "records were deleted before a group read them",
     "no_controller": "no controller is active",

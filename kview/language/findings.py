@@ -190,6 +190,15 @@ def _no_leader(finding: Finding, now_ms: int) -> str:
     return f"{_partitions(finding)} {verb} no leader"
 
 
+def _unclean(finding: Finding, now_ms: int) -> str:
+    """Return where leaders that were not in sync were elected, how long ago, and what that cost."""
+    names = finding.topics[:MOST_TOPICS]
+    more = f" + {len(finding.topics) - len(names):,} more" if len(names) < len(finding.topics) else ""
+    where = f"{_partitions(finding)} of {', '.join(names)}{more}"
+    lost = f"≥ {words.plural(finding.count, 'record')} lost" if finding.count > 0 else "records may be lost"
+    return f"unclean election on {where}{_for(finding, now_ms, ', ')} ago: {lost}"
+
+
 def _log_dir_offline(finding: Finding, now_ms: int) -> str:
     """Return which directories failed, and what the partitions in them have lost."""
     lost = ""
@@ -221,10 +230,10 @@ def _controllers_lost(finding: Finding, now_ms: int) -> str:
 
 
 def _quorum_lost(finding: Finding, now_ms: int) -> str:
-    left = f"{finding.count - len(finding.controllers)} of {finding.count}"
+    """Return which controller hears no majority: the others may be well, and elect another one."""
     return (
-        f"{nouns.controllers(finding.controllers)} silent{_for(finding, now_ms, ' ')}: no majority"
-        f" ({left} left), so no broker can be fenced and no leader elected"
+        f"{nouns.controllers(finding.controllers)} hears no majority of the {finding.count} voters"
+        f"{_for(finding, now_ms, ' for ')}: no broker can be fenced and no leader elected"
     )
 
 
@@ -322,6 +331,7 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     ),
     FindingKind.UNDER_REPLICATED: lambda finding, now_ms: f"{_partitions(finding)} under-replicated",
     FindingKind.AT_MIN_ISR: lambda finding, now_ms: f"{_partitions(finding)} at min ISR",
+    FindingKind.UNCLEAN_ELECTION: _unclean,
     FindingKind.LEADER_RECORDS_LOST: lambda finding, now_ms: (
         f"≥ {words.plural(finding.count, 'record')} lost with the old {_leaders_of(finding)}"
         f"{_for(finding, now_ms, ', ')} ago"
@@ -356,6 +366,10 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     ),
     FindingKind.LEADS_NOTHING: lambda finding, now_ms: (
         f"{_brokers(finding)} {'leads' if len(finding.brokers) == 1 else 'lead'} no partitions"
+    ),
+    FindingKind.APIS_DIFFER: lambda finding, now_ms: (
+        f"{nouns.some_brokers(finding.brokers)} {'offers' if len(finding.brokers) == 1 else 'offer'} other"
+        f" APIs than the rest{_for(finding, now_ms, ' for ')}: an upgrade that is not complete?"
     ),
     FindingKind.NOT_PREFERRED: lambda finding, now_ms: _not_preferred(finding),
 }

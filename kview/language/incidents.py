@@ -46,8 +46,8 @@ def title(incident: Incident) -> str:
             left = incident.phase(PhaseKind.STOPPED) is not None
             return f"{nouns.some_brokers(incident.brokers)} {'left the cluster' if left else 'silent'}"
         case IncidentKind.QUORUM:
-            lost = incident.controllers
-            return f"quorum lost: {nouns.controllers(lost)} silent" if lost else "no controller can act"
+            active = incident.controllers
+            return f"{nouns.controllers(active)} without a majority" if active else "no controller can act"
         case IncidentKind.PARTITIONS:
             what = "no leader" if incident.phase(PhaseKind.FROZEN) is None else "watermark frozen"
             return f"{what}, although no broker is silent"

@@ -72,10 +72,20 @@ def meaning(status: PartitionStatus, log: PartitionLog, min_isr: int) -> str:
                 else "are in the ISR but do not answer"
             )
             return f"acks=all producers wait for {brokers(silent)}, which {verb}"
-        case PartitionStatus.NO_LEADER if in_isr:
-            members = [replica.broker for replica in in_isr]
+        case PartitionStatus.NO_LEADER if in_isr or log.eligible:
+            members = [*(replica.broker for replica in in_isr), *(log.eligible or ())]
             one_of = "" if len(members) == 1 else "one of "
-            return f"offline for all clients until {one_of}{brokers(members)} is back"
+            why = "" if in_isr else f" (ELR: no replica is in sync, {'it is' if not one_of else 'they are'}"
+            return f"offline for all clients until {one_of}{brokers(members)} is back" + (
+                f"{why} eligible to lead)" if why else ""
+            )
+        case PartitionStatus.NO_LEADER if log.eligible is None:
+            return "offline for all clients; no replica is in sync, and which are eligible (ELR) is not known"
+        case PartitionStatus.NO_LEADER:
+            return (
+                "offline for all clients: no replica is in sync or eligible (ELR),"
+                " so it waits for its last leader or an unclean election"
+            )
         case PartitionStatus.UNDER_MIN_ISR:
             number = max(1, min_isr - len(in_isr))
             verb = "is" if number == 1 else "are"

@@ -91,8 +91,8 @@ def incident_title(kind: str, cause: str, brokers: str, controllers: str, racks:
         where = f" ({'rack' if len(of) == 1 else 'racks'} {nouns.listed(of)})" if of and len(ids) > 1 else ""
         return f"{named} {what}{where}"
     if kind == "quorum":
-        lost = [int(one) for one in controllers.split(",") if one]
-        return f"quorum lost ({nouns.controllers(lost)})" if lost else "no controller could act"
+        active = [int(one) for one in controllers.split(",") if one]
+        return f"{nouns.controllers(active)} without a majority" if active else "no controller could act"
     return "watermarks frozen" if cause == "frozen" else "partitions without a leader"
 
 

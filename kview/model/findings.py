@@ -61,6 +61,9 @@ class FindingKind(StrEnum):
     UNDER_MIN_ISR = "under_min_isr"
     UNDER_REPLICATED = "under_replicated"
     AT_MIN_ISR = "at_min_isr"
+    UNCLEAN_ELECTION = "unclean_election"
+    """Partitions, the first of them of `topics`, got leaders that were not in sync. The last such election
+    was at `since_ms`. They lost at least `count` records; UNKNOWN if nothing is known of these."""
     LEADER_RECORDS_LOST = "leader_records_lost"
     """At least `count` records that only the old leaders of partitions had were lost at `since_ms`."""
     PARTITIONS_UNREAD = "partitions_unread"
@@ -71,8 +74,8 @@ class FindingKind(StrEnum):
     QUORUM_SILENT = "quorum_silent"
     """Nobody has answered about the controller quorum since `since_ms`."""
     QUORUM_LOST = "quorum_lost"
-    """`controllers` have not fetched from the quorum's leader since `since_ms`. The others of its `count`
-    voters are less than a majority."""
+    """The active controller, which `controllers` has, has not heard from a majority of its `count` voters
+    since `since_ms`. Whether these are lost is not known."""
     CONTROLLERS_LOST = "controllers_lost"
     """`controllers` are missing from the quorum, which has `count` voters."""
     OPEN_TRANSACTION = "open_transaction"
@@ -102,6 +105,8 @@ class FindingKind(StrEnum):
     that of the first fell from `rate_before` to `rate` at `since_ms`."""
     LEADS_NOTHING = "leads_nothing"
     """`brokers` are up and lead nothing, although they are the preferred leaders of some partitions."""
+    APIS_DIFFER = "apis_differ"
+    """`brokers` have offered other APIs than most brokers since `since_ms`, or since kview began to watch."""
     NOT_PREFERRED = "not_preferred"
     """Partitions are not led by their preferred leaders, although these are up."""
 

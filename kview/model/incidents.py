@@ -16,7 +16,7 @@ class IncidentKind(StrEnum):
     """The cluster lost `brokers`: they stopped answering, and not only kview. If no broker answers any more,
     nobody can tell that, and all of them belong to the incident."""
     QUORUM = "quorum"
-    """No controller could act. `controllers` are those that were lost, if that is known."""
+    """No controller could act. `controllers` has the active one that heard no majority, if there was one."""
     PARTITIONS = "partitions"
     """Partitions lost their leader or their watermark froze, although no broker was lost."""
 

@@ -76,6 +76,8 @@ class Observation(Struct, frozen=True):
     controller_id: int = UNKNOWN_ID
     controller_epoch: int = UNKNOWN_ID
     quorum_received_ms: int = UNKNOWN
+    apis_differ_since_ms: int = UNKNOWN
+    """Since when brokers have offered different APIs, UNKNOWN if they do not."""
     connectors_received_ms: int = UNKNOWN
     """When the table of connectors was received, UNKNOWN if nobody has told yet which there are."""
     asked: tuple[Part, ...] = ()
@@ -103,7 +105,8 @@ class Brokers(Table, frozen=True):
     request: the slowest of up to three such requests between two observations, as a median over the last five
     observations, in microseconds; a request that is still waiting counts with its wait so far, if that is
     longer. UNKNOWN before the first answer, and while the broker's port refuses connections. `error` is a
-    FailureKind's value that says why the broker does not answer, or '' if it does.
+    FailureKind's value that says why the broker does not answer, or '' if it does. `apis` are the APIs that
+    the broker offers, as `API:lowest-highest` versions; '' if it has not told.
     """
 
     id: Ids
@@ -119,6 +122,7 @@ class Brokers(Table, frozen=True):
     error: Strings
     disk_bytes: Longs
     session_timeout_ms: Longs
+    apis: Strings
 
 
 class Partitions(Table, frozen=True):
@@ -129,6 +133,8 @@ class Partitions(Table, frozen=True):
     and `log_end` is the leader's own log end (from a request with the debugging replica id). `last_stable` is
     how far a client with read_committed can read. It equals `high_watermark` unless an open transaction held
     it back when it was last read; then `last_stable_since_ms` is when it was first read with this value.
+    `elr` is empty unless the ISR is smaller than min.insync.replicas; then it is UNKNOWN_ID alone until the
+    cluster has told it for this ISR. Needs the capability `elr`; older clusters have no such replicas.
     """
 
     topic: Strings
@@ -286,6 +292,16 @@ class Quorum(Table, frozen=True):
     last_caught_up_ms: Longs
 
 
+class Features(Table, frozen=True):
+    """The finalized features of the cluster, such as metadata.version, one per row. Key: name.
+
+    `level` is the finalized level. Empty without features, and before Kafka 2.7 told them.
+    """
+
+    name: Strings
+    level: Ids
+
+
 class Reassignments(Table, frozen=True):
     """The partitions under reassignment, one per row. Key: topic, partition."""
 
@@ -334,6 +350,23 @@ class LogDirs(Table, frozen=True):
     total_bytes: Longs
     usable_bytes: Longs
     received_ms: Longs
+
+
+class UncleanElections(Table, frozen=True):
+    """The unclean elections that are still remembered, one row per observation that showed any. Key: at_ms.
+
+    They are not observed but concluded: an observer leaves the table empty, and what is recorded has it
+    filled in, so that a replay knows of those that are older than its look-back. `topic` and `partition` are
+    of the first partition; `partitions` (the user's) and `internal_partitions` count all. `records` is a
+    lower bound of the records lost, UNKNOWN while nothing is known of them.
+    """
+
+    at_ms: Longs
+    topic: Strings
+    partition: Ids
+    partitions: Longs
+    internal_partitions: Longs
+    records: Longs
 
 
 class TopicConfigs(Table, frozen=True):
@@ -394,7 +427,9 @@ class Snapshot(Struct, frozen=True):
     transactions: Transactions = field(default_factory=lambda: empty(Transactions))
     connectors: Connectors = field(default_factory=lambda: empty(Connectors))
     quorum: Quorum = field(default_factory=lambda: empty(Quorum))
+    features: Features = field(default_factory=lambda: empty(Features))
     reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
     log_dirs: LogDirs = field(default_factory=lambda: empty(LogDirs))
     topic_configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
     broker_configs: BrokerConfigs = field(default_factory=lambda: empty(BrokerConfigs))
+    unclean: UncleanElections = field(default_factory=lambda: empty(UncleanElections))

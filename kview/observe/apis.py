@@ -1,6 +1,9 @@
 """The APIs that the observer may use, all of which only read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
 
 FETCH = 1
 LIST_OFFSETS = 2
@@ -43,6 +46,8 @@ GROUP_ID_NOT_FOUND = 69
 COORDINATOR_LOAD_IN_PROGRESS = 14
 COORDINATOR_NOT_AVAILABLE = 15
 NOT_COORDINATOR = 16
+OFFERED_FROM = 3
+"""The first version of ApiVersions that tells finalized features."""
 FENCED_BROKERS_FROM = 2
 """The first version of DescribeCluster that lists fenced brokers."""
 
@@ -78,3 +83,33 @@ def capabilities(versions: Versions) -> frozenset[str]:
         "fenced_brokers": highest(versions, DESCRIBE_CLUSTER) >= FENCED_BROKERS_FROM,
     }
     return frozenset(name for name, there in named.items() if there)
+
+
+class Offered(Struct, frozen=True):
+    """What a broker says of its APIs and of the cluster's finalized features."""
+
+    apis: str = ""
+    """Its APIs as `API:lowest-highest` versions."""
+    features: tuple[tuple[str, int], ...] = ()
+    epoch: int = -1
+    """The epoch of the features, -1 if the broker knows none."""
+    ranges: tuple[tuple[int, int, int], ...] = ()
+
+
+def offered(answer: Any, before: Offered) -> Offered:
+    """Return what an answer to ApiVersions says, which is mostly what the last one said."""
+    ranges = tuple((api.api_key, api.min_version, api.max_version) for api in answer.api_keys)
+    epoch = answer.finalized_features_epoch if answer.API_VERSION >= OFFERED_FROM else -1
+    epoch = -1 if epoch is None else int(epoch)
+    if ranges == before.ranges and epoch == before.epoch:
+        return before
+    apis = ",".join(f"{key}:{low}-{high}" for key, low, high in sorted(ranges))
+    features: tuple[tuple[str, int], ...] = ()
+    if epoch >= 0:
+        features = tuple(sorted((f.name, int(f.max_version_level)) for f in answer.finalized_features or ()))
+    return Offered(apis, features, epoch, ranges)
+
+
+def newest_features(told: Iterable[Offered]) -> tuple[tuple[str, int], ...]:
+    """Return the finalized features of the broker that knows the latest ones, () if none knows any."""
+    return max(told, key=lambda each: each.epoch, default=Offered()).features

@@ -32,6 +32,8 @@ class Health(Struct, frozen=True):
     latency_us: int = UNKNOWN
     late: bool = False
     """Whether the broker has owed an answer for so long that it may be silent soon."""
+    apis: str = ""
+    """The APIs that it offers, '' before it has told."""
 
     @property
     def failing(self) -> bool:
@@ -61,6 +63,7 @@ class BrokerFacts(Struct):
     latency_us: int = UNKNOWN
     disk_bytes: int = UNKNOWN
     session_timeout_ms: int = UNKNOWN
+    apis: str = ""
     settings: tuple[tuple[str, str, str], ...] = ()
     """What it says of `configs.BROKER_KEYS`, nothing if it has not told."""
     returned_ms: int = UNKNOWN
@@ -148,6 +151,7 @@ def update(
             facts.answered_ms = seen.answered_ms
         if facts.fenced_at_first and facts.answered_ms != UNKNOWN:
             facts.since_ms = UNKNOWN  # only of brokers that never answered does a time count as a lower bound
+        facts.apis = seen.apis or facts.apis
         late = seen.late and broker in active
         facts.answers = not seen.failing and not late and seen.answered_ms != UNKNOWN
         facts.error = seen.error if seen.failing else FailureKind.NONE
@@ -215,4 +219,11 @@ def table(known: Mapping[int, BrokerFacts]) -> Brokers:
         error=strings([f.error.value for f in ordered]),
         disk_bytes=np.array([f.disk_bytes for f in ordered], np.int64),
         session_timeout_ms=np.array([f.session_timeout_ms for f in ordered], np.int64),
+        apis=strings([f.apis for f in ordered]),
     )
+
+
+def apis_differ(known: Mapping[int, BrokerFacts]) -> bool:
+    """Return whether the brokers that are listed offer different APIs."""
+    out = (BrokerState.FENCED, BrokerState.GONE)
+    return len({facts.apis for facts in known.values() if facts.apis and facts.state not in out}) > 1

@@ -8,14 +8,17 @@ from kafka.protocol.admin import DescribeTopicPartitionsRequest
 from numpy.typing import NDArray
 
 from kview.model.snapshot import IdMatrix, Ids
-from kview.model.units import NO_BROKER
+from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.observe.layout import Layout, matrix
 
 PARTITIONS_A_PAGE = 2_000
 """Kafka's own limit for one answer."""
 MOST_PAGES = 10
 
-Elr = Mapping[tuple[str, int], tuple[int, ...]]
+Brokers = tuple[int, ...]
+Elr = Mapping[tuple[str, int], tuple[Brokers, Brokers]]
+"""(topic, partition) → its eligible leader replicas, and the ISR that the same answer has. They hold for this
+ISR alone: a replica that leaves the ISR may become eligible."""
 
 
 def request(topics: Sequence[str], cursor: Any = None) -> Any:
@@ -34,10 +37,10 @@ def _cursor(cursor: Any) -> Any:
     )
 
 
-def answered(answer: Any) -> dict[tuple[str, int], tuple[int, ...]]:
-    """Return the eligible leader replicas of the partitions in an answer."""
+def answered(answer: Any) -> dict[tuple[str, int], tuple[Brokers, Brokers]]:
+    """Return the eligible leader replicas of the partitions in an answer, and their ISRs."""
     return {
-        (t.name, p.partition_index): tuple(p.eligible_leader_replicas or ())
+        (t.name, p.partition_index): (tuple(p.eligible_leader_replicas or ()), tuple(p.isr_nodes))
         for t in answer.topics
         if not t.error_code
         for p in t.partitions
@@ -50,10 +53,15 @@ def wanting(layout: Layout, min_isr: Ids) -> NDArray[np.bool_]:
 
 
 def column(layout: Layout, rows: NDArray[np.bool_], known: Elr) -> IdMatrix:
-    """Return eligible leader replicas by partition row: as answered for `rows`, empty for other rows."""
+    """Return eligible leader replicas by partition row: as answered for `rows`, empty for other rows.
+
+    UNKNOWN_ID stands alone for what has not been answered since the ISR changed.
+    """
     if not rows.any():
         return np.empty((len(layout), 0), np.int32)
     lists: list[tuple[int, ...]] = [()] * len(layout)
     for row in np.flatnonzero(rows).tolist():
-        lists[row] = known.get((layout.topic[row], int(layout.partition[row])), ())
+        eligible, isr = known.get((layout.topic[row], int(layout.partition[row])), ((), None))
+        now = layout.isr[row]
+        lists[row] = eligible if isr == tuple(now[now != NO_BROKER].tolist()) else (UNKNOWN_ID,)
     return matrix(lists)

@@ -10,7 +10,16 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from kview.model.address import Address
 from kview.model.failures import NO_FAILURE, REFUSALS, Cause, FailureKind
 from kview.model.units import UNKNOWN
-from kview.observe.apis import FETCH, READ_ONLY, Versions
+from kview.observe.apis import (
+    API_VERSIONS,
+    FETCH,
+    OFFERED_FROM,
+    READ_ONLY,
+    Offered,
+    Versions,
+    highest,
+    offered,
+)
 from kview.observe.brokers import Health
 from kview.observe.causes import LinkError, Silence, cause_of, cause_of_end, is_silence
 from kview.observe.clock import Jump
@@ -66,6 +75,7 @@ class Link:
         self.accepted_ms = UNKNOWN
         self.cause = NO_FAILURE
         self.mechanisms: tuple[str, ...] = ()
+        self.offered = Offered()
         self.latency = Latency()
         self.on_up: Callable[[], None] = lambda: None
         """Called when a connection is established."""
@@ -127,6 +137,7 @@ class Link:
             self.accepted_ms,
             self._latency_us(),
             self.owed_s >= STALE_S,
+            self.offered.apis,
         )
 
     def _latency_us(self) -> int:
@@ -151,11 +162,18 @@ class Link:
             self._loop.spawn(self._probe)
 
     async def _probe(self) -> None:
+        request = ApiVersionsRequest(
+            version=OFFERED_FROM if highest(self.versions, API_VERSIONS) >= OFFERED_FROM else 0,
+            client_software_name=CLIENT["client_software_name"],
+            client_software_version=CLIENT["client_software_version"],
+        )
         began_s = self._loop.monotonic()
         try:
-            await self.ask(ApiVersionsRequest(version=0))
+            answer, _ = await self.ask(request)
         except LinkError:
             return  # the link knows why, and since when
+        if not answer.error_code:
+            self.offered = offered(answer, self.offered)
         self.latency.add(self._loop.monotonic() - began_s)
 
     def open(self) -> None:

@@ -366,6 +366,8 @@ class Observer:
         came_back = brokers.update(
             state.brokers, state.listed, state.cluster, health, state.layout.led_by, self._loop.clock_ms()
         )
+        told = [link.offered for link in self._links.fast.values()]
+        state.see_offered(told, self._loop.clock_ms())
         if came_back:
             self._links.expect(came_back, brokers.GRACE_MS / 1000)
 
@@ -399,6 +401,7 @@ class Observer:
             controller_id=controller_id,
             controller_epoch=quorum.controller_epoch if quorum else UNKNOWN_ID,
             quorum_received_ms=quorum.received_ms if quorum else UNKNOWN,
+            apis_differ_since_ms=state.apis_differ_since_ms,
             connectors_received_ms=state.received_ms.get((Part.CONNECTORS, NO_BROKER), UNKNOWN),
             asked=self._asked(),
             requests=cost[0],

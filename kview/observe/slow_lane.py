@@ -388,7 +388,7 @@ class SlowLane(Struct):
     async def _elr(self, link: Link, broker: int) -> None:
         layout = self.state.layout
         names = sorted(set(layout.topic[elr.wanting(layout, self.state.min_isr())].tolist()))
-        found: dict[tuple[str, int], tuple[int, ...]] = {}
+        found: dict[tuple[str, int], tuple[elr.Brokers, elr.Brokers]] = {}
         cursor = None
         for _ in range(elr.MOST_PAGES):
             answer, _ = await link.ask(elr.request(names, cursor))

@@ -1,5 +1,6 @@
 """The state of a cluster as seen so far, and the snapshot made from it."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from kview.model.snapshot import (
     AnyTable,
     Connectors,
     Failure,
+    Features,
     IdMatrix,
     Ids,
     LogDirs,
@@ -25,13 +27,15 @@ from kview.model.snapshot import (
 )
 from kview.model.units import UNKNOWN
 from kview.observe import brokers, configs, elr, reassignments
+from kview.observe.apis import Offered, newest_features
 from kview.observe.believing import believe
 from kview.observe.brokers import BrokerFacts, Registered
 from kview.observe.clock import Jump
 from kview.observe.configs import TopicSettings
 from kview.observe.coordinators import Heard
+from kview.observe.elr import Elr
 from kview.observe.groups import GroupFacts, GroupTables
-from kview.observe.layout import Layout, layout, same_partitions
+from kview.observe.layout import Layout, layout, same_partitions, strings
 from kview.observe.quorum import QuorumSeen
 from kview.observe.readings import Readings, carried, nothing_read
 from kview.observe.time_points import Points
@@ -59,9 +63,11 @@ class State(Struct):
     group_tables: GroupTables = field(default_factory=GroupTables)
     connectors: Connectors = field(default_factory=lambda: empty(Connectors))
     quorum: QuorumSeen | None = None
+    features: Features = field(default_factory=lambda: empty(Features))
+    apis_differ_since_ms: int = UNKNOWN
     reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
     settings: dict[str, TopicSettings] = field(default_factory=dict)
-    elr: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
+    elr: Elr = field(default_factory=dict)
     points: Points = field(default_factory=Points)
     transactions: OpenTransactions = field(default_factory=OpenTransactions)
     log_dirs: LogDirs = field(default_factory=lambda: empty(LogDirs))
@@ -129,6 +135,7 @@ class State(Struct):
             jump.move(group, "received_ms", "described_ms", "committed_ms", "missing_ms")
         if self.quorum is not None:
             self.quorum = replace(self.quorum, received_ms=jump.time(self.quorum.received_ms))
+        self.apis_differ_since_ms = jump.time(self.apis_differ_since_ms)
         self.received_ms = {key: jump.time(at_ms) for key, at_ms in self.received_ms.items()}
         self.settings = {
             topic: replace(known, received_ms=jump.time(known.received_ms))
@@ -136,6 +143,19 @@ class State(Struct):
         }
         self.log_dirs = replace(self.log_dirs, received_ms=jump.times(self.log_dirs.received_ms))
         self.points = Points()
+
+    def see_offered(self, told: Iterable[Offered], now_ms: int) -> None:
+        """Store what brokers offer: finalized features, and since when their APIs differ."""
+        features = newest_features(told)
+        if features != tuple(zip(self.features.name.tolist(), self.features.level.tolist(), strict=True)):
+            self.features = Features(
+                name=strings([name for name, _ in features]),
+                level=np.array([level for _, level in features], np.int32),
+            )
+        if not brokers.apis_differ(self.brokers):
+            self.apis_differ_since_ms = UNKNOWN
+        elif self.apis_differ_since_ms == UNKNOWN:
+            self.apis_differ_since_ms = now_ms
 
     def still(self, then: Layout) -> bool:
         """Return whether an answer about the rows of `then` still applies to the current topics."""
@@ -173,6 +193,7 @@ class State(Struct):
             transactions=self.transactions.table(self.layout),
             connectors=self.connectors,
             quorum=self.quorum.nodes if self.quorum else empty(Quorum),
+            features=self.features,
             reassignments=self.reassignments,
             log_dirs=self.log_dirs,
             topic_configs=self._configs,

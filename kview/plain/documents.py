@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.brokers import answering
+from kview.derive.brokers import answering, other_apis
+from kview.derive.controllers import quorum_nodes
 from kview.derive.unheard import unheard
 from kview.derive.view import RackSafety, Verdict, View
 from kview.language import events, failures, findings
@@ -47,7 +48,7 @@ def _escaped(character: str) -> str:
 def document_of(view: View) -> schema.Document:
     """Return the view as a struct."""
     seen, head = view.snapshot.observation, view.headline
-    brokers = answering(view)
+    brokers, features = answering(view), view.snapshot.features
     return schema.Document(
         format=schema.FORMAT,
         at_ms=seen.ended_ms,
@@ -67,6 +68,9 @@ def document_of(view: View) -> schema.Document:
         requests_per_second=rate(head.requests_per_second),
         in_records_per_second=rate(view.throughput.total_in),
         out_records_per_second=rate(view.throughput.total_out),
+        quorum=_quorum(view),
+        features=rows(schema.Feature, {"name": features.name, "level": features.level}),
+        apis_differ_since_ms=known(seen.apis_differ_since_ms),
         brokers=_brokers(view),
         topics=_topics(view),
         partitions=_partitions(view),
@@ -211,6 +215,7 @@ def _brokers(view: View) -> list[schema.Broker]:
         "replicas_internal": figures.replicas_internal,
         "in_records_per_second": figures.in_rate,
         "out_records_per_second": figures.out_rate,
+        "offers_other_apis": other_apis(view.snapshot),
         "disk_bytes": table.disk_bytes,
         "log_dirs": [dirs.get(broker, []) for broker in table.id.tolist()],
         "error": [
@@ -219,6 +224,29 @@ def _brokers(view: View) -> list[schema.Broker]:
         ],
     }
     return rows(schema.Broker, columns)
+
+
+def _quorum(view: View) -> schema.Quorum | None:
+    seen, ends = view.snapshot.observation, view.snapshot.quorum.log_end.tolist()
+    if seen.quorum_received_ms == UNKNOWN:
+        return None
+    return schema.Quorum(
+        leader=known(seen.controller_id),
+        epoch=known(seen.controller_epoch),
+        received_ms=seen.quorum_received_ms,
+        nodes=[
+            schema.QuorumNode(
+                id=node.node,
+                state=node.state,
+                votes=node.votes,
+                is_broker=node.is_broker,
+                log_end=known(log_end),
+                lag_records=known(node.behind),
+                last_fetch_age_ms=known(node.quiet_ms),
+            )
+            for node, log_end in zip(quorum_nodes(view), ends, strict=True)
+        ],
+    )
 
 
 def _topics(view: View) -> list[schema.Topic]:
@@ -282,11 +310,22 @@ def _partitions(view: View) -> list[schema.Partition]:
         "rack_safe": _rack_safe(figures.rack_safe),
         "error": [_kafka_error(code) for code in table.error_code.tolist()],
         "isr": split(table.isr[table.isr >= 0].tolist(), (table.isr >= 0).sum(1)),
+        "elr": _eligible(view),
         "offline": split(table.offline[table.offline >= 0].tolist(), (table.offline >= 0).sum(1)),
         "replicas": split(rows(schema.Replica, replicas), real.sum(1)),
         "reassignment": _reassignments(view),
     }
     return rows(schema.Partition, columns)
+
+
+def _eligible(view: View) -> list[list[int] | None]:
+    """Return the eligible leader replicas of each partition, None where nobody has told them."""
+    table = view.snapshot.partitions
+    if "elr" not in view.snapshot.observation.capabilities:
+        return [None] * len(table)
+    told = split(table.elr[table.elr >= 0].tolist(), (table.elr >= 0).sum(1))
+    unknown = (table.elr == UNKNOWN_ID).any(1).tolist()
+    return [None if is_unknown else ids for ids, is_unknown in zip(told, unknown, strict=True)]
 
 
 def _reassignments(view: View) -> list[schema.Reassignment | None]:

@@ -7,8 +7,9 @@ import numpy as np
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from kview.derive.brokers import answering
+from kview.derive.brokers import answering, other_apis
 from kview.derive.connectors import are_known
+from kview.derive.controllers import ControllerState, quorum_nodes
 from kview.derive.unheard import unheard
 from kview.derive.view import PartitionStatus, View
 from kview.model.failures import Part
@@ -151,6 +152,22 @@ def _of_cluster(view: View) -> Iterator[Metric]:
         yield info
     has = None if seen.controller_id == UNKNOWN_ID else float(seen.controller_id != NO_BROKER)
     yield from one("kview_active_controllers", "Active controllers: 1, or 0 if there is none.", has)
+    yield from _of_quorum(view)
+    features = view.snapshot.features
+    yield rows_of(
+        "kview_finalized_feature_level",
+        "Level of a finalized feature, such as metadata.version.",
+        ("feature",),
+        [(label(name),) for name in features.name.tolist()],
+        known(features.level),
+    )
+    others = other_apis(view.snapshot)
+    told = bool((view.snapshot.brokers.apis != "").any())
+    yield from one(
+        "kview_brokers_with_other_apis",
+        "Brokers that offer other APIs than most, as in a rolling upgrade.",
+        int(others.sum()) if told else None,
+    )
     yield from one("kview_topics", "Topics, without internal ones.", head.topics)
     statuses = GaugeMetricFamily(
         "kview_partitions", "Partitions by their worst status.", labels=("status", "internal")
@@ -169,6 +186,42 @@ def _of_cluster(view: View) -> Iterator[Metric]:
         ("at_min_isr", "with exactly min.insync.replicas in sync, and not all replicas", at),
     ):
         yield from one(f"kview_{name}_partitions", f"Partitions of the user's topics {text}.", count)
+
+
+def _of_quorum(view: View) -> Iterator[Metric]:
+    """Yield the metrics of the quorum's nodes, nothing without a quorum."""
+    seen, nodes = view.snapshot.observation, quorum_nodes(view)
+    if not nodes:
+        return
+    epoch = None if seen.controller_epoch == UNKNOWN_ID else seen.controller_epoch
+    yield from one("kview_controller_epoch", "The active controller's epoch.", epoch)
+    states = GaugeMetricFamily(
+        "kview_controller_state",
+        "1 for the state of a controller, 0 for the others.",
+        labels=("controller", "state"),
+    )
+    for node in nodes:
+        if node.votes or not node.is_broker:
+            for state in ControllerState:
+                states.add_metric((str(node.node), state.value), float(node.state is state))
+    yield states
+    rows = [(str(node.node), "voter" if node.votes else "observer") for node in nodes]
+    for name, text, values, divisor in (
+        ("log_end_offset", "End of a node's metadata log.", view.snapshot.quorum.log_end, 1),
+        (
+            "lag_records",
+            "How far a node's metadata log is behind the active controller's.",
+            np.array([node.behind for node in nodes], np.int64),
+            1,
+        ),
+        (
+            "last_fetch_age_seconds",
+            "How long ago a node had fetched when the active controller told it.",
+            np.array([node.quiet_ms for node in nodes], np.int64),
+            1000,
+        ),
+    ):
+        yield rows_of(f"kview_quorum_{name}", text, ("node", "role"), rows, known(values, divisor))
 
 
 def _findings(view: View) -> Metric:

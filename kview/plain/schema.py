@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Struct
 
+from kview.derive.controllers import ControllerState
 from kview.derive.view import PartitionStatus
 from kview.model.events import EventKind
 from kview.model.failures import FailureKind, Part
@@ -150,9 +151,42 @@ class Broker(Struct, gc=False):
     out_records_per_second: Annotated[
         float | None, rate("Records read by groups from the partitions that it leads, by their commits.")
     ]
+    offers_other_apis: Annotated[
+        bool, meaning("Whether it offers other APIs than most brokers, as in a rolling upgrade.")
+    ]
     disk_bytes: Annotated[int | None, meaning("The size of its logs on its disks.", "bytes")]
     log_dirs: Annotated[list[LogDir], meaning("Its log directories; empty until it has told them.")]
     error: Annotated[Cause | None, meaning("Why it does not answer.")]
+
+
+class QuorumNode(Struct, gc=False):
+    """A node of the KRaft quorum: a controller, or a broker that fetches the metadata log."""
+
+    id: Annotated[int, meaning("Its node id.")]
+    state: Annotated[ControllerState, meaning("What it does, as the active controller sees it.")]
+    votes: Annotated[bool, meaning("Whether it is a voter; observers are not.")]
+    is_broker: Annotated[bool, meaning("Whether it is a broker (too).")]
+    log_end: Annotated[int | None, meaning("The end of its metadata log.", "offset")]
+    lag_records: Annotated[int | None, records("How far its metadata log is behind the active controller's.")]
+    last_fetch_age_ms: Annotated[
+        int | None, duration("How long ago it had fetched when the active controller told it.")
+    ]
+
+
+class Quorum(Struct, gc=False):
+    """The KRaft quorum, as the active controller last described it."""
+
+    leader: Annotated[int | None, meaning("The active controller's node id; -1 if there is none.")]
+    epoch: Annotated[int | None, meaning("Its epoch.")]
+    received_ms: Annotated[int, moment("When the active controller said so.")]
+    nodes: Annotated[list[QuorumNode], meaning("Its voters and observers, by id.")]
+
+
+class Feature(Struct, gc=False):
+    """A finalized feature of the cluster."""
+
+    name: Annotated[str, meaning("Its name, such as metadata.version.")]
+    level: Annotated[int, meaning("Its finalized level.")]
 
 
 class Topic(Struct, gc=False):
@@ -272,6 +306,12 @@ class Partition(Struct, gc=False):
     ]
     error: Annotated[Cause | None, meaning("The error that Kafka reports for it.")]
     isr: Annotated[list[int], meaning("The broker ids of the replicas in sync.")]
+    elr: Annotated[
+        list[int] | None,
+        meaning(
+            "The eligible leader replicas: they may lead once the ISR is empty. Null if nobody has told them."
+        ),
+    ]
     offline: Annotated[list[int], meaning("The broker ids of the replicas that Kafka calls offline.")]
     replicas: Annotated[list[Replica], meaning("Its replicas, the preferred leader first.")]
     reassignment: Annotated[
@@ -349,6 +389,13 @@ class Document(Struct, gc=False):
     out_records_per_second: Annotated[
         float | None,
         rate("Records read by all groups, by their commits. Null until every coordinator has answered."),
+    ]
+    quorum: Annotated[
+        Quorum | None, meaning("The controllers and who fetches from them; null if nobody has told.")
+    ]
+    features: Annotated[list[Feature], meaning("The finalized features, by name; empty if nobody tells any.")]
+    apis_differ_since_ms: Annotated[
+        int | None, moment("Since when brokers have offered different APIs; null if they do not.")
     ]
     brokers: Annotated[list[Broker], meaning("The brokers, by id.")]
     topics: Annotated[list[Topic], meaning("The topics, internal ones too, by name.")]

@@ -14,6 +14,9 @@ ENUMS: Mapping[str, str] = {
     " answer it is silent. silent: the metadata lists it, but it does not answer kview. fenced: the"
     " controller has taken away its leaderships; `answers` says whether it still answers kview. gone: the"
     " metadata no longer lists it; it stays in the list until the user removes it.",
+    "ControllerState": "What a node of the quorum does. active: it leads. follows: it votes and fetches."
+    " observes: it fetches without a vote. lost: it has not fetched for longer than one that lives. unknown:"
+    " nobody can tell, because no controller answers, or the active one has not heard from it (yet).",
     "PartitionStatus": "The worst thing that is true of a partition.",
     "Reason": "Why a verdict is what it is; `reason_ms` and `reason_count` are its numbers.",
     "EventKind": "What happened to the cluster or its clients, as seen from outside.",

@@ -39,6 +39,8 @@ KINDS: Mapping[FindingKind, str] = {
     FindingKind.UNDER_MIN_ISR: "the partitions have fewer replicas in sync than min.insync.replicas",
     FindingKind.UNDER_REPLICATED: "the partitions have fewer replicas in sync than replicas",
     FindingKind.AT_MIN_ISR: "the partitions have only min.insync.replicas in sync",
+    FindingKind.UNCLEAN_ELECTION: "leaders that were not in sync were elected for the partitions, the last of"
+    " them at since_ms: what these did not have is lost; said for 15 minutes",
     FindingKind.LEADER_RECORDS_LOST: "records that only the old leaders of the partitions had were lost when"
     " other leaders were elected",
     FindingKind.PARTITIONS_UNREAD: "the partitions' leaders answer, but not for these partitions; cause says"
@@ -46,7 +48,8 @@ KINDS: Mapping[FindingKind, str] = {
     FindingKind.RECORDS_LOST: "records were deleted before the group read them",
     FindingKind.NO_CONTROLLER: "there is no active controller",
     FindingKind.QUORUM_SILENT: "nobody has answered about the controllers since since_ms",
-    FindingKind.QUORUM_LOST: "the controllers no longer fetch, and the others are not a majority",
+    FindingKind.QUORUM_LOST: "the active controller has not heard from a majority of the voters since"
+    " since_ms; whether these are lost is not known",
     FindingKind.CONTROLLERS_LOST: "the controllers are down or not fetching; the quorum has a majority"
     " without them",
     FindingKind.OPEN_TRANSACTION: "the transaction is older than half of its timeout, or groups wait for it:"
@@ -65,6 +68,8 @@ KINDS: Mapping[FindingKind, str] = {
     FindingKind.INPUT_FELL: "the input of the topics is below a fifth of its level of the last minutes; that"
     " of the first fell from rate_before to rate",
     FindingKind.LEADS_NOTHING: "the brokers are up and lead nothing, although they are preferred leaders",
+    FindingKind.APIS_DIFFER: "the brokers offer other APIs than the rest, for an hour or more, as in a"
+    " rolling upgrade that was not completed; a broker does not tell its release",
     FindingKind.NOT_PREFERRED: "the partitions are not on their preferred leader, although it is up",
 }
 
@@ -81,10 +86,11 @@ COUNTS: Mapping[FindingKind, str] = {
     FindingKind.HANGING_TRANSACTION: "records between the last stable offset and the high watermark",
     FindingKind.GROUPS_TROUBLED: "groups that have this verdict",
     FindingKind.CONNECT_TASK_FAILED: "connectors and tasks that have failed",
+    FindingKind.UNCLEAN_ELECTION: "records that were lost, at least; null if not known",
     FindingKind.LEADER_RECORDS_LOST: "records, at least",
     FindingKind.THROTTLE_LEFT: "topics with a throttle",
     FindingKind.INPUT_FELL: "topics whose input has fallen",
-    FindingKind.QUORUM_LOST: "the quorum's voters, lost ones included",
+    FindingKind.QUORUM_LOST: "the quorum's voters",
     FindingKind.CONTROLLERS_LOST: "the quorum's voters, lost ones included",
 }
 """What `count` means. Kinds that are not listed have no such number."""

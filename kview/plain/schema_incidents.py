@@ -86,7 +86,9 @@ class Incident(Struct, gc=False):
     began_ms: Annotated[int, moment("When it began, by the first sign that kview saw.")]
     ended_ms: Annotated[int | None, moment("When it ended. Null while it goes on.")]
     brokers: Annotated[list[int], meaning("The ids of the brokers that were lost.")]
-    controllers: Annotated[list[int], meaning("The ids of the controllers that were lost, if known.")]
+    controllers: Annotated[
+        list[int], meaning("The active controller that heard no majority, if there was one.")
+    ]
     phases: Annotated[list[Phase], meaning("Its stages, in the order in which they were first seen.")]
     partition_count: Annotated[
         int, in_partitions("How many partitions of the user's topics were hit: led or in sync there.")

@@ -14,7 +14,7 @@ from kview.model.snapshot import Failure, Observation, Snapshot
 from kview.recording.cells import Cells
 from kview.recording.fact_schema import FACTS
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Changes whenever what is written changes. A recording of another version is not read."""
 
 _FAILURE = pa.struct(
@@ -36,6 +36,7 @@ OBSERVATIONS = pa.schema(
         ("controller_id", pa.int32()),
         ("controller_epoch", pa.int32()),
         ("quorum_received_ms", pa.int64()),
+        ("apis_differ_since_ms", pa.int64()),
         ("connectors_received_ms", pa.int64()),
         ("asked", pa.list_(pa.string())),
         ("requests", pa.int64()),

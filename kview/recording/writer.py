@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from kview.derive.deltas import (
     OffsetDeltas,
     PartitionDeltas,
@@ -191,6 +193,8 @@ class RecordingWriter:
 
     def _append(self, snapshot: Snapshot, facts: Facts | None) -> None:
         assert self._open is not None
+        if isinstance(facts, Facts):
+            snapshot = replace(snapshot, unclean=facts.unclean)
         encoded = self._codec.encode(snapshot)
         numbers, words = changes(self._before, encoded, self._sequence)
         partitions = partition_deltas(self._previous, snapshot, self._partitions)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from msgspec.structs import replace
 from textual.binding import BindingType
 from textual.screen import Screen
 from textual.theme import Theme
 
 from kview.config.themes import Themes, load_themes, theme_folders
+from kview.derive.headline import opened_with, with_unclean
 from kview.derive.view import View
 from kview.language.notices import text
 from kview.model.choices import Memory
@@ -150,6 +153,8 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self.options = Options(stale_ms=source.late_ms, keys=keys)
         self.status = Status()
         self.hidden_incidents: frozenset[Hashable] = frozenset()
+        self._opened_ms: set[int] = set()
+        """When the unclean elections were whose incidents have been opened."""
         self._ticks = 0
         self.colours.begin()  # before the first frame, which would be made a second time otherwise
 
@@ -196,7 +201,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         """Show a view. This is the only place where the view shown changes."""
         if self.view is None:
             self.call_after_refresh(threading.Thread(target=preload, daemon=True).start)
-        self.view = view
+        self.view = view = self._without_opened(view)
         restored = self._remembering.restored(self.options, view.snapshot.observation.cluster_id)
         self.options = holding(restored, view)
         self.faults.follow(view)
@@ -205,6 +210,24 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self._update()
         if screen := self.shown():
             self.attention.report_in_sight(screen.partitions_in_sight())
+
+    def _without_opened(self, view: View) -> View:
+        """Return a view whose headline tells the unclean elections until somebody has opened them."""
+        if not len(view.unclean):
+            return view
+        which = ~np.isin(view.unclean.at_ms, list(self._opened_ms))
+        return replace(view, headline=with_unclean(view.headline, view.unclean, which))
+
+    def opened(self, key: Hashable) -> None:
+        """Take the unclean elections of an incident out of the headline, because it was opened.
+
+        `key` is the incident's. Those that belong to no incident are opened with the list of all (None).
+        """
+        if self.view is None or not len(self.view.unclean):
+            return
+        self._opened_ms |= opened_with(self.view.unclean, self.view.incidents, key)
+        self.view = self._without_opened(self.view)
+        self._update()
 
     def on_notice_arrived(self, message: NoticeArrived) -> None:
         """Show a notice in the status line, or in the headline before the first view."""

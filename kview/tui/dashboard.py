@@ -228,6 +228,10 @@ class Dashboard(Protocol):
         that stays until the next message stays."""
         ...
 
+    def opened(self, key: Hashable) -> None:
+        """Note that the incident with that key was opened, or with None the list of all."""
+        ...
+
     def redraw(self) -> None:
         """Draw the screen again, because something that is not in the view has changed."""
         ...

@@ -351,7 +351,7 @@ def test_a_quorum_without_majority_is_an_incident_and_an_event() -> None:
         state, view = step(state, snapshot)
         made.append(view)
     incident = only(made[-1])
-    assert (incident.kind, incident.controllers) == (IncidentKind.QUORUM, (102, 103))
+    assert (incident.kind, incident.controllers) == (IncidentKind.QUORUM, (101,))
     assert incident.phases[-1].kind is PhaseKind.QUORUM_BACK
     kinds = [event.kind for view in made for event in view.new_events]
     assert kinds == [EventKind.QUORUM_LOST, EventKind.QUORUM_BACK]

@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.controllers import controllers
 from kview.derive.fold import State, step
 from kview.derive.view import View
-from kview.language import brokers, findings
-from kview.model.events import Severity
+from kview.language import brokers, events, findings, incidents
+from kview.model.events import EventKind, Severity
 from kview.model.failures import FailureKind, Part
-from kview.model.snapshot import Failure, Snapshot
+from kview.model.snapshot import Failure, Features, Quorum, Snapshot, empty
+from kview.model.states import QuorumRole
 from kview.model.units import NO_BROKER, UNKNOWN
+from kview.plain.documents import document_of
+from kview.plain.metrics import Costs, metrics
+from kview.tui.rows.broker_heading import broker_heading
 from tests.worlds import default_world
 
 OVERDUE = Failure(Part.QUORUM, NO_BROKER, FailureKind.OVERDUE)
@@ -75,14 +80,14 @@ def test_a_refusal_for_lack_of_permission_says_nothing_about_controllers(code: i
 def test_voters_that_have_not_fetched_for_two_seconds_are_a_lost_majority() -> None:
     snapshot = fetched(c102=2_600, c103=2_300)
     (said,) = headline(snapshot)
-    assert said.startswith("controllers 102 and 103 silent 2.")
-    assert "no majority (1 of 3 left)" in said
+    assert said.startswith("controller 101 hears no majority of the 3 voters for 2.")
+    assert "102" not in said, "it may be the active one that is cut off"
     assert step(State(), snapshot)[1].headline.severity is Severity.RISK
 
 
 def test_a_voter_that_never_fetched_from_this_leader_counts_as_lost_next_to_one_that_stopped() -> None:
     (said,) = headline(fetched(c102=2_600, c103=UNKNOWN))
-    assert "no majority (1 of 3 left)" in said
+    assert "no majority" in said
 
 
 @pytest.mark.parametrize(
@@ -104,7 +109,115 @@ def test_a_lost_majority_stays_lost_when_its_leader_falls_silent() -> None:
     seen = snapshot.observation
     failed = replace(seen, quorum_received_ms=seen.ended_ms - 4_000, failures=(OVERDUE,))
     (said,) = headline(replace(snapshot, observation=failed))
-    assert said.startswith("controllers 102 and 103 silent 6.")
+    assert said.startswith("controller 101 hears no majority of the 3 voters for 6.")
+    view = step(State(), replace(snapshot, observation=failed))[1]
+    assert states(view) == {101: "unknown", 102: "unknown", 103: "unknown"}
+
+
+def states(view: View) -> dict[int, str]:
+    """What is shown of each controller."""
+    return {one.node: one.state.value for one in controllers(view)}
+
+
+class Takeover:
+    """Controller 103 dies, and then controller 101, from which 102 takes over. The quorum is what 102 tells:
+    who has not fetched from it has no time."""
+
+    def __init__(self) -> None:
+        self.world = default_world()
+        self.state = State()
+        self.never = {101: False, 102: False, 103: False}
+        self.quiet_ms = dict.fromkeys(self.never, 0)
+        self.views: list[View] = []
+
+    def look(self, seconds: int = 1) -> View:
+        """Observe once a second."""
+        for _ in range(seconds):
+            snapshot = self.world.tick()
+            quorum, leader = snapshot.quorum, self.world.controller
+            last_ms, role = quorum.last_fetch_ms.copy(), quorum.role.copy()
+            for node in self.never:
+                at = quorum.node == node
+                role[at] = QuorumRole.LEADER if node == leader else QuorumRole.VOTER
+                last_ms[at] = UNKNOWN if self.never[node] else last_ms[at] - self.quiet_ms[node]
+            quorum = replace(quorum, last_fetch_ms=last_ms, role=role)
+            self.state, view = step(self.state, replace(snapshot, quorum=quorum))
+            self.views.append(view)
+        return self.views[-1]
+
+    def take_over(self) -> None:
+        """Let 102 lead; no other voter has fetched from it."""
+        self.world.controller, self.world.controller_epoch = 102, 4
+        self.never |= {101: True, 103: True}
+
+
+def test_a_dead_voter_is_lost_before_and_after_a_takeover_and_never_well() -> None:
+    cluster = Takeover()
+    cluster.look(2)
+    cluster.quiet_ms[103] = 4_000
+    view = cluster.look()
+    assert states(view) == {101: "active", 102: "follows", 103: "lost"}
+    cluster.take_over()
+    for second in range(8):
+        view = cluster.look()
+        assert states(view)[103] == "lost", second
+        assert "controller 103 is down or not fetching" in " ".join(said_of(view)), second
+        assert states(view)[102] == "active"
+        assert states(view)[101] == "unknown", "nobody else has fetched, so nothing tells that it is lost"
+    cluster.never[103] = False
+    cluster.quiet_ms[103] = 0
+    view = cluster.look()
+    assert states(view)[103] == "follows"
+    back = [event for event in view.new_events if event.kind is EventKind.CONTROLLER_BACK]
+    assert [event.controllers for event in back] == [(103,)]
+    view = cluster.look()
+    assert states(view)[101] == "lost", "now another voter has fetched"
+
+
+def test_the_old_leader_is_unknown_after_a_takeover_until_it_has_fetched() -> None:
+    cluster = Takeover()
+    cluster.look(2)
+    cluster.take_over()
+    cluster.never[103] = False
+    shown = [states(cluster.look())[101] for _ in range(5)]
+    assert shown == ["unknown"] * 3 + ["lost"] * 2
+    cluster.never[101] = False
+    assert states(cluster.look())[101] == "follows"
+
+
+def test_voters_that_a_leader_does_not_hear_are_not_called_lost_and_may_elect_another_one() -> None:
+    cluster = Takeover()
+    cluster.look(2)
+    cluster.quiet_ms |= {102: 3_500, 103: 3_500}
+    view = cluster.look()
+    assert states(view) == {101: "active", 102: "unknown", 103: "unknown"}
+    (event,) = (event for event in view.new_events if event.kind is EventKind.QUORUM_LOST)
+    assert events.sentence(event) == "controller 101 no longer heard from a majority of the voters"
+    (incident,) = view.incidents
+    assert incidents.title(incident) == "controller 101 without a majority"
+    cluster.quiet_ms |= {102: 0, 103: 0}
+    cluster.take_over()
+    cluster.never[103] = False
+    cluster.look(6)
+    named = [
+        event.controllers
+        for view in cluster.views
+        for event in view.new_events
+        if event.kind in (EventKind.CONTROLLER_LOST, EventKind.CONTROLLER_BACK)
+    ]
+    assert named == [(101,)], "the one that was cut off, and no other"
+
+
+def test_a_lost_controller_that_is_removed_from_the_quorum_is_not_back() -> None:
+    cluster = Takeover()
+    cluster.look(2)
+    cluster.quiet_ms[103] = 4_000
+    cluster.look()
+    snapshot = cluster.world.tick()
+    snapshot = replace(snapshot, quorum=snapshot.quorum.take(snapshot.quorum.node != 103))
+    _, view = step(cluster.state, snapshot)
+    assert not [event for event in view.new_events if event.kind is EventKind.CONTROLLER_BACK]
+    assert states(view) == {101: "active", 102: "follows"}
 
 
 def test_without_an_answering_broker_nothing_is_said_of_controllers() -> None:
@@ -217,3 +330,97 @@ def test_a_countdown_to_fencing_needs_a_controller_that_can_fence(
     assert brokers.fencing(view.brokers, 4, now_ms) == said
     sentences = findings.sentences(view.headline.findings, now_ms)
     assert any("fenced in" in sentence for sentence in sentences) == said.startswith("fenced in")
+
+
+def with_observers(*observers: tuple[int, int, int]) -> View:
+    """The view of a healthy world whose quorum has these observers only, as (node, records behind, age of
+    the last fetch)."""
+    snapshot = default_world().tick()
+    quorum = snapshot.quorum.take(snapshot.quorum.node > 100)
+    now_ms = int(quorum.last_fetch_ms.max())
+    rows = [
+        (int(node), str(role), int(end), int(ms))
+        for node, role, end, ms in zip(
+            quorum.node, quorum.role, quorum.log_end, quorum.last_fetch_ms, strict=True
+        )
+    ]
+    rows += [(node, QuorumRole.OBSERVER, 4_000 - behind, now_ms - age) for node, behind, age in observers]
+    rows.sort()
+    made = Quorum(
+        node=np.array([row[0] for row in rows], np.int32),
+        role=np.array([row[1] for row in rows], object),
+        log_end=np.array([row[2] for row in rows], np.int64),
+        last_fetch_ms=np.array([row[3] for row in rows], np.int64),
+        last_caught_up_ms=np.array([row[3] for row in rows], np.int64),
+    )
+    return step(State(), replace(snapshot, quorum=made))[1]
+
+
+def test_observers_are_told_with_their_lag_and_controllers_that_do_not_vote_are_shown() -> None:
+    view = with_observers((2, 0, 100), (4, 12, 300), (104, 7, 200))
+    assert states(view) == {101: "active", 102: "follows", 103: "follows", 104: "observes"}
+    assert "quorum observer, 12 metadata records behind" in shown_of(view, 4)
+    told = document_of(view).quorum
+    assert told is not None and (told.leader, told.epoch) == (101, 3)
+    assert [(node.id, node.state, node.votes, node.lag_records) for node in told.nodes] == [
+        (2, "observes", False, 0),
+        (4, "observes", False, 12),
+        (101, "active", True, None),
+        (102, "follows", True, 0),
+        (103, "follows", True, 0),
+        (104, "observes", False, 7),
+    ]
+    assert told.nodes[1].last_fetch_age_ms == 300 and told.nodes[1].log_end == 3_988
+
+
+def shown_of(view: View, broker: int) -> str:
+    """The heading of a broker's screen."""
+    lines = broker_heading(view, broker, view.snapshot.observation.ended_ms, 200)
+    return " ".join(" ".join("".join(span.text for span in line) for line in lines).split())
+
+
+def test_without_a_quorum_its_document_is_null_and_has_no_metrics() -> None:
+    snapshot = default_world().tick()
+    seen = replace(snapshot.observation, quorum_received_ms=UNKNOWN)
+    bare = replace(snapshot, observation=seen, quorum=empty(Quorum))
+    view = step(State(), bare)[1]
+    assert document_of(view).quorum is None
+    assert not [family for family in metrics(view, Costs(), "0") if "quorum" in family.name]
+
+
+def test_controllers_and_observers_have_metrics() -> None:
+    view = with_observers((4, 12, 300), (104, 7, 200))
+    told = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in metrics(view, Costs(), "0")
+        for sample in family.samples
+    }
+    assert told["kview_quorum_lag_records", "4", "observer"] == 12
+    assert told["kview_quorum_last_fetch_age_seconds", "104", "observer"] == 0.2
+    assert told["kview_quorum_log_end_offset", "101", "voter"] == 4_000
+    assert told["kview_controller_state", "101", "active"] == 1
+    assert told["kview_controller_state", "104", "observes"] == 1
+    assert ("kview_controller_state", "4", "observes") not in told, "a broker is no controller"
+    assert told["kview_controller_epoch",] == 3
+
+
+def test_finalized_features_are_shown_where_known_and_are_nothing_where_not() -> None:
+    snapshot = default_world().tick()
+    plain = step(State(), snapshot)[1]
+    assert document_of(plain).features == [] and "metadata.version" not in shown_of(plain, 4)
+    told = Features(
+        name=np.array(["group.version", "metadata.version"], object), level=np.array([1, 30], np.int32)
+    )
+    view = step(State(), replace(snapshot, features=told))[1]
+    assert "group.version 1 metadata.version 30" in shown_of(view, 4)
+    assert [(one.name, one.level) for one in document_of(view).features] == [
+        ("group.version", 1),
+        ("metadata.version", 30),
+    ]
+    levels = {
+        sample.labels["feature"]: sample.value
+        for family in metrics(view, Costs(), "0")
+        if family.name == "kview_finalized_feature_level"
+        for sample in family.samples
+    }
+    assert levels == {"group.version": 1, "metadata.version": 30}

@@ -91,6 +91,22 @@ def folded() -> tuple[Event, ...]:
     )
 
 
+UNCLEAN = Event(
+    AT,
+    EventKind.UNCLEAN_ELECTION,
+    Severity.RISK,
+    brokers=(2,),
+    records=50,
+    partition_count=3,
+    partitions=(("a", 0), ("a", 1), ("b", 0)),
+)
+NAMING = (
+    EventKind.UNCLEAN_ELECTION,
+    EventKind.RECORDS_LOST,
+    EventKind.LOG_CUT,
+    EventKind.GROUP_RESET,
+    EventKind.GROUP_RECORDS_LOST,
+)
 MADE = (
     Event(AT, EventKind.BROKER_GONE, Severity.WARN, brokers=(7,)),
     Event(AT, EventKind.BROKER_SILENT, Severity.RISK, brokers=(7,), cause=FailureKind.REFUSED),
@@ -102,9 +118,12 @@ MADE = (
     Event(AT, EventKind.TOPIC_CREATED, Severity.CALM, topic="one", after=1),
     Event(AT, EventKind.TOPIC_SEEN, Severity.CALM, topic="one", after=1),
     Event(AT, EventKind.TOPIC_UNSEEN, Severity.WARN, topic="one"),
+    UNCLEAN,
+    Event(AT, EventKind.APIS_DIFFER, Severity.CALM, brokers=(4, 5)),
+    Event(AT, EventKind.APIS_ALIKE, Severity.CALM),
     Event(AT, EventKind.BROKER_SLOW, Severity.WARN, brokers=(5,), after=1_212),
     Event(AT, EventKind.BROKER_NOT_SLOW, Severity.GOOD, brokers=(5,), after=2),
-    Event(AT, EventKind.QUORUM_LOST, Severity.RISK, controllers=(102, 103)),
+    Event(AT, EventKind.QUORUM_LOST, Severity.RISK, controllers=(101,)),
     Event(AT, EventKind.QUORUM_LOST, Severity.RISK),
     Event(AT, EventKind.QUORUM_BACK, Severity.GOOD),
     *(
@@ -136,8 +155,7 @@ def numbers(event: Event) -> list[str]:
         [str(id) for id in event.brokers] if len(event.brokers) <= MOST_BROKERS else [str(len(event.brokers))]
     )
     found += [str(id) for id in event.controllers]
-    names = (EventKind.RECORDS_LOST, EventKind.LOG_CUT, EventKind.GROUP_RESET, EventKind.GROUP_RECORDS_LOST)
-    if event.kind not in names:  # they name their partitions
+    if event.kind not in NAMING:  # they name their partitions
         found += [f"{n:,}" for n in (event.partition_count, event.internal_count) if n]
     if event.kind is EventKind.GROUP_RESET:
         found += [f"{abs(event.records):,}"]
@@ -170,6 +188,9 @@ def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
         EventKind.CONTROLLER_BACK,
         EventKind.BROKER_SLOW,
         EventKind.BROKER_NOT_SLOW,
+        EventKind.UNCLEAN_ELECTION,
+        EventKind.APIS_DIFFER,
+        EventKind.APIS_ALIKE,
         EventKind.TOPIC_SEEN,
         EventKind.TOPIC_UNSEEN,
         EventKind.INPUT_FELL,
@@ -195,6 +216,11 @@ def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
         (
             replace(MADE[1], cause=FailureKind.CLOSED),
             "broker 7 stopped answering: it closes connections without answering",
+        ),
+        (UNCLEAN, "unclean election of broker 2: a-0, a-1 + 1 more lost ≥ 50 records"),
+        (
+            replace(UNCLEAN, records=0),
+            "unclean election of broker 2: a-0, a-1 + 1 more lost what the new leader did not have",
         ),
         (MADE[2], "3 partitions (+2 internal) now have no leader"),
         (replace(MADE[2], partition_count=1, internal_count=0), "1 partition now has no leader"),

@@ -19,6 +19,8 @@ from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Failure, Snapshot
 from kview.model.states import BrokerState, TransactionState
 from kview.model.units import NO_BROKER, UNKNOWN
+from tests.derive.test_different_apis import upgrade
+from tests.derive.test_elections import unclean_run
 from tests.language.said import well_said
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.connect import FAILED, with_connectors
@@ -115,6 +117,7 @@ def folded() -> tuple[tuple[Finding, int], ...]:
     world = default_world()
     log = world.log("invoice", 0)
     log.isr, log.min_isr, log.stalled = [0], 2, frozenset({1, 3})
+    seen += [view for _, view in (*unclean_run(20), *upgrade(70, minutes_apart=5))]
     seen += [*disasters(), *views(world.tick() for _ in range(5))]
     seen += [pending(seen[0]), pending(seen[5])]
     return tuple(

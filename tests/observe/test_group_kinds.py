@@ -121,6 +121,9 @@ class Scene:
         if min(rows) < 0 or (view.snapshot.groups.members[rows] == UNKNOWN_ID).any():
             return False
         verdicts = set(view.groups.verdict[rows].tolist())
+        streams = view.snapshot.members.group == self.names[GroupType.STREAMS]
+        if view.snapshot.members.assigned[streams].tolist() != [2]:
+            return False
         share = self.row(view, GroupType.SHARE)
         known = bool(self.streams.tasks) and view.groups.verdict[share] == Verdict.OK
         # The streams group's member commits nothing, as it reads nothing.

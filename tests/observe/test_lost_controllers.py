@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from kview.derive.controllers import controllers
 from kview.derive.view import View
 from kview.model.findings import FindingKind
 from kview.observe.observer import ObserveSettings
@@ -84,7 +85,47 @@ def test_of_three_controllers_one_may_be_lost_and_two_are_a_lost_majority(
         )
         kafka.pause(others[1])
         assert looks_until_missing(watched) <= FETCHED_LOOKS + SOON
-        assert any("no majority (1 of 3 left)" in said for said in headline(watched.views[-1]))
+        hears = f"controller {active} hears no majority of the 3 voters"
+        assert any(hears in said for said in headline(watched.views[-1]))
         for node in others:
             kafka.resume(node)
         watched.until(lambda v: not missing(v), "the quorum is back", START_TIMEOUT_S)
+
+
+@pytest.mark.slow  # a cluster of its own
+def test_a_dead_voter_is_never_shown_as_well_whoever_leads(real_kafka_factory: ClusterFactory) -> None:
+    kafka = real_kafka_factory(brokers=1, controllers=3)
+    with observing([kafka.address(0)], ObserveSettings(interval_s=0.3)) as observer:
+        watched = Watched(observer)
+        seen = watched.until(
+            lambda v: len(states(v)) == 3 and set(states(v).values()) == {"active", "follows"},
+            "all voters follow",
+            START_TIMEOUT_S,
+        )
+        active = seen.snapshot.observation.controller_id
+        dead, heir = (node for node in kafka.controller_ids if node != active)
+        kafka.kill(dead)
+        watched.until(lambda v: states(v)[dead] == "lost", "the dead voter is lost")
+        first = len(watched.views)
+        kafka.kill(active)
+        watched.until(missing, "nobody leads")
+        kafka.restart(active)
+        watched.until(
+            lambda v: not missing(v) and v.snapshot.observation.controller_id in (heir, active),
+            "one of the others leads",
+            START_TIMEOUT_S,
+        )
+        watched.until(
+            lambda v: set(states(v).values()) == {"active", "follows", "lost"},
+            "the others are well",
+            START_TIMEOUT_S,
+        )
+        shown = {states(view)[dead] for view in watched.views[first:]}
+        assert shown <= {"lost", "unknown"}, shown
+        kafka.restart(dead)
+        watched.until(lambda v: states(v)[dead] == "follows", "the dead voter is back", START_TIMEOUT_S)
+
+
+def states(view: View) -> dict[int, str]:
+    """What is shown of each controller."""
+    return {one.node: one.state.value for one in controllers(view)}

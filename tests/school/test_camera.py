@@ -35,7 +35,7 @@ KEYS = {
 }
 MOVES = {"log_start", "high_watermark", "last_stable", "log_end", "committed"}
 """Columns that only rise while nothing is truncated."""
-OF_ASKING = {"host", "port", "latency_us", "last_stable_ms"}
+OF_ASKING = {"host", "port", "latency_us", "last_stable_ms", "apis"}
 RARELY = {"size_bytes", "disk_bytes"}
 QUORUM_RECORDS = 6
 """The answer about the quorum, which is forwarded, may be one or two observations old. The log of its idle

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.headline import UNCLEAN_STAYS_MS
 from kview.derive.view import View
 from kview.model.incidents import Incident
 from kview.tui.layout import MIN_WIDTH
@@ -11,6 +12,7 @@ from kview.tui.rows.incidents import HitRows
 from kview.tui.rows.lanes import lane_lines, lanes
 from kview.tui.widgets.incident_strip import SHOWN_AFTER_MS, shown_incidents, strip_lines
 from kview.tui.widgets.table import Table
+from tests.derive.test_elections import unclean_run
 from tests.tui.harness import (
     BACK,
     CRASH,
@@ -265,3 +267,20 @@ def test_internal_partitions_are_listed_on_demand() -> None:
     (incident,) = state(FENCED).incidents
     assert len(HitRows(incident, Options())) == 10
     assert len(HitRows(incident, Options(internal=True))) == 35
+
+
+@running
+async def test_an_unclean_election_stays_in_the_headline_until_its_incident_is_opened() -> None:
+    seen = [view for _, view in unclean_run(260, interval_ms=5_000)]
+    late, later = seen[-2:]
+    age_ms = later.snapshot.observation.ended_ms - int(later.unclean.at_ms[0])
+    assert age_ms > UNCLEAN_STAYS_MS
+    async with dashboard(late) as (app, pilot):
+        assert "unclean election on 1 partition of invoice" in lines(app)[1]
+        await press(pilot, ["7"])
+        assert "unclean election" in lines(app)[1], "the list names it, but does not open it"
+        await press(pilot, ["enter"])
+        await until(pilot, lambda: "unclean election" not in lines(app)[1], "it was opened")
+        app.feed.show(later)  # type: ignore[attr-defined]
+        await press(pilot, ["escape", "1"])
+        assert "unclean election" not in text(app)

@@ -29,6 +29,7 @@ class Node:
     fetched_ms: int = UNKNOWN
     latency_us: int = 1_800
     why: FailureKind = FailureKind.NONE
+    apis: str = "0:0-13"
 
     @property
     def answers(self) -> bool:
@@ -57,6 +58,7 @@ class Log:
     watermark: float = 0.0
     stalled: frozenset[int] = frozenset()
     """Followers that are up but copy nothing. Once they have left the ISR, they stay outside."""
+    elr: list[int] = field(default_factory=list)
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)
     """What the observer read last, as (value, received ms), by 'hw', 'end', 'start' or broker id."""
 

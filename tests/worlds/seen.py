@@ -110,6 +110,7 @@ class Seen:
                     "error": node.why.value,
                     "disk_bytes": 1_100_000_000 + 1_000_000 * node.id,
                     "session_timeout_ms": SESSION_TIMEOUT_MS,
+                    "apis": node.apis,
                 }
                 for node in sorted(self._world.nodes.values(), key=lambda node: node.id)
             ),
@@ -124,7 +125,7 @@ class Seen:
         logs = self._world.logs
         keys = [(*log.key, log.topic_id, log.min_isr) for log in logs]
         fixed = self._share("partitions", keys, lambda: self._fixed_columns(logs))
-        placed = [(log.leader, log.epoch, tuple(log.isr), tuple(log.replicas)) for log in logs]
+        placed = [(log.leader, log.epoch, *map(tuple, (log.isr, log.replicas, log.elr))) for log in logs]
         down = frozenset(node.id for node in self._world.nodes.values() if node.fenced)
         moving = self._share("placed", (placed, down), lambda: self._placement_columns(logs, down))
         start, start_ms = self._longs("start")
@@ -165,7 +166,7 @@ class Seen:
             "replicas": matrix([log.replicas for log in logs]),
             "isr": matrix([log.isr for log in logs]),
             "offline": matrix([[id for id in log.replicas if id in down] for log in logs]),
-            "elr": matrix([[] for _ in logs]),
+            "elr": matrix([log.elr for log in logs]),
         }
 
     def _replica_table(self) -> Replicas:

@@ -74,6 +74,7 @@ class BrokerSeen:
             self.error.value,
             self.disk_bytes,
             self.session_timeout_ms,
+            "",
         )
 
 

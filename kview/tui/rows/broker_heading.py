@@ -1,7 +1,8 @@
 """What a broker's screen says first: what it is doing, where it is, and what it holds."""
 
 from kview.derive.broker_replicas import broker_row
-from kview.derive.controllers import controllers
+from kview.derive.brokers import other_apis
+from kview.derive.controllers import quorum_nodes
 from kview.derive.view import View
 from kview.language import brokers, failures, glyphs, words
 from kview.language import controllers as controller_words
@@ -51,15 +52,18 @@ def _place(view: View, at: int) -> list[tuple[str, str]]:
         ("listener", str(Address(table.host[at], int(table.port[at])))),
         ("disk", words.size(int(table.disk_bytes[at]))),
     ]
-    return [*facts, *((("quorum", text),) if (text := _controller(view, at)) else ())]
+    facts += [("quorum", text)] if (text := _controller(view, at)) else []
+    facts += [("", "offers other APIs than the rest")] if other_apis(view.snapshot)[at] else []
+    features = view.snapshot.features
+    return [*facts, *zip(features.name.tolist(), map(str, features.level.tolist()), strict=True)]
 
 
 def _controller(view: View, at: int) -> str:
-    """Return what the broker is in the quorum, '' if it is a broker only."""
+    """Return what the broker is in the quorum, '' if that is not known."""
     broker = int(view.snapshot.brokers.id[at])
-    mine = [found for found in controllers(view) if found.node == broker]
+    mine = [found for found in quorum_nodes(view) if found.node == broker]
     if mine:
-        return controller_words.state(mine[0]).text
+        return controller_words.with_lag(mine[0])
     return "active controller" if view.brokers.is_controller[at] else ""
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.brokers import answering
+from kview.derive.brokers import answering, other_apis
 from kview.derive.controllers import Controller
 from kview.derive.passing import Listed, Passing
 from kview.derive.view import View
@@ -111,6 +111,7 @@ class BrokerRows(Keyed[BrokerKey]):
         above = self._before
         super().__init__([*ids[:above], *keys[: self._wrong], *ids[above:], *keys[self._wrong :]])
         self._view = view
+        self._other_apis = other_apis(view.snapshot)
         self._last_ms = answering(view).last_ms
         self._options = options
         self.panel, self.sorts = PANEL, SORTS
@@ -232,6 +233,7 @@ class BrokerRows(Keyed[BrokerKey]):
             brokers.fencing(figures, at, now_ms),
             brokers.log_dirs(figures, at, now_ms),
             "active controller" if figures.is_controller[at] else "",
+            "offers other APIs than the rest" if self._other_apis[at] else "",
             failures.of_broker(table.error[at], bool(figures.unreached[at])),
         ]
         if table.state[at] == BrokerState.UP and table.answered_ms[at] != UNKNOWN:

@@ -5,7 +5,7 @@ from datetime import tzinfo
 
 import numpy as np
 
-from kview.derive.controllers import CONTROLLER_FINDINGS
+from kview.derive.controllers import CONTROLLER_FINDINGS, lost_controllers
 from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.model.events import Event, EventKind, Severity
@@ -61,6 +61,7 @@ _PARTITION_MARKS = {
     EventKind.LEADER_MOVED: Mark(glyphs.ARROW, Role.TEXT),
     EventKind.LEADER_RETURNED: Mark(glyphs.OK, Role.GOOD),
     EventKind.RECORDS_LOST: Mark("!", Role.RISK),
+    EventKind.UNCLEAN_ELECTION: Mark("!", Role.RISK),
     EventKind.ISR_GREW: Mark(glyphs.FOLLOWER, Role.GOOD),
     EventKind.ISR_SHRANK: Mark(glyphs.OUT_OF_SYNC, Role.WARN),
 }
@@ -127,7 +128,7 @@ def _controller_marks(view: View) -> tuple[tuple[int, Mark], ...]:
     Which are down is known at the end, so it is followed back from there: an earlier loss may be forgotten.
     """
     known = [event for event in view.events if event.kind in _CONTROLLER_MARKS]
-    down, is_lost = _lost_controllers(view), _is_quorum_lost(view)
+    down, is_lost = lost_controllers(view), _is_quorum_lost(view)
     made: list[tuple[int, Mark]] = []
     for event in reversed(known):
         mark = _CONTROLLER_MARKS[event.kind]
@@ -148,7 +149,7 @@ def _controller_marks(view: View) -> tuple[tuple[int, Mark], ...]:
 
 def _controllers_now(view: View) -> Mark | None:
     """Return how the lane of the controllers looks if no event is known."""
-    down, is_lost = _lost_controllers(view), _is_quorum_lost(view)
+    down, is_lost = lost_controllers(view), _is_quorum_lost(view)
     sign, role = _controllers_look(down, is_lost)
     return Mark(sign, role, sign) if down or is_lost else None
 
@@ -157,11 +158,6 @@ def _controllers_look(down: frozenset[int], is_lost: bool) -> tuple[str, Role]:
     if is_lost:
         return glyphs.DEAD, Role.RISK
     return (glyphs.DEAD, Role.WARN) if down else (_CALM, Role.RULE)
-
-
-def _lost_controllers(view: View) -> frozenset[int]:
-    found = (f.controllers for f in view.headline.findings if f.kind in CONTROLLER_FINDINGS)
-    return frozenset(node for nodes in found for node in nodes)
 
 
 def _is_quorum_lost(view: View) -> bool:

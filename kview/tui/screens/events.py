@@ -47,6 +47,10 @@ class EventsScreen(KviewScreen):
         incidents = len(view.incidents) if view else 0
         self.query_one("#incidents").styles.height = min(max(1, incidents) + 2, max(3, (height - lanes) // 3))
 
+    def on_screen_resume(self) -> None:
+        """Note that the list was opened."""
+        self.dashboard.opened(None)
+
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
         options, zone = self.dashboard.options, self.dashboard.zone

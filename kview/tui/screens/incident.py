@@ -99,6 +99,10 @@ class IncidentScreen(KviewScreen):
         yield Rule()
         yield Table(id="hit")
 
+    def on_screen_resume(self) -> None:
+        """Note that the incident was opened."""
+        self.dashboard.opened(self._key)
+
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
         options = self.dashboard.options

@@ -134,7 +134,7 @@ def period(name: str = "prod", notes: tuple[Note, ...] = ()) -> Period:
             "ended_ms": [START_MS + 1_221_400, None],
             "end": ["isr_full", ""],
             "brokers": ["4", ""],
-            "controllers": ["", "101,102"],
+            "controllers": ["", "101"],
             "racks": ["", ""],
             "frozen_ms": [600, None],
             "fenced_ms": [8_700, None],
