@@ -48,7 +48,7 @@ def test_a_moment_that_the_ring_has_dropped_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_ring_stays_within_its_bytes(tmp_path: Path) -> None:
-    limit = 150_000
+    limit = 200_000
     recorder = FlightRecorder(tmp_path, "run", limit_bytes=limit)
     world = default_world()
     for _ in range(30):
