@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.model.snapshot import Longs, Offsets, Partitions
+from kview.model.snapshot import Longs, Offsets, OldestUnread, Partitions
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -71,7 +71,7 @@ def align_partitions(before: Partitions, now: Partitions) -> Alignment:
     return Alignment(np.where(other_id, -1, rows), len(now))
 
 
-def align_offsets(before: Offsets, now: Offsets) -> Alignment:
+def align_offsets(before: Offsets | OldestUnread, now: Offsets) -> Alignment:
     """Align offsets by group, topic and partition."""
     if (
         same(before.topic, now.topic)

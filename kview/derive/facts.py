@@ -6,7 +6,7 @@ from msgspec import Struct
 from kview.derive.view import GroupFigures, View
 from kview.model.findings import Finding
 from kview.model.incidents import Incident
-from kview.model.snapshot import Longs, UncleanElections
+from kview.model.snapshot import Longs, OldestUnread, UncleanElections
 from kview.model.units import UNKNOWN
 
 
@@ -21,13 +21,15 @@ class Facts(Struct, frozen=True):
     `snapshot.offsets`."""
     behind_ms: Longs
     unclean: UncleanElections
+    oldest_unread: OldestUnread
 
     @staticmethod
     def of(view: View) -> "Facts":
         """Return the facts of a view."""
         offsets = view.offsets
         findings = view.headline.findings
-        return Facts(findings, view.incidents, view.groups, offsets.lag, offsets.behind_ms, view.unclean)
+        concluded = view.unclean, view.oldest_unread
+        return Facts(findings, view.incidents, view.groups, offsets.lag, offsets.behind_ms, *concluded)
 
 
 def worst_offsets(index: Longs, lag: Longs, behind_ms: Longs, size: int) -> Longs:

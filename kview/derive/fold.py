@@ -5,12 +5,12 @@ later steps depend on, `sample` calculates what the steps of the next minute dep
 on which nothing depends. A jump to another moment skips what no later step needs (`fold_to`).
 
 A view at t is the same whether the fold began at the beginning or at the last snapshot at or before t −
-LOOK_BACK_MS. There are seven exceptions. A lag in time beyond the look-back is known only to those who
-watched. If a group's coordinator is silent, the group's cells are not read again and keep their figures,
-which depend on what was seen before the last reading. If there are only one or two brokers, a slow one is
-compared with its past before it became slow. Incidents that began before the look-back are known only to
-those who watched (but unclean elections are in what was recorded). So is how often a group commits, if that
-is less often than every few minutes. And the events of a broker that answers normally again, of an offset
+LOOK_BACK_MS, if what was concluded of earlier moments (lags in time, unclean elections) was recorded with it.
+There are five exceptions. If a group's coordinator is silent, the group's cells are not read again and keep
+their figures, which depend on what was seen before the last reading. If there are only one or two brokers, a
+slow one is compared with its past before it became slow. Incidents that began before the look-back are known
+only to those who watched. So is how often a group commits, if that is less often than every few minutes. And
+the events of a broker that answers normally again, of an offset
 that skips records after a long rest, and of an input that falls or is back depend on more than SETTLE_MS.
 """
 
@@ -156,6 +156,11 @@ def advance(state: State, snapshot: Snapshot) -> State:
     same_owners = same_owners and same(then.offsets.owner, snapshot.offsets.owner)
     commits = moves.follow(commits_then, now)
     restarted = take(fell | ~rows.known(), at, True)
+    if before is None:
+        oldest = unread.Unread.recorded(snapshot)
+        restarted = np.zeros(len(restarted), np.bool_)
+    else:
+        oldest = state.unread.carried(offset_rows)
     losses = losses_.follow(state.losses.carried(offset_rows), commits, now)
     term = state.term.next(snapshot.observation)
     led = is_led(table, seen.placed)
@@ -201,9 +206,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
         now,
         commits,
         trends_.follow(state.trends.carried(offset_rows), commits, now),
-        unread.follow(
-            state.unread.carried(offset_rows), now.committed, now.received_ms, at, points, restarted, answered
-        ),
+        unread.follow(oldest, now.committed, now.received_ms, at, points, restarted, answered),
         losses,
         state.readers if same_owners else readers(snapshot.offsets),
         _kept(state, snapshot, commits_then, offset_rows),

@@ -143,6 +143,7 @@ def view_of(state: State, sampled: Sample) -> View:
         worst_partitions=worst_first(table, figures),
         dirs_full_ms=dirs_full_ms,
         unclean=state.elections.unclean,
+        oldest_unread=state.unread.kept(snapshot),
         incidents=state.incidents.all,
     )
 

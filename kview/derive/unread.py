@@ -10,14 +10,17 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from kview.derive.align import Alignment, take
+from kview.derive.align import Alignment, align_offsets, take
 from kview.derive.lag import Points, gathered
 from kview.derive.trends import NEAR_MS
-from kview.model.snapshot import Flags, Longs
+from kview.model.snapshot import Flags, Longs, OldestUnread, Snapshot, empty
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 SHARP_MS = 2_000
 """A lag in time is exact if the two moments lie no further apart than this, or than a tenth of the lag."""
+
+
+KEPT_AFTER_MS = 60_000
 
 
 class Unread(Struct, frozen=True):
@@ -44,6 +47,32 @@ class Unread(Struct, frozen=True):
         """Return the state before any reading."""
         unknown = np.full(rows, UNKNOWN)
         return Unread(unknown, unknown, unknown, unknown, unknown, np.zeros(rows, np.bool_))
+
+    @staticmethod
+    def recorded(snapshot: Snapshot) -> "Unread":
+        """Return what a snapshot that was recorded says of its own offsets."""
+        table, offsets = snapshot.oldest_unread, snapshot.offsets
+        if not len(table):
+            return Unread.none(len(offsets))
+        rows = align_offsets(table, offsets)
+        return Unread(
+            committed=rows.carry(table.committed, UNKNOWN),
+            after_ms=rows.carry(table.after_ms, UNKNOWN),
+            after_end=rows.carry(table.after_end, UNKNOWN),
+            by_ms=rows.carry(table.by_ms, UNKNOWN),
+            by_end=rows.carry(table.by_end, UNKNOWN),
+            guess=rows.carry(table.may_guess, False),
+        )
+
+    def kept(self, snapshot: Snapshot) -> OldestUnread:
+        """Return what a recording keeps: the records that have been unread for a minute, because those who
+        begin to look later do not see when they were written."""
+        offsets = snapshot.offsets
+        old = (self.by_ms != UNKNOWN) & (self.by_ms < snapshot.observation.ended_ms - KEPT_AFTER_MS)
+        if not old.any():
+            return empty(OldestUnread)
+        columns = offsets.group, offsets.topic, offsets.partition, *asdict(self).values()
+        return OldestUnread(*(column[old] for column in columns))
 
     def carried(self, alignment: Alignment) -> "Unread":
         """Return the same state in this step's rows."""

@@ -23,7 +23,7 @@ from kview.model.events import Event, Severity
 from kview.model.findings import Finding
 from kview.model.incidents import Incident
 from kview.model.ports import Moment
-from kview.model.snapshot import Flags, Longs, Snapshot, Strings, UncleanElections
+from kview.model.snapshot import Flags, Longs, OldestUnread, Snapshot, Strings, UncleanElections
 
 __all__ = [
     "LIVE",
@@ -346,6 +346,8 @@ class View(Struct, frozen=True):
     """≈ when each directory of `snapshot.log_dirs` is full, UNKNOWN if nobody can tell."""
     unclean: UncleanElections
     """The unclean elections that are remembered."""
+    oldest_unread: OldestUnread
+    """When the records were written that groups have not read for a while."""
     incidents: tuple[Incident, ...] = ()
     """The latest incidents in the order in which they began. Those that go on have no end."""
     moment: Moment = LIVE

@@ -369,6 +369,27 @@ class UncleanElections(Table, frozen=True):
     records: Longs
 
 
+class OldestUnread(Table, frozen=True):
+    """Between which two moments groups' oldest unread records were written, if that was a while ago, one
+    partition per row. Key: group, topic, partition.
+
+    They are not observed but concluded, as the unclean elections are. `committed` is the record's offset. The
+    log ended at `after_end` at `after_ms`, before the record was written, and at `by_end` at `by_ms`, when it
+    had been; UNKNOWN if there is no such moment. `may_guess` says whether the time in between is worth an
+    estimate.
+    """
+
+    group: Strings
+    topic: Strings
+    partition: Ids
+    committed: Longs
+    after_ms: Longs
+    after_end: Longs
+    by_ms: Longs
+    by_end: Longs
+    may_guess: Flags
+
+
 class TopicConfigs(Table, frozen=True):
     """The settings of topics, one per row. Key: topic, name.
 
@@ -433,3 +454,4 @@ class Snapshot(Struct, frozen=True):
     topic_configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
     broker_configs: BrokerConfigs = field(default_factory=lambda: empty(BrokerConfigs))
     unclean: UncleanElections = field(default_factory=lambda: empty(UncleanElections))
+    oldest_unread: OldestUnread = field(default_factory=lambda: empty(OldestUnread))

@@ -194,7 +194,7 @@ class RecordingWriter:
     def _append(self, snapshot: Snapshot, facts: Facts | None) -> None:
         assert self._open is not None
         if isinstance(facts, Facts):
-            snapshot = replace(snapshot, unclean=facts.unclean)
+            snapshot = replace(snapshot, unclean=facts.unclean, oldest_unread=facts.oldest_unread)
         encoded = self._codec.encode(snapshot)
         numbers, words = changes(self._before, encoded, self._sequence)
         partitions = partition_deltas(self._previous, snapshot, self._partitions)

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kview.derive.commits import HISTORY_RULE
 from kview.derive.fold import LOOK_BACK_MS, State, fold_to, step
@@ -171,3 +172,22 @@ def test_what_is_carried_is_bounded_whatever_the_length() -> None:
     assert all(len(series) == SERIES_POINTS for series in state.topic_series.values())
     assert all(len(series) == SERIES_POINTS for series in (*view.topics.in_series, *view.brokers.in_series))
     assert all(len(series) == SERIES_POINTS for series in view.groups.lag_series)
+
+
+def test_a_lag_in_time_beyond_the_look_back_is_that_of_who_watched_if_it_was_recorded() -> None:
+    world = default_world()
+    world.interval_ms = INTERVAL_S * 1000
+    for group in world.groups:
+        group.commit_every_ms = INTERVAL_S * 1000
+    snapshots = [world.tick() for _ in range(12)]
+    world.group("billing").read_share = 1e-12
+    snapshots += [world.tick() for _ in range(3 * BACK)]
+    played = list(views(snapshots))
+    recorded = [replace(view.snapshot, oldest_unread=view.oldest_unread) for view in played]
+    group = snapshots[-1].groups.group.tolist().index("billing")
+    watched = played[-1].groups
+    _, view = folded(look_back(recorded, len(recorded) - 1))
+    assert int(watched.behind_ms[group]) > 2 * LOOK_BACK_MS and not watched.behind_is_bound[group]
+    assert view.groups.behind_ms[group] == watched.behind_ms[group] and not view.groups.behind_is_bound[group]
+    _, forgot = folded(look_back(snapshots, len(snapshots) - 1))
+    assert forgot.groups.behind_is_bound[group]

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kview.derive.events import EVENTS_BACK_MS
 from kview.derive.view import GroupFigures, OffsetFigures, View
 from kview.model.incidents import Incident
+from kview.model.snapshot import OldestUnread, empty
 from kview.model.units import UNKNOWN
 
 Figures = TypeVar("Figures", GroupFigures, OffsetFigures)
@@ -75,6 +76,7 @@ def forgetful(view: View) -> View:
     )
     return replace(
         view,
+        oldest_unread=empty(OldestUnread),
         incidents=_recent(view),
         headline=replace(view.headline, findings=findings),
         groups=replace(
