@@ -57,6 +57,7 @@ class QuotasScreen(KviewScreen):
     """The client quotas of the cluster."""
 
     AUTO_FOCUS = "#quotas"
+    is_filtered = False
 
     def body(self) -> ComposeResult:
         """Make the panel of the screen."""
