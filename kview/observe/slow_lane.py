@@ -12,10 +12,23 @@ from msgspec import Struct, field
 
 from kview.model.failures import Cause, FailureKind, Part, refused
 from kview.model.snapshot import IdMatrix
+from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
+from kview.observe import (
+    apis,
+    configs,
+    elr,
+    groups,
+    log_dirs,
+    quorum,
+    readings,
+    reassignments,
+    topics,
+    transactions,
+)
 from kview.observe.brokers import saw_quorum
 from kview.observe.causes import LinkError, Refused
+from kview.observe.group_requests import batches_of
 from kview.observe.layout import Layout, Rows
 from kview.observe.link import Link
 from kview.observe.loop import Loop
@@ -23,6 +36,7 @@ from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
 from kview.observe.time_points import AGES_S
 from kview.wire import list_offsets
+from kview.wire.group_descriptions import DescribeShareGroupOffsetsRequest
 
 REFUSED_PAUSE_S = 60.0
 """Pause before a part that this cluster will go on refusing is asked for again."""
@@ -149,7 +163,12 @@ class SlowLane(Struct):
             every_s = self.settings.transactions_s
             if len(self._held_by(broker)):
                 self._each(Part.PRODUCERS, broker, apis.DESCRIBE_PRODUCERS, every_s, self._producers)
+            if self._share_groups(broker):  # in every observation
+                every_s = 0.5 * self.settings.interval_s
+                api = apis.DESCRIBE_SHARE_GROUP_OFFSETS
+                self._each(Part.SHARE_OFFSETS, broker, api, every_s, self._share_offsets)
             if self.state.transactions.held:
+                every_s = self.settings.transactions_s
                 self._each(Part.TRANSACTIONS, broker, apis.LIST_TRANSACTIONS, every_s, self._transactions)
         self._wanted_points()
 
@@ -339,6 +358,29 @@ class SlowLane(Struct):
         names = transactions.listed(answer)
         answer, at_ms = await link.ask(transactions.describe_request(names.values()))
         known.coordinated[broker] = transactions.coordinated(producers, names, answer, broker, leaders, at_ms)
+
+    def _share_groups(self, broker: int) -> list[str]:
+        known = self.state.groups.values()
+        return [g.group for g in known if g.coordinator == broker and g.type == GroupType.SHARE]
+
+    async def _share_offsets(self, link: Link, broker: int) -> None:
+        """Ask the coordinator of share groups where they start, on all partitions that they have read.
+
+        It asks the broker that keeps the state of each, which may be down. Until that is settled, it answers
+        nothing else on the same connection.
+        """
+        group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+        for batch in batches_of(self._share_groups(broker)):
+            asked = [group(group_id=name, topics=None) for name in batch]
+            answer, at_ms = await link.ask(DescribeShareGroupOffsetsRequest(groups=asked))
+            for entry in answer.groups:
+                known = self.state.groups.get(entry.group_id)
+                if known is None:
+                    continue
+                if entry.error_code:
+                    known.commits_refused = entry.error_code
+                else:
+                    groups.shared(known, entry.topics, at_ms)
 
     def _due_topics(self) -> list[str]:
         now_ms, state, settings = self.loop.clock_ms(), self.state, self.settings
