@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from kview.model.failures import Cause, FailureKind, Part, refused
-from kview.model.snapshot import IdMatrix
+from kview.model.snapshot import IdMatrix, Reassignments
 from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import (
@@ -85,6 +85,9 @@ class SlowLane(Struct):
     """(Part, broker) → the earliest time (monotonic) to ask for the part again."""
     _no_controller_s: float | None = None
     """Since when (monotonic) the reassignments have been refused because a broker was not the controller."""
+    _listed: tuple[int, Layout, Reassignments] | None = None
+    """The last list of reassignments, if it is not used yet: when it was received, and what metadata said
+    when it was asked for."""
     _healthy: Sequence[int] = ()
     _answering: frozenset[int] = frozenset()
     _source: int = NO_BROKER
@@ -111,6 +114,7 @@ class SlowLane(Struct):
         """
         self._healthy, self._answering, self._source = healthy, frozenset(answering), source
         self._mark_overdue(self.loop.monotonic())
+        self._take_reassignments()
         self._see_offline()
         self._see_moves(healthy)
         read = self.state.readings
@@ -319,8 +323,22 @@ class SlowLane(Struct):
 
     async def _reassignments(self, link: Link, broker: int) -> None:
         layout = self.state.layout
-        answer, _ = await link.ask(reassignments.request())
-        listed = reassignments.table(answer)
+        answer, at_ms = await link.ask(reassignments.request())
+        self._listed = at_ms, layout, reassignments.table(answer)
+        self._take_reassignments()
+
+    def _take_reassignments(self) -> None:
+        """Use the last list of reassignments, as soon as metadata is not older if some have ended.
+
+        Older metadata still have the replicas that these were adding, which would count as out of sync.
+        """
+        if self._listed is None:
+            return
+        at_ms, layout, listed = self._listed
+        has_ended = reassignments.has_ended(self.state.reassignments, listed)
+        if has_ended and self.state.shown_since_ms(Part.METADATA, NO_BROKER) <= at_ms:
+            return
+        self._listed = None
         self.state.reassignments = reassignments.with_begun(listed, layout, self.state.layout)
 
     async def _session_timeout(self, link: Link, broker: int) -> None:

@@ -121,6 +121,7 @@ class Controller(StillLink):
     """A connection to a broker that answers about reassignments with Kafka's error number `error`."""
 
     error: int = 0
+    answered_ms: int = 0
     versions: dict[int, tuple[int, int]] = field(
         default_factory=lambda: {apis.LIST_PARTITION_REASSIGNMENTS: (0, 0)}
     )
@@ -129,7 +130,7 @@ class Controller(StillLink):
         """Answer at once."""
         return ListPartitionReassignmentsResponse(
             version=0, throttle_time_ms=0, error_code=self.error, error_message=None, topics=[]
-        ), 0
+        ), self.answered_ms
 
 
 def refusals_at(*steps: tuple[float, int]) -> list[int]:
@@ -319,3 +320,17 @@ def test_a_share_group_whose_state_nobody_tells_keeps_no_other_answer_waiting() 
     loop.now_s += 3.5
     lane.step([0], [0], 0)
     assert loop.sent == 1 and state.failures == {(Part.SHARE_OFFSETS, 0): OVERDUE}
+
+
+def test_a_move_goes_on_until_metadata_that_are_not_older_say_what_came_of_it() -> None:
+    """Older ones still list the replicas that it added: they would be out of sync."""
+    loop, state, link = AnsweringLoop(), State(), Controller(answered_ms=5_000)
+    moves = table(Reassignments, [{"topic": "orders", "partition": 0, "adding": [2], "removing": [1]}])
+    state.reassignments = moves
+    state.succeeded(Part.METADATA, 0, 4_900)
+    lane = SlowLane(cast(Loop, loop), ObserveSettings(forwarded_rounds=9), state, {0: cast(Link, link)})
+    lane.step([0], [0], 0)
+    assert loop.sent == 1 and state.reassignments is moves
+    state.succeeded(Part.METADATA, 0, 5_100)
+    lane.step([0], [0], 0)
+    assert loop.sent == 1 and not len(state.reassignments)
