@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, same
 from kview.derive.broker_events import broker_events, brokers_found_down, controller_events, slow_events
+from kview.derive.connectors import connector_events
 from kview.derive.hidden import lacks_topics
 from kview.derive.partitions import same_lists
 from kview.derive.rates import LOOK_BACK_MS, SETTLE_MS
@@ -39,6 +40,7 @@ def differences(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, .
         *slow_events(before, now),
         *topic_events(before.snapshot, now.snapshot),
         *partition_events(before, now, alignment),
+        *connector_events(before.snapshot, now.snapshot),
     )
 
 
