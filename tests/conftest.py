@@ -62,7 +62,7 @@ COUNTS: tuple[tuple[str, int | float, str], ...] = (
     ("--fuzz-frames", 20_000, "how many mutated requests to send, 5,000 per seed"),
     ("--restarts", 1, "how many times a real broker crashes and comes back"),
     ("--soak-minutes", 10, "how many minutes of data the soak of the live Spark job has"),
-    ("--truth-minutes", 0.0, "minutes of faults in tests/truth; 0 is a short schedule, 50 all there is"),
+    ("--truth-minutes", 0.0, "minutes of faults in tests/truth; 0 is a short schedule, 70 all there is"),
 )
 """Options: name, default, help."""
 

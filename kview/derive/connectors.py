@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kview.model.events import Severity
+from kview.model.events import Event, EventKind, Severity
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Failure, Flags, Longs, Observation, Snapshot
@@ -52,6 +52,47 @@ def reason(snapshot: Snapshot, row: int) -> str:
     """Return the line of a trace that says most: the last cause, or the first line. '' without a trace."""
     table = snapshot.connectors
     return str(table.root_cause[row] or table.trace[row])
+
+
+def connector_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
+    """Return what failed between two readings of the states, and what had failed and runs again.
+
+    What is wrong in the first reading is a finding: nobody saw it happen.
+    """
+    if before.connectors.state is now.connectors.state:
+        return ()
+    if before.observation.connectors_received_ms == UNKNOWN:
+        return ()
+    was, is_ = _states(before), _states(now)
+    fell = [key for key, state in is_.items() if state == _FAILED and was.get(key, _FAILED) != _FAILED]
+    rose = [key for key, state in is_.items() if state == _RUNNING and was.get(key) == _FAILED]
+    made = (
+        (fell, EventKind.CONNECT_TASK_FAILED, Severity.RISK),
+        (rose, EventKind.CONNECT_TASK_RUNS, Severity.GOOD),
+    )
+    return tuple(
+        Event(
+            now.observation.ended_ms,
+            kind,
+            severity,
+            connector=keys[0][0],
+            task=keys[0][1],
+            tasks=len(keys),
+        )
+        for keys, kind, severity in made
+        if keys
+    )
+
+
+_FAILED, _RUNNING = ConnectorState.FAILED.value, ConnectorState.RUNNING.value
+
+
+def _states(snapshot: Snapshot) -> dict[tuple[str, int], str]:
+    table = snapshot.connectors
+    return {
+        (str(connector), int(task)): str(state)
+        for connector, task, state in zip(table.connector, table.task.tolist(), table.state, strict=True)
+    }
 
 
 def connector_findings(snapshot: Snapshot) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from kview.derive.broker_events import (
     controller_events,
     slow_events,
 )
+from kview.derive.connectors import connector_events
 from kview.derive.elections import Elected
 from kview.derive.hidden import lacks_topics
 from kview.derive.partitions import same_lists
@@ -47,6 +48,7 @@ def differences(before: Seen, now: Seen, alignment: Alignment, found: Elected | 
         *api_events(before.snapshot, now.snapshot),
         *topic_events(before.snapshot, now.snapshot),
         *partition_events(before, now, alignment, found),
+        *connector_events(before.snapshot, now.snapshot),
     )
 
 

@@ -62,6 +62,7 @@ def _moves(before: Commits, now: Reading) -> _Moves:
     overran = crossed & ((before.below == 1) | (unusual & (before.purged_ms == UNKNOWN)))
     nobody = (~now.has_members & ~now.simple) | (now.joining & (before.nobody == 1))
     reset = fell | _leapt(before, now, moved & ~fell & nobody & (before.nobody == 1))
+    reset |= moved & (now.beyond > 0)  # there is nothing to read beyond the end of the log
     first = now.fresh & has & ~had
     return _Moves(first, moved, fell, overran, crossed & ~overran & ~unusual, reset, nobody)
 

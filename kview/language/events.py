@@ -95,6 +95,12 @@ def _number(value: str | int | None) -> str:
     return count(value) if isinstance(value, int) else str(value)
 
 
+def _tasks(event: Event) -> str:
+    """Return `task 0 of connector billing`, `connector crm (+1 more)`."""
+    more = f" (+{event.tasks - 1:,} more)" if event.tasks > 1 else ""
+    return f"{nouns.task_of(event.connector, event.task)}{more}"
+
+
 _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.BROKER_SILENT: _silent,
     EventKind.BROKER_FENCED: lambda event: f"{_brokers(event)} {_verb(event, 'was', 'were')} fenced",
@@ -177,5 +183,9 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.INPUT_ROSE: lambda event: (
         f"{event.topic}: input rose again to {_number(event.after)}/s, it was {_number(event.before)}/s"
         f" before it fell{nouns.more_topics(event.topics)}"
+    ),
+    EventKind.CONNECT_TASK_FAILED: lambda event: f"{_tasks(event)} failed",
+    EventKind.CONNECT_TASK_RUNS: lambda event: (
+        f"{_tasks(event)} {'runs' if event.tasks == 1 else 'run'} again"
     ),
 }

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kview.language import directories, failures, nouns, verdicts, words
 from kview.model.failures import FailureKind
 from kview.model.findings import Finding, FindingKind, OpenTransaction
-from kview.model.units import CONNECTOR_TASK, UNKNOWN
+from kview.model.units import UNKNOWN
 
 
 def sentence(finding: Finding, now_ms: int) -> str:
@@ -240,10 +240,9 @@ def _quorum_lost(finding: Finding, now_ms: int) -> str:
 def _task_failed(finding: Finding, now_ms: int) -> str:
     """Return which connector or task failed, how many others did, and why: the line ends with the reason,
     which may be long."""
-    task = "" if finding.task == CONNECTOR_TASK else f"task {finding.task} of "
     more = f" (+{finding.count - 1:,} more)" if finding.count > 1 else ""
     why = f": {finding.trace}" if finding.trace else ""
-    return f"{task}connector {finding.connector} failed{more}{why}"
+    return f"{nouns.task_of(finding.connector, finding.task)} failed{more}{why}"
 
 
 def _connectors_unread(finding: Finding, now_ms: int) -> str:

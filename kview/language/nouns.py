@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kview.language.words import plural
-from kview.model.units import UNKNOWN_ID
+from kview.model.units import CONNECTOR_TASK, UNKNOWN_ID
 
 MOST_BROKERS = 4
 """The most brokers that a sentence names. More of them are only counted."""
@@ -67,3 +67,9 @@ def active_controller(controller: int, epoch: int) -> str:
     if controller < 0:
         return "no controller"
     return f"controller {controller}" if epoch < 0 else f"controller {controller} epoch {epoch}"
+
+
+def task_of(connector: str, task: int) -> str:
+    """Return a task of Kafka Connect: `task 0 of connector billing`, or `connector billing` itself."""
+    of = "" if task == CONNECTOR_TASK else f"task {task} of "
+    return f"{of}connector {connector}"

@@ -5,7 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from kview.model.failures import FailureKind
-from kview.model.units import UNKNOWN
+from kview.model.units import UNKNOWN, UNKNOWN_ID
 
 
 class EventKind(StrEnum):
@@ -82,6 +82,10 @@ class EventKind(StrEnum):
     fall, from `before` to `after` records per second."""
     INPUT_ROSE = "input_rose"
     """The same input is no longer far below its level before the fall, `before`: it is `after`."""
+    CONNECT_TASK_FAILED = "connect_task_failed"
+    """`tasks` connectors and tasks of Kafka Connect failed. `connector` and `task` are the first of them."""
+    CONNECT_TASK_RUNS = "connect_task_runs"
+    """The same of those that had failed and run again."""
 
 
 class Severity(StrEnum):
@@ -118,6 +122,11 @@ class Event(Struct, frozen=True):
     topic: str = ""
     topics: int = 0
     """The number of topics that are concerned, `topic` included, for INPUT_*."""
+    connector: str = ""
+    task: int = UNKNOWN_ID
+    """The task of `connector`, CONNECTOR_TASK for the connector itself."""
+    tasks: int = 0
+    """The number of connectors and tasks that are concerned, `task` included, for CONNECT_TASK_*."""
     partitions: tuple[tuple[str, int], ...] = ()
     """The (topic, partition) pairs concerned, the user's topics first; not all pairs if there are many."""
     partition_count: int = 0

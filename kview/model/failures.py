@@ -22,6 +22,8 @@ class Part(StrEnum):
     TIME_POINTS = "time_points"
     GROUPS = "groups"
     COMMITS = "commits"
+    SHARE_OFFSETS = "share_offsets"
+    """Where share groups start and what waits for them."""
     QUORUM = "quorum"
     REASSIGNMENTS = "reassignments"
     CONFIGS = "configs"

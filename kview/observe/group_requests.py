@@ -16,7 +16,6 @@ from kview.observe.link import Link
 from kview.observe.loop import Loop
 from kview.observe.state import State
 from kview.wire import offset_fetch
-from kview.wire.group_descriptions import DescribeShareGroupOffsetsRequest
 
 GROUPS_A_REQUEST = 500
 """Groups per request. With ten members each, the answer is about 100 KB."""
@@ -141,24 +140,6 @@ class GroupRequests(Struct):
                 break
             answers.append((answer, at_ms))
         return answers
-
-    async def share_offsets(self, link: Link, broker: int, names: Sequence[str]) -> None:
-        """Ask the coordinator of share groups where they start, on all partitions that they have read."""
-        group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
-        for batch in batches_of(names):
-            asked = [group(group_id=name, topics=None) for name in batch]
-            request = DescribeShareGroupOffsetsRequest(groups=asked)
-            answer, at_ms = await self._answer(Part.COMMITS, link, broker, request)
-            if answer is None:
-                return
-            for entry in answer.groups:
-                known = self.state.groups.get(entry.group_id)
-                if known is None:
-                    continue
-                if entry.error_code:
-                    self._refused(known, Part.COMMITS, entry.error_code)
-                else:
-                    groups.shared(known, entry.topics, at_ms)
 
     async def commits(self, link: Link, broker: int, names: Sequence[str]) -> None:
         """Ask the coordinator of groups for their committed offsets."""

@@ -64,17 +64,17 @@ class GroupRounds(Struct):
             groups.settle(self.state.groups, lists, listed, self.requests.coordinator_of, now_ms)
 
     def details(self, askable: Mapping[int, Link]) -> list[tuple[Link, Ask]]:
-        """Return the requests for committed offsets and descriptions, to the coordinators."""
+        """Return the requests for committed offsets and descriptions, to the coordinators.
+
+        Those for share groups' offsets are the slow lane's.
+        """
         asks: list[tuple[Link, Ask]] = []
         for broker, link in askable.items():
             own = [g for g in self.state.groups.values() if g.coordinator == broker]
             commit = [g.group for g in own if g.type != GroupType.SHARE]
-            share = [g.group for g in own if g.type == GroupType.SHARE]
             missing = [g.group for g in own if g.missing_ms != UNKNOWN]
             if commit:
                 asks.append((link, partial(self.requests.commits, link, broker, commit)))
-            if share and apis.DESCRIBE_SHARE_GROUP_OFFSETS in link.versions:
-                asks.append((link, partial(self.requests.share_offsets, link, broker, share)))
             if missing:
                 asks.append((link, partial(self.requests.look_for, link, broker, missing)))
             by_kind: dict[Kind, list[str]] = {}

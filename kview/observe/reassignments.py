@@ -33,6 +33,14 @@ def with_begun(known: Reassignments, then: Layout, now: Layout) -> Reassignments
     return known if len(rows) == len(known) else _table(rows)
 
 
+def has_ended(known: Reassignments, listed: Reassignments) -> bool:
+    """Return whether a list lacks a reassignment that was known."""
+    if not len(known):
+        return False
+    keys = set(zip(listed.topic.tolist(), listed.partition.tolist(), strict=True))
+    return not keys.issuperset(zip(known.topic.tolist(), known.partition.tolist(), strict=True))
+
+
 def request() -> Any:
     """Build the request for all reassignments."""
     return ListPartitionReassignmentsRequest(timeout_ms=TIMEOUT_MS, topics=None)

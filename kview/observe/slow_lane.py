@@ -11,11 +11,24 @@ import numpy as np
 from msgspec import Struct, field
 
 from kview.model.failures import Cause, FailureKind, Part, refused
-from kview.model.snapshot import IdMatrix
+from kview.model.snapshot import IdMatrix, Reassignments
+from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
+from kview.observe import (
+    apis,
+    configs,
+    elr,
+    groups,
+    log_dirs,
+    quorum,
+    readings,
+    reassignments,
+    topics,
+    transactions,
+)
 from kview.observe.brokers import saw_quorum
 from kview.observe.causes import LinkError, Refused
+from kview.observe.group_requests import batches_of
 from kview.observe.layout import Layout, Rows
 from kview.observe.link import Link
 from kview.observe.loop import Loop
@@ -23,6 +36,7 @@ from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
 from kview.observe.time_points import AGES_S
 from kview.wire import list_offsets
+from kview.wire.group_descriptions import DescribeShareGroupOffsetsRequest
 
 REFUSED_PAUSE_S = 60.0
 """Pause before a part that this cluster will go on refusing is asked for again."""
@@ -71,6 +85,9 @@ class SlowLane(Struct):
     """(Part, broker) → the earliest time (monotonic) to ask for the part again."""
     _no_controller_s: float | None = None
     """Since when (monotonic) the reassignments have been refused because a broker was not the controller."""
+    _listed: tuple[int, Layout, Reassignments] | None = None
+    """The last list of reassignments, if it is not used yet: when it was received, and what metadata said
+    when it was asked for."""
     _healthy: Sequence[int] = ()
     _answering: frozenset[int] = frozenset()
     _source: int = NO_BROKER
@@ -97,6 +114,7 @@ class SlowLane(Struct):
         """
         self._healthy, self._answering, self._source = healthy, frozenset(answering), source
         self._mark_overdue(self.loop.monotonic())
+        self._take_reassignments()
         self._see_offline()
         self._see_moves(healthy)
         read = self.state.readings
@@ -149,7 +167,12 @@ class SlowLane(Struct):
             every_s = self.settings.transactions_s
             if len(self._held_by(broker)):
                 self._each(Part.PRODUCERS, broker, apis.DESCRIBE_PRODUCERS, every_s, self._producers)
+            if self._share_groups(broker):  # in every observation
+                every_s = 0.5 * self.settings.interval_s
+                api = apis.DESCRIBE_SHARE_GROUP_OFFSETS
+                self._each(Part.SHARE_OFFSETS, broker, api, every_s, self._share_offsets)
             if self.state.transactions.held:
+                every_s = self.settings.transactions_s
                 self._each(Part.TRANSACTIONS, broker, apis.LIST_TRANSACTIONS, every_s, self._transactions)
         self._wanted_points()
 
@@ -300,8 +323,22 @@ class SlowLane(Struct):
 
     async def _reassignments(self, link: Link, broker: int) -> None:
         layout = self.state.layout
-        answer, _ = await link.ask(reassignments.request())
-        listed = reassignments.table(answer)
+        answer, at_ms = await link.ask(reassignments.request())
+        self._listed = at_ms, layout, reassignments.table(answer)
+        self._take_reassignments()
+
+    def _take_reassignments(self) -> None:
+        """Use the last list of reassignments, as soon as metadata is not older if some have ended.
+
+        Older metadata still have the replicas that these were adding, which would count as out of sync.
+        """
+        if self._listed is None:
+            return
+        at_ms, layout, listed = self._listed
+        has_ended = reassignments.has_ended(self.state.reassignments, listed)
+        if has_ended and self.state.shown_since_ms(Part.METADATA, NO_BROKER) <= at_ms:
+            return
+        self._listed = None
         self.state.reassignments = reassignments.with_begun(listed, layout, self.state.layout)
 
     async def _session_timeout(self, link: Link, broker: int) -> None:
@@ -339,6 +376,29 @@ class SlowLane(Struct):
         names = transactions.listed(answer)
         answer, at_ms = await link.ask(transactions.describe_request(names.values()))
         known.coordinated[broker] = transactions.coordinated(producers, names, answer, broker, leaders, at_ms)
+
+    def _share_groups(self, broker: int) -> list[str]:
+        known = self.state.groups.values()
+        return [g.group for g in known if g.coordinator == broker and g.type == GroupType.SHARE]
+
+    async def _share_offsets(self, link: Link, broker: int) -> None:
+        """Ask the coordinator of share groups where they start, on all partitions that they have read.
+
+        It asks the broker that keeps the state of each, which may be down. Until that is settled, it answers
+        nothing else on the same connection.
+        """
+        group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+        for batch in batches_of(self._share_groups(broker)):
+            asked = [group(group_id=name, topics=None) for name in batch]
+            answer, at_ms = await link.ask(DescribeShareGroupOffsetsRequest(groups=asked))
+            for entry in answer.groups:
+                known = self.state.groups.get(entry.group_id)
+                if known is None:
+                    continue
+                if entry.error_code:
+                    known.commits_refused = entry.error_code
+                else:
+                    groups.shared(known, entry.topics, at_ms)
 
     def _due_topics(self) -> list[str]:
         now_ms, state, settings = self.loop.clock_ms(), self.state, self.settings

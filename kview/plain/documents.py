@@ -15,7 +15,7 @@ from kview.language import events, failures, findings
 from kview.model import events as facts
 from kview.model.failures import FailureKind
 from kview.model.findings import Finding, OpenTransaction
-from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from kview.model.units import CONNECTOR_TASK, NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.plain import schema, schema_findings
 from kview.plain.columns import Columns, cause, known, optional, rate, rows, split
 from kview.plain.group_documents import groups
@@ -152,6 +152,9 @@ def _event(event: facts.Event) -> schema.Event:
         group=event.group or None,
         topic=event.topic or None,
         topics=event.topics or None,
+        connector=event.connector or None,
+        task=event.task if event.connector and event.task != CONNECTOR_TASK else None,
+        tasks=event.tasks or None,
         partitions=list(starmap(PartitionName, event.partitions)),
         partition_count=event.partition_count,
         internal_partition_count=event.internal_count,

@@ -59,6 +59,12 @@ class Event(Struct, gc=False):
     topics: Annotated[
         int | None, meaning("For input_fell and input_rose: how many topics it concerns.", "topics")
     ]
+    connector: Annotated[str | None, meaning("The first connector of Kafka Connect that it is about.")]
+    task: Annotated[int | None, meaning("The task of that connector. None for the connector itself.")]
+    tasks: Annotated[
+        int | None,
+        meaning("For connect_task_*: how many connectors and tasks it concerns.", "connectors and tasks"),
+    ]
     partitions: Annotated[
         list[PartitionName],
         meaning("The partitions that it concerns, those of the user's topics first; at most 200."),

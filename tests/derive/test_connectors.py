@@ -7,7 +7,7 @@ from kview.derive.checks.judge import step as judge
 from kview.derive.connectors import HOLD_MS
 from kview.derive.fold import State, step
 from kview.derive.view import Reason, Verdict, View
-from kview.language import checks
+from kview.language import checks, events
 from kview.language.findings import sentence
 from kview.model.checks import CheckFinding, CheckKind, Level, NotJudged
 from kview.model.events import Severity
@@ -159,3 +159,19 @@ def test_the_group_of_a_paused_sink_is_not_told_to_start_its_consumers() -> None
         assert checks.remedy(stopped) == "resume the connector if it is to go on"
     running = with_connectors(made.tick(), connector("old", "RUNNING", "RUNNING"))
     assert step(fold, running)[1].groups.reason[row] == Reason.NO_MEMBERS
+
+
+def test_what_fails_and_runs_again_are_events() -> None:
+    made, state, told = default_world(), State(), []
+    alone = [*connector("billing", "RUNNING", "FAILED", "FAILED"), *connector("crm", "RUNNING", "RUNNING")]
+    for rows, age_ms in ((FAILED, 0), (RUNNING, 0), (RUNNING, 15_000), (alone, 0), (alone, 0), (RUNNING, 0)):
+        state, now = step(state, with_connectors(made.tick(), rows, age_ms=age_ms))
+        told.append([(events.sentence(event), event.severity) for event in now.new_events])
+    assert told == [
+        [],  # nobody saw it happen
+        [("task 0 of connector billing (+1 more) run again", Severity.GOOD)],
+        [],
+        [("task 0 of connector billing (+1 more) failed", Severity.RISK)],
+        [],
+        [("task 0 of connector billing (+1 more) run again", Severity.GOOD)],
+    ]

@@ -92,6 +92,23 @@ def test_a_reset_to_the_end_is_an_event_and_not_a_rate() -> None:
     assert np.nanmax(rates) == 0
 
 
+def test_what_is_committed_beyond_the_end_was_not_read() -> None:
+    """The group's last member has just left: its own last commit came when it was no longer one."""
+    world = default_world()
+    group, key = world.group(STOPPED), ("audit-log", 1)
+
+    def each(second: int) -> None:
+        if second == 20:
+            group.committed[key] += 10
+        if second == 40:
+            group.committed[key] = int(world.log(*key).ends[world.log(*key).leader]) + 5_000
+
+    made = watch(world, 60, each)
+    assert len(happened(made, EventKind.GROUP_RESET)) == 1
+    rates = [float(view.groups.read_rate[at(view, STOPPED)]) for view in made[1:]]
+    assert np.nanmax(rates) < 10
+
+
 def test_a_reset_to_the_beginning_is_an_event_and_not_a_rate() -> None:
     world = default_world()
     was, start = world.group(STOPPED).committed["audit-log", 1], world.log("audit-log", 1).start

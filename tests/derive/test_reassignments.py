@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.checks.judge import Watch
+from kview.derive.checks.judge import step as judge
 from kview.derive.fold import step
 from kview.derive.partition_log import partition_log
 from kview.derive.reassignments import Move, move_of
 from kview.derive.view import View
+from kview.model.checks import CheckKind
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.plain.blocks import block
@@ -127,3 +130,17 @@ def test_a_move_is_said_next_to_what_is_worse() -> None:
     view = scene.look()
     cells = PartitionRows(view, Options()).row(0, view.snapshot.observation.ended_ms).cells
     assert content(cells[-1]).startswith("at min ISR · reassigning: 0 3 → 1 2 3, 200 k records left")
+
+
+def test_a_check_finds_nothing_wrong_while_replicas_are_added() -> None:
+    found = {finding.kind for finding in judge(Watch(), Moving().look())[1].findings}
+    assert not found & {CheckKind.UNDER_REPLICATED, CheckKind.AT_MIN_ISR, CheckKind.UNDER_MIN_ISR}
+
+
+def test_a_check_blames_no_replica_that_is_being_added() -> None:
+    scene = Moving()
+    scene.log.replicas, scene.log.stalled = [1, 2, 0, 3], frozenset({1, 2, 3})
+    scene.log.ends[3] = 0.0
+    found = judge(Watch(), scene.look())[1].findings
+    (short,) = [finding for finding in found if finding.kind is CheckKind.UNDER_REPLICATED]
+    assert (short.name, short.brokers) == (TOPIC, (3,))

@@ -13,7 +13,7 @@ from kview.language.nouns import MOST_BROKERS
 from kview.model.events import Event, EventKind, Severity
 from kview.model.failures import FailureKind
 from kview.model.states import GroupState
-from kview.model.units import UNKNOWN
+from kview.model.units import CONNECTOR_TASK, UNKNOWN
 from tests.language.said import well_said
 from tests.worlds import World, crash_script, default_world, views
 from tests.worlds.histories import HAPPENINGS
@@ -144,13 +144,17 @@ MADE = (
     Event(AT, EventKind.INPUT_FELL, Severity.CALM, topic="orders", topics=1, before=290, after=4),
     Event(AT, EventKind.INPUT_FELL, Severity.CALM, topic="orders", topics=1_204, before=12_290, after=0),
     Event(AT, EventKind.INPUT_ROSE, Severity.GOOD, topic="orders", topics=2, before=290, after=288),
+    Event(AT, EventKind.CONNECT_TASK_FAILED, Severity.RISK, connector="crm", task=CONNECTOR_TASK, tasks=1),
+    Event(AT, EventKind.CONNECT_TASK_FAILED, Severity.RISK, connector="billing", task=0, tasks=1_204),
+    Event(AT, EventKind.CONNECT_TASK_RUNS, Severity.GOOD, connector="billing", task=0, tasks=1),
 )
 """What a world does not do, and numbers that it does not have."""
 
 
 def numbers(event: Event) -> list[str]:
     """What must stand in the event's sentence."""
-    found = [event.group, event.topic]
+    found = [event.group, event.topic, event.connector]
+    found += [f"+{event.tasks - 1:,} more"] if event.tasks > 1 else []
     found += (
         [str(id) for id in event.brokers] if len(event.brokers) <= MOST_BROKERS else [str(len(event.brokers))]
     )
@@ -195,6 +199,8 @@ def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
         EventKind.TOPIC_UNSEEN,
         EventKind.INPUT_FELL,
         EventKind.INPUT_ROSE,
+        EventKind.CONNECT_TASK_FAILED,
+        EventKind.CONNECT_TASK_RUNS,
         EventKind.QUORUM_LOST,
         EventKind.QUORUM_BACK,
     }

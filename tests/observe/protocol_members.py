@@ -6,6 +6,7 @@ classic group.
 
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import new_class
 from typing import Any
 
@@ -37,9 +38,10 @@ def asked_of_coordinator(kafka: RealKafka, request: Any) -> Any:
 
     def answer() -> Any:
         for broker in kafka.broker_ids:
-            found = ask(kafka.address(broker), request)
-            if found.error_code not in NOT_YET:
-                return found
+            with suppress(OSError):  # a broker that is down or hangs does not coordinate it for long
+                found = ask(kafka.address(broker), request)
+                if found.error_code not in NOT_YET:
+                    return found
         return None
 
     found = wait_until(answer, "a coordinator")

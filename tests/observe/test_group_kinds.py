@@ -4,14 +4,14 @@ say."""
 import subprocess
 import threading
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, ShareConsumer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from kview.derive.view import Verdict, View
@@ -19,6 +19,7 @@ from kview.model.states import GroupType
 from kview.model.units import UNKNOWN_ID
 from kview.observe.observer import ObserveSettings
 from kview.plain.documents import document
+from tests.observe.group_members import RUNS, consumer, polling, share_consumer, simple_job
 from tests.observe.observing import Watched, observing
 from tests.observe.protocol_members import StreamsMember, join_as_worker, leave_as_worker
 from tests.real_kafka.cluster import RealKafka
@@ -31,27 +32,6 @@ REBALANCED = {
     GroupType.STREAMS: "streams.StreamsGroupCommand",
 }
 """The kinds whose state changes while their members are given what to read, with Kafka's tool for each."""
-RUNS = {"orders-sink": (-1, 0, 1), "audit-source": (0,)}
-
-
-@contextmanager
-def polling(step: Callable[[], object], end: Callable[[], object]) -> Iterator[None]:
-    """Call `step` again and again meanwhile; a step that the cluster refuses is followed by the next."""
-    over = threading.Event()
-
-    def run() -> None:
-        while not over.is_set():
-            with suppress(KafkaException):  # such as a commit before the coordinator is known
-                step()
-        end()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 class Scene:
@@ -72,34 +52,11 @@ class Scene:
 
         stack.enter_context(polling(produce, producer.flush))
         for kind in (GroupType.CLASSIC, GroupType.CONSUMER):
-            consumer = Consumer(self._of(kind) | {"group.protocol": kind.value, "client.rack": "R1"})
-            consumer.subscribe([self.topic])
-            stack.enter_context(polling(lambda consumer=consumer: consumer.poll(0.1), consumer.close))  # type: ignore[misc]
-        job = Consumer(self._of(GroupType.SIMPLE) | {"enable.auto.commit": False})
-        job.assign([TopicPartition(self.topic, partition, 0) for partition in range(2)])
-        stack.enter_context(polling(lambda: self._read_and_commit(job), job.close))
-        share = ShareConsumer(
-            {key: value for key, value in self._of(GroupType.SHARE).items() if key not in NOT_FOR_SHARE}
-        )
-        share.subscribe([self.topic])
-        stack.enter_context(polling(lambda: share.poll(0.1), share.close))
+            stack.enter_context(consumer(kafka, kind, self.names[kind], self.topic))
+        stack.enter_context(simple_job(kafka, self.names[GroupType.SIMPLE], self.topic, 2))
+        stack.enter_context(share_consumer(kafka, self.names[GroupType.SHARE], self.topic))
         self.streams = StreamsMember(kafka, self.names[GroupType.STREAMS], self.topic)
         self._worker = join_as_worker(kafka, self.names[GroupType.CONNECT], RUNS)
-
-    def _of(self, kind: GroupType) -> dict[str, object]:
-        return {
-            "bootstrap.servers": self.kafka.bootstrap_servers,
-            "group.id": self.names[kind],
-            "client.id": f"{kind}-app",
-            "auto.offset.reset": "earliest",
-            "auto.commit.interval.ms": 500,
-        }
-
-    @staticmethod
-    def _read_and_commit(job: Consumer) -> None:
-        message = job.poll(0.1)
-        if message is not None and message.error() is None and (message.offset() or 0) % 10 == 0:
-            job.commit(message=message, asynchronous=False)
 
     def row(self, view: View, kind: GroupType) -> int:
         """The row of the group of that kind, −1 if it is not listed."""
@@ -147,9 +104,6 @@ class Scene:
             return not left
 
         wait_until(delete, "the end of the groups")
-
-
-NOT_FOR_SHARE = ("auto.offset.reset", "auto.commit.interval.ms")
 
 
 @pytest.fixture

@@ -13,13 +13,8 @@ from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
 from tests.conftest import ClusterFactory
 from tests.observe.observing import Watched, observing
-from tests.real_kafka.cluster import FOLDER
+from tests.real_kafka.log_dirs import TWO_DIRS, can_fail, lose, repair
 
-TWO_DIRS = {
-    "log.dirs": f"{FOLDER}/data,{FOLDER}/more",
-    "metadata.log.dir": f"{FOLDER}/data",
-    "replica.high.watermark.checkpoint.interval.ms": "500",  # this is how it notices
-}
 SETTINGS = ObserveSettings(interval_s=0.5)
 
 
@@ -34,7 +29,7 @@ def test_a_directory_that_fails_is_named_at_once_and_nobody_is_told_to_start_its
     kafka = real_kafka_factory(brokers=2, overrides=TWO_DIRS)
     kafka.create_topic("solo", [[0]] * 4)
     kafka.create_topic("duo", [[0, 1]] * 2 + [[1, 0]] * 2, {"min.insync.replicas": "1"})
-    more = kafka.nodes[0].folder / "more"
+    more = can_fail(kafka.nodes[0])
     with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
         watched, watch = Watched(observer), Watch()
         view = watched.until(
@@ -43,8 +38,7 @@ def test_a_directory_that_fails_is_named_at_once_and_nobody_is_told_to_start_its
         )
         assert bool((view.snapshot.log_dirs.usable_bytes > 0).all()) and not about(view)
         held = len(list(more.glob("solo-*")))
-        more.rename(more.with_name("unmounted"))
-        more.touch()
+        lose(kafka.nodes[0])
 
         found: list[Judgement] = []
 
@@ -56,8 +50,7 @@ def test_a_directory_that_fails_is_named_at_once_and_nobody_is_told_to_start_its
 
         view = watched.until(is_told, "the failed directory is named", 10.0)
 
-        more.unlink()
-        more.with_name("unmounted").rename(more)
+        repair(kafka.nodes[0])
         kafka.stop(0)
         kafka.restart(0)
         watched.until(

@@ -1,16 +1,9 @@
 """A reassignment on a real cluster, slowed by a throttle: kview calls it what it is from begin to end."""
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
-from confluent_kafka.admin._resource import ResourceType
-from kafka.admin import KafkaAdminClient
-from kafka.structs import TopicPartition
 
 from kview.derive.reassignments import Move, move_of
 from kview.derive.throttles import throttle_of, throttles
@@ -19,34 +12,10 @@ from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
 from tests.observe.observing import Watched, observing
 from tests.real_kafka.cluster import RealKafka
+from tests.real_kafka.moves import move, throttled
 
 SETTINGS = ObserveSettings(interval_s=0.2, configs_s=1.0)
 BYTES, BYTES_PER_S = 2_000_000, 50_000
-
-
-@contextmanager
-def throttled(kafka: RealKafka, topic: str) -> Iterator[None]:
-    """Let replicas of the topic catch up at BYTES_PER_S meanwhile."""
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    rates = {f"{role}.replication.throttled.rate": str(BYTES_PER_S) for role in ("leader", "follower")}
-    replicas = {f"{role}.replication.throttled.replicas": "*" for role in ("leader", "follower")}
-
-    def alter(operation: AlterConfigOpType) -> None:
-        for kind, names, values in (
-            (ResourceType.BROKER, map(str, kafka.broker_ids), rates),
-            (ResourceType.TOPIC, [topic], replicas),
-        ):
-            for name in names:
-                entries = [ConfigEntry(k, v, incremental_operation=operation) for k, v in values.items()]
-                resource = ConfigResource(kind, name, incremental_configs=entries)
-                for done in admin.incremental_alter_configs([resource]).values():
-                    done.result()
-
-    alter(AlterConfigOpType.SET)
-    try:
-        yield
-    finally:
-        alter(AlterConfigOpType.DELETE)
 
 
 def status(view: View, topic: str) -> str:
@@ -82,9 +51,8 @@ def test_replicas_that_are_added_do_not_make_it_under_replicated(real_kafka: Rea
             lambda view: topic in view.snapshot.partitions.topic and not view.headline.under_replicated,
             "the topic, and the end of what an earlier test did",
         )
-        with throttled(real_kafka, topic):
-            admin = KafkaAdminClient(bootstrap_servers=real_kafka.bootstrap_servers)
-            admin.alter_partition_reassignments({TopicPartition(topic, 0): [0, 1, 2]})
+        with throttled(real_kafka, topic, BYTES_PER_S):
+            move(real_kafka, topic, [0, 1, 2])
             view = watched.until(lambda view: in_sync(view, topic) == (1, 3), "the move is seen")
             for _ in range(10):
                 view = watched.look()
@@ -108,6 +76,5 @@ def test_replicas_that_are_added_do_not_make_it_under_replicated(real_kafka: Rea
         )
         assert left(view, topic)[:2] == (UNKNOWN, UNKNOWN), "nothing is moved"
         watched.until(lambda view: not list(throttles(view.snapshot)), "that the throttle was removed")
-        admin.close()
     said = {status(view, topic) for view in watched.views if topic in view.snapshot.partitions.topic}
     assert said == {PartitionStatus.OK, PartitionStatus.REASSIGNING}

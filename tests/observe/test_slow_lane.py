@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -15,12 +16,17 @@ from msgspec.structs import replace
 
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.snapshot import Reassignments, empty
+from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.observe import apis
 from kview.observe.access import Access
 from kview.observe.configs import TOPICS_A_REQUEST
+from kview.observe.group_requests import GroupRequests
+from kview.observe.group_rounds import GroupRounds
+from kview.observe.groups import GroupFacts
 from kview.observe.layout import Layout, layout
 from kview.observe.link import Link
+from kview.observe.links import Links
 from kview.observe.loop import Loop
 from kview.observe.settings import ObserveSettings
 from kview.observe.slow_lane import SlowLane
@@ -115,6 +121,7 @@ class Controller(StillLink):
     """A connection to a broker that answers about reassignments with Kafka's error number `error`."""
 
     error: int = 0
+    answered_ms: int = 0
     versions: dict[int, tuple[int, int]] = field(
         default_factory=lambda: {apis.LIST_PARTITION_REASSIGNMENTS: (0, 0)}
     )
@@ -123,7 +130,7 @@ class Controller(StillLink):
         """Answer at once."""
         return ListPartitionReassignmentsResponse(
             version=0, throttle_time_ms=0, error_code=self.error, error_message=None, topics=[]
-        ), 0
+        ), self.answered_ms
 
 
 def refusals_at(*steps: tuple[float, int]) -> list[int]:
@@ -285,3 +292,45 @@ def test_brokers_throttles_are_read_every_few_seconds_while_something_moves() ->
     reading.state.reassignments = empty(Reassignments)
     reading.after(20)
     assert reading.link.asked.count(["0"]) - during == 1, "once more after its end"
+
+
+@dataclass
+class Sharing(StillLink):
+    """A connection to a broker that knows share groups."""
+
+    versions: dict[int, tuple[int, int]] = field(
+        default_factory=lambda: {
+            apis.DESCRIBE_SHARE_GROUP_OFFSETS: (0, 1),
+            apis.SHARE_GROUP_DESCRIBE: (1, 1),
+            apis.OFFSET_FETCH: (9, 9),
+        }
+    )
+
+
+def test_a_share_group_whose_state_nobody_tells_keeps_no_other_answer_waiting() -> None:
+    """Its coordinator asks another broker, and answers nothing else on the same connection meanwhile."""
+    loop, state, link = StillLoop(), State(), cast(Link, Sharing())
+    state.groups["tasks"] = GroupFacts("tasks", GroupType.SHARE, "Stable", 0)
+    lane = SlowLane(cast(Loop, loop), ObserveSettings(), state, {0: link})
+    requests = GroupRequests(cast(Loop, loop), state)
+    rounds = GroupRounds(state, requests, cast(Links, None), 3, 1.0)
+    asked = [ask.func for _, ask in cast(list[tuple[Link, partial[object]]], rounds.details({0: link}))]
+    assert asked == [requests.describe], "the fast lane asks for its members alone"
+    lane.step([0], [0], 0)
+    loop.now_s += 3.5
+    lane.step([0], [0], 0)
+    assert loop.sent == 1 and state.failures == {(Part.SHARE_OFFSETS, 0): OVERDUE}
+
+
+def test_a_move_goes_on_until_metadata_that_are_not_older_say_what_came_of_it() -> None:
+    """Older ones still list the replicas that it added: they would be out of sync."""
+    loop, state, link = AnsweringLoop(), State(), Controller(answered_ms=5_000)
+    moves = table(Reassignments, [{"topic": "orders", "partition": 0, "adding": [2], "removing": [1]}])
+    state.reassignments = moves
+    state.succeeded(Part.METADATA, 0, 4_900)
+    lane = SlowLane(cast(Loop, loop), ObserveSettings(forwarded_rounds=9), state, {0: cast(Link, link)})
+    lane.step([0], [0], 0)
+    assert loop.sent == 1 and state.reassignments is moves
+    state.succeeded(Part.METADATA, 0, 5_100)
+    lane.step([0], [0], 0)
+    assert loop.sent == 1 and not len(state.reassignments)

@@ -1,5 +1,6 @@
 """What is true of the brokers at a moment, by the truth log. Pure."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from enum import StrEnum
 from statistics import median
@@ -17,6 +18,8 @@ SLOW_MS, SLOW_TIMES = 60.0, 12.0
 SLOW_CLEARS_MS = 5_000
 """Ten requests, at two or three a second."""
 PROBED_MS = 10_000
+LABOURS_MS, LABOURS_FOR_MS = 400.0, 4_000
+"""A request of our own that took so long excuses an answer to kview that is late, for so long."""
 STILL_MS = 1_000
 """A broker that stands still for this long at a time can be called silent now and then."""
 
@@ -42,6 +45,8 @@ class Condition(StrEnum):
     """The same, since so short a time that the quorum cannot have told that it still hears the broker."""
     UNSTEADY = "unsteady"
     """It stops and runs by turns, or its link to kview is slow."""
+    LABOURING = "labouring"
+    """It is well, but has just been slow to answer our own requests: the machine is busy."""
     RECOVERING = "recovering"
     """It was unsteady until a moment ago, and kview's last ten requests may still tell so."""
 
@@ -80,7 +85,9 @@ class Brokers:
         if unsteady or (link is not None and link.do is Do.DELAY):
             return Condition.UNSTEADY
         ends = [duty.until_ms if duty else 0, self._slow_link_ended_ms(broker, at_ms)]
-        return Condition.RECOVERING if at_ms - max(ends) < SLOW_CLEARS_MS else Condition.UP
+        if at_ms - max(ends) < SLOW_CLEARS_MS:
+            return Condition.RECOVERING
+        return Condition.LABOURING if self._labours(broker, at_ms) else Condition.UP
 
     def all(self, at_ms: int) -> dict[int, Condition]:
         """Return every broker's condition."""
@@ -102,6 +109,8 @@ class Brokers:
                 return least, Severity.RISK if still else Severity.WARN
             case Condition.RECOVERING:
                 return Severity.CALM, Severity.WARN
+            case Condition.LABOURING:
+                return Severity.CALM, Severity.RISK
             case _:
                 return Severity.WARN, Severity.WARN
 
@@ -115,6 +124,12 @@ class Brokers:
         if last is None or last.do is Do.GO_ON:
             return True
         return last.do is Do.START and self._answered_since(broker, last.at_ms, at_ms)
+
+    def _labours(self, broker: int, at_ms: int) -> bool:
+        probes = self._log.probes.get(broker, [])
+        first = bisect_left(probes, at_ms - LABOURS_FOR_MS, key=lambda one: one.sent_ms)
+        last = bisect_right(probes, at_ms, key=lambda one: one.sent_ms)
+        return any(one.took_ms is not None and one.took_ms >= LABOURS_MS for one in probes[first:last])
 
     def _slow(self, broker: int, at_ms: int) -> bool:
         own = self._latency(broker, at_ms)

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from kview.model.states import GroupType
 from tests.truth.log import Partition, Track, TruthLog
 from tests.waiting import paced
 
 TICK_S = 0.05
+WRITE_EVERY_S = 0.5
+"""Each burst costs the brokers a request for every partition and its followers, whatever its size."""
 COMMIT_EVERY_MS = 1_000
 PAYLOAD = b"x" * 40
 QUIET = {"log_level": 0}
@@ -22,6 +25,8 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+PREFETCH = {"fetch.min.bytes": 100_000}
+"""An answer every `fetch.wait.max.ms`, not one for each write."""
 NO_PREFETCH = {
     "queued.min.messages": 20,
     "queued.max.messages.kbytes": 8,
@@ -66,11 +71,11 @@ class Writer:
         self._producer.flush(2)
 
     def _run(self) -> None:
-        for _ in paced(TICK_S):
+        for _ in paced(WRITE_EVERY_S):
             if self._ending.is_set():
                 return
             for topic, rate in self._rates.items():
-                self._due[topic] += rate * TICK_S
+                self._due[topic] += rate * WRITE_EVERY_S
                 while self._due[topic] >= 1:
                     self._due[topic] -= 1
                     self._write(topic)
@@ -91,7 +96,10 @@ class Writer:
 
 
 class Reader:
-    """A group with one consumer, which reads at most `rate` records a second and commits every second."""
+    """A group with one consumer of the classic or the consumer protocol.
+
+    It reads at most `rate` records a second and commits every second.
+    """
 
     def __init__(
         self,
@@ -102,6 +110,7 @@ class Reader:
         rate: float,
         log: TruthLog,
         prefetch: bool,
+        kind: GroupType = GroupType.CLASSIC,
     ) -> None:
         self._servers = servers
         self.group = group
@@ -110,9 +119,11 @@ class Reader:
         self._rate = rate
         self._log = log
         self._prefetch = prefetch
+        self._kind = kind
         self._given = 0
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
+        log.kinds[group] = kind
         log.members[group] = Track()
         log.read[group] = Track()
 
@@ -164,12 +175,13 @@ class Reader:
             **QUIET,
             "bootstrap.servers": self._servers,
             "group.id": self.group,
+            "group.protocol": self._kind.value,
             "client.id": self.group,
             "auto.offset.reset": "earliest",
             "auto.commit.interval.ms": COMMIT_EVERY_MS,
             "topic.metadata.refresh.interval.ms": 2_000,
             "on_commit": self._committed,
-            **({} if self._prefetch else NO_PREFETCH),
+            **(PREFETCH if self._prefetch else NO_PREFETCH),
         })  # fmt: skip
         consumer.subscribe([self.topic])
         self._log.members[self.group].add(now_ms(), 1)

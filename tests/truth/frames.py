@@ -15,24 +15,24 @@ from datetime import UTC
 import numpy as np
 
 from kview.derive.brokers import late
-from kview.derive.view import View
-from kview.language import glyphs
+from kview.derive.checks.judge import Watch, step
+from kview.derive.view import PartitionStatus, View
+from kview.language import checks, glyphs
 from kview.model.address import Address
+from kview.model.checks import CheckFinding, Level
 from kview.model.notices import Notice
 from kview.model.snapshot import Brokers
-from kview.model.units import UNKNOWN
+from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.run.connected import ConnectedSource
 from kview.run.folding import new_fold
 from kview.run.observing import ObservingFeed
-from kview.tui.options import Options
-from kview.tui.rows.groups import GroupRows
 from kview.tui.text import Role, content
 from kview.tui.widgets.header import SourceInfo, header_line
+from tests.truth.log import Partition
 from tests.waiting import paced, wait_until
 
 INTERVAL_S = 1.0
 CELLS = 200
-AS_OF = " old"
 
 SilentEvent = tuple[int, tuple[int, ...]]
 """Time and brokers."""
@@ -47,6 +47,8 @@ class Said:
     brokers: tuple[int, ...] = ()
     controllers: tuple[int, ...] = ()
     group: str = ""
+    transaction: str = ""
+    """The transactional id, if it is about a transaction whose owner is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,18 @@ class GroupSaid:
     coordinator: int | None = None
     is_old_verdict: bool = False
     """Whether the row says as of when the verdict is."""
+    type: str = ""
+    members: int | None = None
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSaid:
+    """A finding of `kview check`, with its line."""
+
+    kind: str
+    name: str
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +93,19 @@ class Frame:
     badge_is_green: bool = False
     silent_events: tuple[SilentEvent, ...] = ()
     """The events "stopped answering" since the last frame."""
+    statuses: Mapping[Partition, str] = field(default_factory=dict)
+    """The statuses of partitions that are not well."""
+    checks: tuple[CheckSaid, ...] = ()
+    """What `kview check` would say, without weaknesses."""
 
 
-def frame(view: View, source: SourceInfo, at_ms: int, silent_events: Sequence[SilentEvent] = ()) -> Frame:
+def frame(
+    view: View,
+    source: SourceInfo,
+    at_ms: int,
+    silent_events: Sequence[SilentEvent] = (),
+    found: Sequence[CheckFinding] = (),
+) -> Frame:
     """Return what the screen shows of `view` at a time."""
     seen = view.snapshot.observation
     drawn = header_line(view, source, False, seen.began_ms, at_ms, UTC, CELLS)
@@ -94,7 +118,14 @@ def frame(view: View, source: SourceInfo, at_ms: int, silent_events: Sequence[Si
         ended_ms=seen.ended_ms,
         severity=view.headline.severity.value,
         findings=tuple(
-            Said(one.kind.value, one.severity.value, one.brokers, one.controllers, one.group)
+            Said(
+                one.kind.value,
+                one.severity.value,
+                one.brokers,
+                one.controllers,
+                one.group,
+                one.transaction.transactional_id if one.transaction else "",
+            )
             for one in view.headline.findings
         ),
         brokers=_brokers(view.snapshot.brokers),
@@ -102,7 +133,22 @@ def frame(view: View, source: SourceInfo, at_ms: int, silent_events: Sequence[Si
         badge=content(badge).strip(),
         badge_is_green=any(span.role is Role.GOOD for span in badge),
         silent_events=tuple(silent_events),
+        statuses=_statuses(view),
+        checks=tuple(
+            CheckSaid(one.kind.value, one.name, checks.sentence(one, seen.ended_ms))
+            for one in found
+            if one.level is not Level.WEAKNESS
+        ),
     )
+
+
+def _statuses(view: View) -> dict[Partition, str]:
+    table, well = view.snapshot.partitions, (PartitionStatus.OK, PartitionStatus.NOT_PREFERRED)
+    return {
+        (str(table.topic[row]), int(table.partition[row])): str(status)
+        for row, status in enumerate(view.partitions.status.tolist())
+        if status not in well
+    }
 
 
 def _brokers(table: Brokers) -> dict[int, str]:
@@ -113,11 +159,6 @@ def _brokers(table: Brokers) -> dict[int, str]:
 
 def _groups(view: View) -> dict[str, GroupSaid]:
     table, figures = view.snapshot.groups, view.groups
-    drawn = GroupRows(view, Options())
-    now_ms = view.snapshot.observation.ended_ms
-    rows = {
-        group: " ".join(map(content, drawn.row(row, now_ms).cells)) for row, group in enumerate(drawn.keys)
-    }
 
     def known(value: int) -> int | None:
         return None if value == UNKNOWN else value
@@ -131,7 +172,10 @@ def _groups(view: View) -> dict[str, GroupSaid]:
             None if figures.read_rate[row] != figures.read_rate[row] else float(figures.read_rate[row]),
             known(int(figures.age_ms[row])),
             int(table.coordinator[row]),
-            AS_OF in rows.get(str(table.group[row]), ""),
+            known(int(figures.verdict_age_ms[row])) is not None,
+            str(table.type[row]),
+            None if table.members[row] == UNKNOWN_ID else int(table.members[row]),
+            str(table.state[row]),
         )
         for row in range(len(table))
     }
@@ -146,6 +190,7 @@ class Watching:
         self._info = SourceInfo(",".join(map(str, servers)), round(INTERVAL_S * 1000))
         self._feed = ObservingFeed(ConnectedSource(servers, INTERVAL_S), new_fold, INTERVAL_S)
         self._latest: View | None = None
+        self._watch = Watch()
         self._events: deque[SilentEvent] = deque()
         self._ending = threading.Event()
         self._reader = threading.Thread(target=self._read_the_screen, name="reader")
@@ -178,7 +223,9 @@ class Watching:
             view = self._latest
             assert view is not None
             new = [self._events.popleft() for _ in range(len(self._events))]
-            self.frames.append(frame(view, self._info, time.time_ns() // 1_000_000, new))
+            self._watch, judgement = step(self._watch, view)
+            at_ms = time.time_ns() // 1_000_000
+            self.frames.append(frame(view, self._info, at_ms, new, judgement.findings))
 
 
 @contextmanager

@@ -4,12 +4,17 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from kview.model.events import Severity
+from kview.model.states import GroupType
+from tests.observe.group_members import COMMITTED_AT_ONCE
 from tests.truth.broker_truth import Bounds, Brokers, Condition
 from tests.truth.log import Partition, Placed, Track, TruthLog
 from tests.truth.schedule import Do
+from tests.truth.transaction_truth import Transactions
 
 STOPPED_SAID_MS = 12_000
 """How soon a group that nobody reads for must be told from one between two members."""
+OVERDUE_SAID_MS = 140_000
+"""The same of a simple group, whose commits must have been missing for two minutes."""
 BEHIND_MS, GROWS_MS, GROWTH_SEEN_MS = 15_000, 2_500, 10_000
 """A group falls behind beyond doubt if it is 15 s behind, and twice lost 2.5 s within 10 s. Once would be a
 reset, from which it may gain."""
@@ -18,6 +23,9 @@ NOT_BEHIND_MS, LOOK_BACK_MS = 5_000, 30_000
 LOSS_STAYS_MS = 30_000
 RESET_MS = 5_000
 """A reset is in the log once the group's consumer has joined again, this much later at most."""
+UNACKNOWLEDGED_MS = 1_500
+STEADY = frozenset({Condition.UP, Condition.RECOVERING, Condition.LABOURING})
+FAR = 1_000
 MISSED_MS = 5_000
 """How soon a silent coordinator, a silent leader or a commit beyond the end must be said."""
 
@@ -25,8 +33,15 @@ MISSED_MS = 5_000
 class Groups:
     """Answers questions about groups at moments of a run, which are epoch ms."""
 
-    def __init__(self, log: TruthLog, brokers: Brokers, placed: Callable[[int], Placed | None]) -> None:
+    def __init__(
+        self,
+        log: TruthLog,
+        brokers: Brokers,
+        placed: Callable[[int], Placed | None],
+        transactions: Transactions,
+    ) -> None:
         self._log = log
+        self._transactions = transactions
         self._brokers = brokers
         self._placed = placed
 
@@ -53,6 +68,8 @@ class Groups:
         """Return why a group is not ok beyond doubt, '' if it may be."""
         if self._nobody_reads(group, at_ms):
             return "nobody reads it, and records wait"
+        if self.waits(group, at_ms):
+            return "a transaction blocks it" if self._transactions.blocks(at_ms) else ""
         if self._falls_behind(group, at_ms):
             return "it falls behind"
         if all(self.beyond_end(group, at_ms - back) for back in (0, MISSED_MS)):
@@ -68,11 +85,17 @@ class Groups:
             return "a leader of its partitions is silent"
         return ""
 
-    def may_be_blocked(self, at_ms: int) -> bool:
-        """Return whether any partition may stand still: every partition has replicas on every broker."""
+    def may_be_blocked(self, group: str, at_ms: int) -> bool:
+        """Return whether any partition may stand still: every partition has replicas on every broker.
+
+        A partition of the group does if nothing that is written to it is acknowledged.
+        """
         seen = self._placed(at_ms)
         silent = Condition.SILENT in self._brokers.all(at_ms).values()
-        return silent or seen is None or seen.without_leader > 0 or seen.under_min_isr > 0
+        if silent or seen is None or seen.without_leader > 0 or seen.under_min_isr > 0:
+            return True
+        ends = (self._log.ends[one] for one in self._partitions(group) if one in self._log.ends)
+        return any(at_ms - (end.changed_ms(at_ms) or 0) > UNACKNOWLEDGED_MS for end in ends)
 
     def may_be_in_trouble(self, group: str, at_ms: int) -> bool:
         """Return whether a group can honestly be called anything but ok."""
@@ -85,18 +108,40 @@ class Groups:
         )
         return behind >= NOT_BEHIND_MS or not self.has_member(group, at_ms) or set_back
 
+    def kind(self, group: str) -> GroupType:
+        """Return what kind of group its members are of."""
+        return self._log.kinds.get(group, GroupType.CLASSIC)
+
+    def waits(self, group: str, at_ms: int) -> bool:
+        """Return whether a transaction holds back what a group reads with read_committed."""
+        held = self._transactions.holding(at_ms)
+        return held is not None and (group, held.partition) in self._log.committed
+
+    def may_be_held(self, group: str, at_ms: int) -> bool:
+        """Return whether a group can honestly be called blocked by a transaction."""
+        held = self._transactions.may_block(at_ms)
+        return held is not None and (group, held.partition) in self._log.committed
+
     def coordinator(self, at_ms: int) -> int:
         """Return the broker that had last loaded the groups, -1 if none had."""
         found = [one.broker for one in self._log.coordinators if one.at_ms <= at_ms]
         return found[-1] if found else -1
+
+    def is_to_coordinate(self, at_ms: int) -> int:
+        """Return the broker that leads the groups' partition, which may not have loaded them yet."""
+        seen = self._placed(at_ms)
+        return seen.leaders.get(("__consumer_offsets", 0), -1) if seen is not None else -1
 
     def has_member(self, group: str, at_ms: int) -> bool:
         """Return whether the group's consumer runs."""
         return bool(self._log.members[group].at(at_ms))
 
     def beyond_end(self, group: str, at_ms: int) -> bool:
-        """Return whether the group has committed beyond the end of a log."""
-        return any(committed > (end.at(at_ms) or 0) for end, committed in self._tracks(group, at_ms))
+        """Return whether the group has committed far beyond the end of a log.
+
+        Its writer may not have heard yet that its last records are there.
+        """
+        return any(committed > (end.at(at_ms) or 0) + FAR for end, committed in self._tracks(group, at_ms))
 
     def lag(self, group: str, at_ms: int) -> int | None:
         """Return the records that wait for a group, None if it has committed nothing."""
@@ -119,10 +164,15 @@ class Groups:
         return found[-1] if found else None
 
     def _nobody_reads(self, group: str, at_ms: int) -> bool:
-        moments = range(at_ms - STOPPED_SAID_MS, at_ms + 1, 3_000)
+        simple = self.kind(group) is GroupType.SIMPLE
+        moments = range(at_ms - (OVERDUE_SAID_MS if simple else STOPPED_SAID_MS), at_ms + 1, 3_000)
         return all(not self.has_member(group, then) and (self.lag(group, then) or 0) > 0 for then in moments)
 
     def _falls_behind(self, group: str, at_ms: int) -> bool:
+        """An observer that could not see every broker for a while needs some time to see what grows."""
+        back = range(0, GROWTH_SEEN_MS + 1, 2_000)
+        if not all(STEADY.issuperset(self._brokers.all(at_ms - one).values()) for one in back):
+            return False
         found = [self._behind_ms(group, at_ms - back * GROWTH_SEEN_MS) or 0 for back in range(3)]
         grows = all(new - old >= GROWS_MS for new, old in pairwise(found))
         return found[0] >= BEHIND_MS and grows
@@ -130,8 +180,9 @@ class Groups:
     def _behind_ms(self, group: str, at_ms: int) -> int | None:
         """Return how long the oldest record that waits for a group has waited."""
         waits = []
+        at_once = COMMITTED_AT_ONCE if self.kind(group) is GroupType.SIMPLE else 1
         for end, committed in self._tracks(group, at_ms):
-            written_ms = end.first_at_least(committed + 1)
+            written_ms = end.first_at_least(committed + at_once)
             waits.append(max(0, at_ms - written_ms) if written_ms is not None else 0)
         return max(waits) if waits else None
 

@@ -4,11 +4,13 @@ A frame's claims must have been true at some instant from one interval before it
 interval after it ended; how old the observation is when the screen is read is the badge's affair.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from kview.model.events import Severity
+from kview.model.states import GroupType
 from tests.truth.broker_truth import TROUBLED, Condition
 from tests.truth.frames import INTERVAL_S, Frame, GroupSaid
 from tests.truth.group_truth import LOSS_STAYS_MS
@@ -26,33 +28,58 @@ JOIN_MS = 5_000
 LOSS_SAID_MS = 3_000
 """How soon a loss must be said. It must stay for LOSS_STAYS_MS."""
 
-STEADY = frozenset({Condition.UP, Condition.RECOVERING})
+STEADY = frozenset({Condition.UP, Condition.RECOVERING, Condition.LABOURING})
 NOT_ANSWERING = frozenset({Condition.SILENT, Condition.UNTOLD, Condition.UNCLEAR, Condition.HIDDEN})
 SHOWN: dict[str, frozenset[Condition]] = {
     "up": STEADY | {Condition.UNSTEADY},
-    "late": NOT_ANSWERING | {Condition.UNSTEADY, Condition.RECOVERING},
-    "slow": frozenset({Condition.UNSTEADY, Condition.RECOVERING}),
+    "late": NOT_ANSWERING | {Condition.UNSTEADY, Condition.RECOVERING, Condition.LABOURING},
+    "slow": frozenset({Condition.UNSTEADY, Condition.RECOVERING, Condition.LABOURING}),
     "starting": frozenset({Condition.STARTING, Condition.UNCLEAR, Condition.HIDDEN, Condition.UNSTEADY}),
-    "silent": NOT_ANSWERING,
+    "silent": NOT_ANSWERING | {Condition.LABOURING},
     "fenced": frozenset({Condition.FENCED, Condition.UNTOLD}),
     "gone": frozenset({Condition.FENCED, Condition.UNTOLD}),
 }
 """The conditions of which each state in a broker's row is true."""
 
 NAMED: dict[str, frozenset[Condition]] = {
-    "brokers_silent": NOT_ANSWERING,
+    "brokers_silent": SHOWN["silent"],
     "no_broker_answers": NOT_ANSWERING,
-    "fencing_due": frozenset({Condition.SILENT, Condition.UNTOLD, Condition.UNCLEAR}),
+    "fencing_due": frozenset({Condition.SILENT, Condition.UNTOLD, Condition.UNCLEAR, Condition.LABOURING}),
     "brokers_fenced": SHOWN["fenced"],
     "brokers_gone": SHOWN["gone"],
     "brokers_starting": SHOWN["starting"],
     "brokers_slow": SHOWN["slow"],
     "brokers_late": SHOWN["late"],
     "leads_nothing": frozenset(Condition),
-    "quorum_hears_brokers": frozenset({Condition.UNCLEAR, Condition.HIDDEN, Condition.UNSTEADY}),
+    "log_dir_offline": frozenset(Condition),
+    "throttle_left": frozenset(Condition),
+    "quorum_hears_brokers": SHOWN["silent"] | {Condition.UNSTEADY},
 }
-"""The same for the brokers that a finding names. A broker that leads nothing may be well. Other kinds may
-name any broker that is in trouble."""
+"""The same for the brokers that a finding names. A broker that leads nothing may be well. Directories and
+throttles are judged by themselves. Other kinds may name any broker that is in trouble."""
+
+TRANSACTIONS = ("open_transaction", "hanging_transaction")
+SHORT_OF_REPLICAS = ("under_replicated", "at_min_isr", "under_min_isr")
+CHECKS_OF_BROKERS = {
+    "broker_silent": SHOWN["silent"] | {Condition.UNSTEADY},
+    "broker_fenced": SHOWN["fenced"],
+    "broker_gone": SHOWN["gone"],
+    "broker_slow": SHOWN["slow"] | NOT_ANSWERING,
+}
+CHECKS_OF_GROUPS = {
+    "group_stuck": "stuck",
+    "group_stopped": "stopped",
+    "group_falling_behind": "falling_behind",
+    "group_rewound": "rewound",
+    "group_blocked": "blocked",
+    "group_blocked_by_transaction": "blocked_by_transaction",
+    "group_ahead_of_log": "ahead_of_log",
+}
+"""The verdict that each finding of a check repeats."""
+NOBODY = ("Empty", "Dead")
+LISTED_MS = 12_000
+"""How soon a group must be listed, and its members be known, after they joined or left."""
+TO_START = re.compile(r"[Ss]tart broker (\d+)")
 
 
 class Kind(StrEnum):
@@ -73,6 +100,17 @@ class Kind(StrEnum):
     LOSS_WRONG = "records lost that were not"
     BADGE = "badge green"
     EVENT = "event that did not happen"
+    GROUP_KIND = "kind of a group"
+    MEMBERS = "members of a group"
+    TRANSACTION = "transaction that is not so"
+    TRANSACTION_MISSING = "transaction not said"
+    STATUS = "status of a partition"
+    MOVE_MISSING = "reassignment not said"
+    THROTTLE = "throttle that was not left behind"
+    DISK = "log directory that is well"
+    DISK_MISSING = "log directory not said"
+    CHECK = "finding of a check"
+    ADVICE = "advice that does not help"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +140,11 @@ def of_frame(frame: Frame, truth: Truth) -> Iterator[Difference]:
     yield from _severity(frame, truth, window)
     for group in truth.groups.names:
         yield from _group(frame, truth, window, group)
+        yield from _kind(frame, truth, window, group)
+    yield from _transactions(frame, truth, window)
+    yield from _statuses(frame, truth, window)
+    yield from _disks(frame, truth, window, seen)
+    yield from _checks(frame, truth, window, seen)
     yield from _losses(frame, truth, window)
     yield from _badge(frame, truth)
     yield from _events(frame, truth)
@@ -184,6 +227,7 @@ def _group(frame: Frame, truth: Truth, window: range, group: str) -> Iterator[Di
     if wrong := _false_alarm(verdict, group, truth, moments):
         yield _difference(frame, Kind.GROUP_ALARM, group, verdict, wrong)
     true = {truth.groups.coordinator(at_ms) for at_ms in (window[0] - INTERVAL_MS, *window)}
+    true |= {truth.groups.is_to_coordinate(at_ms) for at_ms in window[::3]}
     if said.coordinator is not None and said.coordinator not in true:
         yield _difference(frame, Kind.COORDINATOR, group, str(said.coordinator), " or ".join(map(str, true)))
     yield from _figures(frame, truth, moments, group, said)
@@ -195,8 +239,13 @@ def _false_alarm(verdict: str, group: str, truth: Truth, moments: range) -> str:
     match verdict:
         case "blocked":
             return (
-                "" if any(map(truth.groups.may_be_blocked, early)) else "every leader answers its followers"
+                ""
+                if any(truth.groups.may_be_blocked(group, at_ms) for at_ms in early)
+                else "every leader answers its followers"
             )
+        case "blocked_by_transaction":
+            held = any(truth.groups.may_be_held(group, at_ms) for at_ms in early)
+            return "" if held else "no transaction has been open for a minute"
         case "stopped":
             joined = range(moments[0] - JOIN_MS, moments[-1] + 1, 3 * STRIDE_MS)
             alive = all(truth.groups.has_member(group, at_ms) for at_ms in joined)
@@ -206,6 +255,8 @@ def _false_alarm(verdict: str, group: str, truth: Truth, moments: range) -> str:
                 "" if any(truth.groups.beyond_end(group, at_ms) for at_ms in early) else "it is below the end"
             )
         case "falling_behind" | "stuck" | "rewound":
+            if all(truth.groups.waits(group, at_ms) for at_ms in moments):
+                return "it waits for a transaction"
             return (
                 ""
                 if any(truth.groups.may_be_in_trouble(group, at_ms) for at_ms in moments)
@@ -263,10 +314,114 @@ def _events(frame: Frame, truth: Truth) -> Iterator[Difference]:
         around = range(at_ms - 2 * INTERVAL_MS, at_ms + INTERVAL_MS + 1, STRIDE_MS)
         for broker in brokers:
             true = {truth.brokers.condition(broker, then) for then in around}
-            if not true & {*NOT_ANSWERING, Condition.UNSTEADY}:
+            if not true & {*SHOWN["silent"], Condition.UNSTEADY}:
                 yield _difference(
                     frame, Kind.EVENT, f"broker {broker}", "event: stopped answering", _words(true)
                 )
+
+
+def _kind(frame: Frame, truth: Truth, window: range, group: str) -> Iterator[Difference]:
+    """What a group is, and whether it has members."""
+    said, kind = frame.groups.get(group), truth.groups.kind(group)
+    reads = [truth.groups.has_member(group, at_ms) for at_ms in range(window[0] - LISTED_MS, window[-1], 500)]
+    if said is None:
+        if all(reads):
+            yield _difference(frame, Kind.GROUP_GONE, group, "no row", f"a {kind} group that reads")
+        return
+    if said.type not in (kind.value, GroupType.UNKNOWN.value, ""):
+        yield _difference(frame, Kind.GROUP_KIND, group, said.type, kind.value)
+    shown = f"{said.state}, {said.members} members"
+    if kind is GroupType.SIMPLE:
+        if said.members:
+            yield _difference(frame, Kind.MEMBERS, group, shown, "it never has members")
+    elif all(reads) and (said.members == 0 or said.state in NOBODY):
+        yield _difference(frame, Kind.MEMBERS, group, shown, "it has a member")
+    elif not any(reads) and said.members:
+        yield _difference(frame, Kind.MEMBERS, group, shown, "its member has left")
+    if all(reads) and kind is GroupType.SHARE and said.read_rate == 0:
+        yield _difference(frame, Kind.RATE, group, "reads 0/s", "it reads, and commits nothing")
+
+
+def _transactions(frame: Frame, truth: Truth, window: range) -> Iterator[Difference]:
+    said = [finding for finding in frame.findings if finding.kind in TRANSACTIONS]
+    for finding in said:
+        yield from _transaction(frame, truth, window, finding.kind, finding.transaction)
+    answering = all(one is Condition.UP for one in truth.brokers.all(window[0] - JOIN_MS).values())
+    steady = answering and all(one is Condition.UP for one in truth.brokers.all(window[-1]).values())
+    if steady and not said and all(map(truth.transactions.blocks, window[::3])):
+        yield _difference(frame, Kind.TRANSACTION_MISSING, "ledger", "nothing", "it blocks a group")
+
+
+def _transaction(frame: Frame, truth: Truth, window: range, kind: str, name: str) -> Iterator[Difference]:
+    open_ones = [truth.transactions.may_block(at_ms) for at_ms in window[::3]]
+    true = {one.name for one in open_ones if one is not None}
+    if kind == "hanging_transaction":
+        yield _difference(frame, Kind.TRANSACTION, name, kind, "none hangs")
+    elif not true:
+        yield _difference(frame, Kind.TRANSACTION, name, kind, "none has been open for a minute")
+    elif name and name not in true:
+        yield _difference(frame, Kind.TRANSACTION, name, kind, f"it is {' or '.join(true)}")
+
+
+def _statuses(frame: Frame, truth: Truth, window: range) -> Iterator[Difference]:
+    """Whether what is moved is called so, and whether what is called under-replicated lacks a replica."""
+    for partition, status in frame.statuses.items():
+        wrong = ""
+        if status == "reassigning" and not truth.disks.may_be_moving(partition, window):
+            wrong = "nothing moves it"
+        if status in SHORT_OF_REPLICAS and not truth.disks.may_be_short(partition, window):
+            wrong = "every replica that is not being added is in sync"
+        if wrong:
+            yield _difference(frame, Kind.STATUS, f"{partition[0]}-{partition[1]}", status, wrong)
+    for partition in truth.disks.moving(window[-1]):
+        if partition not in frame.statuses and truth.disks.is_moving(partition, window):
+            yield _difference(frame, Kind.MOVE_MISSING, f"{partition[0]}-{partition[1]}", "ok", "it is moved")
+    left = any(finding.kind == "throttle_left" for finding in frame.findings)
+    if left and not any(map(truth.disks.throttle_may_be_left, window[::10])):
+        yield _difference(frame, Kind.THROTTLE, "throttle", "left behind", "none is set, or something moves")
+
+
+def _disks(
+    frame: Frame, truth: Truth, window: range, seen: dict[int, set[Condition]]
+) -> Iterator[Difference]:
+    said = {one for finding in frame.findings if finding.kind == "log_dir_offline" for one in finding.brokers}
+    for broker, conditions in seen.items():
+        lost = any(truth.disks.is_lost(broker, at_ms) for at_ms in (window[0], window[-1]))
+        if broker in said and not lost:
+            yield _difference(frame, Kind.DISK, f"broker {broker}", "log_dir_offline", "its directories work")
+        must = conditions == {Condition.UP} and truth.disks.must_be_lost(broker, window)
+        if must and broker not in said:
+            shown = ", ".join(finding.kind for finding in frame.findings)
+            yield _difference(frame, Kind.DISK_MISSING, f"broker {broker}", shown, "a directory failed")
+
+
+def _checks(
+    frame: Frame, truth: Truth, window: range, seen: dict[int, set[Condition]]
+) -> Iterator[Difference]:
+    """What `kview check` would say, by the same rules, and what it tells people to do."""
+    for said in frame.checks:
+        kind, wrong = said.kind, ""
+        if kind in CHECKS_OF_BROKERS:
+            true = seen.get(int(said.name), set())
+            wrong = "" if CHECKS_OF_BROKERS[kind] & true else f"it is {_words(true)}"
+        elif kind == "log_dir_offline":
+            lost = any(truth.disks.is_lost(int(said.name), at_ms) for at_ms in (window[0], window[-1]))
+            wrong = "" if lost else "its directories work"
+        elif kind in TRANSACTIONS:
+            name = "" if said.name.startswith("producer-") else said.name
+            wrong = "".join(one.true for one in _transaction(frame, truth, window, kind, name))
+        elif kind in CHECKS_OF_GROUPS and said.name in truth.groups.names:
+            wrong = _false_alarm(CHECKS_OF_GROUPS[kind], said.name, truth, window[::3])
+        elif kind in SHORT_OF_REPLICAS:
+            short = (
+                one for placed in truth.disks.between(window[0] - 1_000, window[-1]) for one in placed.short
+            )
+            wrong = "" if any(topic == said.name for topic, _ in short) else "every replica is in sync"
+        if wrong:
+            yield _difference(frame, Kind.CHECK, f"{kind} {said.name}", said.sentence, wrong)
+        for broker in map(int, TO_START.findall(said.sentence)):
+            if seen.get(broker) == {Condition.UP}:
+                yield _difference(frame, Kind.ADVICE, f"broker {broker}", said.sentence, "it runs")
 
 
 def _difference(frame: Frame, kind: Kind, subject: str, shown: str, true: str) -> Difference:

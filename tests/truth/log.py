@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kview.model.states import GroupType
 from tests.truth.schedule import Do
 
 Partition = tuple[str, int]
@@ -67,7 +68,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A Metadata answer to a client of our own."""
+    """A Metadata answer to a client of our own, and the reassignments that were listed then.
+
+    Replicas that a reassignment adds do not count, as in Kafka's own figures.
+    """
 
     at_ms: int
     leaders: Mapping[Partition, int]
@@ -75,6 +79,24 @@ class Placed:
     under_replicated: int
     under_min_isr: int
     not_preferred: int = 0
+    short: frozenset[Partition] = frozenset()
+    """The partitions that are under-replicated."""
+    moving: frozenset[Partition] = frozenset()
+    offline: frozenset[int] = frozenset()
+    """The brokers that have offline replicas."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A transaction: while it is open, it holds back the last stable offset of a partition."""
+
+    name: str
+    partition: Partition
+    timeout_ms: int
+    began_ms: int
+    """Before its first record was written."""
+    ended_ms: int | None = None
+    """When its commit had been acknowledged."""
 
 
 @dataclass(slots=True)
@@ -94,6 +116,11 @@ class Track:
         row = bisect_right(self.at_ms, at_ms) - 1
         return self.values[row] if row >= 0 else None
 
+    def changed_ms(self, at_ms: int) -> int | None:
+        """Return when the figure was last added to at a moment, None before its first value."""
+        row = bisect_right(self.at_ms, at_ms) - 1
+        return self.at_ms[row] if row >= 0 else None
+
     def first_at_least(self, value: int) -> int | None:
         """Return when the figure first reached a value. The figure must not fall."""
         low, high = 0, len(self.values)
@@ -112,7 +139,7 @@ class TruthLog:
 
     `ends` has the end of each partition as the producer's acknowledgements tell it. `committed` has what each
     group committed, as its own consumer, or who set the offsets, tells it; NOTHING once its topic was
-    deleted. `members` is 1 while the group has a consumer.
+    deleted. `members` is 1 while the group has a consumer, or while something commits under its name.
     """
 
     brokers: tuple[int, ...]
@@ -124,6 +151,8 @@ class TruthLog:
     probes: dict[int, list[Probe]] = field(default_factory=dict)
     placed: list[Placed] = field(default_factory=list)
     ends: dict[Partition, Track] = field(default_factory=dict)
+    kinds: dict[str, GroupType] = field(default_factory=dict)
+    transactions: list[Held] = field(default_factory=list)
     committed: dict[tuple[str, Partition], Track] = field(default_factory=dict)
     members: dict[str, Track] = field(default_factory=dict)
     read: dict[str, Track] = field(default_factory=dict)

@@ -5,31 +5,52 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from kview.model.address import Address
+from kview.model.states import GroupType
 from tests.real_kafka.cluster import RealKafka
+from tests.real_kafka.log_dirs import TWO_DIRS, lose, repair
+from tests.real_kafka.moves import move, throttle
 from tests.real_kafka.settings import KAFKA_DEFAULT_TIMES
+from tests.truth.actors import Transactions, members_of_other_kinds
 from tests.truth.clients import QUIET, Reader, Writer, now_ms
 from tests.truth.frames import Frame, watching
 from tests.truth.link import Link
 from tests.truth.log import NOTHING, Deed, Partition, TruthLog
 from tests.truth.probes import MIN_ISR, Probes
-from tests.truth.schedule import AUDIT, BILLING, CRAWLER, HALTED, INVOICE, PAYMENT, Do, Schedule, Step
+from tests.truth.schedule import (
+    ARCHIVE,
+    AUDIT,
+    BALANCE,
+    BILLING,
+    CRAWLER,
+    HALTED,
+    INVOICE,
+    LEDGER,
+    PAYMENT,
+    SHIPPING,
+    Do,
+    Schedule,
+    Step,
+)
 from tests.truth.server_logs import coordinators, fencings, joined
 from tests.waiting import pause, wait_until
 
-RATES: Mapping[str, float] = {INVOICE: 60.0, PAYMENT: 200.0, AUDIT: 10.0}
-PARTITIONS: Mapping[str, int] = {INVOICE: 3, PAYMENT: 2, AUDIT: 1}
-READERS = ((BILLING, INVOICE), (CRAWLER, PAYMENT), (HALTED, AUDIT))
+RATES: Mapping[str, float] = {INVOICE: 60.0, PAYMENT: 200.0, AUDIT: 10.0, LEDGER: 8.0}
+PARTITIONS: Mapping[str, int] = {INVOICE: 3, PAYMENT: 2, AUDIT: 1, LEDGER: 1}
+READERS = ((BILLING, INVOICE), (CRAWLER, PAYMENT), (HALTED, AUDIT), (BALANCE, LEDGER), (SHIPPING, INVOICE))
 """Group and topic."""
+ARCHIVED, ARCHIVED_EACH, MOVED_PER_S = 24, 50_000, 50_000
+"""Records, bytes of each, and bytes per second of a move: it takes half a minute at most."""
 FULL_RATE, SLOW_RATE = 1_000.0, 40.0
 """The most records a second that a consumer takes."""
 REWOUND, BEYOND = 400, 5_000
 LINK_DELAY_S = 0.3
 OVERRIDES = {
     **KAFKA_DEFAULT_TIMES,
+    **TWO_DIRS,
     "replica.lag.time.max.ms": "10000",
     "offsets.topic.num.partitions": "1",
     "auto.create.topics.enable": "false",
@@ -54,9 +75,20 @@ class Play:
         servers = kafka.bootstrap_servers
         self._admin = AdminClient({**QUIET, "bootstrap.servers": servers})
         self._readers = {
-            group: Reader(servers, group, topic, PARTITIONS[topic], FULL_RATE, self.log, group != CRAWLER)
+            group: Reader(
+                servers,
+                group,
+                topic,
+                PARTITIONS[topic],
+                FULL_RATE,
+                self.log,
+                prefetch=group != CRAWLER,
+                kind=GroupType.CONSUMER if group == SHIPPING else GroupType.CLASSIC,
+            )
             for group, topic in READERS
         }
+        self._members = members_of_other_kinds(kafka, PARTITIONS[INVOICE], self.log)
+        self._transactions = Transactions(servers, self.log)
         self._writer = Writer(servers, RATES, PARTITIONS, self.log)
         addresses = {broker: kafka.address(broker) for broker in kafka.broker_ids}
         self._probes = Probes(addresses, self.log, self._answering)
@@ -65,6 +97,7 @@ class Play:
         """Set the scene, watch, do every step at its time, and end."""
         for topic, count in PARTITIONS.items():
             self._create(topic, count)
+        self._fill_archive()
         with ExitStack() as stack:
             stack.callback(self._probes.close)
             self._probes.start()
@@ -73,6 +106,11 @@ class Play:
             for reader in self._readers.values():
                 stack.callback(reader.stop)
                 reader.start()
+            for member in self._members.values():
+                stack.callback(member.stop)
+                member.start()
+            self._transactions.begin()  # so that somebody coordinates transactions
+            self._transactions.commit()
             wait_until(self._all_committed, "every group has committed")
             with watching(self._servers()) as watched:
                 self._act()
@@ -99,6 +137,13 @@ class Play:
         brokers = list(self._kafka.broker_ids)
         placed = [[brokers[(number + n) % len(brokers)] for n in range(3)] for number in range(count)]
         self._kafka.create_topic(topic, placed, {"min.insync.replicas": str(MIN_ISR)})
+
+    def _fill_archive(self) -> None:
+        self._kafka.create_topic(ARCHIVE, [[0, 1]], {"min.insync.replicas": "1"})
+        producer = Producer({**QUIET, "bootstrap.servers": self._kafka.bootstrap_servers})
+        for _ in range(ARCHIVED):
+            producer.produce(ARCHIVE, b"x" * ARCHIVED_EACH, partition=0)
+        producer.flush()
 
     def _answering(self) -> Address:
         """Return a broker that runs. Raises LookupError."""
@@ -143,8 +188,10 @@ class Play:
         if step.do is Do.DUTY:
             self._duty(node, step)
             return
+        began_ms = now_ms()
         self._do_to_node(step.do, node)
-        self.log.deeds.append(Deed(now_ms(), step.do, node))
+        early = step.do in (Do.MOVE, Do.LOSE_DIR)  # what follows can be seen before they are done
+        self.log.deeds.append(Deed(began_ms if early else now_ms(), step.do, node))
 
     def _do_to_node(self, do: Do, node: int) -> None:
         match do:
@@ -162,11 +209,24 @@ class Play:
                 self._link.slow(LINK_DELAY_S)
             case Do.MEND:
                 self._link.mend()
+            case Do.MOVE:
+                self._probes.moves = True
+                throttle(self._kafka, ARCHIVE, MOVED_PER_S)
+                move(self._kafka, ARCHIVE, [0, node])
+            case Do.UNTHROTTLE:
+                throttle(self._kafka, ARCHIVE, 0)
+            case Do.LOSE_DIR:
+                lose(self._kafka.nodes[node])
+            case Do.REPAIR_DIR:
+                repair(self._kafka.nodes[node])
             case _:
                 raise ValueError(f"{do} is nothing that is done to a node")
 
     def _do_to_group(self, step: Step) -> int:
         """Do it, and return how many records the group lost by it."""
+        if step.do is Do.LEAVE and step.group in self._members:
+            self._members[step.group].stop()
+            return 0
         reader = self._readers[step.group]
         match step.do:
             case Do.SLOW_DOWN:
@@ -183,6 +243,10 @@ class Play:
                 return self._delete(reader)
             case Do.RECREATE:
                 self._recreate(reader.topic)
+            case Do.BEGIN:
+                self._transactions.begin()
+            case Do.COMMIT:
+                self._transactions.commit()
             case _:
                 raise ValueError(f"{step.do} is nothing that is done to a group")
         return 0

@@ -3,7 +3,9 @@
 import random
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from kafka.protocol.admin import ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from kview.model.address import Address
@@ -13,9 +15,12 @@ from tests.truth.log import Partition, Placed, Probe, TruthLog
 
 PROBE_TIMEOUT_S = 2.0
 MIN_ISR = 2
-"""min.insync.replicas of the user's topics, which have three replicas."""
+"""min.insync.replicas of the user's topics that have three replicas."""
+PLACE_EVERY_S = 0.3
 PAUSE_S = (0.15, 0.35)
 """Random, because a regular pace could always meet the same turn of a duty cycle."""
+
+Adding = Mapping[Partition, frozenset[int]]
 
 
 class Probes:
@@ -26,6 +31,8 @@ class Probes:
     ) -> None:
         self._log = log
         self._answering = answering
+        self.moves = False
+        """Whether anything may be reassigned."""
         self._ending = threading.Event()
         self._threads = [
             threading.Thread(target=self._probe, args=(broker, address), name=f"probe-{broker}")
@@ -57,26 +64,49 @@ class Probes:
                 found.append(Probe(sent_ms, now_ms() - sent_ms))
 
     def _place(self) -> None:
-        while not self._ending.wait(0.3):
+        adding: Adding = {}
+        while not self._ending.wait(PLACE_EVERY_S):
+            before = adding
             try:
-                answer = metadata(self._answering(), None)
+                address = self._answering()
+                answer = metadata(address, None)
+                adding = _adding(address) if self.moves else {}
             except (OSError, LookupError):
                 continue  # nobody answers, or only just not
-            seen = {
-                (topic, number): one
-                for topic, of_topic in partitions_in(answer).items()
-                for number, one in of_topic.items()
+            offline = {
+                broker
+                for topic in answer.topics
+                for partition in topic.partitions
+                for broker in partition.offline_replicas
             }
-            self._log.placed.append(_placed(now_ms(), seen))
+            placed = _placed(now_ms(), partitions_in(answer), {**before, **adding})
+            self._log.placed.append(replace(placed, moving=frozenset(adding), offline=frozenset(offline)))
 
 
-def _placed(at_ms: int, seen: Mapping[Partition, PartitionSeen]) -> Placed:
-    user = {key: one for key, one in seen.items() if not key[0].startswith("__")}
+def _adding(address: Address) -> Adding:
+    """Return the replicas that reassignments add, by partition."""
+    answer = ask(address, ListPartitionReassignmentsRequest(version=0, timeout_ms=2_000, topics=None))
+    return {
+        (topic.name, one.partition_index): frozenset(one.adding_replicas)
+        for topic in answer.topics
+        for one in topic.partitions
+    }
+
+
+def _placed(at_ms: int, seen: Mapping[str, Mapping[int, PartitionSeen]], adding: Adding) -> Placed:
+    """`adding` is what was listed before or after: a reassignment may begin in between."""
+    every = {(topic, number): one for topic, some in seen.items() for number, one in some.items()}
+    nobody: frozenset[int] = frozenset()
+    full = {key: set(one.replicas) - adding.get(key, nobody) for key, one in every.items()}
+    in_sync = {key: full[key] & set(one.isr) for key, one in every.items()}
+    short = frozenset(key for key in every if in_sync[key] < full[key])
+    three = (key for key in every if not key[0].startswith("__") and len(full[key]) >= 3)
     return Placed(
         at_ms,
-        leaders={key: one.leader for key, one in seen.items()},
-        without_leader=sum(one.leader < 0 for one in seen.values()),
-        under_replicated=sum(len(one.isr) < len(one.replicas) for one in seen.values()),
-        under_min_isr=sum(len(one.isr) < MIN_ISR for one in user.values()),
-        not_preferred=sum(one.leader != one.replicas[0] for one in seen.values()),
+        leaders={key: one.leader for key, one in every.items()},
+        without_leader=sum(one.leader < 0 for one in every.values()),
+        under_replicated=len(short),
+        under_min_isr=sum(len(in_sync[key]) < MIN_ISR for key in three),
+        not_preferred=sum(one.leader != one.replicas[0] for one in every.values()),
+        short=short,
     )

@@ -11,6 +11,15 @@ whose reader goes."""
 BILLING, CRAWLER, HALTED = "billing", "crawler", "halted"
 """Their groups."""
 
+LEDGER, ARCHIVE = "ledger", "archive"
+"""A topic to which transactions write, and one that is moved from broker to broker."""
+
+SHIPPING, JOB, TASKS, ENRICHER, WORKERS = "shipping", "job", "tasks", "enricher", "workers"
+"""Groups of the other kinds that read `invoice`: consumer, simple, share, streams and connect."""
+
+BALANCE = "balance"
+"""The group that reads `ledger` with read_committed."""
+
 QUORUM_MAJORITY = 3
 
 
@@ -33,13 +42,21 @@ class Do(StrEnum):
     BEYOND = "offsets set beyond the end"
     DELETE = "records deleted"
     RECREATE = "topic re-created"
+    BEGIN = "transaction begun"
+    COMMIT = "transaction committed"
+    MOVE = "moved under a throttle"
+    UNTHROTTLE = "throttle removed"
+    LOSE_DIR = "log directory lost"
+    REPAIR_DIR = "log directory repaired"
+    """While the broker is down, which uses it again when it is started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """Something that is done `at_s` seconds after kview's first view.
 
-    `node` is a broker's or controller's id, `group` the group whose offsets or records are meant. A step with
+    `node` is a broker's or controller's id (for MOVE the broker that is to have the second replica), `group`
+    the group whose offsets or records are meant, or that reads what a transaction writes. A step with
     `at_coordinator` is done to the broker that leads `__consumer_offsets` at that moment; a later one with
     the same mark and GO_ON undoes it. `stopped_s` and `running_s` are the turns of a duty cycle of `for_s`.
     """
@@ -71,22 +88,26 @@ class Schedule:
 SHORT = Schedule(
     "short",
     (
-        Step(8, Do.KILL, 2),
-        Step(21, Do.START, 2),
-        Step(36, Do.HANG, 1),
-        Step(49, Do.GO_ON, 1),
-        Step(58, Do.HANG, at_coordinator=True),
-        Step(76, Do.GO_ON, at_coordinator=True),
-        Step(86, Do.DUTY, 1, stopped_s=0.3, running_s=0.2, for_s=24),
-        Step(112, Do.SLOW_DOWN, group=CRAWLER),
-        Step(116, Do.CUT, 0),
-        Step(132, Do.MEND, 0),
-        Step(135, Do.REWIND, group=BILLING),
-        Step(137, Do.LEAVE, group=HALTED),
-        Step(140, Do.DELETE, group=CRAWLER),
-        Step(157, Do.BEYOND, group=HALTED),
+        Step(6, Do.KILL, 2),
+        Step(19, Do.START, 2),
+        Step(34, Do.HANG, at_coordinator=True),
+        Step(50, Do.GO_ON, at_coordinator=True),
+        Step(58, Do.BEGIN, group=BALANCE),
+        Step(60, Do.MOVE, 2),
+        Step(61, Do.DUTY, 1, stopped_s=0.3, running_s=0.2, for_s=22),
+        Step(84, Do.REWIND, group=BILLING),
+        Step(86, Do.SLOW_DOWN, group=CRAWLER),
+        Step(88, Do.CUT, 0),
+        Step(101, Do.MEND, 0),
+        Step(103, Do.UNTHROTTLE),
+        Step(104, Do.LEAVE, group=HALTED),
+        Step(105, Do.LEAVE, group=SHIPPING),
+        Step(106, Do.DELETE, group=CRAWLER),
+        Step(122, Do.BEYOND, group=HALTED),
+        Step(124, Do.LOSE_DIR, 1),
+        Step(136, Do.COMMIT, group=BALANCE),
     ),
-    seconds=166,
+    seconds=145,
 )
 
 
@@ -112,7 +133,47 @@ def lost_together(brokers: Sequence[int], at_s: float, for_s: float = 40.0) -> I
         yield Step(at_s + for_s, Do.START, broker)
 
 
+def open_for(seconds: float, at_s: float) -> Iterator[Step]:
+    """Yield a transaction that is held and ended."""
+    yield Step(at_s, Do.BEGIN, group=BALANCE)
+    yield Step(at_s + seconds, Do.COMMIT, group=BALANCE)
+
+
+def moved_to(broker: int, at_s: float) -> Iterator[Step]:
+    """Yield a throttled move, and the end of its throttle when the move is over."""
+    yield Step(at_s, Do.MOVE, broker)
+    yield Step(at_s + 70, Do.UNTHROTTLE)
+
+
+def directory_lost(broker: int, at_s: float) -> Iterator[Step]:
+    """Yield the loss of a broker's log directory, and its repair a minute later."""
+    yield Step(at_s, Do.LOSE_DIR, broker)
+    yield Step(at_s + 60, Do.KILL, broker)
+    yield Step(at_s + 65, Do.REPAIR_DIR, broker)
+    yield Step(at_s + 75, Do.START, broker)
+
+
 LONG = (
+    Schedule(
+        "kinds of groups, transactions, moves and disks",
+        (
+            *open_for(20, at_s=20),
+            *moved_to(2, at_s=50),
+            *open_for(90, at_s=130),
+            *coordinator_hung(1, at_s=240, for_s=40),
+            *moved_to(1, at_s=310),
+            *open_for(110, at_s=390),
+            *directory_lost(1, at_s=520),
+            Step(640, Do.LEAVE, group=SHIPPING),
+            Step(650, Do.LEAVE, group=JOB),
+            *kill_and_return(2, 1, at_s=700),
+            *moved_to(2, at_s=760),
+            *open_for(130, at_s=840),
+            *coordinator_hung(1, at_s=1000, for_s=30),
+            *directory_lost(1, at_s=1060),
+        ),
+        seconds=1170,
+    ),
     Schedule(
         "faults of brokers",
         (
@@ -164,7 +225,8 @@ LONG = (
         controllers=QUORUM_MAJORITY,
     ),
 )
-"""Each on a cluster of its own, 42 minutes in all; with starting the clusters, about 45."""
+"""Each on a cluster of its own, 62 minutes in all; with starting the clusters, about 65. The first is what 20
+minutes play."""
 
 
 def within(minutes: float) -> tuple[Schedule, ...]:

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.truth.frames import Frame, GroupSaid, Said
+from kview.model.states import GroupType
+from tests.truth.frames import CheckSaid, Frame, GroupSaid, Said
 from tests.truth.judge import Kind, differences
-from tests.truth.log import Deed, Joined, Probe, TruthLog
-from tests.truth.made_up import IDLER, KEEPER, at, crashed, frame, log
+from tests.truth.log import Deed, Held, Joined, Probe, Track, TruthLog
+from tests.truth.made_up import IDLER, KEEPER, TOPIC, at, crashed, frame, log
 from tests.truth.report import share, table
 from tests.truth.schedule import Do
 from tests.truth.truth import Truth
@@ -215,3 +216,95 @@ def test_the_table_counts_seconds_and_gives_examples() -> None:
     text = table("made up", frames, found, truth.deeds)
     assert "made up: 9 of 10 seconds differ from the truth (90.0%)" in text
     assert "broker 1: up · true: silent" in text
+
+
+SHARED = "tasks"
+MOVED = ("archive", 0)
+
+
+def other_things() -> TruthLog:
+    """The truth of a run with a share group, a transaction from 10 s to 90 s that a group waits for from the
+    start, a move from 20 s to 40 s, and a directory of broker 1 that fails at 50 s."""
+    made = log()
+    made.kinds = {SHARED: GroupType.SHARE, IDLER: GroupType.CLASSIC}
+    made.members[SHARED], made.read[SHARED] = Track([at(0)], [1]), Track([at(0)], [1])
+    made.transactions = [Held("ledger-1", TOPIC, 600_000, at(10), at(90))]
+    made.deeds = [Deed(at(20), Do.MOVE, 2), Deed(at(50), Do.LOSE_DIR, 1)]
+    made.placed = [
+        replace(
+            one,
+            moving=frozenset([MOVED] if at(20) <= one.at_ms < at(40) else []),
+            short=frozenset([TOPIC] if one.at_ms >= at(50) else []),
+            offline=frozenset([1] if one.at_ms >= at(50) else []),
+        )
+        for one in made.placed
+    ]
+    return made
+
+
+def shown(second: float, severity: str = "calm", findings: tuple[Said, ...] = (), **other: object) -> Frame:
+    groups = {
+        KEEPER: GroupSaid("ok", 0, read_rate=10.0),
+        IDLER: GroupSaid("ok", 0, read_rate=10.0),
+        SHARED: GroupSaid("ok", None, type="share", members=1, state="Stable"),
+    }
+    return frame(second, severity, findings, **{"groups": groups, **other})
+
+
+def with_group(group: str, **other: object) -> dict[str, GroupSaid]:
+    said = dict(shown(1).groups)
+    return {**said, group: replace(said[group], **other)}  # type: ignore[arg-type]
+
+
+OPEN = (Said("open_transaction", "warn", transaction="ledger-1"),)
+HANGING = (Said("hanging_transaction", "risk", transaction="ledger-1"),)
+DIR = (Said("log_dir_offline", "risk", brokers=(1,)),)
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        (shown(15, groups=with_group(SHARED, type="classic")), Kind.GROUP_KIND),
+        (shown(15, groups=with_group(SHARED, members=0)), Kind.MEMBERS),
+        (shown(15, groups=with_group(SHARED, state="Empty")), Kind.MEMBERS),
+        (shown(15, groups=with_group(SHARED, read_rate=0.0)), Kind.RATE),
+        (shown(15, groups=with_group(SHARED, verdict="stopped")), Kind.GROUP_ALARM),
+        (shown(15, groups=with_group(KEEPER, verdict="blocked_by_transaction")), Kind.GROUP_ALARM),
+        (shown(30, groups=with_group(IDLER, verdict="stuck")), Kind.GROUP_ALARM),
+        (shown(30, "warn", OPEN), Kind.TRANSACTION),
+        (shown(85, "risk", HANGING), Kind.TRANSACTION),
+        (shown(85, "warn", (Said("open_transaction", "warn", transaction="another"),)), Kind.TRANSACTION),
+        (shown(96, "warn", OPEN), Kind.TRANSACTION),
+        (shown(86, statuses={TOPIC: "under_replicated"}), Kind.TRANSACTION_MISSING),
+        (shown(30, statuses={MOVED: "under_replicated"}), Kind.STATUS),
+        (shown(46, statuses={MOVED: "reassigning"}), Kind.STATUS),
+        (shown(30), Kind.MOVE_MISSING),
+        (shown(30, findings=(Said("throttle_left", "calm"),)), Kind.THROTTLE),
+        (shown(45, "risk", DIR), Kind.DISK),
+        (shown(70), Kind.DISK_MISSING),
+        (shown(30, checks=(CheckSaid("broker_silent", "1", "broker 1 …"),)), Kind.CHECK),
+        (shown(30, checks=(CheckSaid("group_stuck", KEEPER, "stuck"),)), Kind.CHECK),
+        (shown(30, checks=(CheckSaid("under_replicated", "archive", "…"),)), Kind.CHECK),
+        (shown(30, checks=(CheckSaid("open_transaction", "ledger-1", "…"),)), Kind.CHECK),
+        (shown(45, checks=(CheckSaid("log_dir_offline", "1", "…"),)), Kind.CHECK),
+        (shown(70, checks=(CheckSaid("log_dir_offline", "1", "… Start broker 1"),)), Kind.ADVICE),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Kind) else "",
+)
+def test_groups_transactions_moves_and_disks_that_are_not_told_as_they_are(told: Frame, kind: Kind) -> None:
+    assert kind in kinds(other_things(), told)
+
+
+def test_groups_transactions_moves_and_disks_told_as_they_are() -> None:
+    short: dict[str, object] = {"statuses": {TOPIC: "under_replicated"}}
+    frames = [
+        shown(15),
+        shown(25, statuses={MOVED: "reassigning"}),
+        shown(65, "risk", DIR, **short),
+        shown(72, "risk", DIR, **short, checks=(CheckSaid("log_dir_offline", "1", "replace its disk"),)),
+        shown(85, "risk", (*DIR, *OPEN), **short, groups=with_group(IDLER, verdict="blocked_by_transaction")),
+        shown(91, "risk", (*DIR, *OPEN), **short),
+    ]
+    new = {kind for kind in Kind if list(Kind).index(kind) >= list(Kind).index(Kind.GROUP_KIND)}
+    found = kinds(other_things(), *frames)
+    assert not found & {*new, Kind.GROUP_ALARM}

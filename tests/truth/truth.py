@@ -8,9 +8,11 @@ from bisect import bisect_right
 
 from kview.model.events import Severity
 from tests.truth.broker_truth import CALM, Bounds, Brokers, last_deed
+from tests.truth.disk_truth import Disks
 from tests.truth.group_truth import Groups
 from tests.truth.log import Placed, TruthLog
 from tests.truth.schedule import Do
+from tests.truth.transaction_truth import Transactions
 
 CONTROLLER_SAID_MS = 3_000
 """How soon the loss of the controller, or of its majority, must be said."""
@@ -29,7 +31,9 @@ class Truth:
     def __init__(self, log: TruthLog) -> None:
         self.log = log
         self.brokers = Brokers(log)
-        self.groups = Groups(log, self.brokers, self.placed)
+        self.transactions = Transactions(log)
+        self.disks = Disks(log)
+        self.groups = Groups(log, self.brokers, self.placed, self.transactions)
         self._placed_ms = [one.at_ms for one in log.placed]
 
     def placed(self, at_ms: int) -> Placed | None:
@@ -41,6 +45,7 @@ class Truth:
         """Return the least and the most that the headline's severity can honestly be."""
         bounds = [
             *(self.brokers.severity(broker, at_ms) for broker in self.log.brokers),
+            *(self.disks.severity(broker, at_ms) for broker in self.log.brokers),
             self._of_placement(at_ms),
             self._of_controllers(at_ms),
             *(self.groups.severity(group, at_ms) for group in self.groups.names),

@@ -28,6 +28,7 @@ KINDS: Mapping[Part, tuple[CheckKind, ...]] = {
     Part.OFFSETS: (CheckKind.FROZEN,),
     Part.GROUPS: GROUP_KINDS,
     Part.COMMITS: GROUP_KINDS,
+    Part.SHARE_OFFSETS: (CheckKind.GROUP_FALLING_BEHIND, CheckKind.GROUP_STOPPED),
     Part.CONFIGS: (CheckKind.THROTTLE_LEFT,),  # others see that min.insync.replicas is unknown
     Part.REASSIGNMENTS: (CheckKind.THROTTLE_LEFT,),
     Part.SESSION_TIMEOUT: (CheckKind.THROTTLE_LEFT,),  # the brokers' throttles come with it

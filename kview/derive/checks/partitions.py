@@ -75,7 +75,8 @@ def blame_of(view: View) -> Blame:
     in_elr = (table.replicas[:, :, None] == table.elr[:, None, :]).any(2)
     offline = stranded(view.snapshot)
     all_offline = np.asarray((offline | ~real).all(1), np.bool_)
-    out_of_sync, silent = real & ~figures.in_isr, real & figures.in_isr & figures.replica_silent
+    out_of_sync = real & ~figures.in_isr & ~figures.being_added
+    silent = real & figures.in_isr & figures.replica_silent
     under = (table.min_isr != UNKNOWN_ID) & (figures.isr_count < table.min_isr) & ~silent.any(1)
     return Blame(
         out_of_sync=out_of_sync,
@@ -89,13 +90,14 @@ def partition_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding
     """Yield what is wrong with partitions, by kind and topic.
 
     Each kind is judged on its own, so that ignoring one does not hide another: a partition under min ISR is
-    under-replicated, too. A finding has causes if these explain all of its partitions.
+    under-replicated, too. Replicas that a reassignment adds do not make it so. A finding has causes if these
+    explain all of its partitions.
     """
     table, figures = view.snapshot.partitions, view.partitions
     real = table.replicas >= 0
     replication, isr = real.sum(1), figures.isr_count
     known, least = table.min_isr != UNKNOWN_ID, np.minimum(table.min_isr.astype(np.int64), replication)
-    short = isr < replication
+    short = isr < (real & ~figures.being_added).sum(1)
     up = view.snapshot.brokers.id[np.asarray(view.snapshot.brokers.state == BrokerState.UP, np.bool_)]
     preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
     away = ~figures.preferred & (table.leader >= 0) & np.isin(preferred, up)

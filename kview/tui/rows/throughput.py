@@ -286,7 +286,7 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
                 Key(Kind.BROKER, str(int(table.id[row]))),
                 str(int(table.id[row])),
                 figures.severity[row],
-                1 if len(racks) > 1 else 0,
+                1 if len(set(table.rack)) > 1 else 0,
                 float(figures.in_rate[row]),
                 float(figures.out_rate[row]),
                 out_is_bound=bool(figures.out_is_bound[row]),
