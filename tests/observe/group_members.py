@@ -12,8 +12,6 @@ from tests.real_kafka.cluster import RealKafka
 NOT_FOR_SHARE = ("auto.offset.reset", "auto.commit.interval.ms")
 RUNS = {"orders-sink": (-1, 0, 1), "audit-source": (0,)}
 """Tasks of a Connect worker by connector."""
-COMMITTED_AT_ONCE = 10
-"""A job's commits are this far apart."""
 
 Taken = Callable[[int], object]
 """Told how many records a member was given."""
@@ -48,6 +46,7 @@ def settings_of(kafka: RealKafka, kind: GroupType, group: str) -> dict[str, obje
         "client.id": f"{kind}-app",
         "auto.offset.reset": "earliest",
         "auto.commit.interval.ms": 500,
+        "fetch.min.bytes": 100_000,  # an answer every half second, not one for each record
     }
 
 
@@ -60,9 +59,14 @@ def consumer(kafka: RealKafka, kind: GroupType, group: str, topic: str) -> Abstr
 
 
 def simple_job(
-    kafka: RealKafka, group: str, topic: str, partitions: int, committed: Callable[[int, int], object] = max
+    kafka: RealKafka,
+    group: str,
+    topic: str,
+    partitions: int,
+    committed: Callable[[int, int], object] = max,
+    at_once: int = 10,
 ) -> AbstractContextManager[None]:
-    """A job that assigns partitions to itself and commits after every COMMITTED_AT_ONCE records of each.
+    """A job that assigns partitions to itself and commits after every `at_once` records of each.
 
     It is in no group's list of members. `committed` is told each partition and offset.
     """
@@ -71,7 +75,7 @@ def simple_job(
 
     def read_and_commit() -> None:
         message = job.poll(0.1)
-        if message is None or message.error() is not None or (message.offset() or 0) % COMMITTED_AT_ONCE:
+        if message is None or message.error() is not None or (message.offset() or 0) % at_once:
             return
         for one in job.commit(message=message, asynchronous=False) or []:
             committed(one.partition, one.offset)

@@ -11,6 +11,7 @@ from tests.observe.group_members import RUNS, share_consumer, simple_job
 from tests.observe.protocol_members import StreamsMember, join_as_worker
 from tests.real_kafka.cluster import RealKafka
 from tests.truth.clients import QUIET, now_ms
+from tests.truth.group_truth import COMMITTED_AT_ONCE
 from tests.truth.log import Held, Track, TruthLog
 from tests.truth.schedule import BALANCE, ENRICHER, INVOICE, JOB, LEDGER, TASKS, WORKERS
 
@@ -61,7 +62,10 @@ def members_of_other_kinds(kafka: RealKafka, partitions: int, log: TruthLog) -> 
         track.add(now_ms(), offset)
 
     kinds: Mapping[str, tuple[GroupType, Callable[[], AbstractContextManager[None]]]] = {
-        JOB: (GroupType.SIMPLE, lambda: simple_job(kafka, JOB, INVOICE, partitions, committed)),
+        JOB: (
+            GroupType.SIMPLE,
+            lambda: simple_job(kafka, JOB, INVOICE, partitions, committed, COMMITTED_AT_ONCE),
+        ),
         TASKS: (
             GroupType.SHARE,
             lambda: share_consumer(kafka, TASKS, INVOICE, lambda records: read(TASKS, records)),

@@ -52,6 +52,7 @@ OVERRIDES = {
     **KAFKA_DEFAULT_TIMES,
     **TWO_DIRS,
     "replica.lag.time.max.ms": "10000",
+    "group.share.session.timeout.ms": "45000",
     "offsets.topic.num.partitions": "1",
     "auto.create.topics.enable": "false",
 }

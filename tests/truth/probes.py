@@ -16,8 +16,8 @@ from tests.truth.log import Partition, Placed, Probe, TruthLog
 PROBE_TIMEOUT_S = 2.0
 MIN_ISR = 2
 """min.insync.replicas of the user's topics that have three replicas."""
-PLACE_EVERY_S = 0.3
-PAUSE_S = (0.15, 0.35)
+PLACE_EVERY_S = 0.5
+PAUSE_S = (0.3, 0.6)
 """Random, because a regular pace could always meet the same turn of a duty cycle."""
 
 Adding = Mapping[Partition, frozenset[int]]
