@@ -20,12 +20,16 @@ from kview.run.timeline import LiveTimeline
 from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.run.fakes import HeldSource, Shown
 from tests.waiting import wait_until
+from tests.worlds import views
 from tests.worlds.compare import unlike
 
 INTERVAL_S = 0.01
 WALL_MS = 77
 CRASH_AT, FENCED_AT = 10, 19
-SNAPSHOTS = ticking(30, crash_at=CRASH_AT)
+SNAPSHOTS = [
+    replace(view.snapshot, oldest_unread=view.oldest_unread) for view in views(ticking(30, crash_at=CRASH_AT))
+]
+"""With what is concluded of them, as they are recorded."""
 
 
 class Stage:

@@ -237,7 +237,8 @@ def fleet(count: int, prefix: str = "cluster-") -> Report:
         columns["cluster"] = np.repeat(np.array(names, object), len(table))
         if name is TableName.CLUSTERS:
             every = {key: table[key] for key in columns}
-            every |= {"cluster": [""], "in_rate": [NAN], "out_rate": [NAN]}
+            unknown = np.array([NAN])
+            every |= {"cluster": np.array([""], object), "in_rate": unknown, "out_rate": unknown}
             columns = {key: np.append(every[key], values) for key, values in columns.items()}
         tables[name] = table_of(name, columns)
     return sample(period=Period(one.since_ms, one.until_ms, tables, one.notes))
