@@ -1,7 +1,7 @@
 """Snapshots to record, including any that a cluster might produce, and their comparison after reading."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from kview.model.snapshot import Failure, Observation, Replicas, Snapshot, colum
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.recording.columns import TABLES
 from kview.recording.reader import Recording
-from tests.worlds import default_world
+from tests.worlds import default_world, views
 
 WORDS = ("", "invoice", "payment", "a", "ü–≈", "up", "silent")
 LONGS = (UNKNOWN, -1, 0, 1, 7, 2**62, -(2**62))
@@ -162,3 +162,8 @@ def changed_partitions(snapshots: Sequence[Snapshot]) -> int:
 def size_of(folder: Path) -> int:
     """Return the size of all files in the folder, in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def concluded(snapshots: Iterable[Snapshot]) -> list[Snapshot]:
+    """Snapshots with what is concluded of them, as they are recorded with their views."""
+    return [replace(view.snapshot, oldest_unread=view.oldest_unread) for view in views(snapshots)]

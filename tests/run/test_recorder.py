@@ -15,13 +15,13 @@ from kview.run.recorder import Recorder, check_target, recorded
 from kview.run.settings import Record
 from tests.errors import raises_saying
 from tests.recording.runs_with_facts import rows
-from tests.recording.snapshots import all_of, assert_all_equal, ticking
+from tests.recording.snapshots import all_of, assert_all_equal, concluded, ticking
 from tests.waiting import PATIENCE_S
 
 
 def test_each_snapshot_is_folded_once_and_recorded_with_what_the_fold_concluded(tmp_path: Path) -> None:
     calls: list[Snapshot] = []
-    written = ticking(8, crash_at=4)
+    written = concluded(ticking(8, crash_at=4))
 
     def counting() -> Fold[View]:
         fold = new_fold()

@@ -17,19 +17,15 @@ from kview.recording.segment import STREAM_FILE
 from kview.run.recorder import Recorder
 from kview.run.settings import Record
 from kview.run.timeline import LiveTimeline
-from tests.recording.snapshots import all_of, assert_all_equal, ticking
+from tests.recording.snapshots import all_of, assert_all_equal, concluded, ticking
 from tests.run.fakes import HeldSource, Shown
 from tests.waiting import wait_until
-from tests.worlds import views
 from tests.worlds.compare import unlike
 
 INTERVAL_S = 0.01
 WALL_MS = 77
 CRASH_AT, FENCED_AT = 10, 19
-SNAPSHOTS = [
-    replace(view.snapshot, oldest_unread=view.oldest_unread) for view in views(ticking(30, crash_at=CRASH_AT))
-]
-"""With what is concluded of them, as they are recorded."""
+SNAPSHOTS = concluded(ticking(30, crash_at=CRASH_AT))
 
 
 class Stage:
