@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.model.snapshot import Longs, Offsets, OldestUnread, Partitions
+from kview.model.snapshot import Longs, Offsets, OldestUnread, Partitions, ShareOffsets
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -86,7 +86,7 @@ def align_offsets(before: Offsets | OldestUnread, now: Offsets) -> Alignment:
     return Alignment(np.array(keys, np.int64), len(now))
 
 
-def partition_rows(offsets: Offsets, partitions: Partitions) -> Longs:
+def partition_rows(offsets: Offsets | ShareOffsets, partitions: Partitions) -> Longs:
     """Return the row of each offset's partition, −1 if there is no such partition."""
     return rows_at(partitions, offsets.topic, offsets.partition)
 

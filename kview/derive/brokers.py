@@ -6,7 +6,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive import log_dirs
-from kview.derive.align import positions, rows_at, take
+from kview.derive.align import partition_rows, positions, take
 from kview.derive.rates import leaves_out, sum_by, total
 from kview.derive.series import Series
 from kview.derive.unheard import never_read, unheard
@@ -228,8 +228,7 @@ def broker_figures(
     reads_at = take(user_leader, offset_rows, -1)
     out_rate = sum_by(reads_at, read_rate, size)
     out_is_bound = leaves_out(reads_at, read_rate, size)
-    shared = snapshot.share_offsets
-    shares_at = take(user_leader, rows_at(table, shared.topic, shared.partition), -1)
+    shares_at = take(user_leader, partition_rows(snapshot.share_offsets, table), -1)
     out_is_bound[shares_at[shares_at >= 0]] = True  # what a share group reads is in no commit
     unknown = bool(unheard(snapshot.observation)) or bool(never_read(snapshot).any())
     out_rate[quiet.silent | unknown] = np.nan

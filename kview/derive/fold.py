@@ -10,8 +10,8 @@ There are five exceptions. If a group's coordinator is silent, the group's cells
 their figures, which depend on what was seen before the last reading. If there are only one or two brokers, a
 slow one is compared with its past before it became slow. Incidents that began before the look-back are known
 only to those who watched. So is how often a group commits, if that is less often than every few minutes. And
-the events of a broker that answers normally again, of an offset
-that skips records after a long rest, and of an input that falls or is back depend on more than SETTLE_MS.
+the events of a broker that answers normally again, of an offset that skips records after a long rest, and of
+an input that falls or is back depend on more than SETTLE_MS.
 """
 
 from collections.abc import Callable, Iterator, Sequence

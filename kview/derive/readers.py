@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from kview.derive.align import first_rows, group_rows, rows_at
+from kview.derive.align import first_rows, group_rows, partition_rows
 from kview.derive.lookup import topic_row
 from kview.derive.verdicts import RANK, VERDICTS
 from kview.derive.view import Floats, Verdict, View
@@ -84,7 +84,7 @@ def _sharing(view: View, quiet: Flags) -> _Pairs:
     """Return the backlog on each topic of each share group."""
     table = view.snapshot.share_offsets
     group = group_rows(view.snapshot.groups.group, table.group)
-    partition = rows_at(view.snapshot.partitions, table.topic, table.partition)
+    partition = partition_rows(table, view.snapshot.partitions)
     return _summed(view, quiet, group, partition, table.lag, table.lag == UNKNOWN)
 
 
@@ -114,7 +114,8 @@ def topic_out_rates(view: View) -> tuple[Floats, Flags]:
     known, pending = np.isfinite(rate), np.equal(rate, PENDING_RATE)
     sums = np.bincount(topic, np.where(known, rate, 0.0), topics)
     has, lacks, waits = (np.bincount(topic, flags, topics) > 0 for flags in (known, ~known, pending))
-    lacks[_sharing(view, np.zeros(len(view.snapshot.groups), np.bool_)).topic] = True
+    shared = partition_rows(view.snapshot.share_offsets, view.snapshot.partitions)
+    lacks[_topic_of(view, shared[shared >= 0])] = True
     return np.where(waits, PENDING_RATE, np.where(has, sums, np.nan)), has & lacks
 
 

@@ -5,7 +5,6 @@ This process ends when the process that started it ends. Its JVM ends with it.
 
 import argparse
 import contextlib
-import math
 import os
 import re
 import shutil
@@ -72,7 +71,7 @@ class Job:
         from kview.recording.manifest import read_manifest
 
         read_manifest(recording)
-        gateway.connect(math.inf)  # On a busy machine a start takes minutes, and another start takes more.
+        gateway.connect()  # On a busy machine a start takes minutes, and another start takes more.
 
         def send_rollups(table: pa.Table) -> None:
             nonlocal after

@@ -1,6 +1,7 @@
 """The JVM that Spark runs in. It is chosen here and started as a child that ends together with this
 process."""
 
+import math
 import os
 import re
 import shutil
@@ -24,8 +25,8 @@ UNSAFE_ASKED_FROM = 24
 """From this version on, Arrow's Java code needs a flag to access memory directly."""
 
 GATEWAY_WITHIN_S = 60.0
-"""Limit of the JVM's start, which usually takes two seconds. A machine that needs a minute for it is
-overloaded."""
+"""Limit of the JVM's start for a session on a cluster. It usually takes two seconds; a session on this
+machine waits as long as Java runs."""
 
 DOWNLOADS_WITHIN_S = 1_800.0
 """The same if Spark downloads packages first: those for S3 are 700 MB."""
@@ -173,9 +174,7 @@ class Gateway:
             process_group=0 if batch is not None and batch.own_group else None,
         )
 
-    def connect(
-        self, within_s: float = GATEWAY_WITHIN_S, is_cancelled: Callable[[], bool] = lambda: False
-    ) -> None:
+    def connect(self, within_s: float = math.inf, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         """Wait until the JVM is ready, and set this process's environment so that PySpark finds it.
 
         Return early if it `is_cancelled`, without a connection. Raises KviewError.

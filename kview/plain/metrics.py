@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import Metric
 
 from kview.derive.brokers import answering, other_apis
 from kview.derive.connectors import are_known
-from kview.derive.controllers import ControllerState, quorum_nodes
+from kview.derive.controllers import ControllerState, controllers, quorum_nodes
 from kview.derive.unheard import unheard
 from kview.derive.view import PartitionStatus, View
 from kview.model.failures import Part
@@ -200,10 +200,9 @@ def _of_quorum(view: View) -> Iterator[Metric]:
         "1 for the state of a controller, 0 for the others.",
         labels=("controller", "state"),
     )
-    for node in nodes:
-        if node.votes or not node.is_broker:
-            for state in ControllerState:
-                states.add_metric((str(node.node), state.value), float(node.state is state))
+    for node in controllers(view):
+        for state in ControllerState:
+            states.add_metric((str(node.node), state.value), float(node.state is state))
     yield states
     rows = [(str(node.node), "voter" if node.votes else "observer") for node in nodes]
     for name, text, values, divisor in (

@@ -64,9 +64,14 @@ class Options:
         """The filter in force. It has no terms if the text is wrong."""
         return parse(self.filter)
 
+    @property
+    def shown_filter(self) -> str:
+        """The filter as it is shown, '' if nothing is filtered."""
+        return f"/{self.filter}" if self.wanted else ""
+
     def filter_of(self, listed: Listed) -> str:
         """Return the filter as the titles of lists show it, '' if it can hide no row of that kind."""
-        return f"/{self.filter}" if concerns(self.wanted, listed) else ""
+        return self.shown_filter if concerns(self.wanted, listed) else ""
 
     def sort(self, panel: str) -> Sort:
         """Return the order that the user chose for a panel."""

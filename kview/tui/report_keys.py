@@ -83,7 +83,7 @@ class ReportKeys:
         view, reports = self._app.view, self._reports
         if view is None or reports is None:
             return
-        typed = f"/{self._app.options.filter}" if self._app.options.wanted else ""
+        typed = self._app.options.shown_filter
         scope = scope_of(view, self._app.options.wanted) if typed else ReportScope()
         if scope is None:
             self._app.say(StatusMessage(f"nothing matches {typed}", "so there is nothing to report on"))

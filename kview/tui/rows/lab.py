@@ -43,7 +43,7 @@ class LabRows(Keyed[Key]):
         super().__init__([(words.kind(each), words.subject(each)) for each in self._settings])
         self.empty = words.NOT_ASKED if not failed else words.NO_ANSWER
         if settings is not None:
-            self.empty = f"nothing matches /{options.filter}" if found else words.NOTHING
+            self.empty = f"nothing matches {options.shown_filter}" if found else words.NOTHING
         names = name_width((key[1] for key in self.keys), 10, 24)
         self.columns: Sequence[Column] = (
             Column("kind", "", 8),
@@ -57,7 +57,7 @@ class LabRows(Keyed[Key]):
         old = settings is not None and asked_age_ms > OLD_MS
         note = Span(f" {plural(changed, 'change')}", Role.WARN) if changed else Span(" unchanged", Role.DIM)
         self.title: Line = (
-            *title("LAB", f"/{options.filter}" if options.wanted else ""),
+            *title("LAB", options.shown_filter),
             note,
             *((Span(f" {DOT} as of {age(0, asked_age_ms)} ago", Role.WARN),) if old else ()),
         )

@@ -252,20 +252,26 @@ def _all(view: View, options: Options, listed: str) -> Entry:
 def _topics(view: View, options: Options) -> list[list[Entry]]:
     figures, passing = view.topics, Passing(view, options.wanted).topics
     rows = np.flatnonzero(passing & (~figures.internal | options.internal))
-    out_rate, out_is_bound = topic_out_rates(view)
+    columns = (
+        *(figures.topic, figures.severity, figures.in_rate),
+        *topic_out_rates(view),
+        figures.internal,
+    )
     made = [
         [
             Entry(
-                Key(Kind.TOPIC, str(figures.topic[row])),
-                str(figures.topic[row]),
-                figures.severity[row],
-                in_rate=float(figures.in_rate[row]),
-                out_rate=float(out_rate[row]),
-                dim=bool(figures.internal[row]),
-                out_is_bound=bool(out_is_bound[row]),
+                Key(Kind.TOPIC, topic),
+                topic,
+                severity,
+                in_rate=in_rate,
+                out_rate=out_rate,
+                dim=internal,
+                out_is_bound=is_bound,
             )
         ]
-        for row in rows.tolist()
+        for topic, severity, in_rate, out_rate, is_bound, internal in zip(
+            *(column[rows].tolist() for column in columns), strict=True
+        )
     ]
     if options.internal:
         in_rate = _sum(figures.in_rate[figures.internal])
@@ -275,7 +281,7 @@ def _topics(view: View, options: Options) -> list[list[Entry]]:
 
 def _brokers(view: View, options: Options) -> list[list[Entry]]:
     table, figures = view.snapshot.brokers, view.brokers
-    passing = Passing(view, options.wanted).brokers
+    passing, indent = Passing(view, options.wanted).brokers, int(len(set(table.rack)) > 1)
     made = []
     racks = sorted(set(table.rack[passing]))
     for rack in racks:
@@ -286,7 +292,7 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
                 Key(Kind.BROKER, str(int(table.id[row]))),
                 str(int(table.id[row])),
                 figures.severity[row],
-                1 if len(set(table.rack)) > 1 else 0,
+                indent,
                 float(figures.in_rate[row]),
                 float(figures.out_rate[row]),
                 out_is_bound=bool(figures.out_is_bound[row]),
