@@ -21,7 +21,7 @@ def one_batch(cluster: Cluster, topic: str, codec: str, begin_ms: int) -> None:
         {
             "bootstrap.servers": cluster.bootstrap,
             "compression.type": codec,
-            "linger.ms": 300,
+            "linger.ms": 60_000,
             "log_level": 2,
         }
     )
