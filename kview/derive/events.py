@@ -13,8 +13,8 @@ from kview.derive.broker_events import (
     controller_events,
     slow_events,
 )
-from kview.derive.connectors import connector_events
 from kview.derive.elections import Elected
+from kview.derive.groups.connect import connector_events
 from kview.derive.hidden import lacks_topics
 from kview.derive.partitions import same_lists
 from kview.derive.rates import LOOK_BACK_MS, SETTLE_MS

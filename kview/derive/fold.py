@@ -20,12 +20,9 @@ from typing import Protocol
 import numpy as np
 from msgspec.structs import replace
 
-from kview.derive import commits as past
 from kview.derive import incidents as incidents_
 from kview.derive import inputs as inputs_
-from kview.derive import lag, log_dirs, moves, rates, slowness, unread
-from kview.derive import losses as losses_
-from kview.derive import trends as trends_
+from kview.derive import log_dirs, rates, slowness
 from kview.derive.align import (
     Alignment,
     align_offsets,
@@ -35,15 +32,21 @@ from kview.derive.align import (
     same,
     take,
 )
-from kview.derive.commits import Commits
 from kview.derive.elections import Memory, elected
 from kview.derive.events import differences, found, kept
 from kview.derive.evidence import Proofs, evidence, signs_of_life
 from kview.derive.going_on import Step
-from kview.derive.group_events import group_events, offset_events
-from kview.derive.groups import is_ignored
-from kview.derive.lag import TREND_BACK_MS
-from kview.derive.offsets import Kept, earlier, readers, reading, record_lag
+from kview.derive.groups import commit_moves as moves
+from kview.derive.groups import commits as past
+from kview.derive.groups import log_ends as lag
+from kview.derive.groups import losses as losses_
+from kview.derive.groups import trends as trends_
+from kview.derive.groups import unread
+from kview.derive.groups.commits import Commits
+from kview.derive.groups.events import group_events, offset_events
+from kview.derive.groups.figures import is_ignored
+from kview.derive.groups.log_ends import TREND_BACK_MS
+from kview.derive.groups.offsets import Kept, earlier, readers, reading, record_lag
 from kview.derive.order import next_busy
 from kview.derive.partitions import changed_since, in_rates, is_led, replica_lag
 from kview.derive.rates import LOOK_BACK_MS

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kview.derive import hit as hits
 from kview.derive import phases
 from kview.derive.align import Alignment, take
-from kview.derive.commits import Reading
+from kview.derive.groups.commits import Reading
 from kview.derive.hit import Hit
 from kview.derive.quorum import Term
 from kview.derive.seen import Seen

@@ -6,8 +6,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from kview.derive.brokers import Silence, none_answer_since, other_apis
-from kview.derive.connectors import connector_findings
-from kview.derive.group_findings import group_findings, groups_ok, heeded
+from kview.derive.groups.connect import connector_findings
+from kview.derive.groups.findings import group_findings, groups_ok, heeded
 from kview.derive.hidden import hidden, lacks_topics
 from kview.derive.log_dirs import log_dir_findings, stranded
 from kview.derive.partitions import Placement, at_min, under_min, under_replicated

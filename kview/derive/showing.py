@@ -4,12 +4,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kview.derive import lag, log_dirs
+from kview.derive import log_dirs
 from kview.derive.brokers import broker_figures, led_rates, none_answer_since, total_out
-from kview.derive.groups import GroupLags, group_figures, group_lags, group_series
+from kview.derive.groups import log_ends as lag
+from kview.derive.groups.figures import GroupLags, group_figures, group_lags, group_series
+from kview.derive.groups.offsets import Kept
 from kview.derive.headline import headline
 from kview.derive.inputs import input_findings
-from kview.derive.offsets import Kept
 from kview.derive.partitions import in_rates, partition_figures, worst_first
 from kview.derive.quorum import can_fence, quorum_findings
 from kview.derive.reassignments import move_figures

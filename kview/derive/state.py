@@ -5,16 +5,18 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct, field
 
-from kview.derive.commits import Commits, Reading
 from kview.derive.elections import Memory
 from kview.derive.evidence import Proofs
-from kview.derive.groups import GroupSeries
+from kview.derive.groups.commits import Commits, Reading
+from kview.derive.groups.figures import GroupSeries
+from kview.derive.groups.log_ends import Points
+from kview.derive.groups.losses import Losses
+from kview.derive.groups.offsets import Followed, Kept, Led, offset_figures
+from kview.derive.groups.trends import Trends
+from kview.derive.groups.unread import Unread
 from kview.derive.incidents import Incidents
 from kview.derive.inputs import Inputs
-from kview.derive.lag import Points
 from kview.derive.log_dirs import Rooms
-from kview.derive.losses import Losses
-from kview.derive.offsets import Followed, Kept, Led, offset_figures
 from kview.derive.quorum import Term
 from kview.derive.rates import Ends
 from kview.derive.reassignments import Progress
@@ -22,8 +24,6 @@ from kview.derive.seen import Seen
 from kview.derive.series import Series
 from kview.derive.slowness import Slowness
 from kview.derive.throttles import Quiet
-from kview.derive.trends import Trends
-from kview.derive.unread import Unread
 from kview.derive.view import Floats, OffsetFigures
 from kview.derive.watermarks import Watermarks
 from kview.model.events import Event

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kview.derive.align import positions, rows_at
-from kview.derive.verdicts import HELD_MS
+from kview.derive.groups.verdicts import HELD_MS
 from kview.derive.view import OffsetFigures, Verdict
 from kview.model.events import Severity
 from kview.model.failures import NO_FAILURE, refused

@@ -34,7 +34,7 @@ from kview.model.snapshot import Connectors
 from kview.model.states import GroupType
 from kview.model.units import CONNECTOR_TASK, NO_BROKER
 from kview.observe.causes import LinkError, Refused, cause_of
-from kview.observe.groups import GroupFacts
+from kview.observe.groups.facts import GroupFacts
 from kview.observe.layout import strings
 from kview.observe.loop import Loop, Unresolved
 from kview.observe.settings import ObserveSettings

@@ -29,8 +29,8 @@ from kview.observe.bootstrap import NoContact, Tried, first_contact, no_advertis
 from kview.observe.budget import Budget
 from kview.observe.clock import ClockWatch, steady_s, system_clock_ms
 from kview.observe.fast_lane import FastLane
-from kview.observe.group_requests import GroupRequests
-from kview.observe.group_rounds import Ask, GroupRounds
+from kview.observe.groups.requests import GroupRequests
+from kview.observe.groups.rounds import Ask, GroupRounds
 from kview.observe.latency import Probes
 from kview.observe.link import Link
 from kview.observe.links import Links

@@ -9,7 +9,7 @@ from kview.model.snapshot import Flags
 from kview.model.units import UNKNOWN
 from kview.observe.budget import Budget, Shares
 from kview.observe.fast_lane import FastLane
-from kview.observe.group_rounds import Ask
+from kview.observe.groups.rounds import Ask
 from kview.observe.link import Link
 from kview.observe.links import Links
 from kview.observe.log_starts import LogStarts

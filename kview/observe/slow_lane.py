@@ -14,21 +14,11 @@ from kview.model.failures import Cause, FailureKind, Part, refused
 from kview.model.snapshot import IdMatrix, Reassignments
 from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.observe import (
-    apis,
-    configs,
-    elr,
-    groups,
-    log_dirs,
-    quorum,
-    readings,
-    reassignments,
-    topics,
-    transactions,
-)
+from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
 from kview.observe.brokers import saw_quorum
 from kview.observe.causes import LinkError, Refused
-from kview.observe.group_requests import batches_of
+from kview.observe.groups import facts as groups
+from kview.observe.groups.requests import batches_of
 from kview.observe.layout import Layout, Rows
 from kview.observe.link import Link
 from kview.observe.loop import Loop

@@ -8,8 +8,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from kview.derive.brokers import answering, other_apis
-from kview.derive.connectors import are_known
 from kview.derive.controllers import ControllerState, controllers, quorum_nodes
+from kview.derive.groups.connect import are_known
 from kview.derive.unheard import unheard
 from kview.derive.view import PartitionStatus, View
 from kview.model.failures import Part

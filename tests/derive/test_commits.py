@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kview.derive import trends
-from kview.derive.commits import Commits, Reading
-from kview.derive.moves import follow, read_rate
-from kview.derive.trends import Trends
-from kview.derive.verdicts import RANK, Circumstances, verdict_ranks
+from kview.derive.groups import trends
+from kview.derive.groups.commit_moves import follow, read_rate
+from kview.derive.groups.commits import Commits, Reading
+from kview.derive.groups.trends import Trends
+from kview.derive.groups.verdicts import RANK, Circumstances, verdict_ranks
 from kview.derive.view import Verdict
 from kview.model.units import UNKNOWN
 

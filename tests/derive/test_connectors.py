@@ -4,8 +4,8 @@ import pytest
 
 from kview.derive.checks.judge import Ignore, Watch
 from kview.derive.checks.judge import step as judge
-from kview.derive.connectors import HOLD_MS
 from kview.derive.fold import State, step
+from kview.derive.groups.connect import HOLD_MS
 from kview.derive.view import Reason, Verdict, View
 from kview.language import checks, events
 from kview.language.findings import sentence

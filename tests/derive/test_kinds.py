@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from kview.derive.fold import State, step
-from kview.derive.group_findings import heeded
+from kview.derive.groups.findings import heeded
 from kview.derive.view import Reason, Verdict, View
 from kview.language import verdicts
 from kview.model.states import GroupState, GroupType

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kview.derive.fold import State, step
+from kview.derive.groups.log_ends import SEEDS, EndsThen, Points, capped, with_reading, with_seeds
+from kview.derive.groups.unread import Behind, Unread, behind, follow
 from kview.derive.history import Thinning, thinned
-from kview.derive.lag import SEEDS, EndsThen, Points, capped, with_reading, with_seeds
-from kview.derive.unread import Behind, Unread, behind, follow
 from kview.model.snapshot import Snapshot, TimePoints
 from kview.model.units import NO_OFFSET, UNKNOWN
 from tests.derive.limits import at_most

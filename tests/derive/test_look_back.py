@@ -9,9 +9,9 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kview.derive.commits import HISTORY_RULE
 from kview.derive.fold import LOOK_BACK_MS, State, fold_to, step
-from kview.derive.lag import POINT_RULE, SEEDS
+from kview.derive.groups.commits import HISTORY_RULE
+from kview.derive.groups.log_ends import POINT_RULE, SEEDS
 from kview.derive.view import SERIES_POINTS, View
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from kview.derive.fold import State
-from kview.derive.readers import readers_of, topic_readers
+from kview.derive.groups.readers import readers_of, topic_readers
 from kview.derive.view import Verdict, View
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN

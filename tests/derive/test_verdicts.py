@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from kview.derive.fold import State, step
-from kview.derive.groups import BehindSeries, trend
+from kview.derive.groups.figures import BehindSeries, trend
 from kview.derive.view import Reason, Verdict, View
 from kview.model.events import EventKind, Severity
 from kview.model.states import GroupState

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from kview.derive.view import View
 from kview.language import failures
 from kview.model.failures import FailureKind, Part
-from kview.observe.coordinators import Heard, name_in, partition_of
+from kview.observe.groups.coordinators import Heard, name_in, partition_of
 from kview.observe.layout import Layout, layout
 from kview.observe.observer import ObserveSettings
 from kview.plain.blocks import block

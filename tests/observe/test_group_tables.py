@@ -12,10 +12,11 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, refused
 from kview.model.units import NO_OFFSET
-from kview.observe import coordinators, groups
-from kview.observe.descriptions import CLASSIC
-from kview.observe.group_requests import GroupRequests
-from kview.observe.groups import STEADY_MS, GroupFacts, GroupTables
+from kview.observe.groups import coordinators
+from kview.observe.groups import facts as groups
+from kview.observe.groups.facts import STEADY_MS, GroupFacts, GroupTables
+from kview.observe.groups.kinds import CLASSIC
+from kview.observe.groups.requests import GroupRequests
 from kview.wire.offset_fetch import GroupCommits, TopicCommits
 
 

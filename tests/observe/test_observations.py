@@ -19,8 +19,8 @@ from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.observe.apis import READ_ONLY
 from kview.observe.clock import system_clock_ms
-from kview.observe.group_requests import GroupRequests
-from kview.observe.groups import GroupFacts
+from kview.observe.groups.facts import GroupFacts
+from kview.observe.groups.requests import GroupRequests
 from kview.observe.link import Link
 from kview.observe.loop import Loop
 from kview.observe.observer import Observer, ObserveSettings

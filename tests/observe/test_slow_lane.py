@@ -21,9 +21,9 @@ from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.observe import apis
 from kview.observe.access import Access
 from kview.observe.configs import TOPICS_A_REQUEST
-from kview.observe.group_requests import GroupRequests
-from kview.observe.group_rounds import GroupRounds
-from kview.observe.groups import GroupFacts
+from kview.observe.groups.facts import GroupFacts
+from kview.observe.groups.requests import GroupRequests
+from kview.observe.groups.rounds import GroupRounds
 from kview.observe.layout import Layout, layout
 from kview.observe.link import Link
 from kview.observe.links import Links

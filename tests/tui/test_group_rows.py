@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from kview.derive.fold import State, fold_to, step
-from kview.derive.verdicts import severity
+from kview.derive.groups.verdicts import severity
 from kview.derive.view import View
 from kview.language import findings
 from kview.language.lists import GroupList

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kview.derive.connectors import failed, reason
+from kview.derive.groups.connect import failed, reason
 from kview.derive.view import View
 from kview.model.checks import CheckFinding, CheckKind, Level
 from kview.model.units import CONNECTOR_TASK

@@ -8,7 +8,7 @@ from kview.derive.align import group_rows
 from kview.derive.checks.causes import why_of
 from kview.derive.checks.consequences import Causes
 from kview.derive.checks.partitions import blame_of
-from kview.derive.verdicts import SEVERITIES
+from kview.derive.groups.verdicts import SEVERITIES
 from kview.derive.view import Reason, Verdict, View
 from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Key, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Cause, FailureKind

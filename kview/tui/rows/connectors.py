@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
-from kview.derive.connectors import are_known, group_of, reason, unread
+from kview.derive.groups.connect import are_known, group_of, reason, unread
 from kview.derive.view import View
 from kview.language import connectors, glyphs
 from kview.model.events import Severity

@@ -6,8 +6,8 @@ from datetime import tzinfo
 
 import numpy as np
 
+from kview.derive.groups.verdicts import ORDER, severity
 from kview.derive.passing import Listed, Passing
-from kview.derive.verdicts import ORDER, severity
 from kview.derive.view import Floats, Verdict, View
 from kview.language import glyphs, verdicts, words
 from kview.language import quotas as said

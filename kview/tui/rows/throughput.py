@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 from msgspec import Struct
 
+from kview.derive.groups.readers import topic_out_rates
 from kview.derive.passing import Listed, Passing
-from kview.derive.readers import topic_out_rates
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
 from kview.language import glyphs, words

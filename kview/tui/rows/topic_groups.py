@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kview.derive.readers import readers_of
-from kview.derive.verdicts import severity
+from kview.derive.groups.readers import readers_of
+from kview.derive.groups.verdicts import severity
 from kview.derive.view import Verdict, View
 from kview.language import verdicts, words
 from kview.model.units import UNKNOWN

@@ -5,9 +5,9 @@ from collections.abc import Collection, Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.derive.groups.readers import topic_readers
 from kview.derive.lookup import index_of, topic_row
 from kview.derive.passing import Listed, Passing
-from kview.derive.readers import topic_readers
 from kview.derive.retention import retention
 from kview.derive.topic_health import TopicHealth, topic_health
 from kview.derive.view import PartitionStatus, RackSafety, View

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kview.derive.verdicts import SEVERITIES
+from kview.derive.groups.verdicts import SEVERITIES
 from kview.derive.view import GroupFigures, Verdict
 from kview.model.events import Severity
 from kview.model.failures import Cause, FailureKind

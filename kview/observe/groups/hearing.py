@@ -11,8 +11,8 @@ from kview.model.snapshot import Failure
 from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe.apis import COORDINATOR_NOT_AVAILABLE, LIST_GROUPS, Versions
-from kview.observe.coordinators import leaders
-from kview.observe.groups import GroupFacts, rounds_of_commits
+from kview.observe.groups.coordinators import leaders
+from kview.observe.groups.facts import GroupFacts, rounds_of_commits
 from kview.observe.link import STALE_S
 from kview.observe.state import State
 

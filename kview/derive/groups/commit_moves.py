@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kview.derive.commits import (
+from kview.derive.groups.commits import (
     HISTORY_RULE,
     LATE_FACTOR,
     PAUSE_MS,

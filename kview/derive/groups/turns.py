@@ -7,7 +7,7 @@ stuck only if it has waited for longer than that.
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.commits import PAUSE_MS, STUCK_AFTER_MS, Commits
+from kview.derive.groups.commits import PAUSE_MS, STUCK_AFTER_MS, Commits
 from kview.derive.rates import LOOK_BACK_MS
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN

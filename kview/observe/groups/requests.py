@@ -9,9 +9,11 @@ from msgspec import Struct, field
 
 from kview.model.failures import NOT_AUTHORIZED, Part, refused
 from kview.model.units import UNKNOWN
-from kview.observe import apis, coordinators, groups, readings
+from kview.observe import apis, readings
 from kview.observe.causes import LinkError
-from kview.observe.descriptions import CLASSIC, KINDS, Kind
+from kview.observe.groups import coordinators
+from kview.observe.groups import facts as groups
+from kview.observe.groups.kinds import CLASSIC, KINDS, Kind
 from kview.observe.link import Link
 from kview.observe.loop import Loop
 from kview.observe.state import State

@@ -14,7 +14,7 @@ from kview.model.snapshot import Groups, Ids, Longs, Members, Offsets, ShareOffs
 from kview.model.states import GroupState, group_type
 from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.observe.apis import GROUP_ID_NOT_FOUND, NOT_COORDINATOR, OFFSET_FETCH, Versions, highest
-from kview.observe.descriptions import KINDS, GroupDescription, MemberFacts
+from kview.observe.groups.kinds import KINDS, GroupDescription, MemberFacts
 from kview.observe.layout import strings
 from kview.wire import offset_fetch
 from kview.wire.offset_fetch import GroupCommits

@@ -6,8 +6,8 @@ import numpy as np
 from msgspec import Struct
 
 from kview.derive.align import first_rows, group_rows, partition_rows
+from kview.derive.groups.verdicts import RANK, VERDICTS
 from kview.derive.lookup import topic_row
-from kview.derive.verdicts import RANK, VERDICTS
 from kview.derive.view import Floats, Verdict, View
 from kview.model.snapshot import Flags, Longs
 from kview.model.units import NO_OFFSET, PENDING_RATE, UNKNOWN

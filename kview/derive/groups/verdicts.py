@@ -8,9 +8,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import first_that_holds
-from kview.derive.commits import LATE_FACTOR, STILL_MS, STOPPED_AFTER_MS, Commits
+from kview.derive.groups.commits import LATE_FACTOR, STILL_MS, STOPPED_AFTER_MS, Commits
+from kview.derive.groups.trends import FALLS_BEHIND, FAR_MS, KEEPS_UP, NEAR_MS
 from kview.derive.rates import LOOK_BACK_MS
-from kview.derive.trends import FALLS_BEHIND, FAR_MS, KEEPS_UP, NEAR_MS
 from kview.derive.view import Floats, Reason, Verdict
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Strings
@@ -104,7 +104,7 @@ class Circumstances(Struct, frozen=True):
     """Whether the row's reader has rested for longer than it usually does."""
     abandoned: NDArray[np.bool_]
     trend: Longs
-    """What the evidence showed last: see `kview.derive.trends`."""
+    """What the evidence showed last: see `kview.derive.groups.trends`."""
     level: NDArray[np.bool_]
     """Whether the row is a minute or more behind and does not gain."""
 

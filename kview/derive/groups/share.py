@@ -8,8 +8,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import group_rows
+from kview.derive.groups.verdicts import RANK
 from kview.derive.series import Series
-from kview.derive.verdicts import RANK
 from kview.derive.view import Reason, Verdict
 from kview.model.snapshot import Flags, Longs, Snapshot
 from kview.model.states import GroupType

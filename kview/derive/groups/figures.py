@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from kview.derive import order
 from kview.derive.align import group_rows, same, take
-from kview.derive.connectors import paused_sinks
+from kview.derive.groups.connect import paused_sinks
+from kview.derive.groups.log_ends import TREND_BACK_MS
+from kview.derive.groups.share import backlogs, commits_nothing, judged
+from kview.derive.groups.trends import NEAR_MS
+from kview.derive.groups.verdicts import ORDER, RANK, SEVERITIES, VERDICTS
 from kview.derive.hidden import lacks_topics
-from kview.derive.kinds import backlogs, commits_nothing, judged
-from kview.derive.lag import TREND_BACK_MS
 from kview.derive.order import HOLD_MS
 from kview.derive.rates import leaves_out, sum_by
 from kview.derive.series import Series, extended
-from kview.derive.trends import NEAR_MS
 from kview.derive.unheard import never_read
-from kview.derive.verdicts import ORDER, RANK, SEVERITIES, VERDICTS
 from kview.derive.view import Floats, GroupFigures, OffsetFigures, Reason, Verdict
 from kview.model.events import SEVERITY_ORDER, Severity
 from kview.model.snapshot import Longs, Snapshot, Strings

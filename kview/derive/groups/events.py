@@ -4,9 +4,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from kview.derive.align import same
-from kview.derive.commits import Commits
 from kview.derive.events import MAX_NAMED
-from kview.derive.losses import Losses
+from kview.derive.groups.commits import Commits
+from kview.derive.groups.losses import Losses
 from kview.model.events import Event, EventKind, Severity
 from kview.model.failures import Part
 from kview.model.snapshot import Longs, Snapshot

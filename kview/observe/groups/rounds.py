@@ -9,9 +9,11 @@ from msgspec import Struct
 from kview.model.snapshot import Failure
 from kview.model.states import GroupType
 from kview.model.units import UNKNOWN
-from kview.observe import apis, groups, hearing
-from kview.observe.descriptions import KINDS, Kind
-from kview.observe.group_requests import GroupRequests
+from kview.observe import apis
+from kview.observe.groups import facts as groups
+from kview.observe.groups import hearing
+from kview.observe.groups.kinds import KINDS, Kind
+from kview.observe.groups.requests import GroupRequests
 from kview.observe.link import Link
 from kview.observe.links import Links
 from kview.observe.state import State

@@ -12,15 +12,15 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, take
-from kview.derive.commits import Commits, Reading
-from kview.derive.connectors import paused_sinks
-from kview.derive.losses import LogStarts, Losses, abandoned, start_then
-from kview.derive.moves import read_rate
+from kview.derive.groups.commit_moves import read_rate
+from kview.derive.groups.commits import Commits, Reading
+from kview.derive.groups.connect import paused_sinks
+from kview.derive.groups.losses import LogStarts, Losses, abandoned, start_then
+from kview.derive.groups.trends import NEAR_MS, Trends
+from kview.derive.groups.turns import cadence, resting, stuck
+from kview.derive.groups.unread import Behind, Unread, behind
+from kview.derive.groups.verdicts import RANK, VERDICTS, Circumstances, reasons, verdict_ranks
 from kview.derive.rates import minus
-from kview.derive.trends import NEAR_MS, Trends
-from kview.derive.turns import cadence, resting, stuck
-from kview.derive.unread import Behind, Unread, behind
-from kview.derive.verdicts import RANK, VERDICTS, Circumstances, reasons, verdict_ranks
 from kview.derive.view import Floats, OffsetFigures, Reason, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
 from kview.model.states import REBALANCING, GroupState, GroupType
