@@ -1,0 +1,1 @@
+"""Consumer, streams, share, Connect and simple groups: their offsets, verdicts, events and findings."""
