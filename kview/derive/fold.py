@@ -36,17 +36,15 @@ from kview.derive.elections import Memory, elected
 from kview.derive.events import differences, found, kept
 from kview.derive.evidence import Proofs, evidence, signs_of_life
 from kview.derive.going_on import Step
-from kview.derive.groups import commit_moves as moves
+from kview.derive.groups import commit_moves, past_ends, unread
 from kview.derive.groups import commits as past
-from kview.derive.groups import log_ends as lag
 from kview.derive.groups import losses as losses_
 from kview.derive.groups import trends as trends_
-from kview.derive.groups import unread
 from kview.derive.groups.commits import Commits
 from kview.derive.groups.events import group_events, offset_events
 from kview.derive.groups.figures import is_ignored
-from kview.derive.groups.log_ends import TREND_BACK_MS
 from kview.derive.groups.offsets import Kept, earlier, readers, reading, record_lag
+from kview.derive.groups.past_ends import TREND_BACK_MS
 from kview.derive.order import next_busy
 from kview.derive.partitions import changed_since, in_rates, is_led, replica_lag
 from kview.derive.rates import LOOK_BACK_MS
@@ -129,11 +127,11 @@ def advance(state: State, snapshot: Snapshot) -> State:
     read, read_ms = log_ends(snapshot)
     ends, fell = rates.advance(state.ends.carried(rows), read, read_ms, now_ms)
     marks = follow(state.watermarks, then.partitions.high_watermark_ms, rows, table, now_ms)
-    points = lag.capped(lag.carried(state.points, rows), fell, read)
-    answered = before is None or not lag.same_answers(then.time_points, snapshot.time_points)
+    points = past_ends.capped(past_ends.carried(state.points, rows), fell, read)
+    answered = before is None or not past_ends.same_answers(then.time_points, snapshot.time_points)
     if answered or rows.rows is not None:
-        points = lag.with_seeds(points, table, snapshot.time_points, read)
-    points = lag.with_reading(points, read_ms, read, now_ms)
+        points = past_ends.with_seeds(points, table, snapshot.time_points, read)
+    points = past_ends.with_reading(points, read_ms, read, now_ms)
 
     offset_rows = align_offsets(then.offsets, snapshot.offsets)
     if before is not None and rows.rows is None and offset_rows.rows is None:
@@ -157,7 +155,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
     now = reading(snapshot, at_last, at, lags, ends.per_second, seen.frozen_since_ms, group)
     same_owners = before is not None and offset_rows.rows is None
     same_owners = same_owners and same(then.offsets.owner, snapshot.offsets.owner)
-    commits = moves.follow(commits_then, now)
+    commits = commit_moves.follow(commits_then, now)
     restarted = take(fell | ~rows.known(), at, True)
     if before is None:
         oldest = unread.Unread.recorded(snapshot)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kview.derive import log_dirs
 from kview.derive.brokers import broker_figures, led_rates, none_answer_since, total_out
-from kview.derive.groups import log_ends as lag
+from kview.derive.groups import past_ends
 from kview.derive.groups.figures import GroupLags, group_figures, group_lags, group_series
 from kview.derive.groups.offsets import Kept
 from kview.derive.headline import headline
@@ -71,7 +71,7 @@ def view_of(state: State, sampled: Sample) -> View:
     seen = seen_of(state)
     snapshot, quiet, placed = seen.snapshot, seen.quiet, seen.placed
     table, offsets = snapshot.partitions, sampled.offsets
-    seeded = lag.seed_rate(state.points, *log_ends(snapshot))
+    seeded = past_ends.seed_rate(state.points, *log_ends(snapshot))
     figures = partition_figures(
         snapshot,
         placed,

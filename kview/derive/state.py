@@ -9,9 +9,9 @@ from kview.derive.elections import Memory
 from kview.derive.evidence import Proofs
 from kview.derive.groups.commits import Commits, Reading
 from kview.derive.groups.figures import GroupSeries
-from kview.derive.groups.log_ends import Points
 from kview.derive.groups.losses import Losses
 from kview.derive.groups.offsets import Followed, Kept, Led, offset_figures
+from kview.derive.groups.past_ends import Points
 from kview.derive.groups.trends import Trends
 from kview.derive.groups.unread import Unread
 from kview.derive.incidents import Incidents

@@ -17,7 +17,7 @@ from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
 from kview.observe.brokers import saw_quorum
 from kview.observe.causes import LinkError, Refused
-from kview.observe.groups import facts as groups
+from kview.observe.groups import facts
 from kview.observe.groups.requests import batches_of
 from kview.observe.layout import Layout, Rows
 from kview.observe.link import Link
@@ -388,7 +388,7 @@ class SlowLane(Struct):
                 if entry.error_code:
                     known.commits_refused = entry.error_code
                 else:
-                    groups.shared(known, entry.topics, at_ms)
+                    facts.shared(known, entry.topics, at_ms)
 
     def _due_topics(self) -> list[str]:
         now_ms, state, settings = self.loop.clock_ms(), self.state, self.settings

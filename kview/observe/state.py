@@ -34,7 +34,8 @@ from kview.observe.clock import Jump
 from kview.observe.configs import TopicSettings
 from kview.observe.elr import Elr
 from kview.observe.groups.coordinators import Heard
-from kview.observe.groups.facts import GroupFacts, GroupTables
+from kview.observe.groups.facts import GroupFacts
+from kview.observe.groups.tables import GroupTables
 from kview.observe.layout import Layout, layout, same_partitions, strings
 from kview.observe.quorum import QuorumSeen
 from kview.observe.readings import Readings, carried, nothing_read

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kview.derive.fold import State, step
-from kview.derive.groups.log_ends import SEEDS, EndsThen, Points, capped, with_reading, with_seeds
+from kview.derive.groups.past_ends import SEEDS, EndsThen, Points, capped, with_reading, with_seeds
 from kview.derive.groups.unread import Behind, Unread, behind, follow
 from kview.derive.history import Thinning, thinned
 from kview.model.snapshot import Snapshot, TimePoints

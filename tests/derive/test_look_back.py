@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kview.derive.fold import LOOK_BACK_MS, State, fold_to, step
 from kview.derive.groups.commits import HISTORY_RULE
-from kview.derive.groups.log_ends import POINT_RULE, SEEDS
+from kview.derive.groups.past_ends import POINT_RULE, SEEDS
 from kview.derive.view import SERIES_POINTS, View
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN

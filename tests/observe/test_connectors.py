@@ -25,7 +25,7 @@ from kview.observe.access import access
 from kview.observe.causes import LinkError, Refused
 from kview.observe.connectors import MOST_BYTES, MOST_LINE, MOST_ROWS, decoded, of_group, read
 from kview.observe.groups.facts import GroupFacts
-from kview.observe.groups.kinds import MemberFacts
+from kview.observe.groups.members import MemberFacts
 from kview.observe.observer import Observer, ObserveSettings
 from tests.observe.fake_broker import FakeBroker, Server
 from tests.observe.observing import until

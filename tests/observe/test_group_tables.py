@@ -13,10 +13,11 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, refused
 from kview.model.units import NO_OFFSET
 from kview.observe.groups import coordinators
-from kview.observe.groups import facts as groups
-from kview.observe.groups.facts import STEADY_MS, GroupFacts, GroupTables
+from kview.observe.groups import facts as group_facts
+from kview.observe.groups.facts import STEADY_MS, GroupFacts
 from kview.observe.groups.kinds import CLASSIC
 from kview.observe.groups.requests import GroupRequests
+from kview.observe.groups.tables import GroupTables
 from kview.wire.offset_fetch import GroupCommits, TopicCommits
 
 
@@ -58,7 +59,7 @@ def described(known: GroupFacts, *members: tuple[str, bytes], kind: str = "consu
             for m, a in members
         ],
     )
-    groups.described(known, CLASSIC.read(entry), 70)
+    group_facts.described(known, CLASSIC.read(entry), 70)
 
 
 def committed(known: GroupFacts, offsets: dict[int, int]) -> None:
@@ -68,7 +69,7 @@ def committed(known: GroupFacts, offsets: dict[int, int]) -> None:
         np.array(list(offsets.values()), np.int64),
         np.zeros(len(offsets), np.int16),
     )
-    groups.committed(known, GroupCommits(known.group, 0, (commits,)), 80)
+    group_facts.committed(known, GroupCommits(known.group, 0, (commits,)), 80)
 
 
 def test_offsets_are_what_is_committed_or_owned() -> None:
@@ -124,48 +125,48 @@ def broker_2(group: str) -> int:
 
 def test_groups_move_between_coordinators_and_are_forgotten_when_nobody_lists_them() -> None:
     facts: dict[str, GroupFacts] = {}
-    groups.listed(facts, 1, listing("a", "b"), nobody_knows, 10)
+    group_facts.listed(facts, 1, listing("a", "b"), nobody_knows, 10)
     assert (facts["a"].type, facts["a"].state, facts["a"].coordinator) == ("consumer", "Stable", 1)
-    groups.listed(facts, 2, listing("b"), nobody_knows, 20)
+    group_facts.listed(facts, 2, listing("b"), nobody_knows, 20)
     assert facts["b"].coordinator == 2
-    groups.settle(facts, {2: frozenset({"b"})}, [1, 2], nobody_knows, 30)
+    group_facts.settle(facts, {2: frozenset({"b"})}, [1, 2], nobody_knows, 30)
     assert sorted(facts) == ["a", "b"]  # broker 1 has not answered
-    groups.settle(facts, {1: frozenset(), 2: frozenset({"b"})}, [1, 2], nobody_knows, 40)
+    group_facts.settle(facts, {1: frozenset(), 2: frozenset({"b"})}, [1, 2], nobody_knows, 40)
     assert sorted(facts) == ["b"]
 
 
 def test_a_group_that_nobody_lists_stays_until_its_coordinator_has_loaded_and_says_so() -> None:
     facts: dict[str, GroupFacts] = {}
-    groups.listed(facts, 1, listing("a"), broker_2, 10)
+    group_facts.listed(facts, 1, listing("a"), broker_2, 10)
     nobody = {1: frozenset[str](), 2: frozenset[str]()}
-    groups.settle(facts, nobody, [1, 2], broker_2, 20)
+    group_facts.settle(facts, nobody, [1, 2], broker_2, 20)
     assert (facts["a"].coordinator, facts["a"].missing_ms) == (2, 20)
     facts["a"].description_refused = 14
-    groups.settle(facts, nobody, [1, 2], broker_2, 90_000)
+    group_facts.settle(facts, nobody, [1, 2], broker_2, 90_000)
     assert sorted(facts) == ["a"]  # broker 2 is loading
     facts["a"].description_refused, facts["a"].vouched = 0, True
-    groups.settle(facts, {1: frozenset()}, [1, 2], broker_2, 90_100)
+    group_facts.settle(facts, {1: frozenset()}, [1, 2], broker_2, 90_100)
     assert sorted(facts) == ["a"]  # broker 2 has not listed its groups since
-    groups.settle(facts, nobody, [1, 2], broker_2, 90_200)
+    group_facts.settle(facts, nobody, [1, 2], broker_2, 90_200)
     assert sorted(facts) == []
 
 
 def test_a_coordinator_chosen_in_another_way_does_not_keep_a_group_for_ever() -> None:
     facts: dict[str, GroupFacts] = {}
-    groups.listed(facts, 1, listing("a"), broker_2, 10)
+    group_facts.listed(facts, 1, listing("a"), broker_2, 10)
     nobody = {1: frozenset[str](), 2: frozenset[str]()}
     for at_ms in (1_000, 30_000, 60_000):
-        groups.settle(facts, nobody, [1, 2], broker_2, at_ms)
+        group_facts.settle(facts, nobody, [1, 2], broker_2, at_ms)
         facts["a"].description_refused = 16
     assert sorted(facts) == ["a"]
-    groups.settle(facts, nobody, [1, 2], broker_2, 61_100)
+    group_facts.settle(facts, nobody, [1, 2], broker_2, 61_100)
     assert sorted(facts) == []
 
 
 def test_a_broker_that_still_lists_what_it_has_lost_is_not_the_coordinator() -> None:
     facts: dict[str, GroupFacts] = {}
-    groups.listed(facts, 2, listing("a"), broker_2, 10)
-    groups.listed(facts, 1, listing("a"), broker_2, 20)
+    group_facts.listed(facts, 2, listing("a"), broker_2, 10)
+    group_facts.listed(facts, 1, listing("a"), broker_2, 20)
     assert facts["a"].coordinator == 2
 
 
@@ -193,7 +194,7 @@ def test_a_group_is_not_gone_while_its_restarted_coordinator_may_still_be_loadin
         async def ask(_: Any) -> tuple[Any, int]:
             return dead, at_ms
 
-        groups.settle(facts, lists, [3, 4], lambda _: owner, at_ms)
+        group_facts.settle(facts, lists, [3, 4], lambda _: owner, at_ms)
         state = SimpleNamespace(groups=facts, succeeded=lambda *_: None)
         requests, link = GroupRequests(cast(Any, None), cast(Any, state)), cast(Any, SimpleNamespace(ask=ask))
         if owner is not None:

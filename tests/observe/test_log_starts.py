@@ -4,7 +4,8 @@ import numpy as np
 
 from kview.model.snapshot import Offsets
 from kview.model.units import UNKNOWN
-from kview.observe.groups.facts import GroupFacts, GroupTables
+from kview.observe.groups.facts import GroupFacts
+from kview.observe.groups.tables import GroupTables
 from kview.observe.layout import Layout, layout
 from kview.observe.log_starts import LogStarts
 from kview.observe.observer import ObserveSettings

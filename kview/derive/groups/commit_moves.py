@@ -12,13 +12,13 @@ from kview.derive.groups.commits import (
     HISTORY_RULE,
     LATE_FACTOR,
     PAUSE_MS,
-    STILL_MS,
     STOPPED_AFTER_MS,
     STUCK_AFTER_MS,
     Commits,
     CommitsThen,
     Reading,
 )
+from kview.derive.groups.simple import STILL_MS
 from kview.derive.history import thinned
 from kview.derive.rates import LOOK_BACK_MS, STALE_RATE_MS
 from kview.derive.view import Floats

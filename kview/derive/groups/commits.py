@@ -27,9 +27,6 @@ PAUSE_MS = 10_000
 STUCK_AFTER_MS = 30_000
 """If records are waiting, six default commit intervals without a move are not a coincidence."""
 
-STILL_MS = 120_000
-"""A simple group has not stopped before records have waited for this long."""
-
 LATE_FACTOR = 3
 """A commit is overdue after this many times the longest interval between two that was seen."""
 

@@ -1,4 +1,7 @@
-"""Connectors and their tasks: which have failed, and whether their states are known."""
+"""Kafka Connect: which connectors and tasks have failed, and whether their states are known.
+
+Nothing is judged of its workers as a group: they commit no offsets.
+"""
 
 from collections.abc import Iterator
 

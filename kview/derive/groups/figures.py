@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from kview.derive import order
 from kview.derive.align import group_rows, same, take
+from kview.derive.groups import share
 from kview.derive.groups.connect import paused_sinks
-from kview.derive.groups.log_ends import TREND_BACK_MS
-from kview.derive.groups.share import backlogs, commits_nothing, judged
+from kview.derive.groups.past_ends import TREND_BACK_MS
+from kview.derive.groups.simple import are_simple
 from kview.derive.groups.trends import NEAR_MS
 from kview.derive.groups.verdicts import ORDER, RANK, SEVERITIES, VERDICTS
 from kview.derive.hidden import lacks_topics
@@ -22,7 +23,7 @@ from kview.derive.series import Series, extended
 from kview.derive.unheard import never_read
 from kview.derive.view import Floats, GroupFigures, OffsetFigures, Reason, Verdict
 from kview.model.events import SEVERITY_ORDER, Severity
-from kview.model.snapshot import Longs, Snapshot, Strings
+from kview.model.snapshot import Groups, Longs, Snapshot, Strings
 from kview.model.states import GroupType
 from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
 
@@ -69,7 +70,7 @@ def group_lags(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> Grou
     uncommitted = _uncommitted(snapshot, figures)
     unsure = _any(index, figures.behind_is_bound | uncommitted, size) & (behind != UNKNOWN)
     counts = np.bincount(index[uncommitted & (index >= 0)], minlength=size).astype(np.int64)
-    waits = backlogs(snapshot)
+    waits = share.backlogs(snapshot)
     lag = np.where(waits.records != UNKNOWN, waits.records, lag)
     return GroupLags(index, lag, behind, unsure, counts, waits.is_bound)
 
@@ -175,9 +176,13 @@ def group_figures(
     reasons[unread] = Reason.NO_COMMIT
     untold = never_read(snapshot)
     reasons[untold] = Reason.LAG_UNKNOWN
-    uncommitting = commits_nothing(snapshot)
-    judged(snapshot, uncommitting, series.lag, ranks, reasons)
-    overdue = (ranks == RANK[Verdict.STOPPED]) & np.asarray(groups.type == GroupType.SIMPLE, np.bool_)
+    uncommitting = _commit_nothing(groups)
+    for row in np.flatnonzero(uncommitting).tolist():
+        verdict, reason = Verdict.NONE, Reason.WORKERS
+        if groups.type[row] == GroupType.SHARE:
+            verdict, reason = share.verdict(int(groups.members[row]), np.array(series.lag[groups.group[row]]))
+        ranks[row], reasons[row] = RANK[verdict], reason
+    overdue = (ranks == RANK[Verdict.STOPPED]) & are_simple(groups)
     reasons[overdue] = Reason.COMMIT_OVERDUE
     reasons[(ranks == RANK[Verdict.STOPPED]) & paused_sinks(snapshot)] = Reason.CONNECTOR_PAUSED
     held = np.asarray(ranks == RANK[Verdict.HELD], np.bool_)
@@ -225,6 +230,11 @@ def group_figures(
         ignored=quiet,
         verdict_age_ms=old,
     )
+
+
+def _commit_nothing(groups: Groups) -> NDArray[np.bool_]:
+    """Return the groups that commit no offsets by nature: share groups, and Kafka Connect's workers."""
+    return np.isin(groups.type.astype(str), (GroupType.SHARE, GroupType.CONNECT))
 
 
 def _places(names: Strings, severity: Strings, ranks: Longs, series: GroupSeries, busy: Longs) -> Longs:

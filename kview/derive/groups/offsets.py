@@ -16,6 +16,7 @@ from kview.derive.groups.commit_moves import read_rate
 from kview.derive.groups.commits import Commits, Reading
 from kview.derive.groups.connect import paused_sinks
 from kview.derive.groups.losses import LogStarts, Losses, abandoned, start_then
+from kview.derive.groups.simple import are_simple
 from kview.derive.groups.trends import NEAR_MS, Trends
 from kview.derive.groups.turns import cadence, resting, stuck
 from kview.derive.groups.unread import Behind, Unread, behind
@@ -23,7 +24,7 @@ from kview.derive.groups.verdicts import RANK, VERDICTS, Circumstances, reasons,
 from kview.derive.rates import minus
 from kview.derive.view import Floats, OffsetFigures, Reason, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
-from kview.model.states import REBALANCING, GroupState, GroupType
+from kview.model.states import REBALANCING, GroupState
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
 
 MOST_MARKERS = 2
@@ -161,7 +162,7 @@ def reading(
         start_then=start_then(starts, then.starts, received_ms, seen.began_ms, then.began_ms),
         write_rate=take(per_second, rows, np.nan),
         has_members=take(alive, group, False),
-        simple=take(np.asarray(groups.type == GroupType.SIMPLE, np.bool_), group, False),
+        simple=take(are_simple(groups), group, False),
         joining=take(joining, group, False),
         held=(take(frozen_since_ms, rows, UNKNOWN) != UNKNOWN)
         | (take(table.leader, rows, -1) < 0)

@@ -1,18 +1,11 @@
-"""Groups that commit no offsets: share groups, judged by their backlog, and Kafka Connect's workers, of which
-nothing is judged."""
-
-from collections.abc import Mapping
+"""Share groups: they commit no offsets, and are judged by their backlog as their coordinator counts it."""
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from kview.derive.align import group_rows
-from kview.derive.groups.verdicts import RANK
-from kview.derive.series import Series
-from kview.derive.view import Reason, Verdict
+from kview.derive.view import Floats, Reason, Verdict
 from kview.model.snapshot import Flags, Longs, Snapshot
-from kview.model.states import GroupType
 from kview.model.units import UNKNOWN
 
 GROWS_AFTER = 30
@@ -42,27 +35,11 @@ def backlogs(snapshot: Snapshot) -> Backlogs:
     return Backlogs(np.where(some, sums, UNKNOWN), some & unknown)
 
 
-def commits_nothing(snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Return the groups that commit no offsets by nature."""
-    return np.isin(snapshot.groups.type.astype(str), (GroupType.SHARE, GroupType.CONNECT))
+def verdict(members: int, lag: Floats) -> tuple[Verdict, Reason]:
+    """Return what a share group with so many members does, and why.
 
-
-def judged(
-    snapshot: Snapshot, which: Flags, lag: Mapping[str, Series], ranks: Longs, reasons: NDArray[np.object_]
-) -> None:
-    """Put the verdicts on the groups `which`, that commit nothing, into `ranks`, and why into `reasons`.
-
-    `lag` has each group's backlog at the last moments, oldest first.
+    `lag` is its backlog at the last moments, oldest first, NaN where it was not known.
     """
-    groups = snapshot.groups
-    for row in np.flatnonzero(which).tolist():
-        verdict, reason = Verdict.NONE, Reason.WORKERS
-        if groups.type[row] == GroupType.SHARE:
-            verdict, reason = _of_share(int(groups.members[row]), np.array(lag[groups.group[row]]))
-        ranks[row], reasons[row] = RANK[verdict], reason
-
-
-def _of_share(members: int, lag: NDArray[np.float64]) -> tuple[Verdict, Reason]:
     known = lag[~np.isnan(lag)]
     if not len(known) or np.isnan(lag[-1]):
         return Verdict.UNKNOWN, Reason.LAG_UNKNOWN

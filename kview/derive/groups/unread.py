@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from kview.derive.align import Alignment, align_offsets, take
-from kview.derive.groups.log_ends import Points, gathered
+from kview.derive.groups.past_ends import Points, gathered
 from kview.derive.groups.trends import NEAR_MS
 from kview.model.snapshot import Flags, Longs, OldestUnread, Snapshot, empty
 from kview.model.units import NO_OFFSET, UNKNOWN

@@ -8,7 +8,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import first_that_holds
-from kview.derive.groups.commits import LATE_FACTOR, STILL_MS, STOPPED_AFTER_MS, Commits
+from kview.derive.groups import simple
+from kview.derive.groups.commits import LATE_FACTOR, STOPPED_AFTER_MS, Commits
 from kview.derive.groups.trends import FALLS_BEHIND, FAR_MS, KEEPS_UP, NEAR_MS
 from kview.derive.rates import LOOK_BACK_MS
 from kview.derive.view import Floats, Reason, Verdict
@@ -160,7 +161,7 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
         (Verdict.HELD, at_stable & (held_ms >= HELD_MS)),
         (Verdict.OK, at_stable),
         (Verdict.STOPPED, (at.nobody | at.paused) & waiting & ~moved_lately),
-        (Verdict.STOPPED, at.simple & waiting & known & (waited >= np.maximum(STILL_MS, late_ms))),
+        (Verdict.STOPPED, at.simple & waiting & simple.overdue(waited, at.cadence_ms)),
         (Verdict.UNKNOWN, ~has | ~at.leader_known),
         (Verdict.REWOUND, commits.rewound_from != UNKNOWN),
         (Verdict.STUCK, at.stuck & overdue),

@@ -2,20 +2,20 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 
 from kview.model.failures import NO_FAILURE, Cause, FailureKind
-from kview.model.snapshot import Groups, Ids, Longs, Members, Offsets, ShareOffsets, Strings, empty
+from kview.model.snapshot import Ids, Strings
 from kview.model.states import GroupState, group_type
-from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe.apis import GROUP_ID_NOT_FOUND, NOT_COORDINATOR, OFFSET_FETCH, Versions, highest
-from kview.observe.groups.kinds import KINDS, GroupDescription, MemberFacts
-from kview.observe.layout import strings
+from kview.observe.groups.kinds import KINDS
+from kview.observe.groups.members import GroupDescription, MemberFacts
+from kview.observe.groups.share import ShareRow, share_rows
 from kview.wire import offset_fetch
 from kview.wire.offset_fetch import GroupCommits
 
@@ -32,15 +32,6 @@ SINGLE_FETCHES = 3
 
 AWAY = frozenset({FailureKind.COORDINATOR_GONE, FailureKind.COORDINATOR_SILENT})
 """Why a group's figures are old if its coordinator cannot have answered."""
-
-
-class ShareRow(NamedTuple):
-    """Where a share group starts on a partition, as in `ShareOffsets`."""
-
-    topic: str
-    partition: int
-    start_offset: int
-    lag: int
 
 
 class GroupFacts(Struct):
@@ -208,19 +199,8 @@ def described(known: GroupFacts, entry: GroupDescription, at_ms: int) -> None:
 
 
 def shared(known: GroupFacts, topics: Iterable[Any], at_ms: int) -> None:
-    """Store where a share group starts. A partition that nobody has read yet has no start."""
-    known.share = tuple(
-        ShareRow(
-            sys.intern(topic.topic_name),
-            part.partition_index,
-            part.start_offset if part.start_offset >= 0 else UNKNOWN,
-            part.lag if part.lag is not None and part.lag >= 0 else UNKNOWN,
-        )
-        for topic in sorted(topics, key=lambda topic: topic.topic_name)
-        for part in sorted(topic.partitions, key=lambda part: part.partition_index)
-        if not part.error_code
-    )
-    known.share_ms = at_ms
+    """Store where a share group starts."""
+    known.share, known.share_ms = share_rows(topics), at_ms
     known.commits_refused = 0
 
 
@@ -235,152 +215,6 @@ def rounds_of_commits(versions: Versions, groups: int) -> int:
     """Return in how many observations the commits of a coordinator's groups are all read."""
     batched = highest(versions, OFFSET_FETCH) >= offset_fetch.BATCHED_FROM
     return 1 if batched else max(1, -(-groups // SINGLE_FETCHES))
-
-
-def rows_of(known: GroupFacts) -> CommitRows:
-    """Return a group's rows of the offsets table, for the partitions it has committed or owns, in order.
-
-    The same object is returned until the rows change.
-    """
-    topics = known.commits.topics if known.commits else ()
-    key = (tuple((t.topic, t.partition.tobytes()) for t in topics), known.members)
-    if known.rows is not None and known.rows.key == key:
-        return known.rows
-    places: dict[tuple[str, int], int] = {}
-    at = 0
-    for t in topics:
-        name = sys.intern(t.topic)
-        places.update({(name, p): at + i for i, p in enumerate(t.partition.tolist())})
-        at += len(t.partition)
-    owners = {
-        (topic, p): member.id for member in known.members for topic, parts in member.owned for p in parts
-    }
-    keys = sorted(places.keys() | owners.keys())
-    known.rows = CommitRows(
-        key,
-        strings([topic for topic, _ in keys]),
-        np.array([p for _, p in keys], np.int32),
-        strings([owners.get(k, "") for k in keys]),
-        np.array([places.get(k, -1) for k in keys], np.int32),
-    )
-    return known.rows
-
-
-def _committed(known: GroupFacts, rows: CommitRows) -> Longs:
-    out = np.full(len(rows.place), NO_OFFSET, np.int64)
-    if known.commits and known.commits.topics:
-        offsets = np.concatenate([np.where(t.error == 0, t.offset, NO_OFFSET) for t in known.commits.topics])
-        there = rows.place >= 0
-        out[there] = offsets[rows.place[there]]
-    return out
-
-
-class GroupTables(Struct):
-    """The tables of the groups.
-
-    Each observation rebuilds the tables, and shares the columns that are unchanged.
-    """
-
-    groups: Groups = field(default_factory=lambda: empty(Groups))
-    members: Members = field(default_factory=lambda: empty(Members))
-    offsets: Offsets = field(default_factory=lambda: empty(Offsets))
-    share_offsets: ShareOffsets = field(default_factory=lambda: empty(ShareOffsets))
-    _share: tuple[Any, ...] = ()
-    _member_facts: tuple[Any, ...] = ()
-    _rows: tuple[CommitRows, ...] = ()
-    _made_of: tuple[tuple[Any, ...], ...] = ()
-    """The names, times, commits and members of which the table of offsets was made."""
-
-    def update(self, facts: Mapping[str, GroupFacts]) -> None:
-        """Rebuild the tables from `facts`."""
-        ordered = [facts[name] for name in sorted(facts)]
-        self.groups = _groups(ordered)
-        members = tuple((g.group, g.members) for g in ordered)
-        if members != self._member_facts:
-            self._member_facts = members
-            self.members = _members(members)
-        share = tuple((g.group, g.share_ms, g.share) for g in ordered if g.share)
-        if share != self._share:
-            self._share = share
-            self.share_offsets = _share_offsets(share)
-        self.update_offsets(facts)
-
-    def update_offsets(self, facts: Mapping[str, GroupFacts]) -> None:
-        """Rebuild the table of offsets alone, if anything in it has changed."""
-        ordered = [facts[name] for name in sorted(facts)]
-        made_of = tuple((k.group, k.committed_ms, k.commits, k.members) for k in ordered)
-        pairs = zip(made_of, self._made_of, strict=False)
-        if len(made_of) == len(self._made_of) and all(
-            a[:2] == b[:2] and a[2] is b[2] and a[3] is b[3] for a, b in pairs
-        ):
-            return
-        self._made_of = made_of
-        rows = tuple(rows_of(known) for known in ordered)
-        if not rows:
-            self.offsets, self._rows = empty(Offsets), ()
-            return
-        counts = [len(r.topic) for r in rows]
-        values = np.concatenate([_committed(k, r) for k, r in zip(ordered, rows, strict=True)])
-        times = np.repeat(np.array([k.committed_ms for k in ordered], np.int64), counts)
-        same = len(rows) == len(self._rows) and all(a is b for a, b in zip(rows, self._rows, strict=True))
-        if same and len(self.offsets) == len(values):
-            old = self.offsets
-            self.offsets = Offsets(old.group, old.topic, old.partition, values, old.owner, times)
-            return
-        self._rows = rows
-        self.offsets = Offsets(
-            np.repeat(strings([k.group for k in ordered]), counts),
-            np.concatenate([r.topic for r in rows]),
-            np.concatenate([r.partition for r in rows]),
-            values,
-            np.concatenate([r.owner for r in rows]),
-            times,
-        )
-
-
-def _groups(ordered: Sequence[GroupFacts]) -> Groups:
-    return Groups(
-        group=strings([g.group for g in ordered]),
-        type=strings([g.type for g in ordered]),
-        state=strings([g.state for g in ordered]),
-        coordinator=np.array([g.coordinator for g in ordered], np.int32),
-        assignment_strategy=strings([g.assignment_strategy for g in ordered]),
-        epoch=np.array([g.epoch for g in ordered], np.int32),
-        assignment_epoch=np.array([g.assignment_epoch for g in ordered], np.int32),
-        members=np.array(
-            [len(g.members) if g.described_ms != UNKNOWN else UNKNOWN_ID for g in ordered], np.int32
-        ),
-        received_ms=np.array([g.received_ms for g in ordered], np.int64),
-        error=strings([g.cause.kind.value for g in ordered]),
-        error_code=np.array([0 if g.cause.code == UNKNOWN_ID else g.cause.code for g in ordered], np.int32),
-    )
-
-
-def _members(facts: Sequence[tuple[str, tuple[MemberFacts, ...]]]) -> Members:
-    flat = [(group, member) for group, members in facts for member in members]
-    return Members(
-        group=strings([group for group, _ in flat]),
-        member_id=strings([member.id for _, member in flat]),
-        client_id=strings([member.client_id for _, member in flat]),
-        host=strings([member.host for _, member in flat]),
-        rack=strings([member.rack for _, member in flat]),
-        epoch=np.array([member.epoch for _, member in flat], np.int32),
-        assigned=np.array([member.assigned for _, member in flat], np.int32),
-        target=np.array([member.target for _, member in flat], np.int32),
-        runs=strings([member.runs for _, member in flat]),
-    )
-
-
-def _share_offsets(facts: Sequence[tuple[str, int, tuple[ShareRow, ...]]]) -> ShareOffsets:
-    flat = [(group, at_ms, row) for group, at_ms, rows in facts for row in rows]
-    return ShareOffsets(
-        group=strings([group for group, _, _ in flat]),
-        topic=strings([row.topic for _, _, row in flat]),
-        partition=np.array([row.partition for _, _, row in flat], np.int32),
-        start_offset=np.array([row.start_offset for _, _, row in flat], np.int64),
-        lag=np.array([row.lag for _, _, row in flat], np.int64),
-        received_ms=np.array([at_ms for _, at_ms, _ in flat], np.int64),
-    )
 
 
 def _word(kind: Any, value: str, otherwise: str) -> str:

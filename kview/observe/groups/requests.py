@@ -11,8 +11,7 @@ from kview.model.failures import NOT_AUTHORIZED, Part, refused
 from kview.model.units import UNKNOWN
 from kview.observe import apis, readings
 from kview.observe.causes import LinkError
-from kview.observe.groups import coordinators
-from kview.observe.groups import facts as groups
+from kview.observe.groups import coordinators, facts
 from kview.observe.groups.kinds import CLASSIC, KINDS, Kind
 from kview.observe.link import Link
 from kview.observe.loop import Loop
@@ -77,7 +76,7 @@ class GroupRequests(Struct):
         if answer.error_code:
             self.state.failed(Part.GROUPS, broker, refused(answer.error_code))
             return
-        groups.listed(self.state.groups, broker, answer, self.coordinator_of, at_ms)
+        facts.listed(self.state.groups, broker, answer, self.coordinator_of, at_ms)
         try:
             described = (await loaded)[0].groups if loaded else ()
         except LinkError:
@@ -107,12 +106,12 @@ class GroupRequests(Struct):
                 known = self.state.groups.get(entry.group_id)
                 if known is None or known.missing_ms != UNKNOWN or KINDS.get(known.type) is not kind:
                     continue
-                if groups.is_gone(entry):
+                if facts.is_gone(entry):
                     self.moved = True
                 elif entry.error_code:
                     self._refused(known, Part.GROUPS, entry.error_code)
                 else:
-                    groups.described(known, kind.read(entry), at_ms)
+                    facts.described(known, kind.read(entry), at_ms)
 
     async def look_for(self, link: Link, broker: int, names: Sequence[str]) -> None:
         """Ask whether a coordinator still has groups that no broker lists, of whatever kind."""
@@ -121,7 +120,7 @@ class GroupRequests(Struct):
                 known = self.state.groups.get(entry.group_id)
                 if known is None or known.missing_ms == UNKNOWN:
                     continue
-                if groups.is_gone(entry):
+                if facts.is_gone(entry):
                     if not known.is_steady(at_ms):
                         continue
                     if KINDS.get(known.type) is CLASSIC:
@@ -130,7 +129,7 @@ class GroupRequests(Struct):
                 elif entry.error_code:
                     self._refused(known, Part.GROUPS, entry.error_code)
                 elif KINDS.get(known.type) is CLASSIC:
-                    groups.described(known, CLASSIC.read(entry), at_ms)
+                    facts.described(known, CLASSIC.read(entry), at_ms)
 
     async def _describe(
         self, link: Link, broker: int, request: Callable[[Sequence[str]], Any], names: Sequence[str]
@@ -150,9 +149,9 @@ class GroupRequests(Struct):
             batches = batches_of(names)
         else:
             at = self._turns.get(broker, 0) % len(names)
-            self._turns[broker] = at + groups.SINGLE_FETCHES
+            self._turns[broker] = at + facts.SINGLE_FETCHES
             doubled = [*names, *names]
-            batches = [[name] for name in dict.fromkeys(doubled[at : at + groups.SINGLE_FETCHES])]
+            batches = [[name] for name in dict.fromkeys(doubled[at : at + facts.SINGLE_FETCHES])]
         for batch in batches:
             request = offset_fetch.request(version, batch)
             answer, at_ms = await self._answer(Part.COMMITS, link, broker, request)
@@ -174,9 +173,9 @@ class GroupRequests(Struct):
             elif any((topic.offset > readings.MOST_OFFSET).any() for topic in commits.topics):
                 known.commits_malformed = True
             else:
-                groups.committed(known, commits, at_ms)
+                facts.committed(known, commits, at_ms)
 
-    def _refused(self, known: groups.GroupFacts, part: Part, code: int) -> None:
+    def _refused(self, known: facts.GroupFacts, part: Part, code: int) -> None:
         """Note with which error number a coordinator refuses a part of what is asked about a group."""
         if part is Part.GROUPS:
             known.description_refused = code

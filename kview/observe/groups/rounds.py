@@ -10,8 +10,7 @@ from kview.model.snapshot import Failure
 from kview.model.states import GroupType
 from kview.model.units import UNKNOWN
 from kview.observe import apis
-from kview.observe.groups import facts as groups
-from kview.observe.groups import hearing
+from kview.observe.groups import facts, hearing
 from kview.observe.groups.kinds import KINDS, Kind
 from kview.observe.groups.requests import GroupRequests
 from kview.observe.link import Link
@@ -63,7 +62,7 @@ class GroupRounds(Struct):
                 broker: names for broker, names in self.requests.group_lists.items() if broker in askable
             }
             listed = (address.id for address in self.state.listed)
-            groups.settle(self.state.groups, lists, listed, self.requests.coordinator_of, now_ms)
+            facts.settle(self.state.groups, lists, listed, self.requests.coordinator_of, now_ms)
 
     def details(self, askable: Mapping[int, Link]) -> list[tuple[Link, Ask]]:
         """Return the requests for committed offsets and descriptions, to the coordinators.
