@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from kview.derive.fold import LOOK_BACK_MS, State, fold_to, step
+from kview.derive.fold import LOOK_BACK_MS, State, advance, fold_to, sample
 from kview.derive.inputs import MOST_TOPICS
+from kview.derive.showing import view_of
 from kview.derive.view import View
 from kview.language import events
 from kview.language.findings import sentence
@@ -22,7 +23,7 @@ FELL, ROSE = EventKind.INPUT_FELL, EventKind.INPUT_ROSE
 class Watched:
     """A cluster with the topic `orders`, and what was said of its input."""
 
-    def __init__(self, *others: Log, rate: float = RATE, partitions: int = 4, every_s: int = 1) -> None:
+    def __init__(self, *others: Log, rate: float = RATE, partitions: int = 4, every_s: int = 2) -> None:
         nodes = [Node(id, "R1") for id in range(6)]
         self.world = World(nodes, [*topic("orders", partitions, 2, 0.0), *others], ())
         self.world.interval_ms, self.every_s = 1000 * every_s, every_s
@@ -40,8 +41,10 @@ class Watched:
     def after(self, seconds: int) -> View:
         for _ in range(seconds // self.every_s):
             self.snapshots.append(self.world.tick())
-            self.state, self.view = step(self.state, self.snapshots[-1])
-            self.events += [event for event in self.view.new_events if event.kind in (FELL, ROSE)]
+            self.state = advance(self.state, self.snapshots[-1])
+            self.events += [event for event in self.state.new_events if event.kind in (FELL, ROSE)]
+        self.state, sampled = sample(self.state)
+        self.view = view_of(self.state, sampled)
         return self.view
 
     @property
@@ -57,15 +60,15 @@ class Watched:
 
     def seconds_until(self, line: str | None, at_most: int) -> int:
         """Let time pass until the headline says that, and return the seconds."""
-        for second in range(1, at_most + 1):
-            self.after(1)
+        for second in range(self.every_s, at_most + self.every_s, self.every_s):
+            self.after(self.every_s)
             if self.line == line:
                 return second
         raise AssertionError(f"it still says {self.line}")
 
 
 def test_a_fall_is_an_event_and_a_calm_line_after_half_a_minute_and_so_is_its_end() -> None:
-    orders = Watched()
+    orders = Watched(every_s=1)
     orders.after(300)
     orders.write(LOW)
     said = "orders: input fell from 290 to 4/s"
@@ -84,7 +87,7 @@ def test_a_fall_is_an_event_and_a_calm_line_after_half_a_minute_and_so_is_its_en
 
 @pytest.mark.parametrize("low", [0.0, LOW])
 def test_a_topic_that_ends_for_good_is_not_news_for_ever(low: float) -> None:
-    orders = Watched()
+    orders = Watched(every_s=5)
     orders.after(600)
     orders.write(low)
     orders.seconds_until(f"orders: input fell from 290 to {low:.0f}/s", 45)

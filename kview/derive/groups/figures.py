@@ -234,7 +234,7 @@ def group_figures(
 
 def _commit_nothing(groups: Groups) -> NDArray[np.bool_]:
     """Return the groups that commit no offsets by nature: share groups, and Kafka Connect's workers."""
-    return np.isin(groups.type.astype(str), (GroupType.SHARE, GroupType.CONNECT))
+    return np.asarray((groups.type == GroupType.SHARE) | (groups.type == GroupType.CONNECT), np.bool_)
 
 
 def _places(names: Strings, severity: Strings, ranks: Longs, series: GroupSeries, busy: Longs) -> Longs:
