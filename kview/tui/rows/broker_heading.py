@@ -15,6 +15,9 @@ from kview.tui.text import Line, Role, Span, joined, line
 LINES = 4
 """The number of lines of the heading."""
 
+METADATA_VERSION = "metadata.version"
+"""The feature that says how far an upgrade has come: the first to be named."""
+
 
 def broker_heading(view: View, broker: int, now_ms: int, cells: int) -> list[Line]:
     """Return LINES lines about a broker. Of the facts, as many are shown as fit into `cells`."""
@@ -55,7 +58,8 @@ def _place(view: View, at: int) -> list[tuple[str, str]]:
     facts += [("quorum", text)] if (text := _controller(view, at)) else []
     facts += [("", "offers other APIs than the rest")] if other_apis(view.snapshot)[at] else []
     features = view.snapshot.features
-    return [*facts, *zip(features.name.tolist(), map(str, features.level.tolist()), strict=True)]
+    levels = zip(features.name.tolist(), map(str, features.level.tolist()), strict=True)
+    return [*facts, *sorted(levels, key=lambda pair: pair[0] != METADATA_VERSION)]
 
 
 def _controller(view: View, at: int) -> str:
