@@ -41,7 +41,7 @@ from kview.tui.rows.figures import (
 )
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, sorted_rows
-from kview.tui.text import Line, Role, Span, joined, line, line_width, width
+from kview.tui.text import Line, Role, Span, content, joined, line, line_width, width
 
 PANEL = "groups"
 SPARK_CELLS = 20
@@ -157,12 +157,7 @@ def _trend(view: View, row: int) -> str:
 def members(view: View, row: int) -> str:
     """Return a group's kind (but for a classic one), its state, and how many of its members have something to
     do: `Stable 2/3`, `share Empty 0/0`. A simple group has neither."""
-    table, figures = view.snapshot.groups, view.groups
-    kind = "" if table.type[row] == GroupType.CLASSIC else f"{table.type[row]} "
-    if table.type[row] == GroupType.SIMPLE:
-        return f"{kind}(only commits)"
-    active, joined = words.count(int(figures.members_active[row])), words.count(int(table.members[row]))
-    return f"{kind}{table.state[row]} {active}/{joined}"
+    return content(members_figure(view, row))
 
 
 MEMBERS = ("state", "active members", "members")
@@ -170,16 +165,18 @@ MEMBERS = ("state", "active members", "members")
 
 
 def members_figure(view: View, row: int) -> Figure:
-    """Return the cell of a group's kind, its state and its members."""
+    """Return the cell of what `members` says."""
     table, figures = view.snapshot.groups, view.groups
-    is_simple = table.type[row] == GroupType.SIMPLE
     kind = "" if table.type[row] == GroupType.CLASSIC else f"{table.type[row]} "
-    counts = (int(figures.members_active[row]), int(table.members[row]))
-    return Figure(
-        text_figure(members(view, row), Role.DIM),
-        f"{kind}{'' if is_simple else table.state[row]}".rstrip(),
-        *(None if is_simple else known(count) for count in counts),
+    if table.type[row] == GroupType.SIMPLE:
+        return Figure(text_figure(f"{kind}(only commits)", Role.DIM), kind.rstrip())
+    state, active, joined = (
+        f"{kind}{table.state[row]}",
+        int(figures.members_active[row]),
+        int(table.members[row]),
     )
+    text = f"{state} {words.count(active)}/{words.count(joined)}"
+    return Figure(text_figure(text, Role.DIM), state, known(active), known(joined))
 
 
 def hidden_groups(view: View, options: Options) -> int:
