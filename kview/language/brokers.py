@@ -6,7 +6,7 @@ from kview.derive.view import BrokerFigures
 from kview.language import directories, glyphs, words
 from kview.model.snapshot import Brokers
 from kview.model.states import BrokerState
-from kview.model.units import UNKNOWN
+from kview.model.units import PENDING, UNKNOWN
 
 SOON_MS = 24 * 3_600_000
 """The list of brokers only says when a log directory is full if that is sooner than this."""
@@ -15,14 +15,24 @@ CANNOT_BE_FENCED = "no controller can fence it"
 
 
 class BrokerWords(NamedTuple):
-    """What a broker is doing, as a sign and words: `✕` and `silent 4 s`.
+    """What a broker is doing, as a sign and words: `✕`, `silent` and `4 s`.
 
-    `fine` says whether it is up and answers as usual.
+    `fine` says whether it is up and answers as usual. `lasts` is `lasts_ms` in words, for how long that has
+    been so. Both are only given for some states.
     """
 
     sign: str
-    text: str
+    name: str
     fine: bool = False
+    lasts: str = ""
+    lasts_ms: int = UNKNOWN
+    is_bound: bool = False
+    """Whether `lasts_ms` is a lower bound."""
+
+    @property
+    def text(self) -> str:
+        """All words: `silent 4 s`."""
+        return f"{self.name} {self.lasts}".rstrip()
 
 
 def state(table: Brokers, figures: BrokerFigures, row: int, now_ms: int) -> BrokerWords:
@@ -35,11 +45,17 @@ def state(table: Brokers, figures: BrokerFigures, row: int, now_ms: int) -> Brok
         if figures.slow_since_ms[row] != UNKNOWN:
             return BrokerWords(glyphs.UP, "slow")
         if figures.late[row]:
-            return BrokerWords(glyphs.UP, f"no reply {words.age(int(table.answered_ms[row]), now_ms)}")
+            answered_ms = int(table.answered_ms[row])
+            return BrokerWords(
+                glyphs.UP,
+                "no reply",
+                lasts=words.age(answered_ms, now_ms),
+                lasts_ms=_length(answered_ms, now_ms),
+            )
         if figures.failed_dirs[row]:
             return BrokerWords(glyphs.DEAD, "dir failed")
         return BrokerWords(glyphs.OK, kind.value, fine=True)
-    lasts = words.state_age(int(table.since_ms[row]), now_ms, bool(figures.since_is_bound[row]))
+    since_ms, is_bound = int(table.since_ms[row]), bool(figures.since_is_bound[row])
     if figures.undecided[row]:
         sign = words.NOT_YET
     elif figures.unreached[row]:
@@ -48,7 +64,12 @@ def state(table: Brokers, figures: BrokerFigures, row: int, now_ms: int) -> Brok
         sign = glyphs.OUT_OF_SYNC
     else:
         sign = glyphs.DEAD
-    return BrokerWords(sign, f"{kind.value} {lasts}")
+    lasts = words.state_age(since_ms, now_ms, is_bound)
+    return BrokerWords(sign, kind.value, lasts=lasts, lasts_ms=_length(since_ms, now_ms), is_bound=is_bound)
+
+
+def _length(since_ms: int, now_ms: int) -> int:
+    return since_ms if since_ms in (UNKNOWN, PENDING) else now_ms - since_ms
 
 
 def log_dirs(figures: BrokerFigures, row: int, now_ms: int) -> str:

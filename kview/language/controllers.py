@@ -21,21 +21,21 @@ def state(controller: Controller) -> BrokerWords:
         case ControllerState.ACTIVE:
             return BrokerWords(glyphs.LEADER, "active", fine=True)
         case ControllerState.LOST:
-            return BrokerWords(glyphs.DEAD, f"silent{_quiet(controller)}")
+            return _quiet(glyphs.DEAD, "silent", controller)
         case ControllerState.UNKNOWN:
             return BrokerWords(words.UNSEEN, "unknown")
         case _ if lags(controller):
-            return BrokerWords(glyphs.UP, f"no fetch{_quiet(controller)}")
+            return _quiet(glyphs.UP, "no fetch", controller)
         case ControllerState.OBSERVES:
             return BrokerWords(glyphs.UP, "observer", fine=True)
         case _:
             return BrokerWords(glyphs.FOLLOWER, "voter", fine=True)
 
 
-def _quiet(controller: Controller) -> str:
-    if controller.quiet_ms == UNKNOWN:
-        return ""
-    return f" ≥{words.duration(controller.quiet_ms, tenths=False)}"
+def _quiet(sign: str, name: str, controller: Controller) -> BrokerWords:
+    quiet_ms = controller.quiet_ms
+    lasts = "" if quiet_ms == UNKNOWN else f"≥{words.duration(quiet_ms, tenths=False)}"
+    return BrokerWords(sign, name, lasts=lasts, lasts_ms=quiet_ms, is_bound=True)
 
 
 def with_lag(controller: Controller) -> str:

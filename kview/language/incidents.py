@@ -92,15 +92,26 @@ def lasted_ms(incident: Incident, now_ms: int) -> int:
 
 def length(incident: Incident, now_ms: int) -> str:
     """Return how long an incident has lasted in words: `≤ 48 s` if it may have begun later than that."""
+    lasts = duration(longest_ms(incident, now_ms))
+    return lasts if incident.not_before_ms == UNKNOWN else f"≤ {lasts}"
+
+
+def longest_ms(incident: Incident, now_ms: int) -> int:
+    """Return how long an incident has lasted, at most if it may have begun later than that."""
     lasts_ms = lasted_ms(incident, now_ms)
     if incident.not_before_ms == UNKNOWN:
-        return duration(lasts_ms)
-    return f"≤ {duration(lasts_ms + incident.began_ms - incident.not_before_ms)}"
+        return lasts_ms
+    return lasts_ms + incident.began_ms - incident.not_before_ms
 
 
 def waited(incident: Incident) -> str:
     """Return how long a producer may have waited, in words. A clean stop makes nobody wait."""
     return "nobody" if _is_clean(incident) else duration(incident.waited_ms)
+
+
+def waited_ms(incident: Incident) -> int:
+    """Return how long a producer may have waited at most: 0 after a clean stop, UNKNOWN if nobody knows."""
+    return 0 if _is_clean(incident) else incident.waited_ms
 
 
 def _is_clean(incident: Incident) -> bool:

@@ -48,6 +48,37 @@ def now(of: Setting) -> str:
             return f"{MIN_ISR} {of.min_isr}"
 
 
+def value(of: Setting) -> tuple[float, str]:
+    """Return what is set as a number, and its unit."""
+    match of:
+        case ProducerSetting():
+            return of.rate, "records/s"
+        case GroupSetting():
+            return of.members, "members"
+        case LinkSetting():
+            return of.bytes_per_second, "bytes/s"
+        case TopicSetting():
+            return of.min_isr, MIN_ISR
+
+
+def initial_value(of: Setting) -> float:
+    """Return what was set at the start as a number, in the unit of `value`."""
+    match of:
+        case ProducerSetting():
+            return of.initial_rate
+        case GroupSetting():
+            return of.initial_members
+        case LinkSetting():
+            return of.initial_bytes_per_second
+        case TopicSetting():
+            return of.initial_min_isr
+
+
+def paused(of: Setting) -> bool:
+    """Return whether a producer or a group is paused."""
+    return isinstance(of, ProducerSetting | GroupSetting) and of.paused
+
+
 def initially(of: Setting) -> str:
     """Return what was set at the start, '' if that has not changed: `4,400`."""
     if not changed(of):

@@ -33,12 +33,6 @@ def limit(key: str, value: float) -> str:
             return f"{words.rate(value)}/s"
 
 
-def of_key(quota: Quota, key: QuotaKey) -> str:
-    """Return what a quota limits a thing to, NOT_SET if it does not."""
-    found = dict(quota.limits)
-    return limit(key, found[key]) if key in found else NOT_SET
-
-
 def of_member(quotas: Sequence[Quota], client_id: str) -> str:
     """Return the quotas that hold for a consumer with this client id: `1.0 MB/s (default), requests 50 %`.
 

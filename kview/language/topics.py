@@ -7,6 +7,8 @@ from kview.derive.topic_health import Trouble
 from kview.language import words
 from kview.model.units import NEVER, UNKNOWN
 
+COMPACTED, FOREVER = "compacted", "forever"
+
 
 def none(filter: str, is_bound: bool) -> str:
     """Return why no topic is listed. `is_bound`: there may be some that kview is not authorized to see."""
@@ -18,10 +20,10 @@ def none(filter: str, is_bound: bool) -> str:
 def retention(kept: Retention) -> str:
     """Return how long a topic keeps its records, in one or two words: `7 d`, `forever`, `compacted`."""
     if kept.is_compacted and not kept.is_deleted:
-        return "compacted"
+        return COMPACTED
     if kept.ms == UNKNOWN:
         return words.NONE
-    return "forever" if kept.ms == NEVER else words.duration(kept.ms, tenths=False)
+    return FOREVER if kept.ms == NEVER else words.duration(kept.ms, tenths=False)
 
 
 def removal(found: Removal, now_ms: int) -> str:

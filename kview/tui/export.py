@@ -1,21 +1,17 @@
-"""A table as CSV or JSON: all rows in their order, not only those in sight. All functions here are pure."""
+"""A table as CSV or JSON: all rows in their order, not only those in sight, and values instead of figures as
+they are drawn. All functions here are pure."""
 
 import csv
 import io
 import json
-import re
 from collections.abc import Hashable, Sequence
 from enum import StrEnum
 
-from kview.language import words
-from kview.language.glyphs import MINUS, printable
+from kview.language.glyphs import printable
 from kview.tui.rows.columns import Column
+from kview.tui.rows.figures import Figure, Value
 from kview.tui.rows.row import Rows
-from kview.tui.text import content
-
-Value = str | int | float | None
-
-_NUMBER = re.compile(r"[+-]?\d{1,3}(,\d{3})*(\.\d+)?|[+-]?\d+(\.\d+)?")
+from kview.tui.text import Line, content
 
 
 class Format(StrEnum):
@@ -26,21 +22,28 @@ class Format(StrEnum):
 
 
 def titles(columns: Sequence[Column]) -> list[str]:
-    """Return a name for each column: its title, or its key if it has none or shares it."""
-    named = [column.title for column in columns]
-    return [
-        column.title if column.title and named.count(column.title) == 1 else column.key for column in columns
-    ]
+    """Return the names of the exported columns: a title, or a key if a column has none or shares it."""
+    shown = [column.title.strip() for column in columns]
+    made: list[str] = []
+    for column, title in zip(columns, shown, strict=True):
+        made += column.exported if column.exported is not None else (_title(column, title, shown),)
+    return made
+
+
+def _title(column: Column, title: str, shown: Sequence[str]) -> str:
+    return title if title and shown.count(title) == 1 else column.key
 
 
 def values(rows: Rows, index: int, now_ms: int) -> list[Value]:
-    """Return a row's values: numbers for plain figures, None for what is not known, otherwise text.
+    """Return a row's values: those of figures, None for what is not known, otherwise text.
 
     Names are as the cluster has them, also if they contain what cannot be shown on a screen.
     """
     names = _names(rows.key(index))
-    cells = zip(rows.row(index, now_ms).cells, rows.columns, strict=True)
-    return [_value(content(cell).strip(), column, names) for cell, column in cells]
+    made: list[Value] = []
+    for cell, column in zip(rows.row(index, now_ms).cells, rows.columns, strict=True):
+        made += _values(cell, column, names)
+    return made
 
 
 def _names(key: Hashable) -> dict[str, str]:
@@ -49,16 +52,17 @@ def _names(key: Hashable) -> dict[str, str]:
     return {printable(str(part)): str(part) for part in parts if isinstance(part, str)}
 
 
-def _value(text: str, column: Column, names: dict[str, str]) -> Value:
-    if column.name or not column.right:
-        return names.get(text, text)
-    if text in (words.NONE, words.NOT_YET, ""):
-        return None
-    number = text.replace(MINUS, "-")
-    if not _NUMBER.fullmatch(number):
-        return text
-    number = number.replace(",", "")
-    return float(number) if "." in number else int(number)
+def _values(cell: Line, column: Column, names: dict[str, str]) -> list[Value]:
+    """Return the values of a cell, one for each column that it is exported to."""
+    count = 1 if column.exported is None else len(column.exported)
+    if isinstance(cell, Figure):
+        found = list(cell.values)
+    elif not cell and (column.right or column.exported):
+        found = []
+    else:
+        text = content(cell).strip()
+        found = [names.get(text, text)]
+    return [*found, *[None] * count][:count]
 
 
 class Writer:

@@ -181,7 +181,7 @@ GENERAL_ACTIONS = (
         ("ctrl+e",),
         "save('export')",
         "export",
-        "save all rows of the focused table as CSV or JSON, as filtered and sorted",
+        "save all rows of the focused table as CSV or JSON, as filtered and sorted, with unrounded values",
         34,
     ),
     Action(

@@ -93,7 +93,8 @@ async def test_an_export_has_the_rows_as_filtered_and_sorted() -> None:
         assert [row["p"] for row in rows[:2]] == ["3", "9"], "worst first, as on the screen"
         assert len(rows) == 10, "and more rows than are in sight"
         assert {row["topic"] for row in rows} == {"invoice"}
-        assert rows[0]["state"] == "✕ 3 s", "ages are those at the time of the key"
+        assert rows[0]["state"] == "leader silent"
+        assert rows[0]["state s"] == "3.4", "ages are those at the time of the key"
         assert rows[0]["watermark"] == "1229461" and rows[0]["in rec/s"] == "", "a figure, and an unknown one"
         await press(pilot, ["ctrl+e", *"json", "enter"])
         await until(pilot, lambda: ".json" in text(app), "the second file")

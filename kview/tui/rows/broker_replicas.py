@@ -15,22 +15,22 @@ from kview.language import replicas as replica_words
 from kview.language.lists import Order, order_name
 from kview.model.units import UNKNOWN
 from kview.tui.options import OWN_ORDER, Options
-from kview.tui.rows.columns import Column
+from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,
     STATUS_SIGNS,
     count_width,
-    figure,
     fresh,
     leader_epoch,
     rate_width,
     replica_role,
     title,
 )
+from kview.tui.rows.figures import age, count_figure, figure, number_figure, rate_figure, size_figure
 from kview.tui.rows.partitions import SORTS, ListedPartitions, ordered_rows
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, figures, order_note
-from kview.tui.text import Line, Role, Span, line
+from kview.tui.text import EMPTY, Line, Role, Span, line
 
 PANEL = "replicas"
 _WORDS = {
@@ -88,11 +88,13 @@ class BrokerReplicaRows(ListedPartitions):
             Column("topic", "topic", self._names_width(), flex=1, most=50, name=True),
             Column("p", "p", self._number_width(), right=True),
             Column("role", "role", 13),
-            Column("leader", f"leader{glyphs.DOT}ep", 9, rank=1),
-            Column("end", "log end", count_width(ends, 9), right=True, rank=2),
-            Column("lag", "lag", count_width(lags, 6), right=True),
-            Column("age", "read", 6, right=True, rank=4),
-            Column("size", "size", 7, right=True, rank=3),
+            Column("leader", f"leader{glyphs.DOT}ep", 9, rank=1, exported=("leader", "leader epoch")),
+            Column(
+                "end", "log end", count_width(ends, 9), right=True, rank=2, exported=with_bound("log end")
+            ),
+            Column("lag", "lag", count_width(lags, 6), right=True, exported=with_bound("lag")),
+            Column("age", "read", 6, right=True, rank=4, exported=("read s",)),
+            Column("size", "size", 7, right=True, rank=3, exported=("size bytes",)),
             Column("in", "in rec/s", rate_width(shown.in_rate[self._rows], 8), right=True, rank=5),
             Column("state", "partition", 20, flex=1, most=40),
         )
@@ -115,14 +117,15 @@ class BrokerReplicaRows(ListedPartitions):
         return Row(
             (
                 line(str(table.topic[at])),
-                figure(str(int(table.partition[at]))),
+                number_figure(int(table.partition[at])),
                 line(Span(f"{sign} {text}", replica_role(sign, in_isr))),
                 leader_epoch(view, at),
-                figure(words.count(int(figures.replica_end[at, position])), Role.DIM, dim=old),
-                figure(self._lag(at, position, is_leader), dim=old),
-                figure(words.age(end_ms, now_ms) if old else "", Role.DIM),
-                figure(words.size(self._size(at)), Role.DIM),
-                figure(words.rate(float(figures.in_rate[at])), Role.DIM),
+                count_figure(int(figures.replica_end[at, position]), Role.DIM, old=old),
+                # The leader cannot lag behind itself.
+                EMPTY if is_leader else count_figure(int(figures.replica_lag[at, position]), old=old),
+                figure(words.age(end_ms, now_ms) if old else "", age(end_ms, now_ms), role=Role.DIM),
+                size_figure(self._size(at), Role.DIM),
+                rate_figure(float(figures.in_rate[at]), Role.DIM),
                 line(
                     Span(f"{STATUS_SIGNS[status]} ", role),
                     Span(verdicts.STATUSES[status], Role.DIM if role is Role.GOOD else role),
@@ -130,10 +133,6 @@ class BrokerReplicaRows(ListedPartitions):
             ),
             fresh(int(figures.changed_ms[at]), now_ms),
         )
-
-    def _lag(self, at: int, position: int, is_leader: bool) -> str:
-        """Return the replica's lag, '' for the leader, which cannot lag behind itself."""
-        return "" if is_leader else words.count(int(self._view.partitions.replica_lag[at, position]))
 
     def _size(self, at: int) -> int:
         """Return the size of the broker's replica in bytes, UNKNOWN if it is not known."""

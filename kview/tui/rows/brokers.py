@@ -18,17 +18,25 @@ from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.plot import sparkline
-from kview.tui.rows.columns import Column
+from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,
     Keyed,
     broker_state,
-    figure,
     fresh,
     name_width,
     rate_width,
+    state_cell,
     title,
     troubled,
+)
+from kview.tui.rows.figures import (
+    STATE,
+    count_figure,
+    latency_figure,
+    number_figure,
+    rate_figure,
+    size_figure,
 )
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, ranks, sorted_rows
@@ -139,20 +147,27 @@ class BrokerRows(Keyed[BrokerKey]):
                 max((len(str(id)) for id in (*ids, *(key.node for key in keys))), default=1),
                 right=True,
             ),
-            Column("state", "", 14, flex=1, most=20),
-            Column("leads", "leads", 5, right=True),
-            Column("replicas", "replicas", 8, right=True, rank=2),
-            Column("in", "in rec/s", rate_width(shown.in_rate, 8, shown.in_is_bound), right=True),
+            Column("state", "", 14, flex=1, most=20, exported=STATE),
+            Column("leads", "leads", 5, right=True, exported=with_bound("leads")),
+            Column("replicas", "replicas", 8, right=True, rank=2, exported=with_bound("replicas")),
+            Column(
+                "in",
+                "in rec/s",
+                rate_width(shown.in_rate, 8, shown.in_is_bound),
+                right=True,
+                exported=with_bound("in rec/s"),
+            ),
             Column(
                 "out",
                 "out rec/s",
                 rate_width(shown.out_rate, 9, shown.out_is_bound),
                 right=True,
                 rank=1,
+                exported=with_bound("out rec/s"),
             ),
-            Column("latency", "latency", 7, right=True, rank=2),
-            Column("disk", "disk", 6, right=True, rank=3),
-            Column("spark", "in, last minute", SPARK_CELLS, rank=4),
+            Column("latency", "latency", 7, right=True, rank=2, exported=("latency s",)),
+            Column("disk", "disk", 6, right=True, rank=3, exported=with_bound("disk", "bytes")),
+            Column("spark", "in, last minute", SPARK_CELLS, rank=4, exported=()),
             Column("address", "address", 21, flex=1, most=30, rank=5, name=True),
             Column("note", "note", 24, flex=3, rank=6),
         )
@@ -181,14 +196,14 @@ class BrokerRows(Keyed[BrokerKey]):
         old = self._last_ms != UNKNOWN and now_ms - self._last_ms > self._options.stale_ms
         cells = (
             line(Span(self._rack(index), Role.HEAD)),
-            figure(str(int(table.id[at]))),
+            number_figure(int(table.id[at])),
             broker_state(self._view, at, now_ms),
-            figure(words.count(leads), Role.RISK if lost and leads else Role.TEXT, dim=old),
-            figure(words.count(replicas), dim=old),
-            figure(words.rate_at(figures.in_rate, figures.in_is_bound, at), dim=old),
-            figure(words.rate_at(figures.out_rate, figures.out_is_bound, at), dim=old),
+            count_figure(leads, Role.RISK if lost and leads else Role.TEXT, old=old),
+            count_figure(replicas, old=old),
+            rate_figure(float(figures.in_rate[at]), is_bound=bool(figures.in_is_bound[at]), old=old),
+            rate_figure(float(figures.out_rate[at]), is_bound=bool(figures.out_is_bound[at]), old=old),
             self._latency(at),
-            figure(words.size(int(table.disk_bytes[at])), dim=state != BrokerState.UP),
+            size_figure(int(table.disk_bytes[at]), old=state != BrokerState.UP),
             line(Span(sparkline(figures.in_series[at], SPARK_CELLS), Role.DIM)),
             line(Span(str(Address(table.host[at], int(table.port[at]))), Role.DIM)),
             self._note(at, now_ms),
@@ -203,12 +218,10 @@ class BrokerRows(Keyed[BrokerKey]):
         said = controllers.state(other)
         epoch = self._view.snapshot.observation.controller_epoch
         note = controllers.note(other, epoch, now_ms, 2 * self._options.stale_ms)
-        role = ROLES[controllers.severity(other)]
-        state = (Span(f"{said.sign} ", Role.GOOD), Span(said.text, Role.DIM)) if said.fine else ()
         cells = {
             "rack": line(Span(controllers.QUORUM if at in (0, self._wrong) else "", Role.HEAD)),
-            "id": figure(str(other.node)),
-            "state": line(*(state or (Span(f"{said.sign} {said.text}", role),))),
+            "id": number_figure(other.node),
+            "state": state_cell(said, ROLES[controllers.severity(other)]),
             "note": line(Span(note, Role.DIM)),
         }
         return Row(tuple(cells.get(column.key, ()) for column in self.columns))
@@ -223,9 +236,9 @@ class BrokerRows(Keyed[BrokerKey]):
         """Return how long the broker takes to answer, `–` if it does not answer."""
         table, figures = self._view.snapshot.brokers, self._view.brokers
         if table.state[at] != BrokerState.UP:
-            return figure(words.NONE)
+            return latency_figure(UNKNOWN)
         role = Role.WARN if figures.slow_since_ms[at] != UNKNOWN else Role.DIM
-        return figure(words.latency(int(table.latency_us[at])), role)
+        return latency_figure(int(table.latency_us[at]), role)
 
     def _note(self, at: int, now_ms: int) -> Line:
         table, figures = self._view.snapshot.brokers, self._view.brokers

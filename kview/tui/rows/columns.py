@@ -21,6 +21,9 @@ class Column(Struct, frozen=True):
     If the table is too narrow, the columns of the highest `rank` are left out first, and those of rank 0 are
     always kept. `name`: the column's text is cut in the middle. Before there are any extras, a column has
     `roomy` cells.
+
+    `exported` has the titles of the columns that take its place in an exported table, with their units, ()
+    for a column that is left out. If it is None, that is one column with the same title.
     """
 
     key: str
@@ -32,6 +35,13 @@ class Column(Struct, frozen=True):
     rank: int = 0
     name: bool = False
     roomy: int = 0
+    exported: tuple[str, ...] | None = None
+
+
+def with_bound(title: str, unit: str = "") -> tuple[str, str]:
+    """Return the titles of an exported figure, and of the mark that says whether it is a bound or an
+    estimate."""
+    return f"{title} {unit}".rstrip(), f"{title} bound"
 
 
 def share(columns: Sequence[Column], cells: int) -> list[tuple[int, int]]:

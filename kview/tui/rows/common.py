@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from kview.derive.view import PartitionStatus, Verdict, View
 from kview.language import brokers, glyphs, verdicts, words
 from kview.language import replicas as replica_words
+from kview.language.brokers import BrokerWords
 from kview.model.events import SEVERITY_ORDER, Severity
 from kview.model.snapshot import Flags, Strings
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from kview.tui.rows.figures import Figure, known, state_figure
 from kview.tui.text import Line, Role, Span, line
 
 FRESH_MS = 3_000
@@ -95,11 +97,6 @@ def title(name: str, *notes: str) -> Line:
     return line(Span(name, Role.HEAD), *(Span(f" {note}", Role.DIM) for note in notes if note))
 
 
-def figure(text: str, role: Role = Role.TEXT, dim: bool = False) -> Line:
-    """Return a figure's cell. "–" and "…" are always dim; `dim` is for stale figures."""
-    return (Span(text, Role.DIM if dim or text.strip() in (words.NONE, words.NOT_YET, "") else role),)
-
-
 REASON_CELLS = 27
 """The cells of the longest usual verdict with its reason: `✕ blocked: watermark frozen`."""
 
@@ -134,18 +131,27 @@ def fresh(changed_ms: int, now_ms: int) -> bool:
     return changed_ms != UNKNOWN and now_ms - changed_ms < FRESH_MS
 
 
-def broker_state(view: View, row: int, now_ms: int) -> Line:
+def broker_state(view: View, row: int, now_ms: int) -> Figure:
     """Return what a broker is doing, with its sign: `✕ silent 4 s`."""
     said = brokers.state(view.snapshot.brokers, view.brokers, row, now_ms)
+    return state_cell(said, ROLES[view.brokers.severity[row]])
+
+
+def state_cell(said: BrokerWords, role: Role) -> Figure:
+    """Return what a broker or a controller is doing, in `role` if it is not as usual."""
     if said.fine:
-        return line(Span(f"{said.sign} ", Role.GOOD), Span(said.text, Role.DIM))
-    return line(Span(f"{said.sign} {said.text}", ROLES[view.brokers.severity[row]]))
+        return state_figure(said, line(Span(f"{said.sign} ", Role.GOOD), Span(said.text, Role.DIM)))
+    return state_figure(said, line(Span(f"{said.sign} {said.text}", role)))
 
 
-def leader_epoch(view: View, row: int) -> Line:
+def leader_epoch(view: View, row: int) -> Figure:
     """Return a partition's leader and its epoch: `4✕·6`, `none·7`."""
+    leader, epoch = int(view.snapshot.partitions.leader[row]), int(view.snapshot.partitions.leader_epoch[row])
+    return Figure(_leader_epoch(view, row, leader, epoch), known(leader), known(epoch))
+
+
+def _leader_epoch(view: View, row: int, leader: int, epoch: int) -> Line:
     table, figures = view.snapshot.partitions, view.partitions
-    leader, epoch = int(table.leader[row]), int(table.leader_epoch[row])
     after = f"{glyphs.DOT}{epoch}" if epoch != UNKNOWN_ID else ""
     if leader == NO_BROKER:
         return line(Span("none", Role.RISK), Span(after, Role.DIM))
@@ -189,11 +195,11 @@ def replica_role(sign: str, in_isr: bool) -> Role:
     return _REPLICA_ROLES[sign]
 
 
-def isr(view: View, row: int) -> Line:
+def isr(view: View, row: int) -> Figure:
     """Return the number of replicas that are in sync, out of all: `2/3`."""
     table, figures = view.snapshot.partitions, view.partitions
     size, all_of = int(figures.isr_count[row]), int((table.replicas[row] != NO_BROKER).sum())
-    return (Span(f"{size}/{all_of}", Role.DIM if size == all_of else Role.WARN),)
+    return Figure((Span(f"{size}/{all_of}", Role.DIM if size == all_of else Role.WARN),), size, all_of)
 
 
 def replicas_width(view: View) -> int:

@@ -18,16 +18,26 @@ from kview.model.snapshot import Flags, Longs
 from kview.model.states import REBALANCING, GroupState, GroupType
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
-from kview.tui.rows.columns import Column
+from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     REASON_CELLS,
     Keyed,
     count_width,
-    figure,
     name_width,
     rate_width,
     title,
     verdict,
+)
+from kview.tui.rows.figures import (
+    ABOUT,
+    Figure,
+    behind_figure,
+    count_figure,
+    duration_figure,
+    known,
+    number_figure,
+    rate_figure,
+    text_figure,
 )
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, ranks, sorted_rows
@@ -139,7 +149,7 @@ class MemberRows(Keyed[str]):
                 name=True,
             ),
             Column("host", "host", name_width(table.host[self._rows], 10, 20), name=True, rank=1),
-            Column("assigned", "owns", 9 if self._moves() else 4, right=True),
+            Column("assigned", "owns", 9 if self._moves() else 4, right=True, exported=("owns", "is to own")),
             Column("partitions", "partitions", 20, flex=3, most=80),
             *self._quota_column(quotas),
             Column("member", "consumer id", 20, flex=1, most=60, rank=2, name=True),
@@ -187,7 +197,7 @@ class MemberRows(Keyed[str]):
             (
                 line(str(table.client_id[at])),
                 line(Span(f"{table.host[at]} {rack}".rstrip(), Role.DIM)),
-                figure(words.count(count) + moves),
+                Figure(text_figure(words.count(count) + moves), known(count), known(target)),
                 line(owns) if owns else line(Span(self._without if not count else "", Role.WARN)),
                 *([line(Span(self._quotas[str(table.client_id[at])], Role.DIM))] if self._quotas else []),
                 line(Span(member, Role.DIM)),
@@ -220,9 +230,9 @@ class ShareRows(Keyed[tuple[str, int]]):
         return Row(
             (
                 line(str(table.topic[at])),
-                figure(str(int(table.partition[at]))),
-                figure(words.count(int(table.start_offset[at]))),
-                figure(words.count(int(table.lag[at]))),
+                number_figure(int(table.partition[at])),
+                count_figure(int(table.start_offset[at])),
+                count_figure(int(table.lag[at])),
             )
         )
 
@@ -260,13 +270,41 @@ class OffsetRows:
         self.columns: Sequence[Column] = (
             Column("topic", "topic", name_width(topics, 6, 20), flex=1, most=40, name=True),
             Column("p", "p", max(2, len(str(int(numbers.max(initial=0))))), right=True),
-            Column("committed", "CURRENT-OFFSET", count_width(table.committed[rows], 14), right=True, rank=2),
-            Column("end", "LOG-END-OFFSET", count_width(shown.log_end_offset[rows], 14), right=True, rank=2),
-            Column("lag", "LAG", count_width(shown.lag[rows], 7, 1), right=True),
-            Column("behind", "behind", self._behind_width(), right=True),
-            Column("read", "read/s", rate_width(shown.read_rate[rows], 7), right=True, rank=1),
-            Column("write", "write/s", rate_width(shown.write_rate[rows], 7), right=True, rank=1),
-            Column("catch", "caught up in", 12, right=True, rank=3),
+            Column(
+                "committed",
+                "CURRENT-OFFSET",
+                count_width(table.committed[rows], 14),
+                right=True,
+                rank=2,
+                exported=with_bound("CURRENT-OFFSET"),
+            ),
+            Column(
+                "end",
+                "LOG-END-OFFSET",
+                count_width(shown.log_end_offset[rows], 14),
+                right=True,
+                rank=2,
+                exported=with_bound("LOG-END-OFFSET"),
+            ),
+            Column("lag", "LAG", count_width(shown.lag[rows], 7, 1), right=True, exported=with_bound("LAG")),
+            Column("behind", "behind", self._behind_width(), right=True, exported=with_bound("behind", "s")),
+            Column(
+                "read",
+                "read/s",
+                rate_width(shown.read_rate[rows], 7),
+                right=True,
+                rank=1,
+                exported=with_bound("read/s"),
+            ),
+            Column(
+                "write",
+                "write/s",
+                rate_width(shown.write_rate[rows], 7),
+                right=True,
+                rank=1,
+                exported=with_bound("write/s"),
+            ),
+            Column("catch", "caught up in", 12, right=True, rank=3, exported=with_bound("caught up in", "s")),
             Column(
                 "owner",
                 "owner",
@@ -319,14 +357,6 @@ class OffsetRows:
                 return int(index)
         return None
 
-    def _lag(self, at: int) -> str:
-        figures = self._view.offsets
-        return words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
-
-    def _behind(self, at: int) -> str:
-        figures = self._view.offsets
-        return verdicts.behind(figures, at)
-
     def _behind_width(self) -> int:
         """Return a width for every lag in time with its mark, because none of its digits may be cut.
 
@@ -346,28 +376,34 @@ class OffsetRows:
         committed = int(table.committed[at])
         kind = Verdict(str(figures.verdict[at]))
         lost = int(figures.lost[at])
+        is_bound = bool(figures.lag_is_bound[at])
         notes = [verdicts.of_offset(figures, at)]
-        if figures.lag_is_bound[at] and not old:
+        if is_bound and not old:
             notes.append(f"log end {words.age(int(figures.log_end_ms[at]), now_ms)} old")
         if old:
             notes.append(f"{words.age(received_ms, now_ms)} old")
         after = ", ".join(note for note in notes if note)
-        catch_up = words.duration(int(figures.catch_up_ms[at]), tenths=False)
+        catch_up_ms = int(figures.catch_up_ms[at])
+        catch_up = words.duration(catch_up_ms, tenths=False)
         return Row(
             (
                 line(str(table.topic[at])),
-                figure(str(int(table.partition[at]))),
-                figure(words.NONE if committed == NO_OFFSET else words.count(committed), dim=old),
-                figure(words.count(int(figures.log_end_offset[at])), dim=old),
-                figure(self._lag(at), dim=old or bool(figures.lag_is_bound[at])),
-                figure(self._behind(at), dim=old),
-                figure(words.rate(float(figures.read_rate[at])), dim=old),
-                figure(words.rate(float(figures.write_rate[at])), dim=old),
-                figure(
+                number_figure(int(table.partition[at])),
+                count_figure(UNKNOWN if committed == NO_OFFSET else committed, old=old),
+                count_figure(int(figures.log_end_offset[at]), old=old),
+                count_figure(
+                    int(figures.lag[at]), Role.DIM if is_bound else Role.TEXT, is_bound=is_bound, old=old
+                ),
+                behind_figure(figures, at, old=old),
+                rate_figure(float(figures.read_rate[at]), old=old),
+                rate_figure(float(figures.write_rate[at]), old=old),
+                duration_figure(
                     catch_up
                     if catch_up in ("never", words.NONE, words.NOT_YET)
                     else f"{glyphs.ABOUT} {catch_up}",
-                    dim=old,
+                    catch_up_ms,
+                    ABOUT,
+                    old=old,
                 ),
                 line(Span(self._clients.get(str(table.owner[at]), "") or words.NONE, Role.DIM)),
                 verdict(kind, after, severity(kind, lost, self._is_old), lost=lost),

@@ -14,16 +14,15 @@ from kview.language.verdicts import UNDECIDED
 from kview.model.events import Severity
 from kview.model.snapshot import Longs
 from kview.model.states import GroupType
-from kview.model.units import NO_BROKER, UNKNOWN
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
-from kview.tui.rows.columns import Column
+from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,
     SIGNS,
     Keyed,
     count_width,
-    figure,
     fresh,
     name_width,
     rank,
@@ -31,9 +30,18 @@ from kview.tui.rows.common import (
     title,
     verdict,
 )
+from kview.tui.rows.figures import (
+    Figure,
+    behind_figure,
+    count_figure,
+    known,
+    number_figure,
+    rate_figure,
+    text_figure,
+)
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, sorted_rows
-from kview.tui.text import Line, Role, Span, joined, line, line_width, width
+from kview.tui.text import Line, Role, Span, content, joined, line, line_width, width
 
 PANEL = "groups"
 SPARK_CELLS = 20
@@ -138,23 +146,37 @@ def changes(view: View) -> dict[str, int]:
 
 def behind(view: View, row: int, trend: bool = True) -> str:
     """Return a group's lag in time, with its trend: `2 m 10 s ▲`."""
-    figures = view.groups
-    text = verdicts.behind(figures, row)
-    if not trend:
-        return text
-    sign = {1: glyphs.UP, -1: glyphs.DOWN}.get(int(figures.behind_trend[row]), " ")
-    return f"{text} {sign}"
+    return verdicts.behind(view.groups, row) + (_trend(view, row) if trend else "")
+
+
+def _trend(view: View, row: int) -> str:
+    sign = {1: glyphs.UP, -1: glyphs.DOWN}.get(int(view.groups.behind_trend[row]), " ")
+    return f" {sign}"
 
 
 def members(view: View, row: int) -> str:
     """Return a group's kind (but for a classic one), its state, and how many of its members have something to
     do: `Stable 2/3`, `share Empty 0/0`. A simple group has neither."""
+    return content(members_figure(view, row))
+
+
+MEMBERS = ("state", "active members", "members")
+"""The titles of the values of `members_figure`."""
+
+
+def members_figure(view: View, row: int) -> Figure:
+    """Return the cell of what `members` says."""
     table, figures = view.snapshot.groups, view.groups
     kind = "" if table.type[row] == GroupType.CLASSIC else f"{table.type[row]} "
     if table.type[row] == GroupType.SIMPLE:
-        return f"{kind}(only commits)"
-    active, joined = words.count(int(figures.members_active[row])), words.count(int(table.members[row]))
-    return f"{kind}{table.state[row]} {active}/{joined}"
+        return Figure(text_figure(f"{kind}(only commits)", Role.DIM), kind.rstrip())
+    state, active, joined = (
+        f"{kind}{table.state[row]}",
+        int(figures.members_active[row]),
+        int(table.members[row]),
+    )
+    text = f"{state} {words.count(active)}/{words.count(joined)}"
+    return Figure(text_figure(text, Role.DIM), state, known(active), known(joined))
 
 
 def hidden_groups(view: View, options: Options) -> int:
@@ -188,15 +210,20 @@ class GroupRows(Keyed[str]):
         longest = name_width(self.keys, 6, 40)
         self.columns: Sequence[Column] = (
             Column("group", "group", name_width(self.keys, 6, 20), flex=1, most=longest, name=True),
-            Column("state", "state", self._state_width(), flex=1, most=24, name=True, rank=3),
-            Column("lag", "lag", count_width(shown.lag[at], 7, 1), right=True),
-            Column("behind", "behind  ", self._behind_width(), right=True),
+            Column(
+                "state", "state", self._state_width(), flex=1, most=24, name=True, rank=3, exported=MEMBERS
+            ),
+            Column("lag", "lag", count_width(shown.lag[at], 7, 1), right=True, exported=with_bound("lag")),
+            Column(
+                "behind", "behind  ", self._behind_width(), right=True, exported=with_bound("behind", "s")
+            ),
             Column(
                 "read",
                 "read/s",
                 rate_width(shown.read_rate[at], 7, shown.read_is_bound[at]),
                 right=True,
                 rank=4,
+                exported=with_bound("read/s"),
             ),
             Column(
                 "write",
@@ -204,10 +231,11 @@ class GroupRows(Keyed[str]):
                 rate_width(shown.write_rate[at], 7, shown.write_is_bound[at]),
                 right=True,
                 rank=5,
+                exported=with_bound("write/s"),
             ),
             Column("coordinator", "coordinator", 11, right=True, rank=6),
             Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=7),
-            Column("spark", "lag, last minute", SPARK_CELLS, rank=4),
+            Column("spark", "lag, last minute", SPARK_CELLS, rank=4, exported=()),
             Column("verdict", "verdict", self._verdict_width(at), flex=2, most=16),
             Column("reason", "", 11, flex=20, most=70, rank=2, roomy=REASON_CELLS),
         )
@@ -245,7 +273,6 @@ class GroupRows(Keyed[str]):
         received_ms = int(table.received_ms[at])
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
         coordinator = int(table.coordinator[at])
-        lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
         age_ms = int(figures.verdict_age_ms[at])
         as_of = age_ms != UNKNOWN
         lost = int(figures.lost[at])
@@ -257,13 +284,13 @@ class GroupRows(Keyed[str]):
         ]
         cells = (
             line(group),
-            figure(members(self._view, at), Role.DIM),
-            figure(lag, dim=old),
-            figure(behind(self._view, at), dim=old),
-            figure(words.rate_at(figures.read_rate, figures.read_is_bound, at), dim=old),
-            figure(words.rate_at(figures.write_rate, figures.write_is_bound, at), dim=old),
-            figure(str(coordinator) if coordinator > NO_BROKER else words.NONE, Role.DIM),
-            figure(str(table.assignment_strategy[at]) or words.NONE, Role.DIM),
+            members_figure(self._view, at),
+            count_figure(int(figures.lag[at]), is_bound=bool(figures.lag_is_bound[at]), old=old),
+            behind_figure(figures, at, _trend(self._view, at), old=old),
+            rate_figure(float(figures.read_rate[at]), is_bound=bool(figures.read_is_bound[at]), old=old),
+            rate_figure(float(figures.write_rate[at]), is_bound=bool(figures.write_is_bound[at]), old=old),
+            number_figure(coordinator if coordinator > NO_BROKER else UNKNOWN_ID, Role.DIM),
+            text_figure(str(table.assignment_strategy[at]) or words.NONE, Role.DIM),
             line(Span(sparkline(figures.lag_series[at], SPARK_CELLS), Role.DIM)),
             verdict_cell,
             line(Span(f" {glyphs.DOT} ".join(note for note in notes if note), Role.DIM)),

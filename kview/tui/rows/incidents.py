@@ -13,8 +13,17 @@ from kview.model.events import Event, Severity
 from kview.model.incidents import HitPartition, Incident, IncidentKind, PhaseKind
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
-from kview.tui.rows.columns import Column
-from kview.tui.rows.common import FRESH_MS, ROLES, SIGNS, Keyed, figure, title
+from kview.tui.rows.columns import Column, with_bound
+from kview.tui.rows.common import FRESH_MS, ROLES, SIGNS, Keyed, title
+from kview.tui.rows.figures import (
+    AT_LEAST,
+    AT_MOST,
+    Figure,
+    count_figure,
+    duration_figure,
+    moment_figure,
+    number_figure,
+)
 from kview.tui.rows.row import Row
 from kview.tui.text import EMPTY, Line, Role, Span, line
 
@@ -65,11 +74,11 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         self.columns: Sequence[Column] = (
             Column("began", "", 8),
             Column("what", "", 18, flex=3, most=60),
-            Column("lasted", "lasted", 9, right=True),
+            Column("lasted", "lasted", 9, right=True, exported=with_bound("lasted", "s")),
             Column("hit", "hit", 5, right=True, rank=3),
             Column("moved", "moved", 5, right=True, rank=4),
-            Column("waited", "waited ≤", 8, right=True, rank=2),
-            Column("gone", "gone ≥", 7, right=True, rank=1),
+            Column("waited", "waited ≤", 8, right=True, rank=2, exported=with_bound("waited", "s")),
+            Column("gone", "gone ≥", 7, right=True, rank=1, exported=with_bound("gone")),
             Column("state", "state", 22, flex=4, most=80),
         )
 
@@ -77,16 +86,22 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         """Return an incident's cells."""
         one = self._incidents[index]
         role = Role.TEXT if one.is_open else ENDED_ROLE
-        gone = figure(words.count(one.gone), Role.RISK if one.gone > 0 else role)
         return Row(
             (
-                line(Span(words.clock(one.began_ms, self._zone, tenths=False), Role.DIM)),
+                moment_figure(words.clock(one.began_ms, self._zone, tenths=False), one.began_ms),
                 line(Span(said.title(one), ROLES[one.severity] if one.is_open else Role.TEXT)),
-                figure(said.length(one, now_ms), role),
-                figure(words.count(one.partitions), role),
-                figure(words.count(one.moved), role),
-                figure(said.waited(one), role),
-                gone,
+                duration_figure(
+                    said.length(one, now_ms),
+                    said.longest_ms(one, now_ms),
+                    "" if one.not_before_ms == UNKNOWN else AT_MOST,
+                    role,
+                ),
+                count_figure(one.partitions, role),
+                count_figure(one.moved, role),
+                duration_figure(
+                    said.waited(one), said.waited_ms(one), AT_MOST if said.waited_ms(one) else "", role
+                ),
+                _gone_figure(one.gone, role),
                 state(one),
             ),
             now_ms - one.began_ms < FRESH_MS,
@@ -121,7 +136,7 @@ class HitRows(Keyed[tuple[str, int]]):
             Column("partition", "p", 4, right=True),
             Column("leader", "leader·epoch", 16, flex=1, most=22),
             Column("isr", "ISR before → after", max(18, 2 * width + 3), flex=1, most=40),
-            Column("gone", "gone ≥", 7, right=True, rank=1),
+            Column("gone", "gone ≥", 7, right=True, rank=1, exported=with_bound("gone")),
         )
 
     def row(self, index: int, now_ms: int) -> Row:
@@ -134,14 +149,17 @@ class HitRows(Keyed[tuple[str, int]]):
         return Row(
             (
                 line(one.topic),
-                line(f"{one.partition}"),
+                number_figure(one.partition),
                 _leaders(one),
                 isr,
-                figure(words.count(one.gone), Role.RISK if one.gone > 0 else Role.DIM)
-                if _had_election(one)
-                else EMPTY,
+                _gone_figure(one.gone, Role.DIM) if _had_election(one) else EMPTY,
             )
         )
+
+
+def _gone_figure(gone: int, role: Role) -> Figure:
+    """Return the cell of how many records are gone at least. None is gone only if no leader was lost."""
+    return count_figure(gone, Role.RISK if gone > 0 else role, mark=AT_LEAST if gone else "")
 
 
 def _had_election(one: HitPartition) -> bool:
@@ -202,7 +220,7 @@ class EventRows(Keyed[tuple[object, ...]]):
         sign = SIGNS[event.severity] if event.severity is not Severity.CALM else glyphs.DOT
         at = words.clock(event.at_ms, self._zone)
         return Row(
-            (line(Span(at, Role.DIM)), line(Span(f"{sign} ", role), Span(sentence(event), role))),
+            (moment_figure(at, event.at_ms), line(Span(f"{sign} ", role), Span(sentence(event), role))),
             now_ms - event.at_ms < FRESH_MS,
         )
 

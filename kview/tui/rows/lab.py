@@ -16,15 +16,19 @@ from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSett
 from kview.model.units import PENDING, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
-from kview.tui.rows.common import Keyed, broker_state, figure, name_width, title, verdict
+from kview.tui.rows.common import Keyed, broker_state, name_width, title, verdict
+from kview.tui.rows.figures import Figure, finite, known, text_figure
 from kview.tui.rows.row import Row
 from kview.tui.rows.topic_list import worst
-from kview.tui.text import Line, Role, Span, line
+from kview.tui.text import Line, Role, Span, content, line
 
 PANEL = "lab"
 
 OLD_MS = 3_000
 """From this age on, the panel says how old the settings are."""
+
+EFFECT = ("effect now", "effect s", "effect bound", "in rec/s", "lag")
+"""What the effect of a setting is exported as: a state, its length, and a figure."""
 
 Key = tuple[str, str]
 """A kind of setting, and the name of what is set."""
@@ -48,9 +52,9 @@ class LabRows(Keyed[Key]):
         self.columns: Sequence[Column] = (
             Column("kind", "", 8),
             Column("name", "name", names, flex=3, most=60, name=True),
-            Column("now", "set to", 21, flex=1, most=28),
+            Column("now", "set to", 21, flex=1, most=28, exported=("set to", "unit", "paused")),
             Column("initial", "at first", 8, rank=1),
-            Column("effect", "effect now", 18, flex=2, most=34, rank=2),
+            Column("effect", "effect now", 18, flex=2, most=34, rank=2, exported=EFFECT),
             Column("details", "", 20, flex=6, most=90, rank=3),
         )
         changed = words.count_changed(settings) if settings is not None else 0
@@ -75,8 +79,12 @@ class LabRows(Keyed[Key]):
             (
                 line(Span(words.kind(of), Role.DIM)),
                 line(words.subject(of)),
-                line(Span(words.now(of), Role.BRIGHT if is_changed else Role.TEXT)),
-                line(Span(words.initially(of), Role.WARN)),
+                Figure(
+                    line(Span(words.now(of), Role.BRIGHT if is_changed else Role.TEXT)),
+                    *words.value(of),
+                    "paused" if words.paused(of) else "",
+                ),
+                Figure(line(Span(words.initially(of), Role.WARN)), words.initial_value(of)),
                 self._effect(of, now_ms),
                 line(Span(words.details(of), Role.DIM)),
             )
@@ -88,27 +96,29 @@ class LabRows(Keyed[Key]):
         match of:
             case ProducerSetting():
                 at = topic_row(view.topics, of.topic)
-                return figure(NONE) if at is None else _rate(float(view.topics.in_rate[at]))
+                return text_figure(NONE) if at is None else _rate(float(view.topics.in_rate[at]))
             case GroupSetting():
                 return self._group(of.name)
             case LinkSetting():
                 row = index_of(view.snapshot.brokers.id.astype(np.int64), of.broker)
-                return figure(NONE) if row is None else broker_state(view, row, now_ms)
+                return text_figure(NONE) if row is None else broker_state(view, row, now_ms)
         at = topic_row(view.topics, of.name)
-        return figure(NONE) if at is None else worst(view, self._health, at)
+        return text_figure(NONE) if at is None else worst(view, self._health, at)
 
     def _group(self, name: str) -> Line:
         groups, figures = self._view.snapshot.groups.group, self._view.groups
         at = int(np.searchsorted(groups, np.array([name], object))[0])
         if at >= len(groups) or groups[at] != name:
-            return figure(NONE)
+            return text_figure(NONE)
         said = verdict(figures.verdict[at], "", figures.severity[at], int(figures.verdict_age_ms[at]))
         lag = int(figures.lag[at])
-        return (*said, Span(f" lag {si(float(lag))}" if lag not in (UNKNOWN, PENDING) else "", Role.DIM))
+        drawn = (*said, Span(f" lag {si(float(lag))}" if lag not in (UNKNOWN, PENDING) else "", Role.DIM))
+        return Figure(drawn, content(said), None, "", None, known(lag))
 
 
 def _rate(per_second: float) -> Line:
-    return figure(f"{rate(per_second)} rec/s in", Role.DIM)
+    drawn = text_figure(f"{rate(per_second)} rec/s in", Role.DIM)
+    return Figure(drawn, "", None, "", finite(per_second), None)
 
 
 def _listed(settings: LabSettings) -> tuple[Setting, ...]:

@@ -15,12 +15,11 @@ from kview.language.lists import Order, order_name
 from kview.model.snapshot import Flags, IdMatrix, Ids, Longs
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import OWN_ORDER, Options
-from kview.tui.rows.columns import Column
+from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,
     STATUS_SIGNS,
     count_width,
-    figure,
     fresh,
     isr,
     leader_epoch,
@@ -30,6 +29,7 @@ from kview.tui.rows.common import (
     replicas_width,
     title,
 )
+from kview.tui.rows.figures import Figure, Value, age, count_figure, figure, known, number_figure, rate_figure
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, figures, ids, order_note, sorted_rows
 from kview.tui.text import Line, Role, Span, line
@@ -193,21 +193,49 @@ class PartitionRows(ListedPartitions):
         self.columns: Sequence[Column] = (
             *head,
             Column("p", "p", self._number_width(), right=True),
-            Column("leader", f"leader{glyphs.DOT}ep", 9),
+            Column("leader", f"leader{glyphs.DOT}ep", 9, exported=("leader", "leader epoch")),
             Column("replicas", "replicas", replicas_width(view), rank=1),
-            Column("isr", "isr", 3, right=True, rank=3),
-            Column("start", "log start", count_width(table.log_start[all_rows], 9), right=True, rank=6),
-            Column("watermark", "watermark", count_width(table.high_watermark[all_rows], 9), right=True),
-            Column("end", "log end", count_width(table.log_end[all_rows], 9), right=True, rank=7),
+            Column("isr", "isr", 3, right=True, rank=3, exported=("isr", "replica count")),
+            Column(
+                "start",
+                "log start",
+                count_width(table.log_start[all_rows], 9),
+                right=True,
+                rank=6,
+                exported=with_bound("log start"),
+            ),
+            Column(
+                "watermark",
+                "watermark",
+                count_width(table.high_watermark[all_rows], 9),
+                right=True,
+                exported=with_bound("watermark"),
+            ),
+            Column(
+                "end",
+                "log end",
+                count_width(table.log_end[all_rows], 9),
+                right=True,
+                rank=7,
+                exported=with_bound("log end"),
+            ),
             Column(
                 "uncommitted",
                 "uncomm.",
                 count_width(shown.uncommitted[all_rows], 7, 1),
                 right=True,
                 rank=2,
+                exported=with_bound("uncommitted"),
             ),
-            Column("in", "in rec/s", rate_width(shown.in_rate[all_rows], 8), right=True, rank=5),
-            Column("state", "", 6),
+            Column(
+                "in",
+                "in rec/s",
+                rate_width(shown.in_rate[all_rows], 8),
+                right=True,
+                rank=5,
+                exported=with_bound("in rec/s"),
+            ),
+            Column("state", "", 6, exported=("state", "state s", "read s")),
             Column("why", "", 14, flex=2, most=60, rank=4),
         )
         self._headed = bool(head)
@@ -220,18 +248,20 @@ class PartitionRows(ListedPartitions):
         """Return a partition's cells."""
         at = int(self._rows[index])
         table, figures = self._view.snapshot.partitions, self._view.partitions
-        old = self._old(at, now_ms)
+        old, uncommitted = self._old(at, now_ms), int(figures.uncommitted[at])
+        sign, why = self._status(at, now_ms, old)
         cells = (
-            figure(str(int(table.partition[at]))),
+            number_figure(int(table.partition[at])),
             leader_epoch(self._view, at),
             replicas(self._view, at),
             isr(self._view, at),
-            figure(words.count(int(table.log_start[at])), Role.DIM, dim=old),
-            figure(words.count(int(table.high_watermark[at])), dim=old),
-            figure(words.count(int(table.log_end[at])), Role.DIM, dim=old),
-            figure(words.signed(int(figures.uncommitted[at])), dim=old),
-            figure(words.rate(float(figures.in_rate[at])), dim=old),
-            *self._status(at, now_ms, old),
+            count_figure(int(table.log_start[at]), Role.DIM, old=old),
+            count_figure(int(table.high_watermark[at]), old=old),
+            count_figure(int(table.log_end[at]), Role.DIM, old=old),
+            figure(words.signed(uncommitted), known(uncommitted), old=old),
+            rate_figure(float(figures.in_rate[at]), old=old),
+            Figure(sign, *self._state(at, now_ms)),
+            why,
         )
         name = (line(str(table.topic[at])),) if self._headed else ()
         return Row((*name, *cells), fresh(int(figures.changed_ms[at]), now_ms))
@@ -240,14 +270,28 @@ class PartitionRows(ListedPartitions):
         read_ms = int(self._view.snapshot.partitions.high_watermark_ms[at])
         return read_ms != UNKNOWN and now_ms - read_ms > self._options.stale_ms
 
+    def _aged_ms(self, at: int) -> int:
+        """Return since when a leader has been silent or a watermark frozen, epoch ms, UNKNOWN if neither."""
+        figures = self._view.partitions
+        since_ms = max(int(figures.leader_silent_since_ms[at]), int(figures.frozen_since_ms[at]))
+        return since_ms if figures.status[at] in _AGED else UNKNOWN
+
+    def _state(self, at: int, now_ms: int) -> tuple[Value, ...]:
+        """Return a partition's state, for how many seconds it has been so, and for how many it was not
+        read."""
+        status = PartitionStatus(self._view.partitions.status[at])
+        said = None if status is PartitionStatus.PENDING else verdicts.STATUSES[status]
+        read_ms = int(self._view.snapshot.partitions.high_watermark_ms[at])
+        return said, age(self._aged_ms(at), now_ms), age(read_ms, now_ms)
+
     def _status(self, at: int, now_ms: int, old: bool) -> tuple[Line, Line]:
         """Return the partition's state as a sign with an age, and in words."""
         table, figures = self._view.snapshot.partitions, self._view.partitions
         status = figures.status[at]
         text = verdicts.STATUSES[status]
         role = ROLES[figures.severity[at]]
-        since_ms = max(int(figures.leader_silent_since_ms[at]), int(figures.frozen_since_ms[at]))
-        if status in _AGED and since_ms != UNKNOWN:
+        since_ms = self._aged_ms(at)
+        if since_ms != UNKNOWN:
             return line(Span(f"{STATUS_SIGNS[status]} {words.age(since_ms, now_ms)}", role)), line(
                 Span(text, role)
             )

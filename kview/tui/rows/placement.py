@@ -16,9 +16,10 @@ from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options, Sort
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, rank, replica_role, title
+from kview.tui.rows.figures import STATE, Figure, number_figure
 from kview.tui.rows.row import Row
 from kview.tui.rows.topics import ALL
-from kview.tui.text import EMPTY, Line, Role, Span, joined, line, line_width, middle
+from kview.tui.text import EMPTY, Line, Role, Span, content, joined, line, line_width, middle
 
 PANEL = "grid"
 ORDINALS = ("1ST (preferred)", "2ND", "3RD", "4TH")
@@ -87,7 +88,7 @@ class PlacementRows(Keyed[int]):
         self.columns: Sequence[Column] = (
             Column("rack", "", name_width(racks, 2, 12), name=True),
             Column("id", "", max(2, len(str(max(ids, default=0)))), right=True),
-            Column("state", "", 17, rank=2),
+            Column("state", "", 17, rank=2, exported=STATE),
             *(
                 Column(
                     f"place{place}",
@@ -96,6 +97,7 @@ class PlacementRows(Keyed[int]):
                     flex=1,
                     most=60,
                     rank=int(place > 1),
+                    exported=(ORDINALS[place], f"{ORDINALS[place]} replicas", f"{ORDINALS[place]} leads"),
                 )
                 for place in range(self._places)
             ),
@@ -139,16 +141,17 @@ class PlacementRows(Keyed[int]):
         for place in range(self._places):
             here = np.flatnonzero(places == place)
             named, counts = here, EMPTY
+            led = int(leads[here].sum())
             if len(here) > MAX_NAMED:
                 named = here[unusual[here]]
-                led = int(leads[here].sum())
                 text = words.count(len(here)) + (f", leads {led:,}" if led else "")
                 counts = line(Span(text, Role.TEXT if led else Role.DIM))
             if len(named) > MAX_NAMED:
                 spans = self._unusual_counts(rows[named], positions[named])
             else:
                 spans = [self._marked(broker, int(rows[each]), int(positions[each])) for each in named]
-            cells.append(_spaced([*counts, *spans]))
+            names = content(_spaced(spans)) if len(named) <= MAX_NAMED else ""
+            cells.append(Figure(_spaced([*counts, *spans]), names, len(here), led))
         return cells
 
     def _unusual_counts(self, rows: NDArray[np.int64], positions: NDArray[np.int64]) -> list[Span]:
@@ -193,17 +196,19 @@ class PlacementRows(Keyed[int]):
             return Span(f"{number}{glyphs.LEADER}", Role.BRIGHT if position else Role.TEXT)
         return Span(number, Role.DIM)
 
-    def _counted(self) -> dict[tuple[int, int], str]:
+    def _counted(self) -> dict[tuple[int, int], Figure]:
         """Return the number of replicas of each broker at each position, and of those that lead."""
         leaders = _counts(self._view.snapshot.partitions.leader[self._rows])
-        cells: dict[tuple[int, int], str] = {}
+        cells: dict[tuple[int, int], Figure] = {}
         for place in range(self._places):
             for broker in self.keys:
                 number = self._numbers.get((broker, place), 0)
                 text = words.count(number)
                 if place == 0 and leaders.get(broker, 0) != number:
                     text += f", leads {leaders.get(broker, 0):,}"
-                cells[broker, place] = text
+                cells[broker, place] = Figure(
+                    line(text), "", number, leaders.get(broker, 0) if place == 0 else None
+                )
         return cells
 
     def _changed_ms(self, broker: int) -> int:
@@ -217,12 +222,12 @@ class PlacementRows(Keyed[int]):
         at = self._at[broker]
         table = self._view.snapshot.brokers
         if self._counts:
-            places = [line(self._counts[broker, place]) for place in range(self._places)]
+            places: list[Line] = [self._counts[broker, place] for place in range(self._places)]
         else:
             places = self._placed(broker)
         cells = (
             line(Span(str(table.rack[at]) or words.NONE, Role.HEAD)),
-            line(str(broker)),
+            number_figure(broker),
             broker_state(self._view, at, now_ms),
             *places,
         )

@@ -9,9 +9,10 @@ from kview.language import inspection as said
 from kview.model.inspection import Producer, ProducersAnswer, ProducersRequest
 from kview.model.units import UNKNOWN
 from kview.tui.rows.columns import Column
-from kview.tui.rows.common import Keyed, figure
+from kview.tui.rows.common import Keyed
+from kview.tui.rows.figures import Figure, count_figure, known, moment_figure, number_figure, text_figure
 from kview.tui.rows.row import Row
-from kview.tui.text import Line, Role, Span, line
+from kview.tui.text import Line, Role, Span
 
 
 class ProducerRows(Keyed[tuple[int, int]]):
@@ -45,7 +46,7 @@ class ProducerRows(Keyed[tuple[int, int]]):
             Column("epoch", "epoch", 5, right=True),
             Column("sequence", "last seq.", 10, right=True),
             Column("written", "last record", 23, rank=1),
-            Column("transaction", "transaction", 20, flex=1),
+            Column("transaction", "transaction", 20, flex=1, exported=("transaction", "open from offset")),
         )
 
     def row(self, index: int, now_ms: int) -> Row:
@@ -53,16 +54,21 @@ class ProducerRows(Keyed[tuple[int, int]]):
         each = self._producers[index]
         is_open = each.start_offset != UNKNOWN
         transaction = f"open from offset {each.start_offset:,}" if is_open else words.NONE
-        if is_open and (name := self._names.get(each.id)):
+        name = self._names.get(each.id, "") if is_open else ""
+        if name:
             transaction = f"{name}, {transaction}"
         return Row(
             (
-                figure(str(each.partition)),
-                figure(str(each.id)),
-                figure(str(each.epoch), Role.DIM),
-                figure(f"{each.last_sequence:,}" if each.last_sequence >= 0 else words.NONE),
-                line(Span(said.moment(each.written_ms, self._zone), Role.DIM)),
-                figure(transaction, Role.WARN if is_open else Role.DIM),
+                number_figure(each.partition),
+                number_figure(each.id),
+                number_figure(each.epoch, Role.DIM),
+                count_figure(each.last_sequence if each.last_sequence >= 0 else UNKNOWN),
+                moment_figure(said.moment(each.written_ms, self._zone), each.written_ms),
+                Figure(
+                    text_figure(transaction, Role.WARN if is_open else Role.DIM),
+                    name,
+                    known(each.start_offset),
+                ),
             )
         )
 

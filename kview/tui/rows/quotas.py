@@ -9,15 +9,16 @@ from kview.model.inspection import Quota, QuotaKey, QuotasAnswer
 from kview.model.units import UNKNOWN
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed, name_width, title
+from kview.tui.rows.figures import figure, finite
 from kview.tui.rows.row import Row
-from kview.tui.text import Line, Role, Span, line
+from kview.tui.text import Line, Role, line
 
 LIMITS = {
-    QuotaKey.PRODUCER: Column("produce", "produce", 8, right=True),
-    QuotaKey.CONSUMER: Column("consume", "consume", 8, right=True),
-    QuotaKey.REQUEST: Column("requests", "requests", 8, right=True),
-    QuotaKey.MUTATIONS: Column("mutations", "mutate", 7, right=True),
-    QuotaKey.CONNECTIONS: Column("connections", "connect", 7, right=True),
+    QuotaKey.PRODUCER: Column("produce", "produce", 8, right=True, exported=("produce bytes/s",)),
+    QuotaKey.CONSUMER: Column("consume", "consume", 8, right=True, exported=("consume bytes/s",)),
+    QuotaKey.REQUEST: Column("requests", "requests", 8, right=True, exported=("requests %",)),
+    QuotaKey.MUTATIONS: Column("mutations", "mutate", 7, right=True, exported=("mutate/s",)),
+    QuotaKey.CONNECTIONS: Column("connections", "connect", 7, right=True, exported=("connect/s",)),
 }
 """The columns of what quotas limit."""
 
@@ -45,10 +46,15 @@ class QuotaRows(Keyed[tuple[tuple[str, str | None], ...]]):
     def row(self, index: int, now_ms: int) -> Row:
         """Return a quota's cells."""
         quota = self._quotas[index]
-        limits = [said.of_key(quota, key) for key in self._limits]
+        found = dict(quota.limits)
         return Row(
             (
                 line(said.named(quota)),
-                *(line(Span(text, Role.DIM if text == said.NOT_SET else Role.TEXT)) for text in limits),
+                *(
+                    figure(said.limit(key, found[key]), finite(found[key]))
+                    if key in found
+                    else figure(said.NOT_SET, None, role=Role.DIM)
+                    for key in self._limits
+                ),
             )
         )

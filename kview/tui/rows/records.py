@@ -12,6 +12,7 @@ from kview.model.inspection import Damage, Isolation, Payload, Record, RecordsAn
 from kview.model.units import UNKNOWN
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
+from kview.tui.rows.figures import count_figure, figure, moment_figure, size_figure
 from kview.tui.rows.row import Row
 from kview.tui.text import EMPTY, Line, Role, Span, line
 
@@ -72,7 +73,7 @@ class RecordRows(Keyed[int]):
             Column("time", "time", 23 if self._with_day else 12, rank=1),
             Column("key", "key", min(12, max([6, *keys])), flex=1, most=min(60, max([6, *keys]))),
             Column("value", "value", 30, flex=2),
-            Column("size", "size", 7, right=True, rank=2),
+            Column("size", "size", 7, right=True, rank=2, exported=("size bytes",)),
             Column("headers", "headers", 7, right=True, rank=3),
         )
 
@@ -89,7 +90,7 @@ class RecordRows(Keyed[int]):
     def row(self, index: int, now_ms: int) -> Row:
         """Return a record's cells."""
         one = self._items[index]
-        offset = line(Span(words.count(one.offset), Role.DIM))
+        offset = count_figure(one.offset, Role.DIM)
         if isinstance(one, Damage):
             why = line(Span(f"{glyphs.DEAD} {said.damage(one)}", Role.WARN))
             return Row((offset, EMPTY, EMPTY, why, EMPTY, EMPTY))
@@ -98,11 +99,13 @@ class RecordRows(Keyed[int]):
         return Row(
             (
                 offset,
-                line(Span(moment[11:] if is_moment and not self._with_day else moment, Role.DIM)),
+                moment_figure(moment[11:] if is_moment and not self._with_day else moment, one.timestamp_ms),
                 line(payload(one.key, self._form)),
                 line(payload(one.value, self._form, null="null (tombstone)")),
-                line(Span(words.size(one.key.size + one.value.size), Role.DIM)),
-                line(Span(words.count(one.header_count) if one.header_count else "", Role.DIM)),
+                size_figure(one.key.size + one.value.size, Role.DIM),
+                figure(
+                    words.count(one.header_count) if one.header_count else "", one.header_count, role=Role.DIM
+                ),
             )
         )
 

@@ -14,13 +14,15 @@ from kview.derive.groups.readers import topic_out_rates
 from kview.derive.passing import Listed, Passing
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
-from kview.language import glyphs, words
+from kview.language import words
 from kview.model.aggregates import Key, Kind, Sum
 from kview.model.events import Severity
+from kview.model.units import PENDING_RATE
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.plot import sparkline
-from kview.tui.rows.columns import Column
-from kview.tui.rows.common import ROLES, SIGNS, Keyed, figure, name_width, rank, rate_width
+from kview.tui.rows.columns import Column, with_bound
+from kview.tui.rows.common import ROLES, SIGNS, Keyed, name_width, rank, rate_width
+from kview.tui.rows.figures import ABOUT, figure, finite, rate_figure
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import order_note
 from kview.tui.spark import RATE_S, covered_until_s
@@ -80,10 +82,16 @@ class ThroughputRows(Keyed[Key]):
             Column("sign", "", 1),
             Column("name", "", name_width(names, 9, 24), flex=1, most=50, name=True),
             Column("in", "in rec/s", rate_width(rates[:, 0], 8), right=True),
-            Column("out", "out rec/s", rate_width(rates[:, 1], 8) + len("≥"), right=True),
-            Column("bytes", "in bytes/s ≈", 12, right=True, rank=2),
+            Column(
+                "out",
+                "out rec/s",
+                rate_width(rates[:, 1], 8) + len("≥"),
+                right=True,
+                exported=with_bound("out rec/s"),
+            ),
+            Column("bytes", "in bytes/s ≈", 12, right=True, rank=2, exported=with_bound("in bytes/s")),
             Column("skew", "hottest ÷ mean", 14, right=True, rank=3),
-            Column("spark", "last minute", SPARK_CELLS, rank=1),
+            Column("spark", "last minute", SPARK_CELLS, rank=1, exported=()),
         )
         # A group only has records out.
         without = ("in", "bytes", "skew") if listed == "groups" else ()
@@ -113,19 +121,21 @@ class ThroughputRows(Keyed[Key]):
         cells = (
             (Span(SIGNS[entry.severity], ROLES[entry.severity]),) if worrying else (),
             name,
-            figure(self._rate(in_rate)),
-            figure(words.at_least(self._rate(out_rate), self._is_bound(entry))),
-            figure(words.size(round(bytes_rate)) if math.isfinite(bytes_rate) else words.NONE),
-            figure(f"{skew:.1f}" if math.isfinite(skew) else words.NONE),
+            rate_figure(self._rate(in_rate)),
+            rate_figure(self._rate(out_rate), is_bound=self._is_bound(entry)),
+            figure(
+                words.size(round(bytes_rate)) if math.isfinite(bytes_rate) else words.NONE,
+                finite(bytes_rate),
+                ABOUT,
+            ),
+            figure(f"{skew:.1f}" if math.isfinite(skew) else words.NONE, finite(skew)),
             (Span(self._spark(entry.key), Role.DIM),),
         )
         return Row(tuple(cells[place] for place in self._kept))
 
-    def _rate(self, per_second: float) -> str:
-        """Return a rate in words, or `…` for a direct rate whose past has not been read yet."""
-        if self._end_s is None and not self._view.moment.complete:
-            return glyphs.ELLIPSIS
-        return words.rate(per_second)
+    def _rate(self, per_second: float) -> float:
+        """Return a rate, PENDING_RATE for a direct rate whose past has not been read yet."""
+        return PENDING_RATE if self._end_s is None and not self._view.moment.complete else per_second
 
     def _is_bound(self, entry: Entry) -> bool:
         return self._end_s is None and entry.out_is_bound

@@ -10,11 +10,12 @@ from kview.derive.view import Verdict, View
 from kview.language import verdicts, words
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
-from kview.tui.rows.columns import Column
-from kview.tui.rows.common import REASON_CELLS, Keyed, figure, name_width, rate_width, title, verdict
-from kview.tui.rows.groups import members
+from kview.tui.rows.columns import Column, with_bound
+from kview.tui.rows.common import REASON_CELLS, Keyed, name_width, rate_width, title, verdict
+from kview.tui.rows.figures import Figure, behind_figure, count_figure, figure, rate_figure
+from kview.tui.rows.groups import MEMBERS, members_figure
 from kview.tui.rows.row import Row
-from kview.tui.text import Line, Role, line
+from kview.tui.text import Line, Role, line, line_width
 
 PANEL = "topic_groups"
 
@@ -37,20 +38,20 @@ class TopicGroupRows(Keyed[str]):
         self.title: Line = title("GROUPS", "worst first; figures of this topic only")
         self.empty = "no group has committed offsets of this topic, or shares it"
         rates = np.array([reader.read_rate for reader in self._readers], np.float64)
-        lags = max((len(self._lag(at)) for at in range(len(self._readers))), default=0)
+        lags = max((line_width(self._lag(at)) for at in range(len(self._readers))), default=0)
         self.columns: Sequence[Column] = (
             Column("group", "group", name_width(self.keys, 8, 24), flex=1, most=50, name=True),
-            Column("state", "state", 10, flex=1, most=22, name=True, rank=2),
+            Column("state", "state", 10, flex=1, most=22, name=True, rank=2, exported=MEMBERS),
             Column("partitions", "partitions", 10, right=True, rank=4),
-            Column("lag", "lag", max(9, lags), right=True),
-            Column("behind", "behind", 10, right=True),
-            Column("read", "read/s", rate_width(rates, 8), right=True, rank=3),
+            Column("lag", "lag", max(9, lags), right=True, exported=with_bound("lag")),
+            Column("behind", "behind", 10, right=True, exported=with_bound("behind", "s")),
+            Column("read", "read/s", rate_width(rates, 8), right=True, rank=3, exported=with_bound("read/s")),
             Column("verdict", "verdict", REASON_CELLS, flex=3, most=70),
         )
 
-    def _lag(self, index: int) -> str:
+    def _lag(self, index: int, old: bool = False) -> Figure:
         reader = self._readers[index]
-        return words.at_least(words.count(reader.lag), reader.lag_is_bound)
+        return count_figure(reader.lag, is_bound=reader.lag_is_bound, old=old)
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a group's cells."""
@@ -58,20 +59,20 @@ class TopicGroupRows(Keyed[str]):
         received_ms = int(view.snapshot.groups.received_ms[reader.group])
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
         age_ms = int(view.groups.verdict_age_ms[reader.group])
-        lost, why, behind = 0, verdicts.of_group(view.groups, reader.group), words.NONE
+        lost, why, behind = 0, verdicts.of_group(view.groups, reader.group), figure(words.NONE, None)
         if reader.worst >= 0:
             lost, why = int(view.offsets.lost[reader.worst]), verdicts.of_offset(view.offsets, reader.worst)
-            behind = verdicts.behind(view.offsets, reader.behind)
+            behind = behind_figure(view.offsets, reader.behind, old=old)
         notes = [why]
         notes += [f"{words.age(received_ms, now_ms)} old"] if old else []
         return Row(
             (
                 line(self.keys[index]),
-                figure(members(view, reader.group), Role.DIM),
-                figure(words.count(reader.partitions), Role.DIM),
-                figure(self._lag(index), dim=old),
-                figure(behind, dim=old),
-                figure(words.rate(reader.read_rate, reader.read_is_bound), dim=old),
+                members_figure(view, reader.group),
+                count_figure(reader.partitions, Role.DIM),
+                self._lag(index, old),
+                behind,
+                rate_figure(reader.read_rate, is_bound=reader.read_is_bound, old=old),
                 verdict(
                     reader.verdict,
                     ", ".join(note for note in notes if note),

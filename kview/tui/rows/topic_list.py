@@ -8,30 +8,37 @@ from numpy.typing import NDArray
 from kview.derive.groups.readers import topic_readers
 from kview.derive.lookup import index_of, topic_row
 from kview.derive.passing import Listed, Passing
-from kview.derive.retention import retention
+from kview.derive.retention import Retention, retention
 from kview.derive.topic_health import TopicHealth, topic_health
 from kview.derive.view import PartitionStatus, RackSafety, View
-from kview.language import glyphs, words
+from kview.language import glyphs
 from kview.language import topics as topic_words
 from kview.language.lists import Order, order_name
 from kview.language.verdicts import counted
 from kview.model.events import Severity
 from kview.model.snapshot import Longs
-from kview.model.units import UNKNOWN
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.plot import sparkline
-from kview.tui.rows.columns import Column
+from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,
     SIGNS,
     STATUS_SIGNS,
     count_width,
-    figure,
     name_width,
     needing_attention,
     rate_width,
     title,
     troubled,
+)
+from kview.tui.rows.figures import (
+    Figure,
+    count_figure,
+    number_figure,
+    rate_figure,
+    seconds,
+    size_figure,
+    text_figure,
 )
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, order_note, ranks, sorted_rows
@@ -108,15 +115,33 @@ class TopicListRows:
             Column("replication", "repl.", 5, right=True, rank=3),
             Column("min_isr", "min isr", 7, right=True, rank=5),
             Column("health", "health", 21, flex=1, most=34),
-            Column("in", "in rec/s", rate_width(figures.in_rate, 8, figures.in_is_bound), right=True),
             Column(
-                "out", "out rec/s", rate_width(readers.out_rate, 9, readers.out_is_bound), right=True, rank=2
+                "in",
+                "in rec/s",
+                rate_width(figures.in_rate, 8, figures.in_is_bound),
+                right=True,
+                exported=with_bound("in rec/s"),
             ),
-            Column("spark", "last minute", SPARK_CELLS, rank=6),
-            Column("size", "size", 7, right=True, rank=4),
-            Column("retention", "retention", 9, right=True, rank=7),
+            Column(
+                "out",
+                "out rec/s",
+                rate_width(readers.out_rate, 9, readers.out_is_bound),
+                right=True,
+                rank=2,
+                exported=with_bound("out rec/s"),
+            ),
+            Column("spark", "last minute", SPARK_CELLS, rank=6, exported=()),
+            Column("size", "size", 7, right=True, rank=4, exported=("size bytes",)),
+            Column("retention", "retention", 9, right=True, rank=7, exported=("retention s", "retention")),
             Column("groups", "groups", 6, right=True, rank=3),
-            Column("lag", "worst lag", count_width(readers.lag[rows], 9, 1), right=True, rank=2),
+            Column(
+                "lag",
+                "worst lag",
+                count_width(readers.lag[rows], 9, 1),
+                right=True,
+                rank=2,
+                exported=with_bound("worst lag"),
+            ),
             Column("reader", "", 12, flex=1, most=30, rank=6, name=True),
         )
 
@@ -150,21 +175,20 @@ class TopicListRows:
         at = int(self._rows[index])
         figures, readers = self._view.topics, self._readers
         name = str(figures.topic[at])
-        lag = words.at_least(words.count(int(readers.lag[at])), bool(readers.lag_is_bound[at]))
         return Row(
             (
                 line(Span(name, Role.DIM if figures.internal[at] else Role.TEXT)),
-                figure(words.count(int(figures.partitions[at]))),
-                figure(words.count(int(figures.replication[at])), Role.DIM),
-                figure(words.setting(int(figures.min_isr[at])), Role.DIM),
+                count_figure(int(figures.partitions[at])),
+                count_figure(int(figures.replication[at]), Role.DIM),
+                number_figure(int(figures.min_isr[at]), Role.DIM),
                 worst(self._view, self._health, at),
-                figure(words.rate_at(figures.in_rate, figures.in_is_bound, at)),
-                figure(words.rate_at(readers.out_rate, readers.out_is_bound, at)),
+                rate_figure(float(figures.in_rate[at]), is_bound=bool(figures.in_is_bound[at])),
+                rate_figure(float(readers.out_rate[at]), is_bound=bool(readers.out_is_bound[at])),
                 line(Span(sparkline(figures.in_series[at], SPARK_CELLS), Role.DIM)),
-                figure(words.size(int(figures.size_bytes[at]))),
-                figure(topic_words.retention(retention(self._view.snapshot.topic_configs, name)), Role.DIM),
-                figure(words.count(int(readers.groups[at])), Role.DIM),
-                figure(lag if readers.lag[at] != UNKNOWN else words.NONE),
+                size_figure(int(figures.size_bytes[at])),
+                _retention(retention(self._view.snapshot.topic_configs, name)),
+                count_figure(int(readers.groups[at]), Role.DIM),
+                count_figure(int(readers.lag[at]), is_bound=bool(readers.lag_is_bound[at])),
                 self._reader(at),
             )
         )
@@ -176,6 +200,14 @@ class TopicListRows:
             return ()
         role = ROLES[self._view.groups.severity[group]]
         return line(Span(str(self._view.snapshot.groups.group[group]), role))
+
+
+def _retention(kept: Retention) -> Figure:
+    """Return the cell of how long a topic keeps its records: in seconds, or the word for it."""
+    said = topic_words.retention(kept)
+    is_word = said in (topic_words.COMPACTED, topic_words.FOREVER)
+    value = None if is_word else seconds(kept.ms)
+    return Figure(text_figure(said, Role.DIM), value, said if is_word else "")
 
 
 def worst(view: View, health: TopicHealth, at: int) -> Line:

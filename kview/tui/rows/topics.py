@@ -12,19 +12,19 @@ from kview.language import glyphs, words
 from kview.language.lists import Order, order_name
 from kview.language.verdicts import counted
 from kview.tui.options import OWN_ORDER, Options
-from kview.tui.rows.columns import Column
+from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,
     SIGNS,
     STATUS_SIGNS,
     Keyed,
     count_width,
-    figure,
     name_width,
     rate_width,
     title,
     troubled,
 )
+from kview.tui.rows.figures import count_figure, number_figure, rate_figure, size_figure
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, figures, ids, order_note, ranks, sorted_rows
 from kview.tui.text import Line, Role, Span, line
@@ -82,11 +82,24 @@ class TopicRows(Keyed[str]):
         self.empty = ""
         self.columns: Sequence[Column] = (
             Column("topic", "topic", name_width(self.keys, 10, 24), flex=1, most=50, name=True),
-            Column("partitions", "part.", count_width(shown.partitions[self._rows], 5), right=True, rank=1),
+            Column(
+                "partitions",
+                "part.",
+                count_width(shown.partitions[self._rows], 5),
+                right=True,
+                rank=1,
+                exported=with_bound("part."),
+            ),
             Column("replication", "replicas", 8, right=True, rank=2),
             Column("min_isr", "min isr", 7, right=True, rank=3),
-            Column("in", "in rec/s", rate_width(shown.in_rate, 8, shown.in_is_bound), right=True),
-            Column("size", "size", 7, right=True, rank=4),
+            Column(
+                "in",
+                "in rec/s",
+                rate_width(shown.in_rate, 8, shown.in_is_bound),
+                right=True,
+                exported=with_bound("in rec/s"),
+            ),
+            Column("size", "size", 7, right=True, rank=4, exported=("size bytes",)),
             Column("health", "", 24, flex=9, most=90, roomy=48),
         )
         note = order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, worst))
@@ -101,11 +114,11 @@ class TopicRows(Keyed[str]):
         return Row(
             (
                 line(Span(str(shown.topic[at]), Role.DIM if shown.internal[at] else Role.TEXT)),
-                figure(words.count(int(shown.partitions[at]))),
-                figure(words.count(int(shown.replication[at]))),
-                figure(words.setting(int(shown.min_isr[at]))),
-                figure(words.rate_at(shown.in_rate, shown.in_is_bound, at)),
-                figure(words.size(int(shown.size_bytes[at]))),
+                count_figure(int(shown.partitions[at])),
+                count_figure(int(shown.replication[at])),
+                number_figure(int(shown.min_isr[at])),
+                rate_figure(float(shown.in_rate[at]), is_bound=bool(shown.in_is_bound[at])),
+                size_figure(int(shown.size_bytes[at])),
                 self._health(at),
             )
         )
@@ -116,10 +129,10 @@ class TopicRows(Keyed[str]):
         return Row(
             (
                 line(Span("all topics", Role.DIM)),
-                figure(words.at_least(words.count(head.partitions), head.topics_are_bound), Role.DIM),
+                count_figure(head.partitions, Role.DIM, is_bound=head.topics_are_bound),
                 (),
                 (),
-                figure(words.rate(self._view.throughput.total_in, bool(unknown.any())), Role.DIM),
+                rate_figure(self._view.throughput.total_in, Role.DIM, is_bound=bool(unknown.any())),
                 (),
                 line(Span("replicas per broker", Role.DIM)),
             )

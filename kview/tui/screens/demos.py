@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from kview.language import glyphs, words
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
+from kview.tui.rows.figures import figure
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
 from kview.tui.widgets.drawn import Lines
@@ -71,13 +72,11 @@ class DemoRows(Keyed[str]):
         demo = self._demos[index]
         if demo.wrong:
             file = line(Span(glyphs.DEAD, Role.WARN), " ", demo.title)
-            return Row(
-                (file, line(Span(words.NONE, Role.DIM)), line(Span(demo.wrong, Role.WARN)), line(demo.name))
-            )
+            return Row((file, figure(words.NONE, None), line(Span(demo.wrong, Role.WARN)), line(demo.name)))
         return Row(
             (
                 line(demo.title),
-                line(Span(f"{demo.minutes} min", Role.DIM)),
+                figure(f"{demo.minutes} min", demo.minutes, role=Role.DIM),
                 line(Span(demo.about, Role.DIM)),
                 line(Span(demo.name, Role.KEY)),
             )
