@@ -54,7 +54,7 @@ def differences(before: Seen, now: Seen, alignment: Alignment, found: Elected | 
 
 def found(now: Snapshot) -> tuple[Event, ...]:
     """Return what is already wrong in the first snapshot. Nobody saw when it began."""
-    pick = _Picker(now.partitions, now.observation.ended_ms)
+    pick = Picker(now.partitions, now.observation.ended_ms)
     none = np.asarray(now.partitions.leader == NO_BROKER, np.bool_)
     leaderless = (pick.event(none, EventKind.LEADERLESS_FOUND, Severity.RISK),) if none.any() else ()
     return (*brokers_found_down(now), *leaderless)
@@ -96,7 +96,7 @@ def topic_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     return tuple(made)
 
 
-class _Picker(Struct, frozen=True):
+class Picker(Struct, frozen=True):
     """Makes an event from a mask over partitions."""
 
     table: Partitions
@@ -138,7 +138,7 @@ def partition_events(
     before: Seen, now: Seen, alignment: Alignment, found: Elected | None
 ) -> tuple[Event, ...]:
     """Return the changes of leaders, ISRs, watermarks and log ends, one event for each kind."""
-    pick = _Picker(now.snapshot.partitions, now.snapshot.observation.ended_ms)
+    pick = Picker(now.snapshot.partitions, now.snapshot.observation.ended_ms)
     return (
         *_leader_events(before, now, alignment, pick),
         *_isr_events(before, now, alignment, pick),
@@ -148,7 +148,7 @@ def partition_events(
     )
 
 
-def _leader_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
+def _leader_events(before: Seen, now: Seen, alignment: Alignment, pick: Picker) -> list[Event]:
     table, known = now.snapshot.partitions, alignment.known()
     if alignment.rows is None and before.snapshot.partitions.leader is table.leader:
         return []
@@ -176,7 +176,7 @@ def _distinct(ids: Ids) -> tuple[int, ...]:
     return tuple(sorted(set(ids.tolist())))
 
 
-def _isr_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
+def _isr_events(before: Seen, now: Seen, alignment: Alignment, pick: Picker) -> list[Event]:
     was, is_ = before.snapshot.partitions, now.snapshot.partitions
     if alignment.rows is None and was.isr is is_.isr:
         return []
@@ -197,7 +197,7 @@ def _isr_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) ->
     return made
 
 
-def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
+def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: Picker) -> list[Event]:
     known = alignment.known()
     frozen_then = alignment.carry(before.frozen_since_ms, UNKNOWN) != UNKNOWN
     frozen = now.frozen_since_ms != UNKNOWN
@@ -215,7 +215,7 @@ def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: _Pick
     return made
 
 
-def _lost_events(found: Elected | None, pick: _Picker) -> list[Event]:
+def _lost_events(found: Elected | None, pick: Picker) -> list[Event]:
     """Return the unclean elections, and what other elections lost."""
     if found is None:
         return []
@@ -230,7 +230,7 @@ def _lost_events(found: Elected | None, pick: _Picker) -> list[Event]:
     return made
 
 
-def _cut_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
+def _cut_events(before: Seen, now: Seen, alignment: Alignment, pick: Picker) -> list[Event]:
     """Return an event for each broker whose replicas' log ends fell between two readings."""
     was, is_ = before.snapshot.partitions, now.snapshot.partitions
     replicas_then = alignment.carry(was.replicas, NO_BROKER)

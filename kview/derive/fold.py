@@ -10,8 +10,9 @@ There are five exceptions. If a group's coordinator is silent, the group's cells
 their figures, which depend on what was seen before the last reading. If there are only one or two brokers, a
 slow one is compared with its past before it became slow. Incidents that began before the look-back are known
 only to those who watched. So is how often a group commits, if that is less often than every few minutes. And
-the events of a broker that answers normally again, of an offset that skips records after a long rest, and of
-an input that falls or is back depend on more than SETTLE_MS.
+the events of a broker that answers normally again, of an offset that skips records after a long rest, of an
+input that falls or is back, and of a transaction that was found, or for which a group waited, before the
+look-back, depend on more than SETTLE_MS.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from typing import Protocol
 import numpy as np
 from msgspec.structs import replace
 
+from kview.derive import holds as holds_
 from kview.derive import incidents as incidents_
 from kview.derive import inputs as inputs_
 from kview.derive import log_dirs, rates, slowness
@@ -54,7 +56,7 @@ from kview.derive.series import next_moments
 from kview.derive.showing import sample, view_of
 from kview.derive.standing import standing
 from kview.derive.state import State, log_ends, offsets_of, seen_of
-from kview.derive.view import SERIES_POINTS, Floats, View
+from kview.derive.view import SERIES_POINTS, Floats, OffsetFigures, View
 from kview.derive.watermarks import follow
 from kview.model.events import Event
 from kview.model.snapshot import Snapshot
@@ -191,7 +193,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
             ),
         )
         new_events = tuple(e if e.at_ms == now_ms else replace(e, seen_ms=now_ms) for e in new_events)
-    return State(
+    after = State(
         state.ignore,
         seen,
         ends,
@@ -222,8 +224,25 @@ def advance(state: State, snapshot: Snapshot) -> State:
         _progress(state.progress, seen, rows, ends.per_second),
         state.quiet.next(snapshot),
         inputs,
+        state.holds,
         elections,
     )
+    return _with_holds(after, rows)
+
+
+def _with_holds(state: State, rows: Alignment) -> State:
+    """Return a state with the transactions that hold back last stable offsets now, and with their events."""
+    seen = seen_of(state)
+    snapshot, now_ms = seen.snapshot, seen.snapshot.observation.ended_ms
+
+    def offsets() -> OffsetFigures:
+        return offsets_of(state, in_rates(snapshot.partitions, seen.placed, state.ends.per_second))
+
+    holds, events = holds_.follow(state.holds, rows, snapshot, offsets)
+    if not events:
+        return replace(state, holds=holds) if holds or state.holds else state
+    new_events = (*state.new_events, *events)
+    return replace(state, holds=holds, new_events=new_events, events=kept(state.events, events, now_ms))
 
 
 def _progress(before: Progress, seen: Seen, rows: Alignment, per_second: Floats) -> Progress:

@@ -14,6 +14,7 @@ from kview.derive.groups.offsets import Followed, Kept, Led, offset_figures
 from kview.derive.groups.past_ends import Points
 from kview.derive.groups.trends import Trends
 from kview.derive.groups.unread import Unread
+from kview.derive.holds import Hold
 from kview.derive.incidents import Incidents
 from kview.derive.inputs import Inputs
 from kview.derive.log_dirs import Rooms
@@ -75,6 +76,8 @@ class State(Struct, frozen=True):
     progress: Progress = field(default_factory=Progress)
     quiet: Quiet = field(default_factory=Quiet)
     inputs: Inputs = field(default_factory=Inputs)
+    holds: tuple[Hold, ...] = ()
+    """The transactions that were found holding back last stable offsets, and whose ends are not seen."""
     elections: Memory = field(default_factory=Memory)
 
 

@@ -27,6 +27,12 @@ def stands_still(snapshot: Snapshot) -> Flags:
     return np.asarray((since_ms != UNKNOWN) & still, np.bool_)
 
 
+def waits_long(snapshot: Snapshot) -> Flags:
+    """Return the partitions whose last stable offset has stood still for so long that groups may wait."""
+    since_ms = snapshot.partitions.last_stable_since_ms
+    return np.asarray((since_ms != UNKNOWN) & (since_ms <= snapshot.observation.ended_ms - HELD_MS), np.bool_)
+
+
 def holders(snapshot: Snapshot) -> Longs:
     """Return for each partition the row of `Transactions` that holds its last stable offset, or −1.
 
@@ -42,14 +48,20 @@ def holders(snapshot: Snapshot) -> Longs:
 def transaction_findings(snapshot: Snapshot, offsets: OffsetFigures) -> Iterator[Finding]:
     """Yield the transactions that block groups, that have used up half of their timeout, or that hang, one
     finding for each producer."""
+    for finding, _ in who_holds(snapshot, offsets):
+        yield finding
+
+
+def who_holds(snapshot: Snapshot, offsets: OffsetFigures | None) -> list[tuple[Finding, Longs]]:
+    """Return the same findings, each with the rows of its partitions. `offsets` is None if no group waits."""
     table, now_ms = snapshot.partitions, snapshot.observation.ended_ms
     held = stands_still(snapshot)
     if not held.any():
-        return
+        return []
     holder, known = holders(snapshot), snapshot.transactions
-    waits = np.asarray(offsets.verdict == Verdict.HELD, np.bool_)
     blocking = np.zeros(len(table), np.bool_)
-    blocking[offsets.partition_row[waits]] = True
+    if offsets is not None:
+        blocking[offsets.partition_row[_waits(offsets)]] = True
     by_producer: dict[int, list[int]] = {}
     for row in np.flatnonzero(held).tolist():
         at = int(holder[row])
@@ -63,19 +75,22 @@ def transaction_findings(snapshot: Snapshot, offsets: OffsetFigures) -> Iterator
         is_lost = hangs and now_ms - (min(held_ms, written_ms) if written_ms > 0 else held_ms) >= HELD_MS
         if blocking[row] or is_old or is_lost:
             by_producer.setdefault(int(known.producer_id[at]) if at >= 0 else UNKNOWN, []).append(row)
-    for rows in by_producer.values():
-        yield _finding(snapshot, offsets, waits, holder, np.array(rows))
+    every = [np.array(rows) for rows in by_producer.values()]
+    return [(_finding(snapshot, offsets, holder, rows), rows) for rows in every]
 
 
 def held_partition(snapshot: Snapshot, offsets: OffsetFigures, row: int) -> Finding | None:
     """Return what holds a partition's last stable offset where it is, however harmless, or None."""
     if not stands_still(snapshot)[row]:
         return None
-    waits = np.asarray(offsets.verdict == Verdict.HELD, np.bool_)
-    return _finding(snapshot, offsets, waits, holders(snapshot), np.array([row]))
+    return _finding(snapshot, offsets, holders(snapshot), np.array([row]))
 
 
-def _finding(snapshot: Snapshot, offsets: OffsetFigures, waits: Flags, holder: Longs, rows: Longs) -> Finding:
+def _waits(offsets: OffsetFigures) -> Flags:
+    return np.asarray(offsets.verdict == Verdict.HELD, np.bool_)
+
+
+def _finding(snapshot: Snapshot, offsets: OffsetFigures | None, holder: Longs, rows: Longs) -> Finding:
     """Return the finding about the partitions `rows`, which one producer holds."""
     table, known = snapshot.partitions, snapshot.transactions
     first = int(rows[np.argmin(table.last_stable_since_ms[rows])])
@@ -100,8 +115,10 @@ def _finding(snapshot: Snapshot, offsets: OffsetFigures, waits: Flags, holder: L
             int(known.timeout_ms[at]),
             _address(snapshot, int(table.leader[first])),
         )
-    mine = waits & np.isin(offsets.partition_row, rows)
-    groups = sorted(set(snapshot.offsets.group[mine].tolist()))
+    groups = []
+    if offsets is not None:
+        mine = _waits(offsets) & np.isin(offsets.partition_row, rows)
+        groups = sorted(set(snapshot.offsets.group[mine].tolist()))
     behind = np.maximum(table.high_watermark[rows] - table.last_stable[rows], 0)
     internal = int(table.internal[rows].sum())
     return Finding(

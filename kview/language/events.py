@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from kview.language import failures, nouns
-from kview.language.words import count, plural
+from kview.language.words import count, duration, plural
 from kview.model.events import Event, EventKind
 from kview.model.failures import FailureKind
 from kview.model.states import BrokerState
@@ -101,6 +101,15 @@ def _tasks(event: Event) -> str:
     return f"{nouns.task_of(event.connector, event.task)}{more}"
 
 
+def _transaction(event: Event) -> str:
+    return f"transaction of {nouns.producer(event.transactional_id, event.producer_id)}"
+
+
+def _open_for(event: Event) -> str:
+    """Return how long the transaction has been open: `2 m 10 s`, `≥ 2 m 10 s`."""
+    return f"{'≥ ' if event.since_is_bound else ''}{duration(event.at_ms - event.since_ms, tenths=False)}"
+
+
 _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.BROKER_SILENT: _silent,
     EventKind.BROKER_FENCED: lambda event: f"{_brokers(event)} {_verb(event, 'was', 'were')} fenced",
@@ -187,5 +196,16 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.CONNECT_TASK_FAILED: lambda event: f"{_tasks(event)} failed",
     EventKind.CONNECT_TASK_RUNS: lambda event: (
         f"{_tasks(event)} {'runs' if event.tasks == 1 else 'run'} again"
+    ),
+    EventKind.TRANSACTION_HOLDS: lambda event: (
+        f"{_transaction(event)}, open for {_open_for(event)}, holds back {_names(event)}"
+    ),
+    EventKind.TRANSACTION_HANGS: lambda event: (
+        f"hanging {_transaction(event)}, open for {_open_for(event)}, holds back {_names(event)}:"
+        " no coordinator knows it"
+    ),
+    EventKind.TRANSACTION_ENDED: lambda event: (
+        f"{_transaction(event)} ended after {_open_for(event)}: {_names(event)}"
+        f" {'moves' if _is_one(event) else 'move'} on"
     ),
 }

@@ -133,12 +133,7 @@ def _transaction(finding: Finding, now_ms: int) -> str:
             f" no coordinator knows it, {held} are held back{waits}"
         )
     timeout = f" (timeout {words.duration(opened.timeout_ms)})" if opened.timeout_ms != UNKNOWN else ""
-    if opened.transactional_id:
-        whose = opened.transactional_id
-    elif opened.producer_id != UNKNOWN:
-        whose = f"producer {opened.producer_id}"
-    else:
-        whose = "an unknown producer"
+    whose = nouns.producer(opened.transactional_id, opened.producer_id)
     why = f" ({failures.of(*finding.cause)})" if finding.cause.kind else ""
     return (
         f"transaction of {whose}{why} open{_for(finding, now_ms, ' for ')}{timeout}:"

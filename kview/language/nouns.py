@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kview.language.words import plural
-from kview.model.units import CONNECTOR_TASK, UNKNOWN_ID
+from kview.model.units import CONNECTOR_TASK, UNKNOWN, UNKNOWN_ID
 
 MOST_BROKERS = 4
 """The most brokers that a sentence names. More of them are only counted."""
@@ -67,6 +67,13 @@ def active_controller(controller: int, epoch: int) -> str:
     if controller < 0:
         return "no controller"
     return f"controller {controller}" if epoch < 0 else f"controller {controller} epoch {epoch}"
+
+
+def producer(transactional_id: str, producer_id: int) -> str:
+    """Return a producer by its transactional id, or by its own id: `payments-app`, `producer 4711`."""
+    if transactional_id:
+        return transactional_id
+    return "an unknown producer" if producer_id == UNKNOWN else f"producer {producer_id}"
 
 
 def task_of(connector: str, task: int) -> str:

@@ -86,6 +86,12 @@ class EventKind(StrEnum):
     """`tasks` connectors and tasks of Kafka Connect failed. `connector` and `task` are the first of them."""
     CONNECT_TASK_RUNS = "connect_task_runs"
     """The same of those that had failed and run again."""
+    TRANSACTION_HOLDS = "transaction_holds"
+    """A transaction was found that holds back `partitions`: it is old, or groups wait for it."""
+    TRANSACTION_HANGS = "transaction_hangs"
+    """The same of a transaction that no coordinator has: only an abort ends it."""
+    TRANSACTION_ENDED = "transaction_ended"
+    """Such a transaction no longer holds back `partitions`. Whether it was committed is not known."""
 
 
 class Severity(StrEnum):
@@ -145,6 +151,13 @@ class Event(Struct, frozen=True):
     the kind has such a value. `after` is the same value now, for BROKER_SLOW and BROKER_NOT_SLOW a
     latency in ms, and for BROKER_FOUND_DOWN the broker's state."""
     after: str | int | None = None
+    producer_id: int = UNKNOWN
+    """The producer of the transaction, for TRANSACTION_*."""
+    transactional_id: str = ""
+    """Its transactional id, '' if it is not known."""
+    since_ms: int = UNKNOWN
+    """When the transaction began, for TRANSACTION_*; if `since_is_bound`, it began at this time or before."""
+    since_is_bound: bool = False
     epoch: int | None = None
     """The new controller's epoch, if it is known."""
     seen_ms: int = UNKNOWN

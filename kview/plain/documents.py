@@ -163,6 +163,10 @@ def _event(event: facts.Event) -> schema.Event:
         cause=None if event.cause is FailureKind.NONE else event.cause,
         before=event.before,
         after=event.after,
+        transactional_id=event.transactional_id or None,
+        producer_id=known(event.producer_id),
+        since_ms=known(event.since_ms),
+        since_is_bound=event.since_is_bound,
         epoch=event.epoch,
     )
 

@@ -96,6 +96,12 @@ class Event(Struct, gc=False):
             "for broker_found_down, the broker's state."
         ),
     ]
+    transactional_id: Annotated[
+        str | None, meaning("For transaction_*: the transactional id, if it is known.")
+    ]
+    producer_id: Annotated[int | None, meaning("For transaction_*: the producer's id, if it is known.")]
+    since_ms: Annotated[int | None, moment("For transaction_*: when the transaction began.")]
+    since_is_bound: Annotated[bool, meaning("Whether it may have begun before since_ms.")]
     epoch: Annotated[int | None, meaning("The new controller's epoch.")]
 
 

@@ -147,6 +147,25 @@ def test_a_share_group_is_judged_by_its_backlog(
     assert view.groups.read_rate[row] != view.groups.read_rate[row], "it commits nothing: not known, never 0"
 
 
+@pytest.mark.parametrize(
+    ("backlog", "falls"),
+    [
+        (lambda second: 5 if second < 45 else 25 + second % 3, False),
+        (lambda second: 400 if second < 45 else 2_000, False),
+        (lambda second: 100 * second + 150 * (second % 3), True),
+    ],
+    ids=["a few records more", "one step", "grows unevenly"],
+)
+def test_a_backlog_that_was_raised_once_does_not_grow(backlog: Callable[[int], int], falls: bool) -> None:
+    """Half a minute after a failover, more records may wait than before, and no more in each second."""
+    world, state, verdicts = default_world(), State(), []
+    for second in range(90):
+        state, view = step(state, of_every_kind(world.tick(), backlog(second), 2))
+        verdicts.append(view.groups.verdict[view.snapshot.groups.group.tolist().index(SHARE)])
+    assert (Verdict.FALLING_BEHIND in verdicts) == falls
+    assert verdicts[-1] == (Verdict.FALLING_BEHIND if falls else Verdict.OK)
+
+
 def test_workers_of_connect_have_no_verdict_and_are_not_unjudged() -> None:
     world, state = default_world(), State()
     world.groups = []

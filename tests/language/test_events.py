@@ -100,12 +100,23 @@ UNCLEAN = Event(
     partition_count=3,
     partitions=(("a", 0), ("a", 1), ("b", 0)),
 )
+HOLDS = Event(
+    AT,
+    EventKind.TRANSACTION_HOLDS,
+    Severity.WARN,
+    partition_count=200,
+    partitions=tuple(("invoice", partition) for partition in range(200)),
+    since_ms=AT - 130_000,
+)
 NAMING = (
     EventKind.UNCLEAN_ELECTION,
     EventKind.RECORDS_LOST,
     EventKind.LOG_CUT,
     EventKind.GROUP_RESET,
     EventKind.GROUP_RECORDS_LOST,
+    EventKind.TRANSACTION_HOLDS,
+    EventKind.TRANSACTION_HANGS,
+    EventKind.TRANSACTION_ENDED,
 )
 MADE = (
     Event(AT, EventKind.BROKER_GONE, Severity.WARN, brokers=(7,)),
@@ -147,6 +158,16 @@ MADE = (
     Event(AT, EventKind.CONNECT_TASK_FAILED, Severity.RISK, connector="crm", task=CONNECTOR_TASK, tasks=1),
     Event(AT, EventKind.CONNECT_TASK_FAILED, Severity.RISK, connector="billing", task=0, tasks=1_204),
     Event(AT, EventKind.CONNECT_TASK_RUNS, Severity.GOOD, connector="billing", task=0, tasks=1),
+    *(
+        replace(HOLDS, kind=kind, transactional_id=whose, producer_id=id, since_is_bound=is_bound)
+        for kind, whose, id, is_bound in (
+            (EventKind.TRANSACTION_HOLDS, "payments-app", 4_711, False),
+            (EventKind.TRANSACTION_HOLDS, "", UNKNOWN, True),
+            (EventKind.TRANSACTION_HANGS, "", 4_711, True),
+            (EventKind.TRANSACTION_ENDED, "payments-app", 4_711, False),
+            (EventKind.TRANSACTION_ENDED, "", 4_711, True),
+        )
+    ),
 )
 """What a world does not do, and numbers that it does not have."""
 
@@ -165,6 +186,9 @@ def numbers(event: Event) -> list[str]:
         found += [f"{abs(event.records):,}"]
     else:
         found += [f"≥ {event.records:,}"] if event.records else []
+    if event.since_ms != UNKNOWN:
+        found += [event.transactional_id or str(event.producer_id if event.producer_id > 0 else "unknown")]
+        found += ["≥ 2 m 10 s" if event.since_is_bound else "2 m 10 s", "invoice-0, invoice-1 + 198 more"]
     of_broker = isinstance(event.after, int) and not event.controllers and not event.group
     found += [f"{event.after:,}"] if of_broker and event.after else []
     found += [str(event.after)] if event.controllers and event.after else []
@@ -201,6 +225,9 @@ def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
         EventKind.INPUT_ROSE,
         EventKind.CONNECT_TASK_FAILED,
         EventKind.CONNECT_TASK_RUNS,
+        EventKind.TRANSACTION_HOLDS,
+        EventKind.TRANSACTION_HANGS,
+        EventKind.TRANSACTION_ENDED,
         EventKind.QUORUM_LOST,
         EventKind.QUORUM_BACK,
     }

@@ -2,6 +2,7 @@
 
 import subprocess
 import uuid
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ from confluent_kafka.admin._resource import ResourceType
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
+from kview.derive.groups.verdicts import HELD_MS
 from kview.derive.transactions import held_partition
 from kview.derive.view import Verdict, View
 from kview.language import inspection
 from kview.language.findings import abort_command
+from kview.model.events import EventKind
 from kview.model.inspection import NO_INSPECTION_FAILURE, ProducersAnswer, ProducersRequest
 from kview.model.states import TransactionState
 from kview.model.units import UNKNOWN
@@ -29,15 +32,16 @@ from tests.waiting import wait_until
 
 SETTINGS = ObserveSettings(interval_s=0.5, last_stable_s=1.0, transactions_s=1.0)
 TIMEOUT_MS = 600_000
-LOST_PRODUCER = 987_654
-"""A producer id that no coordinator has given to anybody."""
+HELD_S = HELD_MS / 1000
+LOST_PRODUCERS = count(987_654)
+"""Producer ids that no coordinator has given to anybody. What one test leaves hanging is not another's."""
 
 
 class Scene:
     """A topic with one partition and 20 records of an ordinary producer."""
 
     def __init__(self, kafka: RealKafka) -> None:
-        self.kafka, self.name = kafka, uuid.uuid4().hex[:8]
+        self.kafka, self.name, self.lost = kafka, uuid.uuid4().hex[:8], next(LOST_PRODUCERS)
         self.topic = f"payments-{self.name}"
         self.servers: dict[str, object] = {"bootstrap.servers": kafka.bootstrap_servers}
         kafka.create_topic(self.topic, [[0, 1, 2]])
@@ -64,7 +68,7 @@ class Scene:
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap_servers})
         for done in admin.incremental_alter_configs([broker]).values():
             done.result()
-        batch = DefaultRecordBatchBuilder(2, 0, 1, LOST_PRODUCER, 0, 0, 10_000)
+        batch = DefaultRecordBatchBuilder(2, 0, 1, self.lost, 0, 0, 10_000)
         batch.append(0, None, None, b"lost", [])
         data = ProduceRequest.TopicProduceData
         request = ProduceRequest(
@@ -109,6 +113,11 @@ class Scene:
              int(table.start_offset[row]))
             for row in rows
         ]  # fmt: skip
+
+    def told(self, watched: Watched) -> list[EventKind]:
+        """The events of the transaction that hangs, in all views."""
+        events = [event for view in watched.views for event in view.new_events]
+        return [event.kind for event in events if event.producer_id == self.lost]
 
 
 def write(producer: Producer, topic: str, records: int) -> None:
@@ -176,7 +185,7 @@ def test_a_transaction_that_no_coordinator_has_is_hanging(scene: Scene) -> None:
     scene.hang()
     write(Producer(scene.servers), scene.topic, 10)
     with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
-        hanging = (LOST_PRODUCER, "", TransactionState.HANGING.value, 36)
+        hanging = (scene.lost, "", TransactionState.HANGING.value, 36)
         watched = Watched(observer)
         view = watched.until(lambda view: scene.owners(view) == [hanging], "it hangs")
     assert scene.held(view) == (36, 47, True)
@@ -194,6 +203,9 @@ def test_the_command_for_a_hanging_transaction_ends_it(
         view = watched.until(lambda view: bool(scene.owners(view)), "the leader knows it")
         finding = held_partition(view.snapshot, view.offsets, scene.row(view))
         assert finding is not None and finding.transaction is not None
+        watched.until(
+            lambda _: scene.told(watched) == [EventKind.TRANSACTION_HANGS], "it is lost", 3 * HELD_S
+        )
         script, *arguments = abort_command(finding.transaction).split()
         assert script == "kafka-transactions.sh"
         tool = "org.apache.kafka.tools.TransactionsCommand"
@@ -205,3 +217,4 @@ def test_the_command_for_a_hanging_transaction_ends_it(
         )
         assert run.returncode == 0, run.stderr
         watched.until(lambda view: not scene.held(view)[2], "nothing holds it any more")
+        assert scene.told(watched) == [EventKind.TRANSACTION_HANGS, EventKind.TRANSACTION_ENDED]

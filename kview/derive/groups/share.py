@@ -10,7 +10,8 @@ from kview.model.units import UNKNOWN
 
 GROWS_AFTER = 30
 """Of so many moments the backlog must be known before it is said to grow or not: half a minute at the usual
-interval. The last third is compared with the first."""
+interval. The first third, the middle of the second, and the last third must each be higher than the one
+before: a backlog that was raised once and stays there does not grow."""
 
 
 class Backlogs(Struct, frozen=True):
@@ -50,6 +51,8 @@ def verdict(members: int, lag: Floats) -> tuple[Verdict, Reason]:
     if len(known) < GROWS_AFTER:
         return Verdict.UNDECIDED, Reason.NONE
     third = len(known) // 3
-    if known[-third:].min() > known[:third].max():
+    middle = np.sort(known[third:-third])
+    lower, upper = middle[(len(middle) - 1) // 2], middle[len(middle) // 2]
+    if known[:third].max() < lower and upper < known[-third:].min():
         return Verdict.FALLING_BEHIND, Reason.BACKLOG_GROWS
     return Verdict.OK, Reason.NONE
