@@ -43,9 +43,6 @@ class Health(Struct, frozen=True):
 
 NEVER_ASKED = Health()
 
-AWAY = (BrokerState.FENCED, BrokerState.GONE)
-"""The states of brokers that Metadata does not list."""
-
 DESCRIBE = 8
 """Kafka's number of the operation Describe. On the cluster, it includes the list of all groups."""
 
@@ -176,7 +173,7 @@ def _returns(
     if seen.connected and not seen.failing:
         facts.returned_ms = UNKNOWN
         return False
-    was_away = facts.state in AWAY
+    was_away = facts.state in (BrokerState.FENCED, BrokerState.GONE)
     silent = facts.state == BrokerState.SILENT and facts.returned_ms == UNKNOWN
     if was_away or (silent and facts.led and not facts.led & leads(facts.address.id)):
         facts.returned_ms = now_ms
@@ -228,4 +225,5 @@ def table(known: Mapping[int, BrokerFacts]) -> Brokers:
 
 def apis_differ(known: Mapping[int, BrokerFacts]) -> bool:
     """Return whether the brokers that are listed offer different APIs."""
-    return len({facts.apis for facts in known.values() if facts.apis and facts.state not in AWAY}) > 1
+    out = (BrokerState.FENCED, BrokerState.GONE)
+    return len({facts.apis for facts in known.values() if facts.apis and facts.state not in out}) > 1

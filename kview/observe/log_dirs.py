@@ -4,7 +4,6 @@ To answer, a broker walks through all its logs.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,12 +71,6 @@ def with_answer(known: LogDirs, broker: int, answer: Any, at_ms: int) -> LogDirs
         received_ms=np.append(known.received_ms[keep], np.full(size, at_ms, np.int64)),
     )
     return table.take(np.argsort(table.broker, kind="stable"))
-
-
-def without(known: LogDirs, brokers: Sequence[int]) -> LogDirs:
-    """Return the table without the directories of these brokers."""
-    gone = np.isin(known.broker, brokers)
-    return known.take(np.flatnonzero(~gone)) if gone.any() else known
 
 
 def _directory(folder: Any) -> Directory:

@@ -15,7 +15,7 @@ from kview.model.snapshot import IdMatrix, Reassignments
 from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
-from kview.observe.brokers import AWAY, saw_quorum
+from kview.observe.brokers import saw_quorum
 from kview.observe.causes import LinkError, Refused
 from kview.observe.groups import facts
 from kview.observe.groups.requests import batches_of
@@ -106,7 +106,6 @@ class SlowLane(Struct):
         self._mark_overdue(self.loop.monotonic())
         self._take_reassignments()
         self._see_offline()
-        self._forget_log_dirs()
         self._see_moves(healthy)
         read = self.state.readings
         is_held = read.last_stable_since_ms != UNKNOWN
@@ -128,15 +127,6 @@ class SlowLane(Struct):
             for broker in np.setxor1d(offline, self._offline).tolist():
                 self._due_s.pop((Part.LOG_DIRS, broker), None)
             self._offline = offline
-
-    def _forget_log_dirs(self) -> None:
-        """Forget the log directories of brokers that are away, because what had failed may be repaired. They
-        are asked again as soon as they are back."""
-        away = [broker for broker, facts in self.state.brokers.items() if facts.state in AWAY]
-        if away:
-            self.state.log_dirs = log_dirs.without(self.state.log_dirs, away)
-        for broker in away:
-            self._due_s.pop((Part.LOG_DIRS, broker), None)
 
     def _see_moves(self, brokers: Sequence[int]) -> None:
         """Ask brokers for their settings soon when a reassignment begins, because their throttles slow it."""

@@ -14,13 +14,12 @@ from kafka.protocol.admin import (
 )
 from msgspec.structs import replace
 
-from kview.model.failures import STORAGE_ERROR, Cause, FailureKind, Part
-from kview.model.snapshot import LogDirs, Reassignments, empty
-from kview.model.states import BrokerState, GroupType
-from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from kview.model.failures import Cause, FailureKind, Part
+from kview.model.snapshot import Reassignments, empty
+from kview.model.states import GroupType
+from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.observe import apis
 from kview.observe.access import Access
-from kview.observe.brokers import BrokerFacts
 from kview.observe.configs import TOPICS_A_REQUEST
 from kview.observe.groups.facts import GroupFacts
 from kview.observe.groups.requests import GroupRequests
@@ -32,7 +31,7 @@ from kview.observe.loop import Loop
 from kview.observe.settings import ObserveSettings
 from kview.observe.slow_lane import SlowLane
 from kview.observe.state import State
-from kview.wire.metadata import BrokerAddress, PartitionRow, TopicRow, Topics
+from kview.wire.metadata import PartitionRow, TopicRow, Topics
 from tests.worlds.tables import table
 
 OVERDUE = Cause(FailureKind.OVERDUE)
@@ -167,29 +166,6 @@ def test_a_broker_whose_replicas_go_offline_or_come_back_is_asked_for_its_log_di
         loop.now_s += 1.0
         asked.append(loop.sent)
     assert asked == [2, 2, 3, 3, 4]
-
-
-def test_what_a_broker_said_of_its_log_directories_is_forgotten_while_it_is_away() -> None:
-    """One that had failed may be repaired: nobody knows before the broker is back and has answered again."""
-    loop, state = StillLoop(), State()
-    links = {broker: cast(Link, StillLink(versions={apis.DESCRIBE_LOG_DIRS: (0, 4)})) for broker in (0, 1)}
-    lane = SlowLane(cast(Loop, loop), ObserveSettings(log_dirs_s=30.0), state, links)
-    for broker in (0, 1):
-        state.brokers[broker] = BrokerFacts(BrokerAddress(broker, "k", 9092, ""), BrokerState.UP, 0)
-    failed = {"path": "/data", "error_code": STORAGE_ERROR, "received_ms": 0}
-    unknown = dict.fromkeys(("total_bytes", "usable_bytes"), UNKNOWN)
-    state.log_dirs = table(LogDirs, [{"broker": broker, **failed, **unknown} for broker in (0, 1)])
-    asked, known = [], []
-    states = (BrokerState.UP, BrokerState.SILENT, BrokerState.GONE, BrokerState.STARTING, BrokerState.UP)
-    for state.brokers[1].state in states:
-        healthy = [b for b in (0, 1) if state.brokers[b].state == BrokerState.UP]
-        lane.step(healthy, healthy, 0)
-        lane._running.clear()  # what was asked has been answered
-        loop.now_s += 1.0
-        asked.append(loop.sent)
-        known.append(state.log_dirs.broker.tolist())
-    assert asked == [2, 2, 2, 2, 3]
-    assert known == [[0, 1], [0, 1], [0], [0], [0]]
 
 
 @dataclass
