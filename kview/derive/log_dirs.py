@@ -104,11 +104,19 @@ def log_dir_findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def follow(before: Rooms, then: LogDirs, now: LogDirs) -> Rooms:
-    """Return the readings with those of `now`, which comes after `then`."""
+    """Return the readings with those of `now`, which comes after `then`.
+
+    A broker that is away has no rows. Its readings stay, because its volumes have not been emptied.
+    """
     if all(getattr(then, name) is getattr(now, name) for name in now.__struct_fields__):
         return before
     names = ("broker", "path", "received_ms", "usable_bytes", "total_bytes")
-    after = {}
+    told, newest_ms = set(now.broker.tolist()), int(now.received_ms.max(initial=UNKNOWN))
+    after = {
+        key: earlier
+        for key, earlier in before.items()
+        if key[0] not in told and earlier[-1].at_ms > newest_ms - LOOK_BACK_MS
+    }
     for broker, path, *reading in zip(*(getattr(now, name).tolist() for name in names), strict=True):
         room, earlier = Room(*reading), before.get((broker, path), ())
         if UNKNOWN in (room.usable_bytes, room.total_bytes):

@@ -338,7 +338,8 @@ class Transactions(Table, frozen=True):
 
 
 class LogDirs(Table, frozen=True):
-    """The log directories of the brokers that have told them, one per row. Key: broker, path.
+    """The log directories of the brokers that have told them since they last came back, one per row. Key:
+    broker, path.
 
     `error_code` is Kafka's error number: 56 if the directory has failed, 0 if it works. `total_bytes` and
     `usable_bytes` are of its volume, UNKNOWN if it has failed and before Kafka 3.3.

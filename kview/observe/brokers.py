@@ -73,6 +73,11 @@ class BrokerFacts(Struct):
     fenced_at_first: bool = False
     """Whether it has been fenced since before kview's first observation."""
 
+    @property
+    def is_away(self) -> bool:
+        """Whether it does not answer, or has left the cluster: its process may have ended."""
+        return self.error is not FailureKind.NONE or self.state == BrokerState.GONE
+
 
 class Registered(Struct, frozen=True):
     """A broker as listed by DescribeCluster."""

@@ -4,6 +4,7 @@ To answer, a broker walks through all its logs.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,12 @@ def with_answer(known: LogDirs, broker: int, answer: Any, at_ms: int) -> LogDirs
         received_ms=np.append(known.received_ms[keep], np.full(size, at_ms, np.int64)),
     )
     return table.take(np.argsort(table.broker, kind="stable"))
+
+
+def without(known: LogDirs, brokers: Iterable[int]) -> LogDirs:
+    """Return the table without the directories of these brokers."""
+    gone = np.isin(known.broker, list(brokers))
+    return known.take(~gone) if gone.any() else known
 
 
 def _directory(folder: Any) -> Directory:

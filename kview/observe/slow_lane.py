@@ -106,6 +106,7 @@ class SlowLane(Struct):
         self._mark_overdue(self.loop.monotonic())
         self._take_reassignments()
         self._see_offline()
+        self._see_away()
         self._see_moves(healthy)
         read = self.state.readings
         is_held = read.last_stable_since_ms != UNKNOWN
@@ -127,6 +128,16 @@ class SlowLane(Struct):
             for broker in np.setxor1d(offline, self._offline).tolist():
                 self._due_s.pop((Part.LOG_DIRS, broker), None)
             self._offline = offline
+
+    def _see_away(self) -> None:
+        """Forget the log directories of brokers that do not answer, and ask for them at once when they do.
+
+        A broker that comes back may have been restarted, and then uses a repaired directory again.
+        """
+        away = [b for b, facts in self.state.brokers.items() if facts.is_away]
+        for broker in away:
+            self._due_s.pop((Part.LOG_DIRS, broker), None)
+        self.state.log_dirs = log_dirs.without(self.state.log_dirs, away)
 
     def _see_moves(self, brokers: Sequence[int]) -> None:
         """Ask brokers for their settings soon when a reassignment begins, because their throttles slow it."""

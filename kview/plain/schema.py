@@ -167,7 +167,10 @@ class Broker(Struct, gc=False):
         bool, meaning("Whether it offers other APIs than most brokers, as in a rolling upgrade.")
     ]
     disk_bytes: Annotated[int | None, meaning("The size of its logs on its disks.", "bytes")]
-    log_dirs: Annotated[list[LogDir], meaning("Its log directories; empty until it has told them.")]
+    log_dirs: Annotated[
+        list[LogDir],
+        meaning("Its log directories; empty until it has told them, and again while it does not answer."),
+    ]
     error: Annotated[Cause | None, meaning("Why it does not answer.")]
 
 

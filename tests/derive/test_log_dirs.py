@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kview.derive.checks.judge import Watch
 from kview.derive.checks.judge import step as judge
 from kview.derive.fold import State, step
-from kview.derive.log_dirs import follow
+from kview.derive.log_dirs import follow, full_ms
 from kview.derive.view import View
 from kview.language import brokers, checks
 from kview.language.findings import sentence
@@ -241,6 +241,27 @@ def test_a_resized_volume_starts_again() -> None:
         )  # fmt: skip
         rooms, then = follow(rooms, then, now), now
     assert [len(readings) for readings in rooms.values()] == [1, 1]
+
+
+def test_a_forecast_goes_on_after_a_broker_was_away() -> None:
+    """Its directories are not known meanwhile."""
+    table = filling(100).snapshot.log_dirs
+
+    def told(minute: int) -> LogDirs:
+        return replace(
+            table,
+            usable_bytes=table.usable_bytes - minute,
+            received_ms=table.received_ms + minute * MINUTE_MS,
+        )
+
+    rooms = follow({}, empty(LogDirs), told(0))
+    rooms = follow(rooms, told(0), empty(LogDirs))
+    rooms = follow(rooms, empty(LogDirs), told(2))
+    assert [len(readings) for readings in rooms.values()] == [2, 2]
+    assert full_ms(rooms, told(2), int(told(2).received_ms[0])).min() > 0
+    other = replace(told(30), broker=table.broker + 1)
+    rooms = follow(follow(rooms, told(2), empty(LogDirs)), empty(LogDirs), other)
+    assert {broker for broker, _ in rooms} == {5}, "one that stays away is forgotten"
 
 
 def test_the_broker_has_a_mark_and_its_directories_are_in_the_document() -> None:

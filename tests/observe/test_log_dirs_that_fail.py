@@ -12,7 +12,7 @@ from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
 from tests.conftest import ClusterFactory
-from tests.observe.observing import Watched, observing
+from tests.observe.observing import Watched, broker_state, observing
 from tests.real_kafka.log_dirs import TWO_DIRS, can_fail, lose, repair
 
 SETTINGS = ObserveSettings(interval_s=0.5)
@@ -52,6 +52,8 @@ def test_a_directory_that_fails_is_named_at_once_and_nobody_is_told_to_start_its
 
         repair(kafka.nodes[0])
         kafka.stop(0)
+        watched.until(lambda view: broker_state(view, 0) != BrokerState.UP, "the broker is down")
+        watched.views.clear()
         kafka.restart(0)
         watched.until(
             lambda view: (
@@ -64,6 +66,7 @@ def test_a_directory_that_fails_is_named_at_once_and_nobody_is_told_to_start_its
             "the directory is used again after a restart of the broker",
             60.0,
         )
+        assert not any(about(view) for view in watched.views), "what it told before it was restarted"
     (finding,), table = about(view), view.snapshot.log_dirs
     assert (finding.brokers, finding.paths, finding.severity) == ((0,), (str(more),), "risk")
     assert finding.count == held >= 1 and finding.partitions > held

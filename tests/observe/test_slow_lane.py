@@ -14,12 +14,13 @@ from kafka.protocol.admin import (
 )
 from msgspec.structs import replace
 
-from kview.model.failures import Cause, FailureKind, Part
+from kview.model.failures import STORAGE_ERROR, Cause, FailureKind, Part
 from kview.model.snapshot import Reassignments, empty
-from kview.model.states import GroupType
-from kview.model.units import NO_BROKER, UNKNOWN_ID
+from kview.model.states import BrokerState, GroupType
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe import apis
 from kview.observe.access import Access
+from kview.observe.brokers import BrokerFacts
 from kview.observe.configs import TOPICS_A_REQUEST
 from kview.observe.groups.facts import GroupFacts
 from kview.observe.groups.requests import GroupRequests
@@ -31,7 +32,8 @@ from kview.observe.loop import Loop
 from kview.observe.settings import ObserveSettings
 from kview.observe.slow_lane import SlowLane
 from kview.observe.state import State
-from kview.wire.metadata import PartitionRow, TopicRow, Topics
+from kview.wire.metadata import BrokerAddress, PartitionRow, TopicRow, Topics
+from tests.observe.test_log_dirs import answer
 from tests.worlds.tables import table
 
 OVERDUE = Cause(FailureKind.OVERDUE)
@@ -166,6 +168,47 @@ def test_a_broker_whose_replicas_go_offline_or_come_back_is_asked_for_its_log_di
         loop.now_s += 1.0
         asked.append(loop.sent)
     assert asked == [2, 2, 3, 3, 4]
+
+
+@dataclass
+class Disks(StillLink):
+    """A connection to a broker with one log directory, which has failed or works."""
+
+    loop: StillLoop = field(default_factory=StillLoop)
+    error: int = 0
+    versions: dict[int, tuple[int, int]] = field(default_factory=lambda: {apis.DESCRIBE_LOG_DIRS: (0, 4)})
+
+    async def ask(self, request: object) -> tuple[object, int]:
+        """Answer at once."""
+        return answer(("/disk", self.error, UNKNOWN, UNKNOWN)), self.loop.clock_ms()
+
+
+def test_nothing_is_known_of_the_directories_of_a_broker_that_came_back_until_it_tells_them_again() -> None:
+    """It was restarted after its disk was repaired, and is busy with its first requests."""
+    loop, state = AnsweringLoop(), State()
+    disks = {broker: Disks(loop=loop, error=STORAGE_ERROR) for broker in (0, 1)}
+    lane = SlowLane(cast(Loop, loop), ObserveSettings(), state, cast(dict[int, Link], disks))
+    for broker in disks:
+        address = BrokerAddress(broker, "127.0.0.1", 9092, "")
+        state.brokers[broker] = BrokerFacts(address, BrokerState.UP, 0)
+    restarted = state.brokers[1]
+
+    def told(healthy: list[int]) -> list[tuple[int, int]]:
+        """Return which error each broker has told of its directory, a second later."""
+        loop.now_s += 1.0
+        lane.step(healthy, healthy, 0)
+        return list(zip(state.log_dirs.broker.tolist(), state.log_dirs.error_code.tolist(), strict=True))
+
+    assert told([0, 1]) == told([0, 1]) == [(0, STORAGE_ERROR), (1, STORAGE_ERROR)]
+    restarted.state, restarted.error = BrokerState.SILENT, FailureKind.REFUSED
+    assert told([0]) == [(0, STORAGE_ERROR)]
+    disks[1].connected = False
+    restarted.state, restarted.error = BrokerState.UP, FailureKind.NONE
+    assert told([0, 1]) == [(0, STORAGE_ERROR)], "its other connection is not up yet"
+    disks[1].connected, disks[1].error = True, 0
+    assert told([0, 1]) == [(0, STORAGE_ERROR), (1, 0)], "it is asked at once"
+    restarted.state = BrokerState.GONE
+    assert told([0]) == [(0, STORAGE_ERROR)]
 
 
 @dataclass
