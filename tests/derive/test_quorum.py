@@ -412,7 +412,7 @@ def test_finalized_features_are_shown_where_known_and_are_nothing_where_not() ->
         name=np.array(["group.version", "metadata.version"], object), level=np.array([1, 30], np.int32)
     )
     view = step(State(), replace(snapshot, features=told))[1]
-    assert "group.version 1 metadata.version 30" in shown_of(view, 4)
+    assert "metadata.version 30 group.version 1" in shown_of(view, 4)
     assert [(one.name, one.level) for one in document_of(view).features] == [
         ("group.version", 1),
         ("metadata.version", 30),

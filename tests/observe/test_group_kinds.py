@@ -77,14 +77,17 @@ class Scene:
         rows = [self.row(view, kind) for kind in self.names]
         if min(rows) < 0 or (view.snapshot.groups.members[rows] == UNKNOWN_ID).any():
             return False
-        verdicts = set(view.groups.verdict[rows].tolist())
         streams = view.snapshot.members.group == self.names[GroupType.STREAMS]
         if view.snapshot.members.assigned[streams].tolist() != [2]:
             return False
-        share = self.row(view, GroupType.SHARE)
-        known = bool(self.streams.tasks) and view.groups.verdict[share] == Verdict.OK
-        # The streams group's member commits nothing, as it reads nothing.
-        return known and verdicts <= {Verdict.OK, Verdict.NONE, Verdict.UNKNOWN}
+        verdicts = dict(zip(self.names, view.groups.verdict[rows].tolist(), strict=True))
+        of_streams = verdicts.pop(GroupType.STREAMS)  # its member commits nothing, as it reads nothing
+        known = bool(self.streams.tasks) and of_streams in (Verdict.OK, Verdict.UNKNOWN)
+        return (
+            known
+            and verdicts.pop(GroupType.CONNECT) == Verdict.NONE
+            and set(verdicts.values()) == {Verdict.OK}
+        )
 
     def end(self) -> None:
         """Delete the groups, of which the others on this cluster must not hear."""
