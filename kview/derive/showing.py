@@ -42,7 +42,7 @@ def sample(state: State) -> tuple[State, Sample]:
     topics, by_topic = topic_rates(snapshot.partitions.topic, in_rate)
     by_broker = led_rates(snapshot, in_rate, seen.quiet)
     offsets = offsets_of(state, in_rate)
-    groups = group_lags(snapshot, offsets, read_of(state).group)
+    groups = group_lags(snapshot, offsets, read_of(state).group, in_rate)
     names, brokers = topics.tolist(), snapshot.brokers.id.tolist()
     (in_series,) = extended(
         {"": state.in_series}, [""], np.array([total_in(snapshot.partitions, in_rate)]), points

@@ -166,6 +166,26 @@ def test_a_backlog_that_was_raised_once_does_not_grow(backlog: Callable[[int], i
     assert verdicts[-1] == (Verdict.FALLING_BEHIND if falls else Verdict.OK)
 
 
+@pytest.mark.parametrize(
+    ("backlog", "is_behind"),
+    [
+        (lambda second: 40 + 120 * (second >= 35) + second % 7, False),  # it waits for less than a second
+        (lambda second: 900 * (second >= 35) + second, False),
+        (lambda second: 1_000 * (second >= 35) + second, True),
+        (lambda second: 40 + 10 * second, False),  # nor for long enough yet
+        (lambda second: 40 + 40 * second, True),
+    ],
+)
+def test_a_share_group_that_is_a_few_seconds_behind_does_not_fall_behind(
+    backlog: Callable[[int], int], is_behind: bool
+) -> None:
+    """It reads two partitions with 100 records a second each."""
+    world, state = small_world(), State()
+    for second in range(60):
+        state, view = step(state, of_every_kind(world.tick(), backlog(second)))
+    assert (said(view)[SHARE] == Verdict.FALLING_BEHIND) == is_behind
+
+
 def test_workers_of_connect_have_no_verdict_and_are_not_unjudged() -> None:
     world, state = default_world(), State()
     world.groups = []

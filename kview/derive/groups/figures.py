@@ -58,10 +58,15 @@ class GroupLags(Struct, frozen=True):
     """The number of partitions that a member owns, that have records, and that nothing is committed on."""
     backlog_is_bound: NDArray[np.bool_]
     """Whether some partition's lag is not known to a share group's coordinator."""
+    backlog_rate: Floats
+    """The records per second that are written to what a share group reads."""
 
 
-def group_lags(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> GroupLags:
-    """Return the lag and the lag in time of each group. `index` is the row of each offset's group, or −1."""
+def group_lags(snapshot: Snapshot, figures: OffsetFigures, index: Longs, in_rate: Floats) -> GroupLags:
+    """Return the lag and the lag in time of each group.
+
+    `index` is the row of each offset's group, or −1. `in_rate` are the rates of partitions.
+    """
     size = len(snapshot.groups)
     known = _known(snapshot, figures)
     lag = _sum(index, np.where(known, figures.lag, 0), known, size)
@@ -70,9 +75,9 @@ def group_lags(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> Grou
     uncommitted = _uncommitted(snapshot, figures)
     unsure = _any(index, figures.behind_is_bound | uncommitted, size) & (behind != UNKNOWN)
     counts = np.bincount(index[uncommitted & (index >= 0)], minlength=size).astype(np.int64)
-    waits = share.backlogs(snapshot)
+    waits = share.backlogs(snapshot, in_rate)
     lag = np.where(waits.records != UNKNOWN, waits.records, lag)
-    return GroupLags(index, lag, behind, unsure, counts, waits.is_bound)
+    return GroupLags(index, lag, behind, unsure, counts, waits.is_bound, waits.write_rate)
 
 
 def _uncommitted(snapshot: Snapshot, figures: OffsetFigures) -> NDArray[np.bool_]:
@@ -180,7 +185,8 @@ def group_figures(
     for row in np.flatnonzero(uncommitting).tolist():
         verdict, reason = Verdict.NONE, Reason.WORKERS
         if groups.type[row] == GroupType.SHARE:
-            verdict, reason = share.verdict(int(groups.members[row]), np.array(series.lag[groups.group[row]]))
+            lag, rate = np.array(series.lag[groups.group[row]]), float(lags.backlog_rate[row])
+            verdict, reason = share.verdict(int(groups.members[row]), lag, rate)
         ranks[row], reasons[row] = RANK[verdict], reason
     overdue = (ranks == RANK[Verdict.STOPPED]) & are_simple(groups)
     reasons[overdue] = Reason.COMMIT_OVERDUE

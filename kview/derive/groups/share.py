@@ -3,7 +3,8 @@
 import numpy as np
 from msgspec import Struct
 
-from kview.derive.align import group_rows
+from kview.derive.align import group_rows, rows_at, take
+from kview.derive.groups.trends import FALLING_MS
 from kview.derive.view import Floats, Reason, Verdict
 from kview.model.snapshot import Flags, Longs, Snapshot
 from kview.model.units import UNKNOWN
@@ -21,10 +22,15 @@ class Backlogs(Struct, frozen=True):
     """The sum of the known lags, UNKNOWN if none is known."""
     is_bound: Flags
     """Whether the lag of some partition is not known."""
+    write_rate: Floats
+    """Records per second that are written to the partitions whose lags are known, as far as that is known."""
 
 
-def backlogs(snapshot: Snapshot) -> Backlogs:
-    """Return what waits for each share group, as its coordinator counts it."""
+def backlogs(snapshot: Snapshot, in_rate: Floats) -> Backlogs:
+    """Return what waits for each share group, as its coordinator counts it.
+
+    `in_rate` are the rates of partitions.
+    """
     table, size = snapshot.share_offsets, len(snapshot.groups)
     index = group_rows(snapshot.groups.group, table.group)
     mine = index >= 0
@@ -33,13 +39,16 @@ def backlogs(snapshot: Snapshot) -> Backlogs:
     np.add.at(sums, index[known], table.lag[known])
     some = np.bincount(index[known], minlength=size) > 0
     unknown = np.bincount(index[mine & ~known], minlength=size) > 0
-    return Backlogs(np.where(some, sums, UNKNOWN), some & unknown)
+    rates = np.nan_to_num(take(in_rate, rows_at(snapshot.partitions, table.topic, table.partition), 0.0))
+    traffic = np.bincount(index[known], rates[known], minlength=size)
+    return Backlogs(np.where(some, sums, UNKNOWN), some & unknown, traffic)
 
 
-def verdict(members: int, lag: Floats) -> tuple[Verdict, Reason]:
+def verdict(members: int, lag: Floats, write_rate: float) -> tuple[Verdict, Reason]:
     """Return what a share group with so many members does, and why.
 
-    `lag` is its backlog at the last moments, oldest first, NaN where it was not known.
+    `lag` is its backlog at the last moments, oldest first, NaN where it was not known. `write_rate` is as in
+    `Backlogs`: a backlog of a few seconds grows and shrinks with every fetch and acknowledgement.
     """
     known = lag[~np.isnan(lag)]
     if not len(known) or np.isnan(lag[-1]):
@@ -53,6 +62,7 @@ def verdict(members: int, lag: Floats) -> tuple[Verdict, Reason]:
     third = len(known) // 3
     middle = np.sort(known[third:-third])
     lower, upper = middle[(len(middle) - 1) // 2], middle[len(middle) // 2]
-    if known[:third].max() < lower and upper < known[-third:].min():
+    least = known[-third:].min()
+    if known[:third].max() < lower and upper < least and least * 1000.0 >= write_rate * FALLING_MS:
         return Verdict.FALLING_BEHIND, Reason.BACKLOG_GROWS
     return Verdict.OK, Reason.NONE
