@@ -1,13 +1,15 @@
 """What is true of the groups at a moment, by their clients' own books. Pure."""
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import pairwise
+from statistics import median
 
 from kview.model.events import Severity
 from kview.model.states import GroupType
 from tests.truth.broker_truth import Bounds, Brokers, Condition
 from tests.truth.log import Partition, Placed, Track, TruthLog
-from tests.truth.schedule import Do
+from tests.truth.schedule import INVOICE, Do
 from tests.truth.transaction_truth import Transactions
 
 STOPPED_SAID_MS = 12_000
@@ -182,12 +184,49 @@ class Groups:
 
     def _behind_ms(self, group: str, at_ms: int) -> int | None:
         """Return how long the oldest record that waits for a group has waited."""
+        if self.kind(group) is GroupType.SHARE:
+            return self._backlog_ms(group, at_ms)
         waits = []
         at_once = COMMITTED_AT_ONCE if self.kind(group) is GroupType.SIMPLE else 1
         for end, committed in self._tracks(group, at_ms):
             written_ms = end.first_at_least(committed + at_once)
             waits.append(max(0, at_ms - written_ms) if written_ms is not None else 0)
         return max(waits) if waits else None
+
+    def _backlog_ms(self, group: str, at_ms: int) -> int:
+        """Return how long the oldest record has waited for a share group, at least.
+
+        It commits nothing, so what it was given is compared with what was written. Most of the time, nothing
+        waits for it.
+        """
+        written = self._written
+        now, before = written.at(at_ms), self._log.read[group].at(at_ms)
+        if now is None or before is None:
+            return 0
+        unread = now - before - self._usual[group]
+        first_ms = written.first_at_least(now - unread + 1) if unread > 0 else None
+        return max(0, at_ms - first_ms) if first_ms is not None else 0
+
+    @cached_property
+    def _usual(self) -> dict[str, int]:
+        """By how many records each share group was given fewer than were written, most of the time."""
+        return {
+            group: round(
+                median(
+                    (self._written.at(at_ms) or 0) - count
+                    for at_ms, count in zip(given.at_ms, given.values, strict=True)
+                )
+            )
+            for group, given in self._log.read.items()
+            if self.kind(group) is GroupType.SHARE and given.at_ms
+        }
+
+    @cached_property
+    def _written(self) -> Track:
+        """The records of the topic that the share group reads."""
+        ends = [track for (topic, _), track in self._log.ends.items() if topic == INVOICE]
+        moments = sorted({at_ms for track in ends for at_ms in track.at_ms})
+        return Track(moments, [sum(track.at(at_ms) or 0 for track in ends) for at_ms in moments])
 
     def _partitions(self, group: str) -> list[Partition]:
         return [partition for name, partition in self._log.committed if name == group]

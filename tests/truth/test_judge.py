@@ -227,7 +227,7 @@ def other_things() -> TruthLog:
     start, a move from 20 s to 40 s, and a directory of broker 1 that fails at 50 s."""
     made = log()
     made.kinds = {SHARED: GroupType.SHARE, IDLER: GroupType.CLASSIC}
-    made.members[SHARED], made.read[SHARED] = Track([at(0)], [1]), Track([at(0)], [1])
+    made.members[SHARED], made.read[SHARED] = Track([at(0)], [1]), replace(made.read[KEEPER])
     made.transactions = [Held("ledger-1", TOPIC, 600_000, at(10), at(90))]
     made.deeds = [Deed(at(20), Do.MOVE, 2), Deed(at(50), Do.LOSE_DIR, 1)]
     made.placed = [
@@ -254,6 +254,26 @@ def shown(second: float, severity: str = "calm", findings: tuple[Said, ...] = ()
 def with_group(group: str, **other: object) -> dict[str, GroupSaid]:
     said = dict(shown(1).groups)
     return {**said, group: replace(said[group], **other)}  # type: ignore[arg-type]
+
+
+def test_a_share_group_falls_behind_if_it_is_given_less_than_is_written() -> None:
+    """It is given half of what is written from 60 s on, and has lost 15 s of records at 90 s."""
+    truth = other_things()
+    seconds = range(100)
+    given = [1 + 10 * second if second < 60 else 601 + 5 * (second - 60) for second in seconds]
+    truth.read[SHARED] = Track([at(second) + 1 for second in seconds], given)
+    behind = with_group(SHARED, verdict="falling_behind")
+    told = {
+        second: {
+            one.kind
+            for one in differences([shown(second, groups=behind)], Truth(truth))
+            if one.subject == SHARED
+        }
+        for second in (30, 58, 85)
+    }
+    assert told == {30: {Kind.GROUP_ALARM}, 58: {Kind.GROUP_ALARM}, 85: set()}
+    (low,) = [one for one in differences([shown(98)], Truth(truth)) if one.subject == SHARED]
+    assert low.kind is Kind.GROUP_OK
 
 
 OPEN = (Said("open_transaction", "warn", transaction="ledger-1"),)
