@@ -40,7 +40,8 @@ def backlogs(snapshot: Snapshot, in_rate: Floats) -> Backlogs:
     some = np.bincount(index[known], minlength=size) > 0
     unknown = np.bincount(index[mine & ~known], minlength=size) > 0
     rates = np.nan_to_num(take(in_rate, rows_at(snapshot.partitions, table.topic, table.partition), 0.0))
-    traffic = np.bincount(index[known], rates[known], minlength=size)
+    traffic = np.zeros(size)
+    np.add.at(traffic, index[known], rates[known])
     return Backlogs(np.where(some, sums, UNKNOWN), some & unknown, traffic)
 
 
