@@ -8,15 +8,14 @@ recording. A JVM that cannot use it, because its class path is another one, star
 import fcntl
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pyspark
 
-from kview.pipeline.ahead import learn
-from kview.pipeline.batch import rollups
 from kview.pipeline.jvm import Gateway, choose_java
-from kview.pipeline.live import start
-from kview.pipeline.session import new_session
+from kview.pipeline.reading import next_rollups
+from kview.pipeline.session import new_context
 from kview.pipeline.spark_internals import forget_gateway
 from tests.benchmarks.synthetic import write_recording
 from tests.real_kafka.jars import CACHE
@@ -61,19 +60,16 @@ def _write(folder: Path, java: Path, flags: str) -> None:
 
 
 def _run_once(java: Path, scratch: Path) -> None:
-    """Roll up a small recording in a session, as the live job and a report do."""
+    """Roll up a small recording in a task, as the live job and a report do."""
     write_recording(scratch / "recording", 2, 10, 2)
     gateway = Gateway(java, scratch)
     try:
         gateway.connect()
-        learn()
-        session = new_session(scratch, threads=2)
-        stream = start(session, scratch / "recording", -1, scratch, lambda table: None)
-        rollups(session, scratch / "recording").write.parquet(str(scratch / "rollups"))
-        assert session.read.parquet(str(scratch / "rollups")).toArrow().num_rows
-        assert session.sparkContext.parallelize([1]).map(abs).collect() == [1]
-        stream.stop()
-        session.stop()
+        context = new_context(scratch, threads=2)
+        step = partial(next_rollups, str(scratch / "recording"))
+        for count in (1, 4):
+            assert context.parallelize([-1] * count, count).map(step).collect()[0] is not None
+        context.stop()
     finally:
         gateway.end(LIMIT_S)
         forget_gateway()

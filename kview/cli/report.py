@@ -69,6 +69,11 @@ _MOST_PRICE = 1e9
     help="The Spark master: local[N] (default), spark://HOST:PORT, yarn or k8s://URL.",
 )
 @click.option(
+    "--worker-python",
+    metavar="PATH",
+    help="The Python of a Spark cluster's workers, which needs numpy and pyarrow.  [default: python3]",
+)
+@click.option(
     "--packages",
     metavar="NAMES",
     help="Jars for Spark to download, as GROUP:NAME:VERSION with commas in between.",
@@ -115,16 +120,16 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     folder, so that the next report is quick. Periods are whole minutes.
 
     Without --master, Spark works on this machine, with a Python process per core that reads the recording.
-    What is small kview rolls up itself, because these processes take longer to start.
 
     RECORDING may also be in a store: s3://BUCKET/FOLDER, gs://… or hdfs://…, with the same credentials as for
-    --record-upload. The roll-ups then go to the folder given with --cache, and this machine copies what it
-    reads.
+    --record-upload. The roll-ups then go to the folder given with --cache.
 
-    With --master spark://HOST:PORT, the work is done by a Spark cluster. Its machines must see the recording
-    and the folder of its roll-ups (--cache) under the same paths. They need nothing but Spark. To ask for
-    less memory on each machine, add --conf spark.executor.memory=512m. Recordings in S3 are read by the
-    workers themselves, with --packages org.apache.hadoop:hadoop-aws:3.5.0.
+    With --master spark://HOST:PORT, the work is done by the workers of a Spark cluster. They must see the
+    recording and the folder of its roll-ups (--cache) under the same paths, and their Python
+    (--worker-python) needs numpy and pyarrow and the minor version of this one; kview sends them the rest. To
+    ask for less memory on each machine, add --conf spark.executor.memory=512m. Recordings in a store are read
+    by the workers themselves, with pyarrow: with the user and the options of the URL, or else with their own
+    credentials.
 
     \b
     On YARN (not tested here):
@@ -137,10 +142,9 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     \b
     On Kubernetes (not tested here):
       kview report s3://BUCKET/recordings --master k8s://https://APISERVER:6443 \\
-        --packages org.apache.hadoop:hadoop-aws:3.5.0 --cache /mnt/shared \\
-        --conf spark.kubernetes.container.image=apache/spark:4.3.0 \\
+        --cache /mnt/shared --conf spark.kubernetes.container.image=IMAGE \\
         --conf spark.kubernetes.executor.podTemplateFile=pod.yaml
-      # kview runs in a pod, too; pod.yaml mounts /mnt/shared in every executor
+      # IMAGE is Spark's with numpy and pyarrow; kview runs in a pod, too; pod.yaml mounts /mnt/shared in all
     """
     from kview.language.errors import sentence
     from kview.run import terminal
@@ -157,6 +161,7 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
         recordings,
         _question(recordings, flags),
         master=flags["master"],
+        worker_python=flags["worker_python"],
         heap_mb=flags["heap"],
         cache=flags["cache"],
         settings=_settings(flags["settings"], flags["packages"]),

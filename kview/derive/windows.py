@@ -12,8 +12,9 @@ import numpy as np
 from msgspec import Struct
 
 from kview.derive.view import Floats
-from kview.model.aggregates import BLOCK_S, SUMS, Block, Key, Kind, Rollups, Sum
+from kview.model.aggregates import Block, Key, Rollups
 from kview.model.snapshot import Longs
+from kview.model.sums import BLOCK_S, PERCENTS, SUMS, Kind, Sum
 from kview.model.units import UNKNOWN
 
 WINDOWS_S = (10, 60, 300)
@@ -22,8 +23,6 @@ WINDOWS_S = (10, 60, 300)
 OUT_SETTLES_S = 6
 """The age from which a second of `records_out` is settled. Commits are usually made every 5 s, so for younger
 seconds it is not known yet how much was read."""
-
-PERCENTS = (50, 95, 99)
 
 
 class Window(Struct, frozen=True):

@@ -12,7 +12,6 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NO_PYSPARK: ErrorWords("the Python package pyspark is missing", "reinstall kview"),
     ErrorKind.JAVA_NOT_STARTED: ErrorWords("Java exited during startup (exit code {code})", SEE_LOG),
     ErrorKind.JAVA_NOT_READY: ErrorWords("Java was not ready after {within_s:.0f} s", SEE_LOG),
-    ErrorKind.SPARK_STOPPED: ErrorWords("the Spark job exited unexpectedly", RESTARTED),
     ErrorKind.JAVA_KILLED: ErrorWords("Java was killed ({signal})", RESTARTED),
     ErrorKind.JAVA_OUT_OF_MEMORY: ErrorWords("Java ran out of memory", RESTARTED),
     ErrorKind.JAVA_ENDED: ErrorWords("Java exited (exit code {code})", SEE_LOG),
@@ -48,14 +47,16 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "check the names and the network, or give the address of your Maven mirror:"
         " --conf spark.jars.repositories=URL; what failed is in the log file {log}",
     ),
-    ErrorKind.SPARK_LACKS_S3: ErrorWords(
-        "the Spark cluster has no jars for S3",
-        "add --packages org.apache.hadoop:hadoop-aws:{version}, or leave out --master: then this machine"
-        " copies what it reads",
+    ErrorKind.WORKERS_LACK_MODULES: ErrorWords(
+        "{python} on the Spark cluster's workers lacks {modules}",
+        "install it there, or name another Python with --worker-python",
     ),
-    ErrorKind.SPARK_LACKS_STORE: ErrorWords(
-        "the Spark cluster has no jars for {scheme}:// paths",
-        "name its connector with --packages, or leave out --master: then this machine copies what it reads",
+    ErrorKind.WORKERS_LACK_PYTHON: ErrorWords(
+        "the Spark cluster's workers cannot run {python}", "name their Python with --worker-python"
+    ),
+    ErrorKind.WORKERS_OTHER_PYTHON: ErrorWords(
+        "{python} on the Spark cluster's workers is Python {theirs}, and kview runs on {ours}",
+        "name a Python {ours} there with --worker-python, or run kview with {theirs}",
     ),
     ErrorKind.REPORT_NEEDS_CACHE: ErrorWords(
         "roll-ups cannot be kept in {recording}",

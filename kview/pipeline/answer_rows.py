@@ -1,12 +1,11 @@
-"""Rows in which Spark answered, and what is calculated from a row of them."""
+"""What is calculated from a row in which a task of Spark's answered."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kview.model.report import Table, table_of
 from kview.model.report_tables import TABLES, TableName
-
-Rows = list[dict[str, Any]]
+from kview.pipeline.kernel.figures import Rows
 
 MS_PER_DAY = 86_400_000
 

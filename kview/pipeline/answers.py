@@ -1,13 +1,12 @@
-"""The tables of a report, from the rows in which Spark answered."""
+"""The tables of a report, from the rows that Spark's tasks answered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from kview.model.aggregates import Kind, Sum
 from kview.model.report import Note, NoteKind, Table, table_of
 from kview.model.report_tables import TableName
+from kview.model.sums import Kind, Sum
 from kview.pipeline.answer_rows import (
-    Rows,
     column,
     columns_of,
     forecast,
@@ -17,7 +16,8 @@ from kview.pipeline.answer_rows import (
     skew,
     table_with,
 )
-from kview.pipeline.figures import STATES, peak_of
+from kview.pipeline.kernel.figures import Rows
+from kview.pipeline.kernel.tables import STATES, peak_of
 from kview.pipeline.periods import Seconds, Share
 
 MOST_KEYS = 10_000
@@ -27,7 +27,8 @@ GB = 10**9
 
 
 class Answers:
-    """What Spark answered about the shares of some recordings, as tables. `notes` says what was left out."""
+    """What Spark's tasks answered about the shares of some recordings, as tables. `notes` says what was left
+    out."""
 
     def __init__(
         self, counted: Sequence[Share], found: Mapping[str, Rows], step_s: int, price_per_gb: float
@@ -46,8 +47,8 @@ class Answers:
         self._join(found)
         self._note_facts()
 
-    def tables(self, throughput: Rows) -> dict[TableName, Table]:
-        """Return all tables; `throughput` are the rows of that one."""
+    def tables(self, shown: Sequence[tuple[str, str]]) -> dict[TableName, Table]:
+        """Return all tables, throughput of clusters and of the topics `shown`: (cluster, topic)."""
         found = self._found
         elections = sorted(found["elections"], key=lambda row: (-row["elections"], row["topic"]))
         return {
@@ -57,13 +58,13 @@ class Answers:
             TableName.PARTITIONS: self._partitions(found["partitions"], found["traffic"]),
             TableName.BROKERS: self._keys(TableName.BROKERS, Kind.BROKER, "broker"),
             TableName.RACKS: self._keys(TableName.RACKS, Kind.RACK, "rack"),
-            TableName.GROUPS: self._groups(found["lags"]),
+            TableName.GROUPS: self._groups(found["group_lags"]),
             TableName.INCIDENTS: named(TableName.INCIDENTS, found["incidents"]),
             TableName.ELECTIONS: named(TableName.ELECTIONS, elections),
             TableName.FINDINGS: self._findings(found["findings"]),
             TableName.TRAFFIC: self._traffic(found["traffic"]),
             TableName.GROWTH: self._growth(found["sizes"]),
-            TableName.THROUGHPUT: self._throughput(throughput),
+            TableName.THROUGHPUT: self._throughput(set(shown)),
         }
 
     def topics_by_records(self) -> list[tuple[str, str]]:
@@ -292,7 +293,12 @@ class Answers:
         copies = row["replicas"] / row["partitions"]
         return per_day(topic["centibytes_in"] / 100 * copies, known_s * 1000)
 
-    def _throughput(self, rows: Rows) -> Table:
+    def _throughput(self, shown: Set[tuple[str, str]]) -> Table:
+        rows = [
+            row
+            for row in self._found["throughput"]
+            if row["kind"] == Kind.CLUSTER or (row["cluster"], row["name"]) in shown
+        ]
         of_cluster = {
             cluster: [share for share in self._counted if share.cluster == cluster]
             for cluster in self._known_s

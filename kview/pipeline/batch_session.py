@@ -1,8 +1,9 @@
-"""A Spark session for reports: a JVM of its own, on this machine or as the driver of a cluster."""
+"""A Spark context for reports: a JVM of its own, on this machine or as the driver of a cluster."""
 
 import logging
 import math
 import os
+import re
 import socket
 import threading
 import time
@@ -17,10 +18,13 @@ from urllib.parse import urlsplit
 from kview.config.scratch import REPORTS, Scratch
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
 from kview.pipeline.jvm import GATEWAY_WITHIN_S, PACKAGES, Batch, Gateway, choose_java
+from kview.pipeline.kernel.needs import lacks
+from kview.pipeline.session import QUIET, with_retries
+from kview.pipeline.shipping import packed_kernel
 from kview.pipeline.spark_internals import RESERVED_MEMORY, executors, forget_gateway
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 HEAP_MB = 1024
 """The heap of the driver, which answers what is asked of roll-ups without a cluster."""
@@ -43,31 +47,17 @@ CONNECTS_WITHIN_S = 5.0
 
 END_WITHIN_S = 3.0
 
+WORKER_PYTHON = "python3"
+"""The Python of a cluster's workers, unless another one is named."""
+
 POLL_S = 0.2
 """Interval at which progress is asked for."""
 
 SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    # As in the live job: checked arithmetic takes half of the time, and nothing here can overflow.
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-    # Damaged files must not become wrong figures.
-    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
-    "spark.sql.parquet.compression.codec": "zstd",
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "32m",
-    "spark.sql.files.openCostInBytes": "1m",
-    # The roll-ups of a few hundred recordings are known by a table that is sent to all tasks.
-    "spark.sql.maxPlanStringLength": "100",
-    "spark.sql.debug.maxToStringFields": "3",
-    "spark.sql.ui.retainedExecutions": "1",
+    **QUIET,
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "50",
     "spark.ui.retainedTasks": "1000",
-    "spark.appStateStore.asyncTracking.enable": "false",
-    "spark.cleaner.periodicGC.interval": "10min",
 }
 
 _log = logging.getLogger(__name__)
@@ -83,12 +73,11 @@ class Tasks:
 
 
 class BatchSession:
-    """A Spark session for a batch, to use in a `with` statement.
+    """A Spark context for a batch, to use in a `with` statement.
 
-    `master` is `local[N]`, `spark://HOST:PORT`, or anything else that Spark knows. Unless `is_long`, there is
-    so little to do that most of the time would go into planning and compiling. `on_tasks` is called on a
-    thread of this object a few times per second while there is work. Without `own_group`, what ends this
-    process's group ends the JVM.
+    `master` is `local[N]`, `spark://HOST:PORT`, or anything else that Spark knows. `worker_python` is the
+    Python that a cluster's workers run. `on_tasks` is called on a thread of this object a few times per
+    second while there is work. Without `own_group`, what ends this process's group ends the JVM.
     """
 
     def __init__(
@@ -96,7 +85,7 @@ class BatchSession:
         master: str = "",
         *,
         heap_mb: int = HEAP_MB,
-        is_long: bool = True,
+        worker_python: str = WORKER_PYTHON,
         on_tasks: Callable[[Tasks], None] | None = None,
         settings: Mapping[str, str] | None = None,
         cluster_within_s: float = SESSION_WITHIN_S,
@@ -104,7 +93,7 @@ class BatchSession:
     ) -> None:
         self.master = master or f"local[{os.cpu_count() or 1}]"
         self._heap_mb = heap_mb
-        self._is_long = is_long
+        self._worker_python = worker_python
         self._on_tasks = on_tasks
         self._settings = dict(settings or {})
         self._within_s = cluster_within_s
@@ -113,7 +102,7 @@ class BatchSession:
         self._lock = threading.Lock()
         self._cancelled = False
         self._gateway: Gateway | None = None
-        self._session: SparkSession | None = None
+        self._context: SparkContext | None = None
 
     @property
     def is_local(self) -> bool:
@@ -138,7 +127,7 @@ class BatchSession:
         threading.Thread(target=_log_lines, args=(reading,), name="java's log", daemon=True).start()
         try:
             held = self._folder.held_by
-            batch = Batch(self._heap_mb, writing, self._is_long, self._submitted(), self._own_group, held)
+            batch = Batch(self._heap_mb, writing, self._submitted(), self._own_group, held)
             self._gateway = Gateway(choose_java(os.environ), self.scratch, batch)
         finally:
             os.close(writing)
@@ -147,11 +136,11 @@ class BatchSession:
         gateway = self._gateway
         gateway.connect(math.inf if self.is_local else GATEWAY_WITHIN_S, lambda: self._cancelled)
         self._check()
-        made: list[SparkSession | Exception] = []
+        made: list[SparkContext | Exception] = []
 
         def make() -> None:
             try:
-                made.append(self._new_session(host))
+                made.append(self._new_context(host))
             except Exception as error:
                 made.append(error)
 
@@ -171,9 +160,10 @@ class BatchSession:
             if self.is_local:
                 raise KviewError(ErrorKind.SPARK_FAILED, cause="no session")
             raise ClusterUnreachable(ErrorKind.SPARK_MASTER_UNREACHABLE, master=self.master)
-        self._session = found
+        self._context = found
         if not self.is_local:
             self._wait_for_executor(found)
+            self._equip(found)
         if self._on_tasks is not None:
             threading.Thread(target=self._tell, name="spark's progress", daemon=True).start()
 
@@ -189,10 +179,10 @@ class BatchSession:
         if self._cancelled:
             raise KviewError(ErrorKind.REPORT_CANCELLED)
 
-    def _wait_for_executor(self, session: "SparkSession") -> None:
+    def _wait_for_executor(self, context: "SparkContext") -> None:
         """Wait until there is an executor, because a job without any waits for ever."""
         deadline_s = time.monotonic() + max(EXECUTOR_WITHIN_S, self._within_s)
-        while not executors(session):
+        while not executors(context):
             self._check()
             if time.monotonic() > deadline_s:
                 raise ClusterUnreachable(
@@ -200,33 +190,51 @@ class BatchSession:
                 )
             time.sleep(POLL_S)
 
-    def _new_session(self, host: str) -> "SparkSession":
-        from pyspark.sql import SparkSession
+    def _equip(self, context: "SparkContext") -> None:
+        """Send workers what they run, after asking whether their Python can. Raises KviewError."""
+        context.addPyFile(str(packed_kernel(self.scratch)))
+        try:
+            lacking = context.parallelize(range(executors(context)), executors(context)).map(lacks).collect()
+        except Exception as error:
+            self._check()
+            raise self._why_not_equipped(error) from error
+        if modules := sorted({name for some in lacking for name in some}):
+            raise BadUse(
+                ErrorKind.WORKERS_LACK_MODULES, python=self._worker_python, modules=" and ".join(modules)
+            )
 
-        from kview.pipeline.session import with_retries
+    def _why_not_equipped(self, error: Exception) -> KviewError:
+        """Return why workers could not even say what they lack."""
+        if found := re.search(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+)\D+(\d+\.\d+)", str(error), re.DOTALL):
+            theirs, ours = found.groups()
+            return BadUse(
+                ErrorKind.WORKERS_OTHER_PYTHON, python=self._worker_python, theirs=theirs, ours=ours
+            )
+        if f'Cannot run program "{self._worker_python}"' in str(error):
+            return BadUse(ErrorKind.WORKERS_LACK_PYTHON, python=self._worker_python)
+        return self.error_of(error)
 
-        cores = _local_cores(self.master)
-        builder = SparkSession.builder.master(with_retries(self.master)).appName("kview report")
+    def _new_context(self, host: str) -> "SparkContext":
+        from pyspark import SparkConf, SparkContext
+
+        if not self.is_local:
+            os.environ["PYSPARK_PYTHON"] = self._worker_python
         given = {
             **SETTINGS,
             "spark.driver.host": host,
             "spark.driver.bindAddress": host,
             "spark.local.dir": str(self.scratch),
-            "spark.sql.warehouse.dir": str(self.scratch / "warehouse"),
-            "spark.sql.shuffle.partitions": str(_shuffle_partitions(cores, self._is_long)),
-            "spark.sql.adaptive.enabled": str(self._is_long).lower(),
             **({RESERVED_MEMORY: str(64 << 20)} if self.is_local else {}),
             **self._settings,
         }
-        for name, value in given.items():
-            builder = builder.config(name, value)
-        return builder.getOrCreate()
+        conf = SparkConf().setMaster(with_retries(self.master)).setAppName("kview report")
+        return SparkContext(conf=conf.setAll(list(given.items())))
 
     @property
-    def spark(self) -> "SparkSession":
-        """The session."""
-        assert self._session is not None
-        return self._session
+    def context(self) -> "SparkContext":
+        """The context."""
+        assert self._context is not None
+        return self._context
 
     @property
     def pid(self) -> int:
@@ -238,8 +246,8 @@ class BatchSession:
         """Cancel all jobs, so that whatever waits for them raises. May be called from any thread."""
         self._cancelled = True
         with self._lock, suppress(Exception):
-            if self._session is not None:
-                self._session.sparkContext.cancelAllJobs()
+            if self._context is not None:
+                self._context.cancelAllJobs()
 
     def kill(self) -> None:
         """Kill the JVM at once, for a process that ends itself. May be called from any thread."""
@@ -275,7 +283,7 @@ class BatchSession:
         """End the session and the JVM."""
         self._ended.set()
         with self._lock:
-            session, self._session = self._session, None
+            session, self._context = self._context, None
         if session is not None and kind is None:
             with suppress(Exception):
                 session.stop()
@@ -289,9 +297,9 @@ class BatchSession:
         while not self._ended.wait(POLL_S):
             try:
                 with self._lock:
-                    if self._session is None:
+                    if self._context is None:
                         return
-                    tracker = self._session.sparkContext.statusTracker()
+                    tracker = self._context.statusTracker()
                     infos = [info for s in tracker.getActiveStageIds() if (info := tracker.getStageInfo(s))]
             except Exception:
                 return  # the JVM has ended, which the job's own call reports
@@ -325,21 +333,6 @@ def _log_lines(reading: int) -> None:
     with os.fdopen(reading, errors="replace") as lines:
         for line in lines:
             _log.warning("%s", line.rstrip())
-
-
-def _shuffle_partitions(cores: int, is_long: bool) -> int:
-    """Return the partitions of a shuffle; a cluster (no `cores`) gets more of them, which can be merged."""
-    if not cores:
-        return 64
-    return max(8, 4 * cores) if is_long else cores
-
-
-def _local_cores(master: str) -> int:
-    """Return the cores of a local master, 0 for a cluster."""
-    if not master.startswith("local"):
-        return 0
-    number = master.removeprefix("local").strip("[]").partition(",")[0].strip()
-    return int(number) if number.isdigit() else (os.cpu_count() or 1 if number == "*" else 1)
 
 
 def _master_address(master: str) -> str:

@@ -6,7 +6,6 @@ This process ends when the process that started it ends. Its JVM ends with it.
 import argparse
 import contextlib
 import os
-import re
 import shutil
 import signal
 import socket
@@ -65,9 +64,8 @@ class Job:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from kview.pipeline.ahead import learn
-        from kview.pipeline.live import start
-        from kview.pipeline.session import new_session
+        from kview.pipeline.live import run
+        from kview.pipeline.session import new_context
         from kview.recording.manifest import read_manifest
 
         read_manifest(recording)
@@ -81,17 +79,14 @@ class Job:
             self._send(MessageKind.ROLLUPS, sink.getvalue().to_pybytes())
             after = pc.max(table["last_sequence"]).as_py()
 
-        threading.Thread(target=learn, name="ahead", daemon=True).start()
-        session = new_session(self._scratch, threads=2)
+        context = new_context(self._scratch, threads=2)
         while True:
             try:
-                start(session, recording, after, self._scratch, send_rollups).awaitTermination()
+                run(context, recording, after, send_rollups)
             except Exception as error:
                 if LATE_WORKER not in str(error):
                     raise
                 print("a process of Spark's took long to start; the job goes on", file=sys.stderr, flush=True)
-            else:
-                raise KviewError(ErrorKind.SPARK_STOPPED)
 
     def end(self, why: KviewError | None = None, error: Exception | None = None) -> None:
         """End the JVM and this process at once, and do not return. The first call reports the reason."""
@@ -178,14 +173,13 @@ def _cause(error: Exception, recording: Path, scratch: Path) -> KviewError:
 
 
 def _in_short(error: Exception) -> str:
-    """Return an error's cause in one line, without the text that Spark adds to it.
-
-    Spark adds a description of the query, and the traceback of another process.
-    """
-    said = re.sub(r"\s*SQLSTATE: \w+", "", str(error).partition("=== Streaming Query ===")[0])
-    cause = said.partition("terminated with exception: ")[2] or f"{type(error).__name__}: {said}"
-    lines = cause.strip().splitlines()
-    return lines[-1 if "Traceback" in cause else 0][:MAX_WORDS]
+    """Return an error's cause in one line: of a task that failed, what its process said, not what Java says
+    of it."""
+    _, raised, traceback = str(error).partition("Traceback (most recent call last):")
+    lines = traceback.partition("\n\n")[0].strip().splitlines() if raised else str(error).strip().splitlines()
+    if raised and lines:
+        return lines[-1].strip()[:MAX_WORDS]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:MAX_WORDS]
 
 
 if __name__ == "__main__":

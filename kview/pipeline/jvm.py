@@ -58,8 +58,7 @@ _FIRST = (
 """Java searches the jars in order for each class, so the jars with most of the classes in use come first."""
 
 _QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
-"""For the live job, which is idle part of the time, and for short batches. It halves start time and
-memory."""
+"""Java hands out tasks, and compiles little else: this halves its start and its memory."""
 
 _LIVE_YOUNG = "-Xmn32m"
 
@@ -126,15 +125,13 @@ PACKAGES = "spark.jars.packages"
 class Batch:
     """How a JVM differs that works on a batch: its heap in MB, and the file descriptor for its messages.
 
-    `is_long` is for a batch that takes so long that compiling its code well pays off. If there are any
-    settings in `submitted`, Spark's own launcher prepares the JVM: it downloads packages, and knows masters
-    like YARN, which need jars that kview does not use otherwise. With `own_group` the JVM is not in this
-    process's group. It keeps the descriptors in `held` open.
+    If there are any settings in `submitted`, Spark's own launcher prepares the JVM: it downloads packages,
+    and knows masters like YARN, which need jars that kview does not use otherwise. With `own_group` the JVM
+    is not in this process's group. It keeps the descriptors in `held` open.
     """
 
     heap_mb: int
     output: int
-    is_long: bool = True
     submitted: Mapping[str, str] = field(default_factory=dict)
     own_group: bool = True
     held: tuple[int, ...] = ()
@@ -238,7 +235,7 @@ def _command(java: Path, scratch: Path, batch: Batch | None) -> list[str]:
     return [
         str(java),
         f"-Xmx{LIVE_HEAP_MB if batch is None else batch.heap_mb}m",
-        *([_QUICK_COMPILER] if batch is None or not batch.is_long else []),
+        _QUICK_COMPILER,
         *([_LIVE_YOUNG] if batch is None else []),
         *_ALWAYS,
         *(["--sun-misc-unsafe-memory-access=allow"] if asked else []),

@@ -48,7 +48,6 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch is of."""
 
     version: int = ROLLUP_VERSION
-    id: int
     cluster: str
     segments: tuple[tuple[int, int], ...]
     """(number, size in bytes) of each segment."""
@@ -255,11 +254,6 @@ def _runs(pid: int) -> bool:
         except ProcessLookupError:
             return False
     return True
-
-
-def new_id() -> int:
-    """Return a number for a batch that no other batch has, below 2⁶²."""
-    return secrets.randbits(62)
 
 
 def known_tail_s(moments: Moments) -> int:

@@ -19,7 +19,7 @@ class MessageKind(Enum):
     """The content of a message's body."""
 
     ROLLUPS = b"R"
-    """An Arrow IPC stream with the columns of `kview.pipeline.rollup.rolled`."""
+    """An Arrow IPC stream with what `kview.pipeline.reading.next_rollups` returns."""
     FAILED = b"F"
     """The reason why the process ends: ErrorFacts as JSON."""
     PROGRESS = b"P"

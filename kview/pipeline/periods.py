@@ -9,9 +9,9 @@ import numpy as np
 from kview.derive.deltas import MAX_INTERVAL_MS
 from kview.derive.windows import OUT_SETTLES_S
 from kview.errors import ErrorValue
-from kview.model.aggregates import BLOCK_S
 from kview.model.report import Note, NoteKind
 from kview.model.snapshot import Longs
+from kview.model.sums import BLOCK_S
 from kview.pipeline.rolling import RolledUp
 
 FOREVER_S = 1 << 40

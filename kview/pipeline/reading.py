@@ -1,34 +1,67 @@
-"""Reads what is new in a recording as Arrow batches of `kview.pipeline.rollup.DELTAS`, and packs it for
-Spark."""
+"""Reads what is new in a recording, and rolls it up: what a task of the live job does."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from kview.model.aggregates import SET_BACK_MS
 from kview.model.snapshot import Longs
-from kview.pipeline.packed import PACKED, WORDS
-from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS
+from kview.pipeline.kernel.summing import Scope, Summing
 from kview.recording.reader import Recording
 from kview.recording.segment_reader import DeltaBatches
 
 ENOUGH_ROWS = 200_000
-"""Number of rows after which a batch ends, so that catching up with an hour does not need memory for an hour
+"""Number of rows after which a step ends, so that catching up with an hour does not need memory for an hour
 of data. An observation is never split."""
 
-SCHEMA: pa.Schema = to_arrow_schema(DELTAS, timezone="UTC")
-"""The columns of DELTAS as Arrow types."""
+_ALL = Scope(head_s=0, tail_s=0, set_backs=())
 
-_PACKED_SCHEMA: pa.Schema = to_arrow_schema(PACKED, timezone="UTC")
+
+def next_rollups(path: str, after: int, enough: int = ENOUGH_ROWS) -> pa.Table | None:
+    """Return the roll-ups of what was recorded after observation `after`, None if there is nothing.
+
+    Columns: those of `kview.pipeline.kernel.tables.SECONDS`, and from the observations included
+    `last_sequence`, `first_ms` and `last_ms`, the same in each row. Raises KviewError if there is no
+    recording.
+    """
+    recording = _opened(path)
+    recording.refresh()
+    batches, _ = next_rows(recording, after, enough)
+    return rolled(batches) if batches else None
+
+
+@cache
+def _opened(path: str) -> Recording:
+    """Return a recording, open for as long as this process serves tasks."""
+    return Recording.open(path)
+
+
+def rolled(batches: list[pa.RecordBatch]) -> pa.Table:
+    """Return the roll-ups of what `next_rows` returned."""
+    summing = Summing(_ALL, by_partition=False)
+    moments = [batch for batch in batches if "topic" not in batch.schema.names]
+    for batch in batches:
+        summing.add(batch)
+    table = summing.seconds()
+    seen = pa.Table.from_batches(moments)
+    ends = pc.min_max(seen["ended_ms"]).as_py()
+    for name, value in (
+        ("last_sequence", pc.max(seen["sequence"]).as_py()),
+        ("first_ms", ends["min"]),
+        ("last_ms", ends["max"]),
+    ):
+        table = table.append_column(name, pa.array(np.full(len(table), value)))
+    return table
 
 
 def next_rows(
     recording: Recording, after: int, enough: int = ENOUGH_ROWS
 ) -> tuple[list[pa.RecordBatch], int]:
-    """Return the rows after observation `after`, and the last observation that they include.
+    """Return the rows after observation `after` as `rows` yields them, and the last observation that they
+    include.
 
     Reading stops after the observation with which there are `enough` rows, and before one at which the clock
     was set back. If there is nothing new, the second value is `after`.
@@ -49,14 +82,12 @@ def next_rows(
 
 
 def rows(batches: DeltaBatches) -> Iterator[pa.RecordBatch]:
-    """Yield the same data as rows of DELTAS, or nothing if there are no rows."""
-    for batch in batches.partitions, batches.offsets, batches.moments:
+    """Yield the same rows as parts of a segment have them, nothing of a part without rows: those of
+    partitions and of groups' offsets, and `sequence` and `ended_ms` of each observation."""
+    moments = batches.moments.rename_columns(["sequence", "ended_ms"])
+    for batch in batches.partitions, batches.offsets, moments:
         if batch.num_rows:
-            named = {NAMES_IN_DELTAS.get(name, name): batch.column(name) for name in batch.schema.names}
-            yield pa.RecordBatch.from_arrays(
-                [named.get(field.name, pa.nulls(batch.num_rows, field.type)) for field in SCHEMA],
-                schema=SCHEMA,
-            )
+            yield batch
 
 
 def up_to(batches: DeltaBatches, sequence: int) -> DeltaBatches:
@@ -103,30 +134,3 @@ def set_backs(moments: Longs) -> list[int]:
             return places
         since += int(back[0]) + 1
         places.append(since)
-
-
-def packed_table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Return rows of PACKED, one for each batch. At least one batch is required."""
-    return pa.Table.from_batches(map(pack, batches))
-
-
-def pack(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows of DELTAS, at least one, as a single row of PACKED."""
-    lists = {"count": pa.array([batch.num_rows], pa.int32())}
-
-    def put(name: str, values: pa.Array) -> None:
-        offsets = pa.array([0, len(values)], pa.int32())
-        lists[name] = pa.ListArray.from_arrays(offsets, values, _PACKED_SCHEMA.field(name).type)
-
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if column.null_count == len(column):
-            continue
-        if name in WORDS:
-            coded = column.dictionary_encode()
-            put(name, coded.indices)
-            put(f"{name}_words", coded.dictionary)
-        else:
-            put(name, column)
-    return pa.RecordBatch.from_arrays(
-        [lists.get(field.name, pa.nulls(1, field.type)) for field in _PACKED_SCHEMA], schema=_PACKED_SCHEMA
-    )

@@ -2,33 +2,31 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import translate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pyspark.sql import SparkSession
 
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.report import Note, NoteKind, Period, Report, Table, comparison_of
 from kview.model.report_tables import TableName
 from kview.model.units import UNKNOWN
-from kview.pipeline.figures import Filters
-from kview.pipeline.kept import begin, kept_bytes, place_of, remove_damaged
+from kview.pipeline.kept import begin, place_of, remove_damaged
+from kview.pipeline.kernel.figures import Filters
 from kview.pipeline.periods import asked, shares, widened
-from kview.pipeline.rolling import Engine, Ready, RolledUp, Rolling
-from kview.pipeline.session import interpreted, is_local
+from kview.pipeline.rolling import RolledUp, Rolling
+from kview.pipeline.session import is_local
 from kview.pipeline.sources import Source, open_source
-from kview.pipeline.stores import check_stores
 from kview.pipeline.tables import period_of, step_s_of
-from kview.pipeline.together import Together
 from kview.recording.places import Place
 
-LITTLE_BYTES = 2 << 20
-"""With smaller roll-ups than this, compiling the queries does not pay off."""
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 THRESHOLD_MS = 60_000
 """The lag in time above which a group counts as late, unless another one is given."""
@@ -60,16 +58,14 @@ class Question:
 
 
 def report(
-    spark: SparkSession,
+    context: "SparkContext",
     recordings: Sequence[Path | Place],
     question: Question,
     scratch: Path,
     cache: Path | None = None,
     on_stage: Callable[[Stage, int, int], None] | None = None,
-    engine: Engine | None = None,
 ) -> Report:
-    """Return a report about recordings. `scratch` is for files that are not kept. Without an `engine`, it
-    depends on the master what rolls up.
+    """Return a report about recordings. `scratch` is for files that are not kept.
 
     Raises KviewError if there is nothing to report on, and whatever Spark raises.
     """
@@ -78,19 +74,13 @@ def report(
     def rolling_up(done: int, total: int) -> None:
         tell(Stage.ROLL_UP, done, total)
 
-    engine = engine or (Engine.NUMPY if is_local(spark) else Engine.EXPRESSIONS)
     for is_last in (False, True):
         sources, notes = open_sources(recordings)
-        with _shared(spark, scratch, sources, cache) as work:
-            ready: Mapping[str, Ready] = {}
-            if engine is Engine.EXPRESSIONS:
-                # With numpy, a small recording takes a few hundredths of a second.
-                ready = Together(spark, work, cache, rolling_up).roll_up(sources)
-            rolling = Rolling(spark, work, cache, rolling_up, ready, engine)
-            rolled = [rolling.roll_up(source) for source in sources]
+        with _shared(context, scratch, sources, cache) as work:
+            rolled = Rolling(context, work, cache, rolling_up).roll_up(sources)
             notes += [note for one in rolled for note in one.source.notes]
             try:
-                return _answered(spark, rolled, question, notes, tell)
+                return _answered(context, rolled, question, notes, tell)
             except KviewError:
                 raise
             except Exception:
@@ -101,7 +91,7 @@ def report(
 
 
 def _answered(
-    spark: SparkSession,
+    context: "SparkContext",
     rolled: Sequence[RolledUp],
     question: Question,
     notes: Sequence[Note],
@@ -117,16 +107,15 @@ def _answered(
             raise BadUse(ErrorKind.REPORT_NOTHING_KNOWN)
         whole_s = max(s.seconds.until_s for s in counted) - min(s.seconds.from_s for s in counted)
         step_s = step_s or step_s_of(whole_s)
-        with interpreted(spark, sum(kept_bytes(s.rolled.batches) for s in counted) < LITTLE_BYTES):
-            made = period_of(
-                spark,
-                counted,
-                filters,
-                step_s,
-                question.threshold_ms,
-                question.price_per_gb,
-                lambda done, total: tell(Stage.FIGURES, done, total),
-            )
+        made = period_of(
+            context,
+            counted,
+            filters,
+            step_s,
+            question.threshold_ms,
+            question.price_per_gb,
+            lambda done, total: tell(Stage.FIGURES, done, total),
+        )
         found += _unmatched(made, question)
         return Period(made.since_ms, made.until_ms, made.tables, (*notes, *found, *made.notes)), step_s
 
@@ -156,13 +145,12 @@ def _unmatched(made: Period, question: Question) -> list[Note]:
 
 @contextmanager
 def _shared(
-    spark: SparkSession, scratch: Path, sources: Sequence[Source], cache: Path | None
+    context: "SparkContext", scratch: Path, sources: Sequence[Source], cache: Path | None
 ) -> Iterator[Path]:
     """Return a folder for what is not kept, which Spark's workers see, too: they see that of the roll-ups."""
-    if is_local(spark):
+    if is_local(context):
         yield scratch
         return
-    check_stores(spark, [source.place for source in sources])
     place = cache or place_of(sources[0], None)
     try:
         folder = begin(place, "work")
@@ -199,10 +187,7 @@ def open_sources(recordings: Sequence[Path | Place]) -> tuple[list[Source], list
 
 
 def _regex(patterns: Sequence[str]) -> str:
-    """Return patterns with `*` and `?` as one regular expression of Java's, '' if there are none.
-
-    Python writes `(?s:…)\\Z`, and `(?>…)` around what follows a `*`, which Java understands, too.
-    """
+    """Return patterns with `*` and `?` as one regular expression, '' if there are none."""
     return "|".join(f"^{translate(pattern)}" for pattern in patterns)
 
 

@@ -1,22 +1,17 @@
 """Rolls up what is new in recordings, and keeps it."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
+import pyarrow.parquet as pq
 from msgspec.structs import replace
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as f
-from pyspark.sql import types as t
 
-from kview.errors import ErrorKind, ErrorValue, KviewError
+from kview.errors import ClusterUnreachable, ErrorKind, ErrorValue, KviewError
 from kview.model.report import Note, NoteKind
-from kview.pipeline.batch import closed_deltas, rolled_tables
 from kview.pipeline.kept import (
     About,
     Kept,
@@ -27,51 +22,59 @@ from kview.pipeline.kept import (
     finish,
     known_head_s,
     known_tail_s,
-    new_id,
     place_of,
     read_kept,
     runs,
 )
-from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_part
-from kview.pipeline.session import interpreted, is_local
+from kview.pipeline.kernel.summing import Scope
+from kview.pipeline.kernel.walking import RollUp, Segment, Unreadable, roll_up
 from kview.pipeline.sources import (
     DELTA_PARTS,
     Moments,
     OpenSegment,
     Source,
     check_files,
-    check_pages,
     closed_moments,
     joined,
     read_open,
-    readable,
     set_backs_of,
 )
-from kview.pipeline.summing import put_facts, roll_up_tables
-from kview.pipeline.tasks import DamagedSegments, Segment, Work, roll_up
+from kview.recording.damage import damaged
 from kview.recording.fact_schema import FACTS
 from kview.recording.manifest import SegmentEntry
+from kview.recording.places import Place
+from kview.recording.schema import PARTS
+from kview.recording.upload import reason_of
 
-LITTLE_BYTES = 256 << 10
-"""With less to roll up than this, compiling the queries does not pay off."""
-
-MOST_BYTES_HERE = 32 << 20
-"""With less to roll up than this, about four million rows, Spark's Python workers are not faster than this
-process alone: their start takes two seconds."""
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 MOST_BYTES = 4 << 30
-"""The size of the segments in one batch. If a report is cancelled, the batches before stay."""
+"""The size of the segments in one batch, and in one job. If a report is cancelled, the batches before
+stay."""
+
+TASK_BYTES = 32 << 20
+"""The size of the segments in one task, about four million rows. A larger segment is a task of its own."""
+
+TASKS_PER_CORE = 4
+"""Tasks are smaller if there would be fewer than this, so that all cores have work until the end."""
+
+LEAST_TASK_BYTES = 2 << 20
+"""The least: a task takes some time to start."""
+
+BATCH_BYTES = 64 << 10
+"""What writing a batch costs, as if it were so much to read."""
+
+DELTAS = {
+    part: PARTS[part]
+    if part != "observations"
+    else PARTS[part].empty_table().select(["sequence", "ended_ms"]).schema
+    for part in DELTA_PARTS
+}
+"""The columns that are read of each part of a segment that is rolled up."""
 
 
-class Engine(StrEnum):
-    """What rolls up closed segments. All of them make the same roll-ups."""
-
-    EXPRESSIONS = "expressions"
-    """Spark's own expressions, which workers on other machines understand."""
-    TASKS = "tasks"
-    """numpy in Spark's tasks on this machine."""
-    NUMPY = "numpy"
-    """numpy in this process if there is little to do, or else in Spark's tasks."""
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -95,13 +98,22 @@ class RolledUp:
 
 
 @dataclass(slots=True)
-class Ready:
-    """What was rolled up of a recording before its turn: batches of closed segments, the number of these
-    segments, and the batch of the open one."""
+class _New:
+    """A batch that is to be made. `sizes` are those of its segments in bytes; `is_open` if its segment grows,
+    so that it is not kept."""
 
-    closed: list[Kept] = field(default_factory=list)
-    segments: int = 0
-    opened: Kept | None = None
+    rolled: RolledUp
+    place: Path
+    about: About
+    moments: Moments
+    segments: list[Segment]
+    sizes: list[int]
+    is_open: bool = False
+    unreadable: list[Unreadable] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        return sum(self.sizes)
 
 
 class Rolling:
@@ -110,89 +122,61 @@ class Rolling:
 
     def __init__(
         self,
-        spark: SparkSession,
+        context: "SparkContext",
         scratch: Path,
         cache: Path | None = None,
         on_segments: Callable[[int, int], None] | None = None,
-        ready: Mapping[str, Ready] | None = None,
-        engine: Engine = Engine.EXPRESSIONS,
     ) -> None:
-        self._spark = spark
+        self._context = context
         self._scratch = scratch
         self._cache = cache
-        # The driver of a cluster cannot copy a month of a fleet for its workers.
-        self._in_place = not is_local(spark)
         self._on_segments = on_segments or (lambda done, total: None)
-        self._ready = ready or {}
-        self._engine = engine
-        self._ids: set[int] = set()
 
-    def roll_up(self, source: Source) -> RolledUp:
-        """Return a recording's roll-ups, after rolling up what was not.
+    def roll_up(self, sources: Sequence[Source]) -> list[RolledUp]:
+        """Return the roll-ups of recordings, after rolling up what was not.
 
-        Damaged segments are left out, with a note. Raises whatever Spark raises.
+        Damaged segments are left out, with a note. Raises KviewError if a store does not answer, and whatever
+        Spark raises.
         """
-        while True:
-            try:
-                return self._roll_up(source)
-            except DamagedSegments as damaged:
-                for entry in [one for one in source.closed if one.number in damaged.found]:
-                    source.leave_out(entry, damaged.found[entry.number])
+        rolled = [RolledUp(source) for source in sources]
+        waiting = rolled
+        while waiting:
+            new = [batch for one in waiting for batch in self._planned(one)]
+            self._make(new)
+            # What is damaged changes what the recording's other batches are of.
+            waiting = [one for one in waiting if any(b.unreadable for b in new if b.rolled is one)]
+        return rolled
 
-    def _roll_up(self, source: Source) -> RolledUp:
-        done = RolledUp(source)
+    def _planned(self, rolled: RolledUp) -> list[_New]:
+        """Take the batches that a recording has, and return those that it lacks."""
+        source = rolled.source
         place = place_of(source, self._cache)
-        ready = self._ready.get(source.place.identity, Ready())
-        elsewhere = [one for one in ready.closed if one.folder.parent != place]
-        # A copy of a recording has batches with the same ids as the recording itself.
-        kept = [one for one in (*read_kept(place, source), *elsewhere) if one.about.id not in self._ids]
+        kept = read_kept(place, source)
         moments: dict[int, Moments] = {}
         clusters: dict[int, str] = {}
         self._add_moments(source, chosen(kept), moments, clusters)
-        current, opened = self._open(source) if ready.opened is None else (ready.opened.moments, None)
-        everything = self._in_order(chosen(kept), moments, current)
+        opened = self._open(source)
+        everything = self._in_order(chosen(kept), moments, joined([]) if opened is None else opened.moments)
         # What was rolled up before the clock was set back into its time counts differently now.
         kept = chosen([one for one in kept if one.about.set_backs == affecting(one.moments, everything)])
         self._add_moments(source, kept, moments, clusters)
-        known = {number for one in kept for number, _ in one.about.segments}
-        size = sum(entry.size_bytes for entry in source.closed if entry.number not in known)
-        engine = self._engine
-        if engine is Engine.NUMPY and size > MOST_BYTES_HERE:
-            engine = Engine.TASKS
-        new = runs(source.closed, kept, MOST_BYTES)
-        total = sum(map(len, new))
-        batches = list(kept)
-        if ready.opened is not None:
-            batches.append(ready.opened)
-        done.rolled_segments = ready.segments
         _note_rolled_up_only(source, kept)
-        self._on_segments(0, total)
-        with interpreted(self._spark, engine is Engine.EXPRESSIONS and size < LITTLE_BYTES):
-            for run in new:
-                its = joined([moments[entry.number] for entry in run])
-                is_first = its.sequences[0] == everything.sequences[0]
-                cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
-                about = about_of(segments_of(run), its, everything, cluster, is_first)
-                before = done.rolled_segments - ready.segments
-
-                def on_rows(number: int, before: int = before) -> None:
-                    self._on_segments(before + number, total)
-
-                batches.append(self._closed_batch(source, place, run, its, about, engine, on_rows))
-                done.rolled_segments += len(run)
-                self._on_segments(done.rolled_segments - ready.segments, total)
+        rolled.batches = list(kept)
+        new = []
+        for run in runs(source.closed, kept, MOST_BYTES):
+            its = joined([moments[entry.number] for entry in run])
+            is_first = its.sequences[0] == everything.sequences[0]
+            cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
+            about = about_of(segments_of(run), its, everything, cluster, is_first)
+            segments = [_segment(source, entry) for entry in run]
+            new.append(_New(rolled, place, about, its, segments, [entry.size_bytes for entry in run]))
         if opened is not None:
-            is_first = len(everything) == len(opened.moments)
-            batches.append(self._open_batch(source, opened, everything, is_first))
+            new.append(self._opened(rolled, opened, everything))
         with suppress(OSError):
-            clean(place, batches)
-        batches.sort(key=lambda one: int(one.moments.sequences[0]) if len(one.moments) else -1)
-        done.batches = batches
-        self._ids |= {one.about.id for one in batches}
-        backs = set_backs_of(everything)
-        if backs:
+            clean(place, kept)
+        if backs := set_backs_of(everything):
             source.note(Note(NoteKind.CLOCK_SET_BACK, {"recording": source.name, "times": len(backs)}))
-        return done
+        return new
 
     def _add_moments(
         self, source: Source, kept: Sequence[Kept], moments: dict[int, Moments], clusters: dict[int, str]
@@ -212,111 +196,121 @@ class Rolling:
             except KviewError as error:
                 source.leave_out(entry, error)
 
-    def _open(self, source: Source) -> tuple[Moments, OpenSegment | None]:
+    def _open(self, source: Source) -> OpenSegment | None:
         try:
-            opened = read_open(source)
+            return read_open(source)
         except FileNotFoundError:
-            opened = None  # it was closed after the manifest was read: the next report has it
+            return None  # it was closed after the manifest was read: the next report has it
         except KviewError as error:
             assert source.open is not None
             source.leave_out(source.open, error)
-            opened = None
-        return (opened.moments if opened is not None else joined([])), opened
+            return None
 
     def _in_order(self, kept: Sequence[Kept], moments: dict[int, Moments], current: Moments) -> Moments:
         parts = [*(one.moments for one in kept), *moments.values()]
         parts = sorted((part for part in parts if len(part)), key=lambda part: int(part.sequences[0]))
         return joined([*parts, current])
 
-    def _closed_batch(
-        self,
-        source: Source,
-        place: Path,
-        run: Sequence[SegmentEntry],
-        its: Moments,
-        about: About,
-        engine: Engine,
-        on_rows: Callable[[int], None],
-    ) -> Kept:
-        folder = begin_or_note(source, place, self._scratch, str(run[0].number))
-        try:
-            with readable(source, run, self._scratch, self._in_place) as files:
-                if engine is Engine.EXPRESSIONS:
-                    self._roll_up_by_expressions(source, files, about, folder)
-                else:
-                    segments = [
-                        Segment(entry, f"{source.address}/{entry.folder}", paths)
-                        for entry, paths in zip(run, files, strict=True)
-                    ]
-                    facts = {name: FACTS[name] for name in sorted(FACTS)}
-                    work = Work(about, folder, facts)
-                    here = engine is Engine.NUMPY
-                    about = replace(about, parts=roll_up(self._spark, segments, work, here, on_rows))
-            return finish(folder, about, its)
-        except BaseException as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, FileNotFoundError) or (
-                engine is Engine.EXPRESSIONS and isinstance(error, PySparkException | Py4JJavaError)
-            ):
-                self._look_for_damage(source, run, error)
-            raise
-
-    def _roll_up_by_expressions(
-        self, source: Source, files: Sequence[Mapping[str, str]], about: About, folder: Path
-    ) -> None:
-        def paths(part: str) -> list[str]:
-            return [its[part] for its in files if part in its]
-
-        deltas = closed_deltas(self._spark, {part: paths(part) for part in DELTA_PARTS})
-        by_second, by_minute = rolled_tables(deltas, about.id, about.head_s, about.tail_s, about.set_backs)
-        by_second.write.parquet(str(folder / SECONDS_TABLE))
-        by_minute.write.parquet(str(folder / MINUTES_TABLE))
-        for part in sorted(FACTS):
-            if paths(part):
-                table = self._spark.read.schema(schema_of_part(part)).parquet(*paths(part))
-                of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
-                table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
-
-    def _look_for_damage(self, source: Source, run: Sequence[SegmentEntry], error: BaseException) -> None:
-        """Raise DamagedSegments if damage within files has made the job fail, which only a reader
-        of all their pages finds."""
-        found = {}
-        for number, entry in enumerate(run):
-            self._on_segments(number, len(run))  # raises if the report was cancelled
-            try:
-                check_pages(source, entry)
-            except KviewError as damage:
-                found[entry.number] = damage
-            except FileNotFoundError:
-                gone = KviewError(ErrorKind.FILE_MISSING, file=f"{source.address}/{entry.folder}")
-                found[entry.number] = gone
-        if found:
-            raise DamagedSegments(found) from error
-
-    def _open_batch(self, source: Source, opened: OpenSegment, everything: Moments, is_first: bool) -> Kept:
-        """Roll up an open segment, which this process has read. Its roll-ups are not kept, because it
-        grows."""
+    def _opened(self, rolled: RolledUp, opened: OpenSegment, everything: Moments) -> _New:
+        """Return the batch of an open segment, which this process has read, and writes as a closed one."""
+        source = rolled.source
         assert source.open is not None
-        segments = ((source.open.number, -1),)
-        about = about_of(segments, opened.moments, everything, opened.cluster, is_first)
-        folder = begin(self._scratch / "open", f"{about.id:x}")
-        roll_up_tables([opened.parts[part] for part in DELTA_PARTS], about, folder)
-        for part in sorted(FACTS):
-            put_facts(opened.parts[part], part, about, folder)
-        return finish(folder, about, opened.moments)
-
-
-def begin_or_note(source: Source, place: Path, scratch: Path, name: str) -> Path:
-    """Create a folder for a batch that is being written: in `place`, or else in `scratch`, with a note."""
-    try:
-        return begin(place, name)
-    except OSError as error:
-        note = Note(
-            NoteKind.NOT_KEPT,
-            {"folder": str(place), "reason": error.strerror or str(error)},
+        number, folder = source.open.number, begin(self._scratch / "open", f"read-{source.place.identity}")
+        paths = {}
+        for part, rows in opened.parts.items():
+            if len(rows):
+                paths[part] = str(folder / f"{part}.parquet")
+                pq.write_table(rows, paths[part], compression="lz4")
+        about = about_of(
+            ((number, -1),),
+            opened.moments,
+            everything,
+            opened.cluster,
+            len(everything) == len(opened.moments),
         )
-        source.note(note)
-        return begin(place_of(source, scratch / "rollups"), name)
+        segment = Segment(number, f"{source.address}/{source.open.folder}", Place.of(folder).system, paths)
+        size = sum(Path(path).stat().st_size for path in paths.values())
+        return _New(rolled, self._scratch / "open", about, opened.moments, [segment], [size], is_open=True)
+
+    def _make(self, new: Sequence[_New]) -> None:
+        """Make batches, in jobs that are not too large, and give them to their recordings."""
+        total = sum(len(batch.segments) for batch in new if not batch.is_open)
+        done = 0
+        self._on_segments(done, total)
+        for batches in _cut(new, MOST_BYTES, lambda batch: batch.size):
+            folders = [self._folder(batch) for batch in batches]
+            try:
+                parts = self._run(batches, folders)
+                for batch, folder, count in zip(batches, folders, parts, strict=True):
+                    self._finish(batch, folder, count)
+            except BaseException:
+                for folder in folders:
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
+            done += sum(len(batch.segments) for batch in batches if not batch.is_open)
+            self._on_segments(done, total)
+
+    def _folder(self, batch: _New) -> Path:
+        """Create a folder for a batch that is being written: in its place, or else in `scratch`, with a
+        note."""
+        source, number = batch.rolled.source, str(batch.about.segments[0][0])
+        if batch.is_open:
+            return begin(batch.place, f"{source.place.identity}-{number}")
+        try:
+            return begin(batch.place, number)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            source.note(Note(NoteKind.NOT_KEPT, {"folder": str(batch.place), "reason": reason}))
+            return begin(place_of(source, self._scratch / "rollups"), number)
+
+    def _run(self, batches: Sequence[_New], folders: Sequence[Path]) -> list[int]:
+        """Run a job that makes batches in their folders, and return the number of parts of each."""
+        whole = sum(batch.size + BATCH_BYTES for batch in batches)
+        most = whole // (self._context.defaultParallelism * TASKS_PER_CORE)
+        most = max(LEAST_TASK_BYTES, min(TASK_BYTES, most))
+        work: list[tuple[RollUp, int]] = []
+        counts = []
+        for number, (batch, folder) in enumerate(zip(batches, folders, strict=True)):
+            scope = Scope(batch.about.head_s, batch.about.tail_s, batch.about.set_backs)
+            its = list(_cut(list(zip(batch.segments, batch.sizes, strict=True)), most, lambda one: one[1]))
+            counts.append(len(its))
+            for part, some in enumerate(its):
+                segments = [segment for segment, _ in some]
+                of_part = RollUp(number, part, folder, scope, DELTAS, dict(FACTS), segments)
+                work.append((of_part, sum(size for _, size in some) + BATCH_BYTES))
+        tasks = [[one for one, _ in some] for some in _cut(work, most, lambda one: one[1])]
+        found = self._context.parallelize(tasks, len(tasks)).flatMap(roll_up).collect() if tasks else []
+        for one in found:
+            batches[one.batch].unreadable.append(one)
+        return counts
+
+    def _finish(self, batch: _New, folder: Path, parts: int) -> None:
+        """Give a batch to its recording, or leave out of the recording what cannot be read."""
+        source = batch.rolled.source
+        for one in batch.unreadable:
+            if one.is_store:
+                reason = reason_of(OSError(one.reason))
+                raise ClusterUnreachable(ErrorKind.STORE_UNREACHABLE, url=one.file, reason=reason)
+            error: KviewError = KviewError(ErrorKind.FILE_MISSING, file=one.file)
+            if one.reason is not None:
+                error = damaged(one.file, one.reason)
+            for entry in [entry for entry in source.closed if entry.number == one.number]:
+                source.leave_out(entry, error)
+        if batch.unreadable:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        made = finish(folder, replace(batch.about, parts=parts), batch.moments)
+        batch.rolled.batches.append(made)
+        batch.rolled.batches.sort(key=lambda one: int(one.moments.sequences[0]) if len(one.moments) else -1)
+        if not batch.is_open:
+            batch.rolled.rolled_segments += len(batch.segments)
+
+
+def _segment(source: Source, entry: SegmentEntry) -> Segment:
+    folder = source.place / entry.folder
+    names = {name.removesuffix(".parquet"): name for name in folder.files()}
+    paths = {part: f"{folder.path}/{names[part]}" for part in source.parts if part in names}
+    return Segment(entry.number, folder.address, folder.system, paths)
 
 
 def _note_rolled_up_only(source: Source, kept: Sequence[Kept]) -> None:
@@ -355,7 +349,6 @@ def about_of(
 ) -> About:
     """Return what a batch of these segments is of."""
     return About(
-        id=new_id(),
         cluster=cluster,
         segments=segments,
         set_backs=affecting(its, everything),
@@ -363,3 +356,17 @@ def about_of(
         head_s=known_head_s(its) if is_first else 0,
         tail_s=known_tail_s(its),
     )
+
+
+def _cut(items: Sequence[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield runs of items of at most this size together; an item that is larger is a run of its own."""
+    found: list[T] = []
+    size = 0
+    for item in items:
+        if found and size + size_of(item) > most:
+            yield found
+            found, size = [], 0
+        found.append(item)
+        size += size_of(item)
+    if found:
+        yield found

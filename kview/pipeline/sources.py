@@ -3,8 +3,7 @@
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -120,78 +119,6 @@ def _check_ends(path: Path) -> None:
         ends = file.read()
     if (begins, ends) != (_MAGIC, _MAGIC):
         raise damaged(path, "not a complete Parquet file")
-
-
-def check_pages(source: Source, entry: SegmentEntry) -> None:
-    """Read all that a report reads of a closed segment. Raises KviewError if a page is damaged,
-    FileNotFoundError if the segment is gone."""
-    folder = source.place / entry.folder
-    there = folder.files()
-    for part in source.parts:
-        if (name := f"{part}.parquet") in there:
-            with tempfile.TemporaryDirectory(prefix="kview-check-") as scratch:
-                local = folder.fetch(name, Path(scratch)) if folder.is_remote else Path(folder.path, name)
-                with damage_in(f"{folder.address}/{name}"):
-                    file = pq.ParquetFile(local, page_checksum_verification=True)
-                    for group in range(file.num_row_groups):
-                        file.read_row_group(group)
-
-
-def read_parts(source: Source, run: Sequence[SegmentEntry]) -> dict[str, pa.Table]:
-    """Return the rows of some closed segments by part, read by this process.
-
-    Raises KviewError if a page is damaged, FileNotFoundError if a segment is gone.
-    """
-    found: dict[str, list[pa.Table]] = {part: [] for part in source.parts}
-    for entry in run:
-        folder = source.place / entry.folder
-        there = folder.files()
-        for part in source.parts:
-            if (name := f"{part}.parquet") in there:
-                file = pa.BufferReader(folder.read(name)) if folder.is_remote else f"{folder.path}/{name}"
-                with damage_in(f"{folder.address}/{name}"):
-                    table = pq.ParquetFile(file, page_checksum_verification=True).read()
-                    found[part].append(table.cast(PARTS[part]))
-    return {
-        part: pa.concat_tables(tables) if tables else PARTS[part].empty_table()
-        for part, tables in found.items()
-    }
-
-
-@contextmanager
-def readable(
-    source: Source, run: Sequence[SegmentEntry], scratch: Path, in_place: bool
-) -> Iterator[list[dict[str, str]]]:
-    """Return the files of some closed segments for Spark: the paths or URLs of each by part.
-
-    What is in a store is copied to `scratch` for the time being, unless Spark reads it `in_place`. Raises
-    KviewError, OSError, and FileNotFoundError if a segment is gone.
-    """
-    if source.place.is_remote and not in_place:
-        with tempfile.TemporaryDirectory(prefix="fetched-", dir=scratch) as copied:
-            yield _paths(source, [_fetched(source, entry, Path(copied)) for entry in run])
-    else:
-        yield _paths(source, [source.place / entry.folder for entry in run])
-
-
-def _fetched(source: Source, entry: SegmentEntry, scratch: Path) -> Place:
-    folder, copy = source.place / entry.folder, scratch / entry.folder
-    copy.mkdir()
-    for name in folder.files():
-        if name.removesuffix(".parquet") in source.parts:
-            folder.fetch(name, copy)
-    return Place.of(copy)
-
-
-def _paths(source: Source, folders: Sequence[Place]) -> list[dict[str, str]]:
-    return [
-        {
-            name.removesuffix(".parquet"): f"{folder.spark_url}/{name}"
-            for name in folder.files()
-            if name.removesuffix(".parquet") in source.parts
-        }
-        for folder in folders
-    ]
 
 
 def closed_moments(source: Source, entry: SegmentEntry) -> tuple[Moments, str]:

@@ -31,17 +31,6 @@ GATEWAY_PORT, GATEWAY_SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 RESERVED_MEMORY = "spark.testing.reservedMemory"
 """A setting meant for Spark's tests. With the default value, Spark requires a heap of 450 MB."""
 
-CHECKPOINT_MANAGER = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
-"""The checkpoint manager in use, because the default one starts `chmod` and `readlink` for every file."""
-
-FUNCTIONS = "org.apache.spark.sql.catalyst.analysis.FunctionRegistry$"
-"""Loading this class loads all of Spark's SQL functions, which otherwise delays the first query."""
-
-PARSER = "org.apache.spark.sql.catalyst.parser.CatalystSqlParser$"
-"""Parses a query without a session, so that its classes are loaded before the first query."""
-
 
 def use_gateway(connection_file: Path) -> None:
     """Set this process's environment so that PySpark connects to the gateway that wrote this file."""
@@ -50,55 +39,19 @@ def use_gateway(connection_file: Path) -> None:
     os.environ[GATEWAY_SECRET] = said[_CONNECTION.size : _CONNECTION.size + length].decode()
 
 
-def java_class(name: str) -> Any:
-    """Load a class of the JVM and return it. Raises Py4JError if there is no such class."""
-    from pyspark.java_gateway import launch_gateway
-
-    return launch_gateway().jvm.java.lang.Class.forName(name)  # type: ignore[no-untyped-call]
-
-
-def load_functions() -> None:
-    """Load Spark's SQL functions. Raises Py4JError."""
-    java_class(FUNCTIONS)
-
-
-def parser() -> Any:
-    """Return Spark's parser of queries. Its method `parsePlan` needs no session. Raises Py4JError."""
-    return java_class(PARSER).getField("MODULE$").get(None)
-
-
-def executors(spark: Any) -> int:
-    """Return the number of a session's executors on other machines. Raises Py4JError.
+def executors(context: Any) -> int:
+    """Return the number of a context's executors on other machines. Raises Py4JError.
 
     PySpark's status tracker only knows jobs and stages.
     """
-    return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
-
-
-def knows_scheme(spark: Any, scheme: str) -> bool:
-    """Return whether Spark's driver has a file system for URLs of a scheme."""
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()
-    try:
-        spark._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, configuration)
-    except Py4JJavaError:
-        return False
-    return True
-
-
-def hadoop_version(spark: Any) -> str:
-    """Return the version of Hadoop's client that Spark comes with."""
-    return str(spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion())
+    return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
 
 
 def forget_gateway() -> None:
     """Make PySpark forget the gateway whose JVM has ended, so that this process can use another one."""
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
     os.environ.pop(GATEWAY_PORT, None)
     os.environ.pop(GATEWAY_SECRET, None)
     SparkContext._gateway = SparkContext._jvm = None
     SparkContext._active_spark_context = None
-    SparkSession._instantiatedSession = None

@@ -8,7 +8,8 @@ import pyarrow as pa
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kview.model.aggregates import BLOCK_S, SET_BACK_MS, SUMS, Block, Key, Kind, Rollups, no_rows
+from kview.model.aggregates import SET_BACK_MS, Block, Key, Rollups, no_rows
+from kview.model.sums import BLOCK_S, SUMS, Kind
 from kview.model.units import UNKNOWN
 
 MAX_BYTES = 96 << 20
@@ -47,7 +48,8 @@ class RollupStore:
         self._partitions: dict[tuple[str, int], int] = {}
 
     def add(self, arrived: pa.Table) -> None:
-        """Add the columns of `kview.pipeline.rollup.rolled`, from observations after those already added."""
+        """Add what `kview.pipeline.reading.next_rollups` returns, from observations after those already
+        added."""
         columns = {
             name: arrived[name].to_numpy() for name in ("second", "last_sequence", "first_ms", "last_ms")
         }

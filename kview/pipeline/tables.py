@@ -1,22 +1,26 @@
-"""Asks Spark for the figures of a report."""
+"""Asks for the figures of a report."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from kview.model.report import Period
-from kview.model.report_tables import TableName
-from kview.pipeline import fact_figures, local_facts
-from kview.pipeline.answer_rows import Rows
+from kview.model.report_tables import TABLES, TableName
 from kview.pipeline.answers import Answers
-from kview.pipeline.figures import Figures, Filters
-from kview.pipeline.local_figures import PartitionFigures, SecondFigures, fit
+from kview.pipeline.kernel.answering import NAMED, Asked, Part, answer
+from kview.pipeline.kernel.columns import Counted, Names, files_of
+from kview.pipeline.kernel.figures import Filters, Rows
 from kview.pipeline.periods import Share
-from kview.pipeline.rollup_columns import rows_of
 
-AT_ONCE = 3
-"""Queries that run at the same time. Planning one takes as long as running it."""
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+TASK_ROWS = 3_000_000
+"""The rows of a table in one task, if they can be divided. A column of them takes 24 MB."""
 
 MOST_PARTITIONS = 200
 MOST_INCIDENTS = 1_000
@@ -41,7 +45,7 @@ def step_s_of(length_s: int) -> int:
 
 
 def period_of(
-    spark: SparkSession,
+    context: "SparkContext",
     counted: Sequence[Share],
     filters: Filters,
     step_s: int,
@@ -53,86 +57,115 @@ def period_of(
 
     `on_figures` is called with the number of figures that are known, and of all.
     """
-    figures = Figures(spark, counted, filters)
-
-    def of_facts(
-        table: str, here: Callable[[], Rows], there: Callable[[], DataFrame | None]
-    ) -> Callable[[], DataFrame | Rows | None]:
-        rows = rows_of(counted, (table,))
-        if not rows:
-            return lambda: None
-        return here if rows <= local_facts.MOST_ROWS else there
-
-    pool = ThreadPoolExecutor(AT_ONCE, "kview-figures")
-    if fit(counted):
-        # These come first in the pool, so that what waits for them does not keep them from being made.
-        of_seconds: Callable[[], SecondFigures | Figures] = pool.submit(
-            SecondFigures, counted, filters
-        ).result
-        of_partitions: Callable[[], PartitionFigures | Figures] = pool.submit(
-            PartitionFigures, counted, filters
-        ).result
-    else:
-        of_seconds = of_partitions = lambda: figures
-    queries: dict[str, Callable[[], DataFrame | Rows | None]] = {
-        "lags": of_facts(
-            "group_lags",
-            lambda: local_facts.group_lags(counted, filters.groups, threshold_ms),
-            lambda: fact_figures.group_lags(figures, filters.groups, threshold_ms),
-        ),
-        "findings": of_facts(
-            "findings", lambda: local_facts.findings(counted), lambda: fact_figures.findings(figures)
-        ),
-        "incidents": of_facts(
-            "incidents",
-            lambda: local_facts.incidents(counted, MOST_INCIDENTS),
-            lambda: fact_figures.incidents(figures, MOST_INCIDENTS),
-        ),
-        "elections": of_facts(
-            "elections",
-            lambda: local_facts.elections(counted, filters.topics),
-            lambda: fact_figures.elections(figures, filters.topics),
-        ),
-        "sizes": of_facts(
-            "sizes",
-            lambda: local_facts.sizes(counted, filters.topics),
-            lambda: fact_figures.sizes(figures, filters.topics),
-        ),
-        "sums": lambda: of_seconds().sums(),
-        "percentiles": lambda: of_seconds().percentiles(),
-        "hottest": lambda: of_seconds().hottest(),
-        "partitions": lambda: of_partitions().partitions(MOST_PARTITIONS),
-        "traffic": lambda: of_partitions().traffic(),
-    }
-    found: dict[str, Rows] = {}
-    total = len(queries) + 1
-
-    def answer(name: str) -> None:
-        found[name] = _rows(queries[name]())
-        on_figures(len(found), total)
-
-    on_figures(0, total)
-    with pool:
-        for done in [pool.submit(answer, name) for name in queries]:
-            done.result()
-    answers = Answers(counted, found, step_s, price_per_gb)
-    topics = answers.topics_by_records()
+    known_s: dict[str, int] = {}
+    for share in counted:
+        known_s[share.cluster] = known_s.get(share.cluster, 0) + share.known_s()
     steps = sum(-(-share.seconds.length_s // step_s) + 1 for share in counted)
-    shown = topics[: max(1, MOST_THROUGHPUT_ROWS // steps)]
-    answers.cut_off(TableName.THROUGHPUT, len(shown), len(topics))
-    throughput = _rows(of_seconds().throughput(shown, step_s))
-    figures.forget()
-    on_figures(total, total)
+    asked = Asked(
+        filters=filters,
+        known_s=known_s,
+        threshold_ms=threshold_ms,
+        step_s=step_s,
+        incident_columns=[one.name for one in TABLES[TableName.INCIDENTS] if one.name != "cluster"],
+        most_partitions=MOST_PARTITIONS,
+        most_incidents=MOST_INCIDENTS,
+        most_topics=max(1, MOST_THROUGHPUT_ROWS // steps),
+    )
+    tasks = list(_parts(counted))
+    on_figures(0, 1)
+    found: dict[str, Rows] = {name: [] for name in FIGURES}
+    if tasks:
+        of_asked = partial(answer, asked=asked)
+        for answers in context.parallelize(tasks, len(tasks)).map(of_asked).collect():
+            for name, rows in answers.items():
+                found[name] += rows
+    found["partitions"] = _chosen(found["partitions"])
+    found["incidents"].sort(key=lambda row: (row["began_ms"], row["cluster"], row["kind"]))
+    del found["incidents"][MOST_INCIDENTS:]
+    tables = Answers(counted, found, step_s, price_per_gb)
+    topics = tables.topics_by_records()
+    shown = topics[: asked.most_topics]
+    tables.cut_off(TableName.THROUGHPUT, len(shown), len(topics))
+    on_figures(1, 1)
     return Period(
         since_ms=min(share.seconds.from_s for share in counted) * 1000,
         until_ms=max(share.seconds.until_s for share in counted) * 1000,
-        tables=answers.tables(throughput),
-        notes=tuple(answers.notes),
+        tables=tables.tables(shown),
+        notes=tuple(tables.notes),
     )
 
 
-def _rows(answer: DataFrame | Rows | None) -> Rows:
-    if answer is None or isinstance(answer, list):
-        return answer or []
-    rows: Rows = answer.toArrow().to_pylist()
-    return rows
+FIGURES = (
+    *("sums", "percentiles", "hottest", "throughput", "partitions", "traffic"),
+    *("group_lags", "findings", "incidents", "elections", "sizes"),
+)
+
+
+def _parts(counted: Sequence[Share]) -> Iterator[Part]:
+    """Yield the parts of all tables: a cluster, or several that are small, or some names of a large one."""
+    clusters: dict[str, list[Counted]] = {}
+    for number, share in enumerate(counted):
+        for batch in share.rolled.batches:
+            clusters.setdefault(share.cluster, []).append(
+                Counted(
+                    folder=str(batch.folder),
+                    cluster=share.cluster,
+                    recording=number,
+                    from_s=share.seconds.from_s,
+                    until_s=share.seconds.until_s,
+                    out_until_s=share.out.until_s,
+                )
+            )
+    for table, named in NAMED.items():
+        small: list[Counted] = []
+        count = 0
+        for _, batches in sorted(clusters.items()):
+            ends = {
+                batch.folder: [pq.read_metadata(path) for path in files_of(batch, table)] for batch in batches
+            }
+            batches = [batch for batch in batches if ends[batch.folder]]
+            rows = sum(end.num_rows for some in ends.values() for end in some)
+            if rows > TASK_ROWS and named:
+                for names in _ranges(batches, table, named, -(-rows // TASK_ROWS)):
+                    yield Part(table, batches, names)
+                continue
+            if small and count + rows > TASK_ROWS:
+                yield Part(table, small)
+                small, count = [], 0
+            small += batches
+            count += rows
+        if small:
+            yield Part(table, small)
+
+
+def _ranges(batches: Sequence[Counted], table: str, named: str, count: int) -> Iterator[Names]:
+    """Yield ranges of names that have about equally many rows."""
+    counts: Counter[str] = Counter()
+    for batch in batches:
+        for path in files_of(batch, table):
+            column = pq.ParquetFile(path, read_dictionary=[named]).read(columns=[named])[named]
+            for chunk in column.chunks:
+                for one in pc.value_counts(chunk).to_pylist():
+                    counts[one["values"] or ""] += one["counts"]
+    most = counts.total() // count
+    first, rows = "", 0
+    for name, its in sorted(counts.items()):
+        if rows and rows + its > most:
+            yield Names(first, name)
+            first, rows = name, 0
+        rows += its
+    yield Names(first, None)
+
+
+def _chosen(rows: Rows) -> Rows:
+    """Return the partitions of all parts that are told of, as `PartitionFigures.partitions` chooses them."""
+
+    def place(row: dict[str, object]) -> tuple[object, ...]:
+        return row["cluster"], row["topic"], row["partition"]
+
+    busiest = sorted(rows, key=lambda row: (-row["records_in"], *place(row)))[:MOST_PARTITIONS]
+    skewed = [row for row in rows if row["uneven"] is not None]
+    skewed.sort(key=lambda row: (-row["uneven"], *place(row)))
+    worst = sorted((row for row in rows if row["bad_ms"]), key=lambda row: (-row["bad_ms"], *place(row)))
+    chosen = {place(row) for row in (*busiest, *skewed[:MOST_PARTITIONS], *worst[:MOST_PARTITIONS])}
+    return [row for row in rows if place(row) in chosen]

@@ -1,6 +1,5 @@
 """Reports about recordings, made by Spark in a JVM of their own."""
 
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,9 +26,6 @@ BAD_INPUT = frozenset(
 """What the user can mend by giving something else: a recording, a heap, a folder. For other commands, some of
 these are errors of another kind."""
 
-LONG_BYTES = 24 << 20
-"""With more to read than this, compiling the queries pays off."""
-
 
 class Reporting:
     """Makes a report. `cancel` ends it from another thread, or from a signal's handler."""
@@ -40,6 +36,7 @@ class Reporting:
         question: "Question | None" = None,
         *,
         master: str = "",
+        worker_python: str | None = None,
         heap_mb: int | None = None,
         cache: Path | None = None,
         settings: Mapping[str, str] | None = None,
@@ -54,6 +51,7 @@ class Reporting:
         self._paths = tuple(paths)
         self._question = question
         self._master = master
+        self._worker_python = worker_python
         self._heap_mb = heap_mb
         self._cache = cache
         self._settings = dict(settings or {})
@@ -75,10 +73,8 @@ class Reporting:
             raise
 
     def _make(self) -> Report:
-        from kview.pipeline.batch_session import HEAP_MB, BatchSession, Tasks
-        from kview.pipeline.kept import work_bytes
+        from kview.pipeline.batch_session import HEAP_MB, WORKER_PYTHON, BatchSession, Tasks
         from kview.pipeline.report import Question, Stage, open_sources, report
-        from kview.pipeline.rolling import Engine
 
         start_log()
         places = recordings(self._paths)
@@ -91,21 +87,15 @@ class Reporting:
             self._tell(stage=stage.value, done=done, total=total)
 
         self._tell()
-        size = 0
         sources, _ = open_sources(places)
         if not any(source.closed or source.open for source in sources):
             raise BadUse(ErrorKind.NOTHING_RECORDED, folder=sources[0].address)
-        for source in sources:
-            size += work_bytes(source, self._cache)
-            if size > LONG_BYTES:
-                break
-            self._check()
         batch = BatchSession(
             self._master,
             heap_mb=self._heap_mb or HEAP_MB,
-            is_long=size > LONG_BYTES,
+            worker_python=self._worker_python or WORKER_PYTHON,
             on_tasks=on_tasks,
-            settings={**self._store_settings(places), **self._settings},
+            settings=self._settings,
             own_group=self._own_group,
         )
         self._cancel, self._kill = batch.cancel, batch.kill
@@ -114,9 +104,7 @@ class Reporting:
             try:
                 self._check()
                 question = self._question or Question()
-                # Who names a master wants Spark to do the work.
-                engine = Engine.TASKS if self._master and session.is_local else None
-                return report(session.spark, places, question, session.scratch, self._cache, on_stage, engine)
+                return report(session.context, places, question, session.scratch, self._cache, on_stage)
             except KviewError:
                 self._check()
                 raise
@@ -126,13 +114,6 @@ class Reporting:
                 raise session.error_of(error, kept_in) from error
             finally:
                 self._cancel = None
-
-    def _store_settings(self, places: "Sequence[Place]") -> dict[str, str]:
-        """Return what workers need to read recordings in stores. On this machine the driver reads them."""
-        from kview.pipeline.stores import store_settings
-
-        is_local = not self._master or self._master.startswith("local")
-        return {} if is_local else store_settings(places, os.environ)
 
     def cancel(self) -> None:
         """Cancel the report: `make` raises KviewError soon. Roll-ups that are complete stay."""

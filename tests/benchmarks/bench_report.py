@@ -1,17 +1,13 @@
 """Measures reports on large recordings against DuckDB.
 
-    python -m tests.benchmarks.bench_report [--rows 1 10 14 86 100] [--cores 1 2]
-        [--engine numpy tasks expressions] [--folder DIR]
+    python -m tests.benchmarks.bench_report [--rows 1 10 14 86 100] [--cores 1 2] [--folder DIR]
 
 For each size (millions of rows of partitions, in a recording's own Parquet files; 14 and 86 are four hours
-and a day of 1,000 partitions), number of cores and engine that rolls up (numpy, which kview chooses on one
-machine: in Spark's tasks, or in this process if there is little to do; numpy in tasks in any case; or the
-expressions that a cluster gets): the time of Spark's session, of rolling up, and of all figures, and the time
-in which DuckDB rolls up the same files with the same SQL and answers the same figures from that, with as many
-threads. Spark has a heap of 1 GB. The roll-ups must be equal row by row, and so must the figures, also those
-of a further report, in which Spark finds what this process usually finds, facts included. The ratio counts
-rolling up and figures, without the session; that of CPU time is the one to believe on a machine that is busy
-with other things. With --folder, the recordings stay there for the next run.
+and a day of 1,000 partitions) and number of cores: the time of Spark's context, of rolling up, and of all
+figures, and the time in which DuckDB rolls up the same files and answers the same figures from that, with as
+many threads. Java has a heap of 1 GB. The roll-ups must be equal row by row, and so must the figures. The
+ratio counts rolling up and figures, without the context; that of CPU time is the one to believe on a machine
+that is busy with other things. With --folder, the recordings stay there for the next run.
 """
 
 import argparse
@@ -21,27 +17,23 @@ import shutil
 import tempfile
 import time
 from contextlib import suppress
-from itertools import product
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import duckdb
 import pyarrow.parquet as pq
 
 from kview.derive.windows import OUT_SETTLES_S
-from kview.model.aggregates import SUMS
 from kview.model.report import Report
 from kview.model.report_tables import TableName
-from kview.pipeline import local_facts, local_figures, rollup
-from kview.pipeline import minutes as minutes_module
+from kview.model.sums import SUMS
 from kview.pipeline.batch_session import BatchSession
+from kview.pipeline.kernel.tables import MINUTE_SUMS
 from kview.pipeline.report import Question, Stage, report
-from kview.pipeline.rolling import Engine
+from tests.benchmarks import duck_sql
 from tests.benchmarks.synthetic import START_MS, write_recording
-from tests.pipeline.recorded import figures_of
 
-LIMIT = 4.0
+LIMIT = 0.7
 HEAP_MB = 1024
 DUCK_MB = 4096
 """DuckDB runs out of 1 GB with 100 million rows."""
@@ -65,21 +57,6 @@ _OFFSETS = """
     select sequence, ended_ms as observed_ms from read_parquet('{folder}/seg-*/observations.parquet')"""
 
 
-def in_duckdb(sql: str) -> str:
-    """Translate Spark's SQL."""
-    sql = re.sub(r"\bdiv\b", "//", sql)
-    sql = re.sub(r"\bexplode\(", "unnest(", sql)
-    sql = re.sub(r"\bsequence\((?=\S)", "generate_series(", sql)
-    sql = re.sub(r"\bsequence\(\s*$", "generate_series(", sql, flags=re.MULTILINE)
-    sql = re.sub(r"\barray\(", "list_value(", sql)
-    sql = re.sub(r"named_struct\('(\w+)', ", r"struct_pack(\1 := ", sql)
-    sql = re.sub(r", '(\w+)', (?=[\w(])", r", \1 := ", sql)
-    sql = re.sub(r",\s*'(partition)', ", r", \1 := ", sql)
-    names = r"(?<!partition by )\b(?<![\"'])(group|between|partition|offset)\b(?! by)(?!\")"
-    sql = re.sub(names, r'"\1"', sql)
-    return sql
-
-
 class Duck:
     """DuckDB at the same work."""
 
@@ -95,14 +72,9 @@ class Duck:
         return self._connection.execute(sql).fetchall()
 
     def roll_up(self, tail_s: int) -> None:
-        pieces = in_duckdb(rollup.PIECES.format(deltas="deltas"))
-        summed = in_duckdb(rollup.SUMMED.format(pieces="pieces"))
-        self._run(f"create view pieces as {pieces}")
-        self._run(f"create table seconds as {summed}")
-        query = in_duckdb(
-            minutes_module.query(-(-START_MS // 1000), tail_s).format(deltas="partition_deltas")
-        )
-        self._run(f"create table minutes as {query}")
+        self._run(f"create view pieces as {duck_sql.PIECES}")
+        self._run(f"create table seconds as {duck_sql.SECONDS}")
+        self._run(f"create table minutes as {duck_sql.minutes(-(-START_MS // 1000), tail_s)}")
 
     def check_rollups(self, folder: Path) -> None:
         """Check that kept roll-ups are the same rows.
@@ -116,7 +88,7 @@ class Duck:
             "seconds",
             folder,
         )
-        sums = ", ".join(f"sum({name})::bigint" for name in minutes_module.SUMMED)
+        sums = ", ".join(f"sum({name})::bigint" for name in MINUTE_SUMS)
         self._same(
             f'select slot // 60 * 60, topic, "partition", bool_or(internal), {sums}, max(peak)',
             "minutes",
@@ -145,7 +117,7 @@ class Duck:
             f" - greatest({until_s - since_s} - total, 0))"
             for percent in (50, 95, 99)
         )
-        partition = ", ".join(f"sum({name}) as {name}" for name in minutes_module.SUMMED)
+        partition = ", ".join(f"sum({name}) as {name}" for name in MINUTE_SUMS)
         return {
             "sums": self._run(
                 f"select kind, name, {sums}, {seconds}, sum(hottest.rate), sum({held}),"
@@ -251,7 +223,7 @@ def peak_mb(pid: int) -> int:
     return int(peak[1]) // 1024
 
 
-def measure(folder: Path, cores: int, engine: str, rows: int, line: str) -> None:
+def measure(folder: Path, cores: int, rows: int, line: str) -> None:
     """Print one row of the table."""
     shutil.rmtree(folder / "rollups", ignore_errors=True)
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
@@ -262,27 +234,19 @@ def measure(folder: Path, cores: int, engine: str, rows: int, line: str) -> None
         if stage is Stage.FIGURES and not figures_at[0]:
             figures_at[0] = time.monotonic()
 
-    with BatchSession(f"local[{cores}]", heap_mb=HEAP_MB, is_long=rows > 2) as session:
+    with BatchSession(f"local[{cores}]", heap_mb=HEAP_MB) as session:
         ready, ready_cpu = time.monotonic(), cpu_s(session.pid) + time.process_time()
-        made = report(session.spark, [folder], Question(), session.scratch, None, on_stage, Engine(engine))
+        made = report(session.context, [folder], Question(), session.scratch, None, on_stage)
         worker_mb = max(map(peak_mb, tree(session.pid)[1:]), default=0)
         done, done_cpu = time.monotonic(), cpu_s(session.pid) + time.process_time()
         again_at = time.monotonic()
-        report(session.spark, [folder], Question(), session.scratch)
+        report(session.context, [folder], Question(), session.scratch)
         again, again_cpu = time.monotonic() - again_at, cpu_s(session.pid) + time.process_time() - done_cpu
-        there_at = time.monotonic()
-        with (
-            mock.patch.object(local_figures, "MOST_ROWS", 0),
-            mock.patch.object(local_facts, "MOST_ROWS", 0),
-        ):
-            there = report(session.spark, [folder], Question(), session.scratch)
-        in_spark_s = time.monotonic() - there_at
-        assert figures_of(there) == figures_of(made), "Spark's figures"
         most_mb, here_mb = peak_mb(session.pid), peak_mb(os.getpid())
     times = (
-        f"{engine} rolls up {figures_at[0] - ready:.1f} s, figures {done - figures_at[0]:.1f} s",
+        f"rolls up {figures_at[0] - ready:.1f} s, figures {done - figures_at[0]:.1f} s",
         f"CPU {done_cpu - ready_cpu:.0f} s",
-        f"again {again:.2f} s (CPU {again_cpu:.2f} s; {in_spark_s:.1f} s if Spark finds the figures)",
+        f"again {again:.2f} s (CPU {again_cpu:.2f} s)",
         f"{most_mb} MB in Java, {here_mb} MB in Python, {worker_mb} MB in a worker",
     )
     print(f"{line} {cores} cores: session {ready - began:.1f} s; {'; '.join(times)}", flush=True)
@@ -309,7 +273,6 @@ def main() -> None:
     flags = argparse.ArgumentParser()
     flags.add_argument("--rows", type=int, nargs="+", default=[1, 10], choices=sorted(SECONDS))
     flags.add_argument("--cores", type=int, nargs="+", default=[1, 2])
-    flags.add_argument("--engine", nargs="+", default=["numpy", "expressions"], choices=[*Engine])
     flags.add_argument("--folder", type=Path)
     given = flags.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -320,8 +283,8 @@ def main() -> None:
             files = list(recording.glob("seg-*/*_deltas.parquet"))
             count = sum(pq.read_metadata(file).num_rows for file in files)
             size = sum(file.stat().st_size for file in files) >> 20
-            for cores, engine in product(given.cores, given.engine):
-                measure(recording, cores, engine, rows, f"{count / 1e6:.1f} M rows ({size} MB),")
+            for cores in given.cores:
+                measure(recording, cores, rows, f"{count / 1e6:.1f} M rows ({size} MB),")
 
 
 if __name__ == "__main__":

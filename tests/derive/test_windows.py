@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kview.derive.windows import OUT_SETTLES_S, WINDOWS_S, series, whole_until_s, window, window_of
-from kview.model.aggregates import BLOCK_S, SUMS, Block, Key, Kind, Rollups, Sum, no_rows
+from kview.model.aggregates import Block, Key, Rollups, no_rows
+from kview.model.sums import BLOCK_S, SUMS, Kind, Sum
 from kview.model.units import UNKNOWN
 
 KEYS = (

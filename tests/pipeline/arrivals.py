@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from kview.model.aggregates import BLOCK_S, SUMS, Block, Key, Kind, Sum
+from kview.model.aggregates import Block, Key
+from kview.model.sums import BLOCK_S, SUMS, Kind, Sum
 from kview.pipeline.store import RollupStore
 
 START_S = 29_000_000 * BLOCK_S

@@ -1,9 +1,9 @@
-"""A Spark session for the entire test run."""
+"""A Spark context for the entire test run."""
 
 from contextlib import ExitStack
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from kview.pipeline.batch_session import BatchSession
 
@@ -14,6 +14,6 @@ def quick_java(spark_java: None) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(spark_java: None, ends: ExitStack) -> SparkSession:
-    """A session as a short report has it."""
-    return ends.enter_context(BatchSession("local[2]", is_long=False)).spark
+def spark(spark_java: None, ends: ExitStack) -> SparkContext:
+    """A context as a report has it."""
+    return ends.enter_context(BatchSession("local[2]")).context

@@ -8,8 +8,9 @@ import duckdb
 import pyarrow as pa
 
 from kview.derive.deltas import OffsetDeltas, offset_deltas, partition_deltas
-from kview.model.aggregates import BLOCK_S, SUMS, Rollups, Sum
+from kview.model.aggregates import Rollups
 from kview.model.snapshot import Snapshot
+from kview.model.sums import BLOCK_S, SUMS, Sum
 
 
 class Cell(NamedTuple):
@@ -37,7 +38,7 @@ def _without_zeros(cells: Iterable[tuple[Cell, dict[str, Any]]]) -> Figures:
 
 
 def of_table(table: pa.Table) -> Figures:
-    """Convert the columns of `kview.pipeline.rollup.rolled`."""
+    """Convert the columns of `kview.pipeline.kernel.tables.SECONDS`."""
     return _without_zeros(
         (
             Cell(row["second"], row["kind"], row["name"]),

@@ -4,20 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from kview.derive.facts import Facts
 from kview.derive.view import View
 from kview.model.aggregates import Rollups
 from kview.model.report import Report
 from kview.model.report_tables import TableName
-from kview.pipeline.reading import next_rows
+from kview.pipeline.reading import next_rollups
 from kview.pipeline.report import Question, report
-from kview.pipeline.rolling import Engine
-from kview.pipeline.rollup import DELTAS, rolled
 from kview.pipeline.store import RollupStore
-from kview.recording.reader import Recording
 from kview.recording.writer import RecordingWriter
 
 
@@ -34,24 +30,21 @@ def record(folder: Path, views: Sequence[View], *, segment_s: float = 12, close:
 
 
 def report_on(
-    spark: SparkSession,
+    spark: SparkContext,
     scratch: Path,
     *folders: Path,
     question: Question | None = None,
-    engine: Engine | None = None,
 ) -> Report:
     """Report on recordings, which keep their roll-ups."""
-    return report(spark, folders, question or Question(), scratch, engine=engine)
+    return report(spark, folders, question or Question(), scratch)
 
 
-def rolled_live(spark: SparkSession, folder: Path) -> Rollups:
+def rolled_live(folder: Path) -> Rollups:
     """Return the roll-ups that the dashboard would have of a recording."""
-    recording, store = Recording.open(folder), RollupStore()
-    while True:
-        arrived, last = next_rows(recording, store.last_sequence)
-        if last == store.last_sequence:
-            return store.rollups
-        store.add(rolled(spark.createDataFrame(pa.Table.from_batches(arrived), DELTAS)).toArrow())
+    store = RollupStore()
+    while (found := next_rollups(str(folder), store.last_sequence)) is not None:
+        store.add(found)
+    return store.rollups
 
 
 def rows_of(made: Report, name: TableName, *key: str) -> dict[tuple[Any, ...], dict[str, Any]]:

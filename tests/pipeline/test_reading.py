@@ -10,15 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from pyspark.sql import SparkSession
 
 from kview.derive.deltas import offset_deltas, partition_deltas
 from kview.model.aggregates import SET_BACK_MS
 from kview.model.snapshot import Snapshot
-from kview.pipeline.packed import PACKED, WORDS, unpacked
-from kview.pipeline.reading import SCHEMA, before_set_back, first_rows, next_rows, packed_table, rows, up_to
-from kview.pipeline.rollup import DELTAS
-from kview.pipeline.source import RecordingSource
+from kview.pipeline.kernel.pieces import NAMES_IN_ROWS
+from kview.pipeline.kernel.tables import SECONDS as SECONDS_COLUMNS
+from kview.pipeline.reading import before_set_back, first_rows, next_rollups, next_rows, rows, up_to
 from kview.recording.reader import Recording
 from kview.recording.ring import FlightRecorder
 from kview.recording.segment_reader import DeltaBatches
@@ -33,24 +31,14 @@ ALL = 1 << 40
 Rows = dict[int, list[dict[str, Any]]]
 
 
-def flat(packed: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    """Unpack the batches."""
-    for batch in packed:
-        assert batch.schema.names == PACKED.names and batch.num_rows == 1
-        (row,) = batch.to_pylist()
-        for name in WORDS:
-            words = row.pop(f"{name}_words")
-            row[name] = row[name] and [None if at is None else words[at] for at in row[name]]
-        count = row.pop("count")
-        yield pa.record_batch({name: values or [None] * count for name, values in row.items()}, SCHEMA)
-
-
 def by_observation(batches: Iterable[pa.RecordBatch]) -> Rows:
-    """Return the rows of each observation, in order."""
+    """Return the rows of each observation, in order; its own row has no topic."""
     found: Rows = {}
     for batch in batches:
-        assert batch.schema.equals(SCHEMA)
         for row in batch.to_pylist():
+            if "topic" not in row:
+                row = {"sequence": row["sequence"], "observed_ms": row["ended_ms"], "topic": None}
+            row = {"group": None, **{NAMES_IN_ROWS.get(name, name): value for name, value in row.items()}}
             found.setdefault(row["sequence"], []).append(row)
     return dict(sorted(found.items()))
 
@@ -105,7 +93,7 @@ def test_an_observation_has_all_its_rows_and_one_of_its_own(recording: Recording
         offsets = [row for row in found[number] if row["group"] is not None]
         (moment,) = [row for row in found[number] if row["topic"] is None]
         there = {"sequence": number, "observed_ms": seen.observation.ended_ms}
-        assert moment == dict.fromkeys(DELTAS.names) | there
+        assert moment == there | {"topic": None, "group": None}
         assert all(row.items() >= there.items() for row in partitions + offsets)
         counted = partition_deltas(before, seen)
         assert sum(row["records"] for row in partitions) == counted.records_in.sum()
@@ -140,38 +128,24 @@ def test_an_empty_recording_has_nothing_new(tmp_path: Path) -> None:
     assert next_rows(Recording.open(tmp_path / "r"), -1) == ([], -1)
 
 
-def test_the_source_reads_the_same_again(recording: Recording) -> None:
-    """Spark reads again after a failure, when an open segment may have been closed."""
-    options = {"path": str(recording.folder), "after": "-1"}
-    reader = RecordingSource(options).simpleStreamReader(PACKED)
-    assert reader.initialOffset() == {"sequence": -1}
-    batches, end = reader.read({"sequence": -1})
-    assert end == {"sequence": SECONDS - 1}
-    found = by_observation(flat(batches))
-    assert found == joined(taken(recording, ALL))
-    for first, last in ((-1, SECONDS - 1), (4, 5), (SEGMENT_S - 2, 2 * SEGMENT_S), (7, 7)):
-        again = by_observation(flat(reader.readBetweenOffsets({"sequence": first}, {"sequence": last})))
-        assert again == {number: found[number] for number in range(first + 1, last + 1)}
+def test_roll_ups_say_which_observations_they_are_of(recording: Recording) -> None:
+    found = next_rollups(str(recording.folder), -1)
+    assert found is not None
+    ends = [seen.observation.ended_ms for seen in WRITTEN]
+    for name, value in (("last_sequence", SECONDS - 1), ("first_ms", ends[0]), ("last_ms", ends[-1])):
+        assert set(found[name].to_pylist()) == {value}
+    assert found.schema.names == [*SECONDS_COLUMNS.names, "last_sequence", "first_ms", "last_ms"]
+    assert next_rollups(str(recording.folder), SECONDS - 1) is None
 
 
-def test_what_is_packed_is_the_same_in_spark(spark: SparkSession, recording: Recording) -> None:
-    batches, _ = next_rows(recording, -1, 2000)
-    packed = packed_table(batches)
-    assert packed.num_rows == len(batches)
-    there = unpacked(spark.createDataFrame(packed)).toArrow()
-    assert there.to_pylist() == pa.Table.from_batches(batches).to_pylist()
-
-
-def test_the_source_sees_what_is_added(tmp_path: Path) -> None:
+def test_roll_ups_of_what_is_added(tmp_path: Path) -> None:
     writer = RecordingWriter(tmp_path / "r")
-    reader = RecordingSource({"path": str(tmp_path / "r"), "after": "-1"}).simpleStreamReader(PACKED)
-    end = reader.initialOffset()
+    assert next_rollups(str(tmp_path / "r"), -1) is None
     for number, snapshot in enumerate(WRITTEN[:4]):
         writer.append(snapshot)
-        batches, end = reader.read(end)
-        assert list(by_observation(flat(batches))) == [number] and end == {"sequence": number}
-    batches, again = reader.read(end)
-    assert not list(batches) and again == end
+        found = next_rollups(str(tmp_path / "r"), number - 1)
+        assert found is not None and found["last_sequence"][0].as_py() == number
+    assert next_rollups(str(tmp_path / "r"), 3) is None
 
 
 @pytest.mark.parametrize("enough", [1, ALL])
@@ -216,9 +190,6 @@ def test_what_a_ring_has_dropped_is_passed_over(tmp_path: Path) -> None:
     known = Recording.open(recorder.folder)
     observe(1)
     assert list(joined(taken(known, ALL, 2))) == left[1:]
-    reader = RecordingSource({"path": str(recorder.folder), "after": "-1"}).simpleStreamReader(PACKED)
-    again = flat(reader.readBetweenOffsets({"sequence": 2}, {"sequence": 12}))
-    assert list(by_observation(again)) == [*left[1:], 12]
 
 
 JUMPS_MS = (1_000, 1_000, 1_000, -1_000, -SET_BACK_MS, -SET_BACK_MS - 1, -3_600_000, 90_000)

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from kview.derive.deltas import partition_deltas
 from kview.derive.view import View
-from kview.derive.windows import PERCENTS, Window, whole_until_s, window
-from kview.model.aggregates import Kind, Rollups
+from kview.derive.windows import Window, whole_until_s, window
+from kview.model.aggregates import Rollups
 from kview.model.report import Report
 from kview.model.report_tables import TableName
+from kview.model.sums import PERCENTS, Kind
 from kview.model.units import UNKNOWN
 from kview.pipeline.report import Question
 from tests.pipeline.recorded import record, report_on, rolled_live, rows_of
@@ -52,14 +53,14 @@ def recording(history: list[View], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def made(spark: SparkSession, recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
+def made(spark: SparkContext, recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
     question = Question(threshold_ms=3_000, price_per_gb=0.5)
     return report_on(spark, tmp_path_factory.mktemp("scratch"), recording, question=question)
 
 
 @pytest.fixture(scope="module")
-def live(spark: SparkSession, recording: Path) -> Rollups:
-    return rolled_live(spark, recording)
+def live(recording: Path) -> Rollups:
+    return rolled_live(recording)
 
 
 def whole(live: Rollups, kind: Kind) -> Window:
@@ -193,7 +194,7 @@ def test_what_goes_between_racks_has_its_price(made: Report) -> None:
 
 
 def test_patterns_choose_topics_and_groups(
-    spark: SparkSession, recording: Path, made: Report, tmp_path: Path
+    spark: SparkContext, recording: Path, made: Report, tmp_path: Path
 ) -> None:
     question = Question(topics=("pay*",), groups=("bill?ng", "no-such*"))
     chosen = report_on(spark, tmp_path, recording, question=question)
@@ -203,7 +204,7 @@ def test_patterns_choose_topics_and_groups(
     assert {row[0] for row in rows_of(chosen, TableName.PARTITIONS, "topic", "partition")} == {"payment"}
 
 
-def test_two_periods_are_compared(spark: SparkSession, recording: Path, made: Report, tmp_path: Path) -> None:
+def test_two_periods_are_compared(spark: SparkContext, recording: Path, made: Report, tmp_path: Path) -> None:
     middle_ms = (made.period.since_ms // 60_000 + 1) * 60_000
     question = Question(since_ms=middle_ms, against=(None, middle_ms))
     both = report_on(spark, tmp_path, recording, question=question)

@@ -1,20 +1,93 @@
 """A report by a standalone Spark cluster is the same as a local one, and a worker may die."""
 
+import json
+import subprocess
+import sys
+import sysconfig
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kview.pipeline.report import Question, report
 from tests.benchmarks.synthetic import write_recording
-from tests.pipeline.commanded import document, ended, start
-from tests.pipeline.standalone import FLAGS, Standalone
+from tests.pipeline.commanded import DONE_WITHIN_S, ended, start
+from tests.pipeline.here import HERE
+from tests.pipeline.recorded import figures_of
+from tests.pipeline.standalone import FLAGS, SETTINGS, Standalone
 from tests.real_kafka.nodes import free_ports
+from tests.served import kview_environment
 from tests.waiting import wait_until
 
 PARTITIONS, OBSERVATIONS, SEGMENTS = 40, 140, 6
 
+OTHER_VERSION = (
+    "import sys, collections; names = 'major minor micro releaselevel serial';"
+    " sys.version_info = collections.namedtuple('V', names)({version}, 0, 'final', 0)"
+)
+
+BY_WORKERS = """
+import json, sys, tempfile
+from pathlib import Path
+from kview.pipeline import rolling, tables
+from kview.pipeline.batch_session import BatchSession
+from kview.pipeline.report import Question, report
+from tests.pipeline.recorded import figures_of
+
+rolling.LEAST_TASK_BYTES = rolling.TASK_BYTES = tables.TASK_ROWS = 1
+master, python, folder, cache, settings = sys.argv[1:]
+with BatchSession(master, worker_python=python, settings=json.loads(settings)) as session:
+    made = report(session.context, [Path(folder)], Question(), session.scratch, Path(cache))
+    print(json.dumps(figures_of(made)))
+"""
+"""A report in as many tasks as there can be."""
+
 ANSWER_WITHIN_S = 30
 """How soon kview says that a master cannot be reached."""
+
+
+def python_with(folder: Path, *modules: str, version: str = "") -> Path:
+    """Make a Python that has these modules and no kview, and return its path. With a `version`, it says that
+    it is of that one."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    for module in modules:
+        for found in Path(sysconfig.get_paths()["platlib"]).glob(f"{module}*"):
+            (packages / found.name).symlink_to(found)
+    if version:
+        (packages / "other.pth").write_text(OTHER_VERSION.format(version=version))
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, spark_java: None) -> Iterator[Standalone]:
+    (port,) = free_ports(1)
+    with Standalone(tmp_path_factory.mktemp("cluster"), port, workers=1) as started:
+        yield started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("modules", "version", "said"),
+    [
+        (("numpy",), "", "lacks pyarrow: install it there, or name another Python with --worker-python"),
+        (("numpy", "pyarrow"), "3, 99", "is Python 3.99, and kview runs on 3."),
+        ((), "", "cannot run"),
+    ],
+)
+def test_a_python_of_workers_that_cannot_do_the_work(
+    cluster: Standalone, tmp_path: Path, modules: tuple[str, ...], version: str, said: str
+) -> None:
+    folder = tmp_path / "r"
+    write_recording(folder, 1, 3, 1)
+    python = python_with(tmp_path / "python", *modules, version=version) if modules else tmp_path / "none"
+    to = ("--cache", tmp_path / "cache", "--master", cluster.url, "--worker-python", python, *FLAGS)
+    began_s = time.monotonic()
+    code, output, errors = ended(start(folder, *to, state=tmp_path))
+    assert (code, output) == (2, "")
+    assert errors.startswith("kview: ") and str(python) in errors and said in errors, errors
+    assert errors.count("\n") == 1 and time.monotonic() - began_s < ANSWER_WITHIN_S
 
 
 @pytest.mark.slow
@@ -22,18 +95,26 @@ def test_a_cluster_reports_the_same_although_a_worker_is_killed(tmp_path: Path) 
     folder = tmp_path / "r"
     write_recording(folder, PARTITIONS, OBSERVATIONS, SEGMENTS)
     (port,) = free_ports(1)
-    to = ("--format", "json", "--cache")
-    local = start(folder, *to, tmp_path / "local")
+    python = python_with(tmp_path / "python", "numpy", "pyarrow")
+    lacks_kview = subprocess.run([python, "-c", "import kview"], cwd="/", capture_output=True, check=False)
+    assert lacks_kview.returncode == 1
+    expected = figures_of(report(HERE, [folder], Question(), tmp_path, tmp_path / "local"))
     with Standalone(tmp_path, port) as cluster:
-        made = start(folder, *to, tmp_path / "cluster", "--master", cluster.url, *FLAGS)
+        arguments = (cluster.url, python, folder, tmp_path / "cluster", json.dumps(SETTINGS))
+        made = subprocess.Popen(
+            [sys.executable, "-c", BY_WORKERS, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=kview_environment(),
+        )
         # One run for all of it, because executors that have just started are slow.
-        wait_until(lambda: all(map(cluster.finished_tasks, range(2))), "work on both workers")
+        wait_until(lambda: all(cluster.finished_tasks(at) > 1 for at in range(2)), "work on both workers")
         cluster.kill_worker(0)
         before = cluster.finished_tasks(1)
         assert made.poll() is None, "killed in the middle"
-        expected = document(local)
-        assert expected["tables"]["partitions"] and expected["tables"]["groups"]
-        assert document(made) == expected
+        output, _ = made.communicate(timeout=DONE_WITHIN_S)
+        assert expected["partitions"] and expected["groups"]
+        assert json.loads(output) == json.loads(json.dumps(expected))
         assert cluster.finished_tasks(1) > before
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from kview.config.children import child_environment
 from kview.config.scratch import REPORTS, Scratch
@@ -33,9 +33,6 @@ from tests.waiting import wait_until
 SAID_WITHIN_S = 30
 """How soon kview says that a master cannot be reached."""
 
-IN_TASKS = ("--master", "local[2]")
-"""Who names a master lets Spark's tasks do what kview could do itself."""
-
 SILENT_MASTER = """
 import sys
 from kview.errors import ClusterUnreachable
@@ -50,22 +47,15 @@ except ClusterUnreachable as error:
 """
 
 SHORT_OF_MEMORY = """
-import sys
-from pathlib import Path
 from kview.language.errors import sentence
 from kview.pipeline.batch_session import BatchSession
-from kview.pipeline.report import Question, report
-from kview.pipeline.rolling import Engine
 
-rows_at_once = {"spark.sql.parquet.columnarReaderBatchSize": "4000000"}
-with BatchSession("local[2]", heap_mb=256, is_long=False, settings=rows_at_once) as session:
+with BatchSession("local[2]", heap_mb=256) as session:
     try:
-        report(session.spark, [Path(sys.argv[1])], Question(), session.scratch, engine=Engine.EXPRESSIONS)
+        session.context.parallelize([bytes(200 << 20) for _ in range(2)], 2).count()
     except Exception as error:
         print(sentence(session.error_of(error).facts))
 """
-"""A report by the expressions that a cluster gets, because numpy needs none of Java's memory. The columns of
-so many rows do not fit into the heap."""
 
 NO_PACKAGES = """<ivysettings><settings defaultResolver="none"/><resolvers>
 <filesystem name="none"><ivy pattern="{folder}/[module].xml"/><artifact pattern="{folder}/[module].jar"/>
@@ -184,10 +174,9 @@ def test_a_full_disk(recording: Path, small_disk: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_heap_that_is_too_small(recording: Path) -> None:
-    said = said_by(SHORT_OF_MEMORY, recording)
+def test_a_heap_that_is_too_small() -> None:
+    said = said_by(SHORT_OF_MEMORY)
     assert "needs more than 256 MB of memory" in said and "--heap" in said
-    assert not list(recording.glob(f"{FOLDER}/batch-*"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
@@ -255,10 +244,10 @@ def test_an_amount_that_is_none(flag: str, value: str) -> None:
     assert (code, output) == (2, "") and f"{value!r} is not a number from 0 to " in errors
 
 
-def test_ctrl_c_during_a_job(spark: SparkSession, tmp_path: Path) -> None:
+def test_ctrl_c_during_a_job(spark: SparkContext, tmp_path: Path) -> None:
     folder = tmp_path / "r"
     write_recording(folder, 500, 300, 3)
-    process = start(folder, *IN_TASKS, state=tmp_path)
+    process = start(folder, state=tmp_path)
 
     def workers() -> list[int]:
         return [pid for pid, words in descendants(process.pid) if "pyspark.daemon" in words]

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.report import NoteKind, Report
 from kview.model.report_tables import TableName
-from kview.pipeline import local_facts, local_figures
+from kview.pipeline import tables
 from kview.pipeline.kept import ABOUT, FOLDER, begin, clean
 from kview.pipeline.report import Question, report
-from kview.pipeline.rolling import Engine
 from kview.recording.manifest import read_manifest
 from kview.recording.segment import STREAM_FILE
 from tests.pipeline.recorded import figures_of, record, report_on, rows_of
@@ -45,7 +44,7 @@ def recorded(history: list[View], tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture(scope="module")
 def first(
-    spark: SparkSession, recorded: Path, tmp_path_factory: pytest.TempPathFactory
+    spark: SparkContext, recorded: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Report]:
     """Such a copy with kept roll-ups, and the report that made them."""
     scratch = tmp_path_factory.mktemp("first")
@@ -84,7 +83,7 @@ def assert_same(made: Report, other: Report) -> None:
 
 
 def test_kept_rollups_answer_the_next_report(
-    spark: SparkSession, reported: Path, expected: Report, tmp_path: Path
+    spark: SparkContext, reported: Path, expected: Report, tmp_path: Path
 ) -> None:
     assert rolled_up(expected) == len(read_manifest(reported).segments)
     for segment in reported.glob("seg-*/*_deltas.parquet"):
@@ -100,7 +99,7 @@ def test_kept_rollups_answer_the_next_report(
 
 @pytest.mark.parametrize("damage", ["cut", "missing", "other version", "unfinished", "other segments"])
 def test_rollups_that_are_not_whole_are_never_used(
-    spark: SparkSession, reported: Path, expected: Report, tmp_path: Path, damage: str
+    spark: SparkContext, reported: Path, expected: Report, tmp_path: Path, damage: str
 ) -> None:
     (batch,) = (reported / FOLDER).glob("batch-*")
     file = max(batch.glob("seconds/*.parquet"), key=lambda path: path.stat().st_size)
@@ -139,7 +138,7 @@ def test_what_another_machine_is_writing_stays_for_a_day(tmp_path: Path) -> None
 
 
 def test_a_recording_that_goes_on_is_rolled_up_from_where_it_was(
-    spark: SparkSession, folder: Path, expected: Report, tmp_path: Path
+    spark: SparkContext, folder: Path, expected: Report, tmp_path: Path
 ) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"segments": manifest["segments"][:3]}))
@@ -151,7 +150,7 @@ def test_a_recording_that_goes_on_is_rolled_up_from_where_it_was(
 
 
 def test_an_open_segment_counts_as_if_it_were_closed(
-    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+    spark: SparkContext, history: list[View], expected: Report, tmp_path: Path
 ) -> None:
     made = report_on(spark, tmp_path, record(tmp_path / "r", history[:80], close=False))
     assert notes(made) in ([NoteKind.STILL_WRITTEN], [NoteKind.NOT_CLOSED])
@@ -159,7 +158,7 @@ def test_an_open_segment_counts_as_if_it_were_closed(
 
 
 def test_a_torn_recording_counts_up_to_its_last_whole_observation(
-    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+    spark: SparkContext, history: list[View], expected: Report, tmp_path: Path
 ) -> None:
     folder = record(tmp_path / "r", history[:81], close=False)
     stream = sorted(folder.glob(f"seg-*/{STREAM_FILE}"))[-1]
@@ -172,7 +171,7 @@ def test_a_torn_recording_counts_up_to_its_last_whole_observation(
 
 
 def test_a_damaged_segment_is_left_out(
-    spark: SparkSession, folder: Path, expected: Report, tmp_path: Path
+    spark: SparkContext, folder: Path, expected: Report, tmp_path: Path
 ) -> None:
     file = folder / "seg-000003" / "partition_deltas.parquet"
     os.truncate(file, file.stat().st_size - 10)
@@ -191,18 +190,11 @@ def flip(file: Path) -> None:
     file.write_bytes(content)
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        Engine.TASKS,
-        *(pytest.param(one, marks=pytest.mark.slow) for one in (Engine.EXPRESSIONS, Engine.NUMPY)),
-    ],
-)
 def test_a_segment_with_a_damaged_page_is_left_out(
-    spark: SparkSession, recorded: Path, folder: Path, engine: Engine, tmp_path: Path
+    spark: SparkContext, recorded: Path, folder: Path, tmp_path: Path
 ) -> None:
     flip(folder / "seg-000003" / "partition_deltas.parquet")
-    made = report_on(spark, tmp_path, folder, engine=engine)
+    made = report_on(spark, tmp_path, folder)
     without = Path(shutil.copytree(recorded, tmp_path / "without"))
     (without / "seg-000003" / "partition_deltas.parquet").write_bytes(b"")
     assert_same(made, report_on(spark, tmp_path, without))
@@ -211,7 +203,7 @@ def test_a_segment_with_a_damaged_page_is_left_out(
 
 
 def test_kept_rollups_with_a_damaged_page_are_made_again(
-    spark: SparkSession, reported: Path, expected: Report, tmp_path: Path
+    spark: SparkContext, reported: Path, expected: Report, tmp_path: Path
 ) -> None:
     (batch,) = (reported / FOLDER).glob("batch-*")
     flip(max(batch.glob("seconds/*.parquet"), key=lambda path: path.stat().st_size))
@@ -226,7 +218,7 @@ def minutes(made: Report) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 def test_recordings_that_overlap_count_each_second_once(
-    spark: SparkSession, history: list[View], tmp_path: Path
+    spark: SparkContext, history: list[View], tmp_path: Path
 ) -> None:
     by_minute = Question(step_s=60)
     whole = report_on(spark, tmp_path, record(tmp_path / "whole", history), question=by_minute)
@@ -256,8 +248,8 @@ MIDDLE_MS = PLAN.snapshots(1, 1)[0].observation.ended_ms + 60_000
         pytest.param(Question(topics=("none",), until_ms=MIDDLE_MS - 60_000), marks=pytest.mark.slow),
     ],
 )
-def test_spark_finds_the_figures_that_this_process_finds(
-    spark: SparkSession,
+def test_the_figures_of_a_large_recording_come_from_many_tasks(
+    spark: SparkContext,
     history: list[View],
     question: Question,
     tmp_path: Path,
@@ -278,13 +270,12 @@ def test_spark_finds_the_figures_that_this_process_finds(
     here = report_on(spark, tmp_path, *folders, question=question)
     # With patterns or a shorter period, some tables may be empty.
     assert question.threshold_ms != 2_000 or all(len(here[table]) for table in TableName)
-    monkeypatch.setattr(local_figures, "MOST_ROWS", 0)
-    monkeypatch.setattr(local_facts, "MOST_ROWS", 0)
+    monkeypatch.setattr(tables, "TASK_ROWS", 1)
     assert_same(report_on(spark, tmp_path, *folders, question=question), here)
 
 
 def test_a_period_that_is_widened_to_whole_minutes_says_so(
-    spark: SparkSession, reported: Path, expected: Report, tmp_path: Path
+    spark: SparkContext, reported: Path, expected: Report, tmp_path: Path
 ) -> None:
     middle_ms = (expected.period.since_ms // 60_000 + 1) * 60_000
     exact = report_on(spark, tmp_path, reported, question=Question(since_ms=middle_ms))
@@ -295,14 +286,14 @@ def test_a_period_that_is_widened_to_whole_minutes_says_so(
     assert (kind, values) == (NoteKind.WHOLE_MINUTES, {"earlier_s": 7, "later_s": 0})
 
 
-def test_patterns_that_match_nothing_are_noted(spark: SparkSession, reported: Path, tmp_path: Path) -> None:
+def test_patterns_that_match_nothing_are_noted(spark: SparkContext, reported: Path, tmp_path: Path) -> None:
     made = report_on(spark, tmp_path, reported, question=Question(topics=("none", "no*"), groups=("*",)))
     found = [(note.kind, dict(note.values)) for note in made.period.notes]
     assert found == [(NoteKind.NO_MATCH, {"kind": "topics", "patterns": "none, no*"})]
 
 
 def test_two_clusters_are_told_apart_and_summed_up(
-    spark: SparkSession, history: list[View], reported: Path, expected: Report, tmp_path: Path
+    spark: SparkContext, history: list[View], reported: Path, expected: Report, tmp_path: Path
 ) -> None:
     others = [
         replace(
@@ -320,7 +311,7 @@ def test_two_clusters_are_told_apart_and_summed_up(
     assert len(made[TableName.TOPICS]) == 2 * len(expected[TableName.TOPICS])
 
 
-def test_of_seconds_that_came_twice_the_later_ones_count(spark: SparkSession, tmp_path: Path) -> None:
+def test_of_seconds_that_came_twice_the_later_ones_count(spark: SparkContext, tmp_path: Path) -> None:
     plan = Plan(((5, "crash 4"), (40, "clock back 10 s"), (43, "rewind"), (80, "clock back 10 s")))
     history = list(folded(plan.snapshots(1, 120)))
     fresh = report_on(spark, tmp_path, record(tmp_path / "whole", history))
@@ -337,7 +328,7 @@ def test_of_seconds_that_came_twice_the_later_ones_count(spark: SparkSession, tm
     assert_same(made, fresh)
 
 
-def test_what_was_not_observed_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_was_not_observed_is_not_known(spark: SparkContext, tmp_path: Path) -> None:
     plan = Plan(((20, "skip"), (20, "skip")))
     history = list(folded(plan.snapshots(1, 40)))
     ends = [view.snapshot.observation.ended_ms for view in history]
@@ -350,7 +341,7 @@ def test_what_was_not_observed_is_not_known(spark: SparkSession, tmp_path: Path)
 
 
 def test_rollups_go_to_the_cache_or_are_not_kept(
-    spark: SparkSession, folder: Path, expected: Report, tmp_path: Path
+    spark: SparkContext, folder: Path, expected: Report, tmp_path: Path
 ) -> None:
     cached = [report(spark, [folder], Question(), tmp_path, tmp_path / "cache") for _ in range(2)]
     assert [rolled_up(made) > 0 for made in cached] == [True, False]
@@ -364,7 +355,7 @@ def test_rollups_go_to_the_cache_or_are_not_kept(
 
 @pytest.mark.parametrize("observations", [0, 1])
 def test_a_recording_without_a_complete_second_is_refused(
-    spark: SparkSession, history: list[View], tmp_path: Path, observations: int
+    spark: SparkContext, history: list[View], tmp_path: Path, observations: int
 ) -> None:
     with pytest.raises(BadUse) as caught:
         report_on(spark, tmp_path, record(tmp_path / "r", history[:observations]))

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from kview.derive.view import View
 from kview.model.report import NoteKind, Report
 from kview.model.report_tables import TableName
 from kview.pipeline.kept import FOLDER
 from kview.pipeline.report import Question, report
-from kview.pipeline.rolling import Engine
-from kview.pipeline.together import LEAST
 from kview.recording.listing import find_recordings
 from tests.benchmarks.synthetic import write_recording
 from tests.pipeline.recorded import record, report_on
@@ -83,25 +81,20 @@ def rolled_up(made: Report) -> dict[str, int]:
 
 
 def test_recordings_together_have_the_figures_of_each_alone(
-    spark: SparkSession, fleet: Path, tmp_path: Path
+    spark: SparkContext, fleet: Path, tmp_path: Path
 ) -> None:
-    assert len(PLANS) >= LEAST
     folders, alone = find_recordings([str(fleet)]), {}
     for number, folder in enumerate(sorted(folders, key=lambda one: one.name)):
         alone[f"cluster-{number}"] = report_on(spark, tmp_path, folder)
         shutil.rmtree(folder / FOLDER)
-    here = report_on(spark, tmp_path, *folders)
-    for folder in folders:
-        shutil.rmtree(folder / FOLDER)
     damaged = folders[0].with_name("damaged")
     shutil.copytree(folders[0], damaged)
     (damaged / "manifest.json").write_text("{")
-    fresh = report_on(spark, tmp_path, *folders, damaged, engine=Engine.EXPRESSIONS)
+    fresh = report_on(spark, tmp_path, *folders, damaged)
     kept = report_on(spark, tmp_path, *folders)
     for cluster, one in alone.items():
         expected = rows_of_cluster(one, cluster)
         assert expected["topics"] and expected["partitions"] and expected["findings"]
-        assert rows_of_cluster(here, cluster) == expected, cluster
         assert rows_of_cluster(fresh, cluster) == expected, cluster
         assert rows_of_cluster(kept, cluster) == expected, cluster
         assert rolled_up(fresh)[cluster] == rolled_up(one)[cluster]
@@ -113,7 +106,7 @@ def test_recordings_together_have_the_figures_of_each_alone(
 
 
 def test_recordings_with_the_same_name_and_no_cluster_id_are_told_apart(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkContext, tmp_path: Path
 ) -> None:
     views = of_cluster(list(folded(PLANS[0].snapshots(1, 70))), "")
     folders = [record(tmp_path / place / "run", views) for place in ("a", "b")]
@@ -123,14 +116,14 @@ def test_recordings_with_the_same_name_and_no_cluster_id_are_told_apart(
     assert NoteKind.OVERLAP not in {note.kind for note in made.period.notes}
 
 
-def last_job(spark: SparkSession) -> int:
+def last_job(spark: SparkContext) -> int:
     """Return the number of a job that has just run. Jobs are numbered in their order."""
-    spark.range(1).count()
-    return max(spark.sparkContext.statusTracker().getJobIdsForGroup())
+    spark.parallelize([1], 1).count()
+    return max(spark.statusTracker().getJobIdsForGroup())
 
 
 @pytest.mark.slow
-def test_hundreds_of_recordings(spark: SparkSession, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+def test_hundreds_of_recordings(spark: SparkContext, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """No job for each, and fewer files open at a time than there are recordings."""
     count = pytestconfig.getoption("--recordings")
     write_recording(tmp_path / "one", 2, 5, 1)
@@ -143,7 +136,7 @@ def test_hundreds_of_recordings(spark: SparkSession, tmp_path: Path, pytestconfi
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, fewer), hard))
     try:
         before = last_job(spark)
-        made = report(spark, folders, Question(), tmp_path, tmp_path / "cache", engine=Engine.EXPRESSIONS)
+        made = report(spark, folders, Question(), tmp_path, tmp_path / "cache")
         jobs = last_job(spark) - before
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -5,19 +5,22 @@ from pathlib import Path
 
 import pytest
 from pyarrow import fs
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from kview.errors import BadUse
-from kview.model.report import Report
+from kview.model.report import NoteKind, Report
 from kview.model.report_tables import TableName
 from kview.pipeline.kept import place_of
+from kview.pipeline.kernel.summing import Scope
+from kview.pipeline.kernel.walking import RollUp, Segment, roll_up
 from kview.pipeline.report import Question, report
-from kview.pipeline.sources import check_files, check_pages, closed_moments, open_source
-from kview.pipeline.stores import store_settings
+from kview.pipeline.rolling import DELTAS
+from kview.pipeline.sources import check_files, closed_moments, open_source
 from kview.recording.places import find_places, open_place
 from kview.run.reporting import recordings
 from tests.benchmarks.synthetic import write_recording
 from tests.errors import raises_saying
+from tests.pipeline.here import HERE
 from tests.pipeline.recorded import figures_of, report_on
 from tests.s3_store import BUCKET, KEY, SECRET, s3_store, system
 
@@ -41,7 +44,7 @@ def addresses(made: Report) -> list[str]:
     return [str(one) for one in made[TableName.PERIODS]["recording"]]
 
 
-def test_a_report_on_a_store_is_the_same(spark: SparkSession, store: str, tmp_path: Path) -> None:
+def test_a_report_on_a_store_is_the_same(spark: SparkContext, store: str, tmp_path: Path) -> None:
     write_recording(tmp_path / "r", 20, 130, 2)
     uploaded(store, tmp_path / "r", "fleet/x/r")
     expected = report_on(spark, tmp_path, tmp_path / "r")
@@ -82,8 +85,8 @@ def test_recordings_are_found_in_a_store(store: str, tmp_path: Path) -> None:
         find_places(url(store, "nowhere"))
 
 
-def test_a_segment_that_is_damaged_in_a_store_is_found(store: str, tmp_path: Path) -> None:
-    write_recording(tmp_path / "r", 5, 30, 2)
+def test_what_is_wrong_with_a_store_is_told_from_damage(store: str, tmp_path: Path) -> None:
+    write_recording(tmp_path / "r", 5, 130, 3)
     file = tmp_path / "r" / "seg-000002" / "partition_deltas.parquet"
     content = bytearray(file.read_bytes())
     content[len(content) // 3 : len(content) // 2] = bytes(len(content) // 2 - len(content) // 3)
@@ -93,32 +96,21 @@ def test_a_segment_that_is_damaged_in_a_store_is_found(store: str, tmp_path: Pat
     source = open_source(place)
     for entry in source.closed:
         check_files(source, entry)
-        assert len(closed_moments(source, entry)[0]) == 15
-    check_pages(source, source.closed[0])
-    address = f"s3://{BUCKET}/damaged/seg-000002/partition_deltas.parquet"
-    with raises_saying(BadUse, f"{address} is damaged"):
-        check_pages(source, source.closed[1])
+        assert len(closed_moments(source, entry)[0])
+    with raises_saying(BadUse, "--cache DIR"):
+        place_of(source, None)
+    made = report(HERE, [place], Question(), tmp_path, tmp_path / "cache")
+    (note,) = (note for note in made.period.notes if note.kind is NoteKind.SEGMENT_DAMAGED)
+    assert note.values["file"] == f"s3://{BUCKET}/damaged/seg-000002/partition_deltas.parquet"
+
     system(store).delete_file(f"{BUCKET}/damaged/seg-000001/partition_deltas.parquet")
     with raises_saying(BadUse, f"s3://{BUCKET}/damaged/seg-000001 is damaged"):
         check_files(source, source.closed[0])
-    with raises_saying(BadUse, "--cache DIR"):
-        place_of(source, None)
-
-
-def test_workers_get_what_a_url_says_about_its_store(store: str) -> None:
-    given = store_settings([open_place(url(store, "x"))], {})
-    prefix = f"spark.hadoop.fs.s3a.bucket.{BUCKET}"
-    assert given == {
-        f"{prefix}.access.key": KEY,
-        f"{prefix}.secret.key": SECRET,
-        f"{prefix}.endpoint": f"http://{store}",
-        f"{prefix}.path.style.access": "true",
-        f"{prefix}.endpoint.region": "eu-west-1",
-    }
-    place = open_place(f"s3://{BUCKET}/x?scheme=https&region=eu-west-1")
-    assert place.spark_url == f"s3a://{BUCKET}/x"
-    assert store_settings([place], {"AWS_ENDPOINT_URL": "http://minio:9000"}) == {
-        f"{prefix}.endpoint": "http://minio:9000",
-        f"{prefix}.path.style.access": "true",
-        f"{prefix}.endpoint.region": "eu-west-1",
-    }
+    nobody = open_place(url("127.0.0.1:1", "damaged"))
+    for where, is_store, reason in ((place, False, None), (nobody, True, "NETWORK")):
+        paths = {"partition_deltas": f"{BUCKET}/damaged/seg-000001/partition_deltas.parquet"}
+        segment = Segment(1, f"{where.address}/seg-000001", where.system, paths)
+        work = RollUp(0, 0, tmp_path, Scope(0, 0, ()), DELTAS, {}, [segment])
+        (found,) = roll_up([work])
+        assert found.is_store is is_store
+        assert found.reason is None if reason is None else reason in str(found.reason)

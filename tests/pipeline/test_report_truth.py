@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from kview.model.report import Report
 from kview.model.report_tables import TableName
@@ -284,7 +284,7 @@ def check_sizes(made: Report, book: Ledger, seconds: range) -> None:
     assert growth["clicks",]["bytes_last"] < size / 2 and limit == pytest.approx(720_000, rel=0.05)
 
 
-def test_every_table_says_what_the_engine_counted(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_table_says_what_the_engine_counted(spark: SparkContext, tmp_path: Path) -> None:
     book = record_played(tmp_path / "r", world(), 300, ACTS)
     made = report_on(spark, tmp_path / "scratch", tmp_path / "r", question=Question(price_per_gb=0.5))
     check(made, book, known(made))
@@ -294,7 +294,7 @@ def test_every_table_says_what_the_engine_counted(spark: SparkSession, tmp_path:
 
 
 @pytest.mark.slow
-def test_so_does_a_report_by_the_minute_on_what_happens_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_so_does_a_report_by_the_minute_on_what_happens_again(spark: SparkContext, tmp_path: Path) -> None:
     todo = [act for minute in (0, 20) for act in acts(60 * minute)]
     book = record_played(tmp_path / "r", world(), 1_500, todo)
     question = Question(price_per_gb=0.5, step_s=60)

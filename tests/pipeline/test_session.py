@@ -1,20 +1,19 @@
-"""A local session of Spark tries failed tasks again."""
+"""A local Spark tries failed tasks again."""
 
 import pytest
-from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from pyspark import SparkContext, TaskContext
 
 from kview.pipeline.session import with_retries
 
 
-def test_a_task_that_fails_once_is_tried_again(spark: SparkSession) -> None:
+def test_a_task_that_fails_once_is_tried_again(spark: SparkContext) -> None:
     def succeeds_later(number: int) -> int:
         its = TaskContext.get()
         if its is None or its.attemptNumber() == 0:
             raise OSError("the worker was too late")
         return number
 
-    assert spark.sparkContext.parallelize([4, 2], 2).map(succeeds_later).collect() == [4, 2]
+    assert spark.parallelize([4, 2], 2).map(succeeds_later).collect() == [4, 2]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from kview.errors import ErrorFacts
-from kview.model.aggregates import SUMS, Aggregates, Key, Kind, SparkState, Sum
+from kview.model.aggregates import Aggregates, Key, SparkState
 from kview.model.snapshot import Snapshot
+from kview.model.sums import SUMS, Kind, Sum
 from kview.model.units import UNKNOWN
 from kview.pipeline.process import LiveJob
 from kview.pipeline.store import MAX_BYTES, MAX_MINUTES

@@ -4,11 +4,12 @@ import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
 
 from kview.pipeline import spark_internals as internals
 from kview.pipeline.jvm import spark_home
@@ -25,10 +26,10 @@ def environment() -> Iterator[None]:
             os.environ[name] = value
 
 
-def test_pyspark_uses_the_gateway_that_kview_has_started(spark: SparkSession) -> None:
+def test_pyspark_uses_the_gateway_that_kview_has_started(spark: SparkContext) -> None:
     port = launch_gateway().gateway_parameters.port  # type: ignore[no-untyped-call]
     assert port == int(os.environ[internals.GATEWAY_PORT])
-    assert spark.range(3).count() == 3
+    assert spark.parallelize(range(3)).count() == 3
 
 
 def test_the_connection_file_has_a_port_and_a_secret(tmp_path: Path, environment: None) -> None:
@@ -38,28 +39,18 @@ def test_the_connection_file_has_a_port_and_a_secret(tmp_path: Path, environment
     assert os.environ[internals.GATEWAY_SECRET] == "abc"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        internals.GATEWAY_SERVER,
-        internals.CHECKPOINT_MANAGER,
-        internals.FUNCTIONS,
-        internals.PARSER,
-        internals.SUBMIT,
-    ],
-)
-def test_the_class_is_there(spark: SparkSession, name: str) -> None:
-    assert internals.java_class(name).getName() == name
+def java_class(name: str) -> Any:
+    return launch_gateway().jvm.java.lang.Class.forName(name)  # type: ignore[no-untyped-call]
 
 
-def test_a_class_that_is_not_there_is_an_error(spark: SparkSession) -> None:
+@pytest.mark.parametrize("name", [internals.GATEWAY_SERVER, internals.SUBMIT])
+def test_the_class_is_there(spark: SparkContext, name: str) -> None:
+    assert java_class(name).getName() == name
+
+
+def test_a_class_that_is_not_there_is_an_error(spark: SparkContext) -> None:
     with pytest.raises(Py4JError):
-        internals.java_class("org.apache.spark.NoSuchClass")
-
-
-def test_the_parser_needs_no_session(spark: SparkSession) -> None:
-    internals.load_functions()
-    assert "Project" in internals.parser().parsePlan("select 1 as one").toString()
+        java_class("org.apache.spark.NoSuchClass")
 
 
 @pytest.mark.parametrize(
@@ -76,25 +67,10 @@ def test_spark_still_reads_the_setting(entry: str, name: str) -> None:
         assert found and any(name.encode() in packed.read(file) for file in found)
 
 
-def test_executors_on_other_machines_can_be_counted(spark: SparkSession) -> None:
+def test_executors_on_other_machines_can_be_counted(spark: SparkContext) -> None:
     assert internals.executors(spark) == 0
 
 
-@pytest.mark.parametrize(
-    ("scheme", "known"), [("file", True), ("hdfs", True), ("s3a", False), ("gs", False), ("nonsense", False)]
-)
-def test_spark_says_which_stores_it_has_jars_for(spark: SparkSession, scheme: str, known: bool) -> None:
-    assert internals.knows_scheme(spark, scheme) is known
-
-
-def test_spark_says_which_hadoop_it_comes_with(spark: SparkSession) -> None:
-    (jar,) = (spark_home() / "jars").glob("hadoop-client-api-*.jar")
-    assert jar.stem.endswith(f"-{internals.hadoop_version(spark)}")
-
-
-def test_pyspark_holds_its_gateway_where_it_can_be_forgotten(spark: SparkSession) -> None:
-    from pyspark import SparkContext
-
+def test_pyspark_holds_its_gateway_where_it_can_be_forgotten(spark: SparkContext) -> None:
     assert SparkContext._gateway is not None and SparkContext._jvm is not None
-    assert SparkContext._active_spark_context is spark.sparkContext
-    assert SparkSession._instantiatedSession is not None
+    assert SparkContext._active_spark_context is spark

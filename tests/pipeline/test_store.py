@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kview.model.aggregates import BLOCK_S, SET_BACK_MS, SUMS, Block, Key, Kind, Rollups
+from kview.model.aggregates import SET_BACK_MS, Block, Key, Rollups
+from kview.model.sums import BLOCK_S, SUMS, Kind
 from kview.model.units import UNKNOWN
 from kview.pipeline.store import RollupStore
 from tests.pipeline.arrivals import (

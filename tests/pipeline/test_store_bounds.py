@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from kview.model.aggregates import BLOCK_S, Key, Kind, Sum, no_rows
+from kview.model.aggregates import Key, no_rows
+from kview.model.sums import BLOCK_S, Kind, Sum
 from kview.pipeline.store import LEAST_MINUTES, MAX_BYTES, MAX_MINUTES, RollupStore
 from tests.pipeline.arrivals import CLUSTER, START_MS, START_S, Row, Seen, arrival, at, read, stored
 from tests.pipeline.figures import Cell, of_rollups, size_of, total

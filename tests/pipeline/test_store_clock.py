@@ -4,7 +4,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kview.model.aggregates import BLOCK_S, SET_BACK_MS, Block, Rollups, Sum, no_rows
+from kview.model.aggregates import SET_BACK_MS, Block, Rollups, no_rows
+from kview.model.sums import BLOCK_S, Sum
 from tests.pipeline.arrivals import START_MS, START_S, Row, Seen, arrival, assert_same, read, stored
 from tests.pipeline.figures import of_rollups, total
 

@@ -12,8 +12,9 @@ from kview.derive.groups.readers import topic_readers
 from kview.derive.order import HOLD_MS
 from kview.derive.windows import whole_until_s, window
 from kview.language import words
-from kview.model.aggregates import Aggregates, Kind, Rollups, SparkState, SparkStatus
+from kview.model.aggregates import Aggregates, Rollups, SparkState, SparkStatus
 from kview.model.ports import Moment
+from kview.model.sums import Kind
 from kview.tui.app import KviewApp
 from kview.tui.options import Options
 from kview.tui.plot import curve

@@ -7,20 +7,9 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from kview.derive.view import View
-from kview.model.aggregates import (
-    BLOCK_S,
-    SUMS,
-    Aggregates,
-    Block,
-    Key,
-    Kind,
-    Rollups,
-    SparkState,
-    SparkStatus,
-    Sum,
-    no_rows,
-)
+from kview.model.aggregates import Aggregates, Block, Key, Rollups, SparkState, SparkStatus, no_rows
 from kview.model.snapshot import Snapshot
+from kview.model.sums import BLOCK_S, SUMS, Kind, Sum
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.worlds.world import default_world
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kview.model.aggregates import INTERNAL_TOPICS
 from kview.model.events import Severity
 from kview.model.report import Table
 from kview.model.report_tables import Array, TableName
+from kview.model.sums import INTERNAL_TOPICS
 
 
 @dataclass(frozen=True, slots=True)

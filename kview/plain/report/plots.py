@@ -6,10 +6,10 @@ import numpy as np
 
 from kview.derive.view import Floats
 from kview.language import glyphs, report_names
-from kview.model.aggregates import INTERNAL_TOPICS
 from kview.model.report import Report
 from kview.model.report_tables import Array, TableName
 from kview.model.snapshot import Longs
+from kview.model.sums import INTERNAL_TOPICS
 
 MOST_LINES = 5
 """The most topics of a plot: more lines cannot be told apart."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kview.derive.view import View
-from kview.model.aggregates import Key, Kind
+from kview.model.aggregates import Key
+from kview.model.sums import Kind
 
 WINDOW_MS = 60_000
 STEP_MS = 1_000

@@ -15,8 +15,9 @@ from kview.derive.passing import Listed, Passing
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
 from kview.language import words
-from kview.model.aggregates import Key, Kind, Sum
+from kview.model.aggregates import Key
 from kview.model.events import Severity
+from kview.model.sums import Kind, Sum
 from kview.model.units import PENDING_RATE
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.plot import sparkline

@@ -7,7 +7,8 @@ from textwrap import wrap
 from kview.derive.view import View
 from kview.derive.windows import Window, whole_until_s, window_of
 from kview.language import glyphs, words
-from kview.model.aggregates import Key, Kind, Rollups, SparkState
+from kview.model.aggregates import Key, Rollups, SparkState
+from kview.model.sums import Kind
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.throughput_plots import LEAST_PLOT, direct_plots, fitting_length, grid, plots

@@ -10,7 +10,8 @@ import numpy as np
 from kview.derive.view import Floats, View
 from kview.derive.windows import series, series_of
 from kview.language import glyphs, words
-from kview.model.aggregates import Key, Kind, Rollups, Sum
+from kview.model.aggregates import Key, Rollups
+from kview.model.sums import Kind, Sum
 from kview.model.units import UNKNOWN
 from kview.tui.plot import Frame, Trace, framed, framed_lines, legend
 from kview.tui.rows import direct

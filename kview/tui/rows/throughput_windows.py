@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from kview.derive.windows import OUT_SETTLES_S, WINDOWS_S, Window, window_of
 from kview.language import words
-from kview.model.aggregates import Key, Kind, Rollups
+from kview.model.aggregates import Key, Rollups
+from kview.model.sums import Kind
 from kview.model.units import UNKNOWN
 from kview.tui.text import EMPTY, Line, Role, Span, line, pad
 

@@ -10,7 +10,8 @@ from textual.containers import Horizontal, Vertical
 
 from kview.derive.view import View
 from kview.language import glossary, glyphs
-from kview.model.aggregates import Key, Kind
+from kview.model.aggregates import Key
+from kview.model.sums import Kind
 from kview.model.units import UNKNOWN
 from kview.tui import layout, spark
 from kview.tui.actions import Where, bindings

@@ -12,7 +12,8 @@ from kview.derive.order import HOLD_MS
 from kview.derive.view import View
 from kview.derive.windows import series, window
 from kview.language import glyphs, words
-from kview.model.aggregates import Key, Kind, Sum
+from kview.model.aggregates import Key
+from kview.model.sums import Kind, Sum
 from kview.model.units import UNKNOWN
 from kview.tui.canvas import canvas
 from kview.tui.options import Options

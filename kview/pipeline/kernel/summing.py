@@ -1,44 +1,57 @@
 """Sums up rows of deltas, and writes the roll-ups as the tables of a batch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from kview.model.aggregates import Kind, Sum
-from kview.model.snapshot import Longs
-from kview.pipeline.kept import About
-from kview.pipeline.minutes import SUMMED
-from kview.pipeline.pieces import NO_ID, STATES, TRUE, Rows, SetBacks
-from kview.pipeline.rollup import HOTTEST_SHIFT
-from kview.pipeline.rollup_sums import by_partition, by_topic
-from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE
-from kview.pipeline.splitting import Split
-from kview.pipeline.words import Index, Words
-
-ROWS_AT_ONCE = 250_000
-"""The rows that are worked on at once, with what is calculated of them about 150 MB."""
+from kview.model.sums import Kind, Sum
+from kview.pipeline.kernel.pieces import NO_ID, TRUE, Rows, SetBacks
+from kview.pipeline.kernel.splitting import Split
+from kview.pipeline.kernel.sums import by_partition, by_topic
+from kview.pipeline.kernel.tables import (
+    HOTTEST_SHIFT,
+    MINUTE_SUMS,
+    MINUTES,
+    MINUTES_TABLE,
+    SECONDS,
+    SECONDS_TABLE,
+    STATES,
+)
+from kview.pipeline.kernel.words import Index, Longs, Words
 
 MERGE_ROWS = 1_000_000
 """Roll-ups of parts are merged when they have this many rows."""
 
-KINDS = tuple(Kind)
+GROUP_ROWS = 1 << 16
+"""The rows of a row group, the least that is read of a table: rows are in the order of names, so whoever
+wants some names reads some groups."""
 
-_SECONDS_SCHEMA: pa.Schema = to_arrow_schema(SECONDS, timezone="UTC")
-_MINUTES_SCHEMA: pa.Schema = to_arrow_schema(MINUTES, timezone="UTC")
+KINDS = tuple(Kind)
 
 Columns = dict[str, Longs]
 """Columns of roll-ups. Sums that are 0 everywhere are left out."""
 
 
-class Summing:
-    """Sums up rows of deltas."""
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a batch of roll-ups counts. Minutes leave out what is before the second `head_s`; from `tail_s`
+    on, a row of minutes is about a single second, because those seconds are not complete yet."""
 
-    def __init__(self, head_s: int, tail_s: int, set_backs: SetBacks) -> None:
-        self._bounds = head_s, tail_s, set_backs
+    head_s: int
+    tail_s: int
+    set_backs: SetBacks
+
+
+class Summing:
+    """Sums up rows of deltas, also `by_partition` in minutes."""
+
+    def __init__(self, scope: Scope, by_partition: bool = True) -> None:
+        self._scope = scope
+        self._by_partition = by_partition
         self._words = Words()
         self._parts: dict[str, list[Columns]] = {SECONDS_TABLE: [], MINUTES_TABLE: []}
 
@@ -46,12 +59,12 @@ class Summing:
         """Add rows of a part of a segment."""
         if not batch.num_rows:
             return
-        head_s, tail_s, set_backs = self._bounds
+        scope = self._scope
         rows = Rows.of(batch, self._words)
-        split = Split(rows, head_s, set_backs)
+        split = Split(rows, scope.head_s, scope.set_backs)
         self._put(SECONDS_TABLE, self._merged_seconds([self._by_kind(*by_topic(rows, split))]))
-        if "topic_partitions" in batch.schema.names:
-            topic, partition, found = by_partition(rows, split, head_s, tail_s)
+        if self._by_partition and "topic_partitions" in batch.schema.names:
+            topic, partition, found = by_partition(rows, split, scope.head_s, scope.tail_s)
             self._put(MINUTES_TABLE, {"topic": topic, "partition": partition, **found})
 
     def _put(self, table: str, columns: Columns) -> None:
@@ -63,7 +76,7 @@ class Summing:
             parts[:] = [merged(parts)]
 
     def _by_kind(self, rows: Rows, of: Columns) -> Columns:
-        """Return a row for each kind under which a sum counts, like `rollup.SUMMED`."""
+        """Return a row for each kind under which a sum counts."""
         is_user = rows.internal != TRUE
         has_group = rows.group >= 0
         nothing = np.zeros(len(rows), np.int64)
@@ -136,41 +149,46 @@ class Summing:
         found["topic_partitions"] = index.most(of["topic_partitions"])
         return found
 
-    def write(self, about: About, folder: Path, part: int = 0) -> None:
-        """Write the roll-ups into the folder of a batch, as a part of its tables. Raises OSError."""
+    def seconds(self) -> pa.Table:
+        """Return the one-second roll-ups, in the order of kinds, names and seconds."""
+        if not self._parts[SECONDS_TABLE]:
+            return SECONDS.empty_table()
         of = self._merged_seconds(self._parts[SECONDS_TABLE])
-        order = np.lexsort((of["second"], self._words.ranks()[of["name"]], of["kind"]))
-        of = {name: values[order] for name, values in of.items()}
+        of = _in_order(of, of["second"], self._words.ranks()[of["name"]], of["kind"])
         hottest = [
             pa.array(of["hot_rate"]),
             self._strings(of["hot_topic"]),
             pa.array(of["hot_partition"], pa.int32()),
         ]
         kinds = pa.array([str(kind) for kind in KINDS])
-        nothing = np.zeros(len(order), np.int64)
+        nothing = np.zeros(len(of["second"]), np.int64)
         columns = {
             **{name: pa.array(of.get(name, nothing)) for name in ("second", *map(str, Sum))},
             "kind": pa.DictionaryArray.from_arrays(pa.array(of["kind"], pa.int32()), kinds),
             "name": self._strings(of["name"]),
             "hottest": pa.StructArray.from_arrays(
-                hottest,
-                fields=list(_SECONDS_SCHEMA.field("hottest").type),
-                mask=pa.array(of["hot_rate"] < 0),
+                hottest, fields=list(SECONDS.field("hottest").type), mask=pa.array(of["hot_rate"] < 0)
             ),
             "topic_partitions": _known(of["topic_partitions"], pa.int32()),
         }
-        _save(columns, _SECONDS_SCHEMA, about, folder / SECONDS_TABLE, part)
+        return _table(columns, SECONDS)
+
+    def minutes(self) -> pa.Table:
+        """Return the one-minute roll-ups of partitions, in the order of topics, partitions and minutes."""
         if not self._parts[MINUTES_TABLE]:
-            _save({}, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE, part)
-            return
+            return MINUTES.empty_table()
         of = _merged_minutes(self._parts[MINUTES_TABLE])
-        order = np.lexsort((of["slot"], of["partition"], self._words.ranks()[of["topic"]]))
-        of = {name: values[order] for name, values in of.items()}
-        nothing = np.zeros(len(order), np.int64)
-        columns = {name: pa.array(of.get(name, nothing)) for name in ("slot", "partition", *SUMMED)}
+        of = _in_order(of, of["slot"], of["partition"], self._words.ranks()[of["topic"]])
+        nothing = np.zeros(len(of["slot"]), np.int64)
+        columns = {name: pa.array(of.get(name, nothing)) for name in ("slot", "partition", *MINUTE_SUMS)}
         columns |= {"topic": self._strings(of["topic"]), "internal": pa.array(of["internal"] == TRUE)}
         columns |= {"peak": _known(of["peak"], pa.int64())}
-        _save(columns, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE, part)
+        return _table(columns, MINUTES)
+
+    def write(self, folder: Path, part: int) -> None:
+        """Write the roll-ups into the folder of a batch, as a part of its tables. Raises OSError."""
+        write_part(self.seconds(), folder / SECONDS_TABLE, part)
+        write_part(self.minutes(), folder / MINUTES_TABLE, part)
 
     def _strings(self, codes: Longs) -> pa.Array:
         return pa.DictionaryArray.from_arrays(
@@ -204,38 +222,25 @@ def _known(values: Longs, kind: pa.DataType) -> pa.Array:
     return pa.array(np.maximum(values, 0), kind, mask=values < 0)
 
 
-def _save(columns: dict[str, pa.Array], schema: pa.Schema, about: About, folder: Path, part: int) -> None:
-    count = len(next(iter(columns.values()))) if columns else 0
-    columns["batch"] = pa.array(np.full(count, about.id), pa.int64())
-    arrays = [columns.get(one.name, pa.nulls(0, one.type)).cast(one.type) for one in schema]
-    _write(pa.Table.from_arrays(arrays, schema=schema), folder, part)
+def _in_order(of: Columns, *keys: Longs) -> Columns:
+    order = np.lexsort(keys)
+    return {name: values[order] for name, values in of.items()}
 
 
-def _write(table: pa.Table, folder: Path, part: int) -> None:
+def _table(columns: dict[str, pa.Array], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_arrays([columns[one.name].cast(one.type) for one in schema], schema=schema)
+
+
+def write_part(table: pa.Table, folder: Path, part: int) -> None:
+    """Write rows as a part of the table in `folder`. Raises OSError."""
     folder.mkdir(exist_ok=True)
     # Damaged files must not become wrong figures.
     pq.write_table(
         table,
         folder / f"rows-{part:05}.parquet",
+        row_group_size=GROUP_ROWS,
         compression="zstd",
         use_dictionary=[one.name for one in table.schema if not pa.types.is_integer(one.type)],
         store_schema=False,
         write_page_checksum=True,
     )
-
-
-def put_facts(table: pa.Table, name: str, about: About, folder: Path, part: int = 0) -> None:
-    """Write rows of facts, if there are any, into the folder of a batch, as a part of a table. Raises
-    OSError."""
-    if len(table):
-        of_batch = pa.array(np.full(len(table), about.id), pa.int64())
-        _write(table.add_column(0, "batch", of_batch), folder / name, part)
-
-
-def roll_up_tables(parts: Iterable[pa.Table], about: About, folder: Path) -> None:
-    """Roll up deltas in memory into the folder of a batch. Raises OSError."""
-    summing = Summing(about.head_s, about.tail_s, about.set_backs)
-    for table in parts:
-        for batch in table.combine_chunks().to_batches(max_chunksize=ROWS_AT_ONCE):
-            summing.add(batch)
-    summing.write(about, folder)

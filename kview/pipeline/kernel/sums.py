@@ -1,5 +1,7 @@
-"""Sums of what rows have in seconds and minutes: the roll-ups of `kview.pipeline.rollup` and
-`kview.pipeline.minutes` in numpy, for this machine. They are the same rows, to the last record.
+"""Sums of what rows have in seconds and minutes.
+
+The partitions of a topic add up to the topic, because their minutes are sums of the same shares of the same
+seconds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -7,12 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from kview.model.snapshot import Longs
-from kview.pipeline.minutes import PEAK_SHIFT
-from kview.pipeline.pieces import AT_END, SPREAD, STATES, Rows
-from kview.pipeline.rollup import HOTTEST_SHIFT
-from kview.pipeline.splitting import Shares, Split
-from kview.pipeline.words import Index, near
+from kview.pipeline.kernel.pieces import Rows
+from kview.pipeline.kernel.splitting import Shares, Split
+from kview.pipeline.kernel.tables import AT_END, HOTTEST_SHIFT, PEAK_SHIFT, PRODUCTS, SPREAD, STATES
+from kview.pipeline.kernel.words import Index, Longs, near
 
 
 class _Cells:
@@ -73,7 +73,7 @@ def by_topic(rows: Rows, split: Split) -> tuple[Rows, dict[str, Longs]]:
 def by_partition(
     rows: Rows, split: Split, head_s: int, tail_s: int
 ) -> tuple[Longs, Longs, Mapping[str, Longs]]:
-    """Return sums by minute, topic and partition: topics, partitions, and the columns of `minutes` that are
+    """Return sums by minute, topic and partition: topics, partitions, and the columns of MINUTES that are
     not 0 everywhere.
 
     The rows must be those of partitions.
@@ -86,9 +86,7 @@ def by_partition(
         **{f"{name}_ms": f"{name}_ms" for name in STATES},
     }
     found = {name: _sums(cells, shares, of) for name, of in names.items()}
-    products = {"centibytes_in": "records"}
-    products |= {f"{name}_centibytes": name for name in ("replicated", "cross_rack")}
-    found |= {name: _products(cells, shares, of, rows) for name, of in products.items()}
+    found |= {name: _products(cells, shares, of, rows) for name, of in PRODUCTS.items()}
     found = {name: values for name, values in found.items() if values.any()}
     began_s = rows.began_ms // 1000
     found["peak"] = cells.most([_joined(its, 1 << PEAK_SHIFT, began_s) for its in shares])

@@ -1,5 +1,10 @@
-"""Rows of deltas as numpy columns, and their parts in the seconds that they touch:
-`kview.pipeline.rollup.PIECES` without Spark."""
+"""Rows of deltas as numpy columns, and their parts in the seconds that they touch.
+
+The increase over an interval is split over the seconds of that interval, in proportion to the part of each
+second that the interval covers. The shares are integers, rounded by the largest-remainder method (if two
+remainders are equal, the earlier second gets more). So nothing is lost or invented, and the roll-ups of parts
+add up to the roll-ups of everything.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,18 +13,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kview.model.aggregates import INTERNAL_TOPICS
-from kview.model.snapshot import Longs
-from kview.pipeline.rollup import NAMES_IN_DELTAS
-from kview.pipeline.words import Words
+from kview.model.sums import INTERNAL_TOPICS
+from kview.pipeline.kernel.tables import AT_END, SPREAD, STATES
+from kview.pipeline.kernel.words import Bools, Longs, Words
 
-Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 SetBacks = Sequence[tuple[int, int]]
+"""(sequence, second) of each time the clock was set back: observations before that sequence do not count from
+that second on."""
 
-STATES = ("offline", "silent", "under_min_isr", "under_replicated")
-SPREAD = ("records", "replicated", "cross_rack")
-AT_END = ("fell", "in_gap")
-"""Figures that belong to the second in which their interval ended."""
+NAMES_IN_ROWS = {
+    "since_ms": "began_ms",
+    "records_in": "records",
+    "records_out": "records",
+    "truncated": "fell",
+    "rewound": "fell",
+    "records_in_gap": "in_gap",
+    "records_out_gap": "in_gap",
+}
+"""Column of a recording's deltas (`kview.recording.schema`) → column of `Rows`, where the two differ. Those
+of partitions and of groups' offsets become one: `records` are incoming or outgoing, `fell` are truncated or
+rewound."""
+
 _NUMBERS = (*SPREAD, *AT_END, "record_centibytes", "state_ms", *STATES)
 
 NO_ID = -(1 << 31)
@@ -31,7 +45,8 @@ FALSE, TRUE, NULL = range(3)
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of DELTAS. Words are codes of `Words`, −1 for null, and other nulls are 0."""
+    """Rows of the deltas of partitions and of groups, and one per observation. Words are codes of `Words`, −1
+    for null, and other nulls are 0."""
 
     sequence: Longs
     observed_ms: Longs
@@ -50,7 +65,7 @@ class Rows:
     @classmethod
     def of(cls, batch: pa.RecordBatch, words: Words) -> "Rows":
         """Return the rows of a batch of a part of a segment."""
-        there = {NAMES_IN_DELTAS.get(name, name): batch.column(name) for name in batch.schema.names}
+        there = {NAMES_IN_ROWS.get(name, name): batch.column(name) for name in batch.schema.names}
         if "topic" not in there:
             there = {"sequence": there["sequence"], "observed_ms": there["ended_ms"]}
         count = batch.num_rows
@@ -114,7 +129,7 @@ class Rows:
 
 
 class Spans:
-    """The seconds that rows touch, like `rollup.BOUNDED`."""
+    """The seconds that rows touch."""
 
     def __init__(self, rows: Rows) -> None:
         began_ms, ended_ms = rows.began_ms, rows.ended_ms
@@ -143,7 +158,7 @@ class Spans:
 
 
 class Pieces:
-    """The parts of rows in the seconds that they touch, like `rollup.PIECES`.
+    """The parts of rows in the seconds that they touch.
 
     `at` is the row of each piece, `second` its second.
     """
@@ -171,8 +186,7 @@ class Pieces:
         return found
 
     def share(self, name: str) -> Longs | None:
-        """Return the pieces' shares of a figure, by the largest remainder, as `rollup.share` does. None if
-        they are all 0."""
+        """Return the pieces' shares of a figure, by the largest remainder. None if they are all 0."""
         value, spans = self._rows.numbers.get(name), self._spans
         if value is None:
             return None

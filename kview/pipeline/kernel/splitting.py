@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kview.model.aggregates import BLOCK_S
-from kview.model.snapshot import Longs
-from kview.pipeline.pieces import AT_END, SPREAD, STATES, Bools, Pieces, Rows, SetBacks, Spans
+from kview.model.sums import BLOCK_S
+from kview.pipeline.kernel.pieces import Pieces, Rows, SetBacks, Spans
+from kview.pipeline.kernel.tables import AT_END, SPREAD, STATES
+from kview.pipeline.kernel.words import Bools, Longs
 
 
 @dataclass(frozen=True, slots=True)

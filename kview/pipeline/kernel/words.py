@@ -3,8 +3,10 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from kview.model.snapshot import Longs
+Longs = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 class Words:

@@ -1,7 +1,8 @@
-"""Columns of kept roll-ups, read on this machine where they are few enough for its memory."""
+"""Columns of kept roll-ups and facts, those rows of them that count."""
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,35 +10,57 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kview.model.snapshot import Longs
-from kview.pipeline.kept import Kept
-from kview.pipeline.periods import Share
-
-MOST_ROWS = 6_000_000
-"""The most rows of roll-ups that are read here. A column of them takes 48 MB."""
+from kview.pipeline.kernel.words import Bools, Longs
 
 MOST_OPEN = 100
 """The most files that stay open while columns are read. Often a process may open only 256 of them."""
 
 
-def batches_of(counted: Sequence[Share]) -> list[tuple[Share, Kept]]:
-    """Return the batches of all shares."""
-    return [(share, batch) for share in counted for batch in share.rolled.batches]
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What counts of a batch: its folder, the cluster, the number of the recording, the epoch seconds from
+    `from_s` to before `until_s`, and those before `out_until_s`, whose records out are settled."""
+
+    folder: str
+    cluster: str
+    recording: int
+    from_s: int
+    until_s: int
+    out_until_s: int
 
 
-def files_of(batch: Kept, table: str) -> list[Path]:
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A range of names, from `first` to before `end` (None: no end), because all of them would not fit into a
+    task's memory."""
+
+    first: str = ""
+    end: str | None = None
+
+    @property
+    def are_all(self) -> bool:
+        """Whether every name is in the range."""
+        return not self.first and self.end is None
+
+    def has(self, name: str) -> bool:
+        """Return whether a name is in the range."""
+        return name >= self.first and (self.end is None or name < self.end)
+
+    def may_be_in(self, group: pq.RowGroupMetaData, column: str) -> bool:
+        """Return whether a row group may have such names in a column."""
+        at = next(n for n in range(group.num_columns) if group.column(n).path_in_schema == column)
+        found = group.column(at).statistics
+        if self.are_all or found is None or not found.has_min_max:
+            return True
+        return bool(found.max >= self.first and (self.end is None or found.min < self.end))
+
+
+ALL = Names()
+
+
+def files_of(batch: Counted, table: str) -> list[Path]:
     """Return the files of a batch's table."""
-    return sorted((batch.folder / table).glob("*.parquet"))
-
-
-def rows_of(counted: Sequence[Share], tables: Sequence[str]) -> int:
-    """Return the number of rows of these tables, from the ends of their files. Raises OSError."""
-    return sum(
-        pq.read_metadata(path).num_rows
-        for _, batch in batches_of(counted)
-        for table in tables
-        for path in files_of(batch, table)
-    )
+    return sorted(Path(batch.folder, table).glob("*.parquet"))
 
 
 class Columns:
@@ -46,29 +69,32 @@ class Columns:
     `kept` has the indices of each batch's rows that count. `words` are read as codes of one sorted list.
     """
 
-    def __init__(self, counted: Sequence[Share], table: str, time: str, minute_s: int = 1) -> None:
-        """Choose the rows whose `time` (epoch s) is within the seconds of their share, or within those of its
-        first minute."""
-        self._batches = batches_of(counted)
-        self._files = [_Files(files_of(batch, table)) for _, batch in self._batches]
+    def __init__(
+        self, batches: Sequence[Counted], table: str, time: str, named: str, names: Names, minute_s: int = 1
+    ) -> None:
+        """Choose the rows whose word in the column `named` is one of `names`, and whose `time` (epoch s) is
+        within the seconds that count of their batch, or within those of its first minute."""
+        self._files = [_Files(files_of(batch, table), named, names) for batch in batches]
         number = 0
         for files in self._files:
             number += len(files)
             files.stay_open = number <= MOST_OPEN
         self._kept: list[Longs] = []
         times, owners = [], []
-        for at, (share, _) in enumerate(self._batches):
+        for at, batch in enumerate(batches):
             its = self._files[at].column(time).to_numpy()
-            first_s = share.seconds.from_s // minute_s * minute_s
-            kept = np.flatnonzero((its >= first_s) & (its < share.seconds.until_s))
+            counts = (its >= batch.from_s // minute_s * minute_s) & (its < batch.until_s)
+            if not names.are_all:
+                counts &= _in_range(self._files[at].column(named), names)
+            kept = np.flatnonzero(counts)
             self._kept.append(kept)
             times.append(its[kept])
             owners.append(np.full(len(kept), at, np.int32))
         self.times: Longs = np.concatenate(times)
         self.owners = np.concatenate(owners)
-        """The place of each row's batch in `batches_of`."""
+        """The place of each row's batch."""
 
-    def keep(self, mask: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> None:
+    def keep(self, mask: Bools) -> None:
         """Leave out the rows that are not in a mask."""
         ends = np.cumsum([len(kept) for kept in self._kept])[:-1]
         masks = np.split(mask, ends)
@@ -107,23 +133,28 @@ class Columns:
 class FactRows:
     """The rows of a table of facts in all batches, with some of its columns."""
 
-    def __init__(self, counted: Sequence[Share], table: str, names: Sequence[str]) -> None:
-        """Read the columns `names`. There has to be a row."""
+    def __init__(
+        self, batches: Sequence[Counted], table: str, columns: Sequence[str], named: str, names: Names
+    ) -> None:
+        """Read `columns` of the rows whose word in the column `named` is one of `names`."""
         owners, parts = [], []
-        for at, (_, batch) in enumerate(batches_of(counted)):
+        for at, batch in enumerate(batches):
             for path in files_of(batch, table):
                 # Each file is opened once: many recordings have many small files.
                 file = pq.ParquetFile(path, page_checksum_verification=True)
-                parts.append(file.read(columns=list(names)))
-                owners.append(np.full(len(parts[-1]), at, np.int64))
+                its = file.read(columns=list(columns), use_threads=False)
+                if not names.are_all:
+                    its = its.filter(pa.array(_in_range(its[named], names)))
+                parts.append(its)
+                owners.append(np.full(len(its), at, np.int64))
         self.table = pa.concat_tables(parts)
         self.owners: Longs = np.concatenate(owners)
-        """The place of each row's batch in `batches_of`."""
+        """The place of each row's batch."""
 
     def __len__(self) -> int:
         return len(self.owners)
 
-    def keep(self, mask: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> None:
+    def keep(self, mask: Bools) -> None:
         """Leave out the rows that are not in a mask."""
         if not mask.all():
             self.table, self.owners = self.table.filter(pa.array(mask)), self.owners[mask]
@@ -134,9 +165,9 @@ class FactRows:
         found: Longs = pc.fill_null(column, null).to_numpy()
         return found
 
-    def known(self, name: str) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    def known(self, name: str) -> Bools:
         """Return which rows have a value."""
-        found: np.ndarray[tuple[int], np.dtype[np.bool_]] = self.table[name].is_valid().to_numpy()
+        found: Bools = self.table[name].is_valid().to_numpy()
         return found
 
     def words(self, name: str) -> tuple[Longs, list[str]]:
@@ -144,21 +175,32 @@ class FactRows:
         return _coded([(np.arange(len(self)), self.table[name])])
 
 
-def matching(names: Sequence[str], pattern: str) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def matching(names: Sequence[str], pattern: str) -> Bools:
     """Return which names match, all if there is no pattern."""
     found = re.compile(pattern)
     return np.array([found.search(name) is not None for name in names], np.bool_)
 
 
+def _in_range(column: pa.ChunkedArray, names: Names) -> Bools:
+    """Return which of a column's words are in a range."""
+    mask = pc.fill_null(pc.greater_equal(column, names.first), False)
+    if names.end is not None:
+        mask = pc.and_(mask, pc.fill_null(pc.less(column, names.end), False))
+    found: Bools = mask.to_numpy()
+    return found
+
+
 class _Files:
-    """The files of a batch's table, of which columns are read one after the other.
+    """The files of a batch's table, of which columns are read one after the other: those row groups that may
+    have some names.
 
     Those that `stay_open` are opened once. The ends of the others, which say where the columns are, are read
     once.
     """
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], named: str, names: Names) -> None:
         self._paths = paths
+        self._named, self._names = named, names
         self._open: list[pq.ParquetFile] = []
         self._ends: list[pq.FileMetaData | None] = [None] * len(paths)
         self.stay_open = False
@@ -168,8 +210,17 @@ class _Files:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column. Raises OSError."""
-        parts = [file.read(columns=[name], use_threads=False)[name] for file in self._opened()]
+        parts = [
+            file.read_row_groups(self._groups(file.metadata), columns=[name], use_threads=False)[name]
+            for file in self._opened()
+        ]
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+
+    def _groups(self, end: pq.FileMetaData) -> list[int]:
+        every = range(end.num_row_groups)
+        if self._names.are_all:
+            return list(every)
+        return [at for at in every if self._names.may_be_in(end.row_group(at), self._named)]
 
     def _opened(self) -> Iterator[pq.ParquetFile]:
         if self._open:

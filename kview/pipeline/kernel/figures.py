@@ -1,54 +1,51 @@
-"""The figures of a report from roll-ups that fit into this process, as rows like those of
-`kview.pipeline.figures`.
+"""The figures of a report that come from roll-ups.
 
-Planning the same queries takes Spark several seconds, whatever the number of rows.
+Each is a list of rows: a row per cluster and key. The definitions are those of `kview.derive.windows`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kview.derive.windows import PERCENTS
-from kview.model.aggregates import SUMS, Kind, Sum
-from kview.model.snapshot import Longs
-from kview.pipeline.answer_rows import Rows
-from kview.pipeline.figures import STATES, Filters
-from kview.pipeline.minutes import SUMMED
-from kview.pipeline.periods import Share
-from kview.pipeline.rollup_columns import MOST_ROWS, Columns, batches_of, matching, rows_of
-from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE
+from kview.model.sums import PERCENTS, SUMS, Kind, Sum
+from kview.pipeline.kernel.columns import Columns, Counted, Names, matching
+from kview.pipeline.kernel.tables import MINUTE_SUMS, MINUTES_TABLE, SECONDS_TABLE, STATES
+from kview.pipeline.kernel.words import Bools, Longs
 
 _PLACES = 1 << 24
 """Partition numbers are below this."""
 
-Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
+Rows = list[dict[str, Any]]
 
 
-def fit(counted: Sequence[Share]) -> bool:
-    """Return whether the roll-ups are few enough."""
-    return rows_of(counted, (SECONDS_TABLE, MINUTES_TABLE)) <= MOST_ROWS
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which topics and groups a report is about: regular expressions, '' for all."""
+
+    topics: str = ""
+    groups: str = ""
 
 
 class SecondFigures:
     """The figures that come from one-second roll-ups."""
 
-    def __init__(self, counted: Sequence[Share], filters: Filters) -> None:
-        self._counted = counted
-        rows = Columns(counted, SECONDS_TABLE, "second")
+    def __init__(self, batches: Sequence[Counted], filters: Filters, names: Names) -> None:
+        rows = Columns(batches, SECONDS_TABLE, "second", "name", names)
         kinds, kind_names = rows.words("kind")
-        names, self._names = rows.words("name")
+        named, self._names = rows.words("name")
         kept = np.ones(len(kinds), np.bool_)
         for kind, pattern in ((Kind.TOPIC, filters.topics), (Kind.GROUP, filters.groups)):
             if pattern and kind in kind_names:
-                kept &= (kinds != kind_names.index(kind)) | matching(self._names, pattern)[names]
+                kept &= (kinds != kind_names.index(kind)) | matching(self._names, pattern)[named]
         rows.keep(kept)
-        kinds, names = kinds[kept], names[kept]
-        clusters = [share.cluster for share, _ in batches_of(counted)]
+        kinds, named = kinds[kept], named[kept]
+        clusters = [batch.cluster for batch in batches]
         self._clusters = sorted(set(clusters))
         owner_cluster = np.array([self._clusters.index(one) for one in clusters], np.int64)
         width = max(1, len(self._names))
-        key = (owner_cluster[rows.owners] * len(kind_names) + kinds) * width + names
+        key = (owner_cluster[rows.owners] * len(kind_names) + kinds) * width + named
         keys, key_at = np.unique(key, return_inverse=True)
         self.keys = [
             (
@@ -66,7 +63,7 @@ class SecondFigures:
         self._rows = np.flatnonzero(_changes(key_at) | _changes(times))
         self.key_at, self.second = key_at[self._rows], times[self._rows]
         self._starts = np.flatnonzero(_changes(self.key_at))
-        out_until_s = np.array([share.out.until_s for share, _ in batches_of(counted)], np.int64)
+        out_until_s = np.array([batch.out_until_s for batch in batches], np.int64)
         settled = rows.times < out_until_s[rows.owners]
         self._columns = {
             name: self._merged(np.where(settled, values, 0) if name == Sum.RECORDS_OUT else values)
@@ -92,7 +89,8 @@ class SecondFigures:
         self._hot_rate, self._hot_place = most[self._hot_row], place[self._hot_row]
 
     def sums(self) -> Rows:
-        """Return what `Figures.sums` does."""
+        """Return the sums of every key, seconds with partitions in each state, and what skew needs:
+        `hottest_total`, `partition_sum` ÷ `partition_seconds`, and `partitions` of a topic."""
         if not len(self.keys):
             return []
         of_topic = np.array([kind == Kind.TOPIC for _, kind, _ in self.keys], np.bool_)[self.key_at]
@@ -120,18 +118,17 @@ class SecondFigures:
             for at, (cluster, kind, name) in enumerate(self.keys)
         ]
 
-    def percentiles(self) -> Rows:
-        """Return what `Figures.percentiles` does."""
+    def percentiles(self, known: Mapping[str, int]) -> Rows:
+        """Return the percentiles of the records in per second, as `in_p50` … over all known seconds of a
+        cluster, and the greatest second, as `in_most` and `in_most_s`. Keys without records in are left
+        out."""
         records = self._columns[Sum.RECORDS_IN]
         some = np.flatnonzero((records > 0) & ~self._is_group[self.key_at])
         order = some[np.lexsort((-self.second[some], records[some], self.key_at[some]))]
         starts = np.flatnonzero(_changes(self.key_at[order]))
-        known = {
-            one: sum(share.known_s() for share in self._counted if share.cluster == one)
-            for one in self._clusters
-        }
+        ends = np.append(starts[1:], len(order))[: len(starts)]
         rows: Rows = []
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             cluster, kind, name = self.keys[self.key_at[order[start]]]
             count, known_s = end - start, known[cluster]
             row: dict[str, Any] = {"cluster": cluster, "kind": kind, "name": name}
@@ -145,7 +142,8 @@ class SecondFigures:
         return rows
 
     def hottest(self) -> Rows:
-        """Return what `Figures.hottest` does."""
+        """Return the partition with the greatest sum of rates over the seconds in which it was the hottest,
+        as `topic` and `partition`. Of equally hot partitions it is the first by name."""
         keys = self.key_at[self._hot_row]
         order = np.lexsort((self._hot_place, keys))
         keys, places, rates = keys[order], self._hot_place[order], self._hot_rate[order]
@@ -161,16 +159,14 @@ class SecondFigures:
             for key, place in zip(keys[first].tolist(), places[first].tolist(), strict=True)
         ]
 
-    def throughput(self, topics: Sequence[tuple[str, str]], step_s: int) -> Rows:
-        """Return what `Figures.throughput` does."""
-        asked = set(topics)
-        chosen = np.array(
-            [
-                kind == Kind.CLUSTER or (kind == Kind.TOPIC and (cluster, name) in asked)
-                for cluster, kind, name in self.keys
-            ],
-            np.bool_,
-        )
+    def throughput(self, most: int, step_s: int) -> Rows:
+        """Return the sums of each step of `step_s`, of clusters and of the `most` topics with most
+        records."""
+        records = self._sum(self._columns[Sum.RECORDS_IN]).tolist() if self.keys else []
+        topics = [at for at, (_, kind, _) in enumerate(self.keys) if kind == Kind.TOPIC]
+        topics.sort(key=lambda at: (-records[at], self.keys[at]))
+        chosen = np.array([kind == Kind.CLUSTER for _, kind, _ in self.keys], np.bool_)
+        chosen[topics[:most]] = True
         there = np.flatnonzero(chosen[self.key_at]) if len(self.keys) else np.empty(0, np.int64)
         if not len(there):
             return []
@@ -179,7 +175,8 @@ class SecondFigures:
         names = (Sum.RECORDS_IN, Sum.CENTIBYTES_IN, Sum.RECORDS_OUT, Sum.REPLICATED, Sum.CROSS_RACK)
         sums = {str(n): np.add.reduceat(self._columns[n][there], starts).tolist() for n in names}
         return [
-            {"cluster": self.keys[key][0], "at_s": step * step_s, "name": self.keys[key][2]}
+            dict(zip(("cluster", "kind", "name"), self.keys[key], strict=True))
+            | {"at_s": step * step_s}
             | {name: values[at] for name, values in sums.items()}
             for at, (key, step) in enumerate(zip(keys[starts].tolist(), steps[starts].tolist(), strict=True))
         ]
@@ -188,25 +185,27 @@ class SecondFigures:
 class PartitionFigures:
     """The figures that come from one-minute roll-ups of partitions."""
 
-    def __init__(self, counted: Sequence[Share], filters: Filters) -> None:
-        rows = Columns(counted, MINUTES_TABLE, "slot", 60)
+    def __init__(self, batches: Sequence[Counted], filters: Filters, names: Names) -> None:
+        rows = Columns(batches, MINUTES_TABLE, "slot", "topic", names, 60)
         topics, self._topics = rows.words("topic")
         if filters.topics:
             kept = matching(self._topics, filters.topics)[topics] if self._topics else topics >= 0
             rows.keep(kept)
             topics = topics[kept]
-        clusters = [share.cluster for share, _ in batches_of(counted)]
+        clusters = [batch.cluster for batch in batches]
         self._clusters = sorted(set(clusters))
         owner_cluster = np.array([self._clusters.index(one) for one in clusters], np.int64)
         topic_key = owner_cluster[rows.owners] * max(1, len(self._topics)) + topics
         keys, at = np.unique(topic_key * _PLACES + rows.numbers("partition"), return_inverse=True)
         self._topic_key, self._partition = keys // _PLACES, keys % _PLACES
-        self._sums = {name: _added(at, rows.numbers(name), len(keys)) for name in SUMMED}
+        self._sums = {name: _added(at, rows.numbers(name), len(keys)) for name in MINUTE_SUMS}
         self._peak = np.full(len(keys), -1, np.int64)
         np.maximum.at(self._peak, at, rows.numbers("peak", -1))
 
     def partitions(self, most: int) -> Rows:
-        """Return what `Figures.partitions` does. Keys are in the order of their names."""
+        """Return partitions: the `most` busiest, the busiest of each of the `most` least even topics, and the
+        `most` with the longest time in a bad state (`bad_ms`). `uneven` is a topic's busiest partition ÷ its
+        mean one, None for the other partitions. Keys are in the order of their names."""
         records = self._sums["records_in"]
         bad_ms = sum((self._sums[f"{name}_ms"] for name in STATES), np.zeros(len(records), np.int64))
         order = np.lexsort((-records, self._topic_key))
@@ -215,14 +214,19 @@ class PartitionFigures:
         _, topic_at = np.unique(self._topic_key, return_inverse=True)
         counts = np.bincount(topic_at)
         means = _added(topic_at, records, len(counts)) / np.maximum(counts, 1)
-        uneven = records[first] / means[topic_at[first]]
+        uneven = np.full(len(records), np.nan)
+        uneven[first] = records[first] / means[topic_at[first]]
         bad = np.flatnonzero(bad_ms > 0)
         chosen = {
             *np.argsort(-records, kind="stable")[:most].tolist(),
-            *first[np.lexsort((first, -uneven))][:most].tolist(),
+            *first[np.lexsort((first, -uneven[first]))][:most].tolist(),
             *bad[np.argsort(-bad_ms[bad], kind="stable")][:most].tolist(),
         }
-        return [self._row(at) for at in sorted(chosen)]
+        return [
+            self._row(at)
+            | {"bad_ms": int(bad_ms[at]), "uneven": None if np.isnan(uneven[at]) else float(uneven[at])}
+            for at in sorted(chosen)
+        ]
 
     def _row(self, at: int) -> dict[str, Any]:
         peak = int(self._peak[at])
@@ -238,7 +242,8 @@ class PartitionFigures:
         return {"cluster": self._clusters[cluster], "topic": self._topics[topic]}
 
     def traffic(self) -> Rows:
-        """Return what `Figures.traffic` does."""
+        """Return the replicated records and their estimated sizes, and the number of partitions with any
+        figure, by topic."""
         starts = np.flatnonzero(_changes(self._topic_key))
         if not len(starts):
             return []

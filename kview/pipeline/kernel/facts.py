@@ -1,5 +1,4 @@
-"""The figures of a report that come from the recorder's facts, where these fit into this process, as rows
-like those of `kview.pipeline.fact_figures`."""
+"""The figures of a report that come from the recorder's facts (`kview.recording.fact_schema`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from kview.model.report_tables import TABLES, TableName
-from kview.model.snapshot import Longs
-from kview.pipeline.answer_rows import Rows
-from kview.pipeline.fact_figures import SEVERITIES, SIZE_SETTINGS
-from kview.pipeline.periods import Share
-from kview.pipeline.rollup_columns import FactRows, batches_of, matching
+from kview.pipeline.kernel.columns import ALL, Counted, FactRows, Names, matching
+from kview.pipeline.kernel.figures import Rows
+from kview.pipeline.kernel.words import Bools, Longs
 
-MOST_ROWS = 2_000_000
-"""The most rows of one table of facts that are read here: about 200 MB."""
+SEVERITIES = ("good", "calm", "warn", "risk")
+"""The worst one last."""
 
-Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
+SIZE_SETTINGS = ("partitions", "replicas", "retention_ms", "retention_bytes", "cleanup_policy")
+"""What a topic's last row of sizes says besides them."""
+
 
 _LONG_MS = 1 << 60
 _NONE = -(1 << 62)
@@ -62,21 +60,27 @@ class _Facts:
     """The rows of a table of facts, with the cluster and the recording (its place) of each, and the seconds
     that count of them (epoch ms)."""
 
-    def __init__(self, counted: Sequence[Share], table: str, names: Sequence[str]) -> None:
-        self.rows = FactRows(counted, table, ["sequence", "observed_ms", *names])
-        places = {id(share): number for number, share in enumerate(counted)}
-        self.clusters = sorted({share.cluster for share in counted})
+    def __init__(
+        self,
+        batches: Sequence[Counted],
+        table: str,
+        columns: Sequence[str],
+        named: str,
+        names: Names,
+    ) -> None:
+        self.rows = FactRows(batches, table, ["sequence", "observed_ms", *columns], named, names)
+        self.clusters = sorted({batch.cluster for batch in batches})
         # (recording, cluster, first ms, end in ms) of each batch.
-        batches = [
+        its = [
             (
-                places[id(share)],
-                self.clusters.index(share.cluster),
-                share.seconds.from_s * 1000,
-                share.seconds.until_s * 1000,
+                batch.recording,
+                self.clusters.index(batch.cluster),
+                batch.from_s * 1000,
+                batch.until_s * 1000,
             )
-            for share, _ in batches_of(counted)
+            for batch in batches
         ]
-        self._batches = np.array(batches, np.int64)
+        self._batches = np.array(its, np.int64)
         self._find()
 
     def _find(self) -> None:
@@ -133,10 +137,11 @@ def _listed(values: Longs) -> list[int | None]:
     return [None if value == _NONE else value for value in values.tolist()]
 
 
-def group_lags(counted: Sequence[Share], pattern: str, threshold_ms: int) -> Rows:
-    """Return what `fact_figures.group_lags` does."""
-    names = ("interval_ms", "group", "lag", "behind_ms", "lost", "worst_topic", "worst_partition")
-    facts = _Facts(counted, "group_lags", names)
+def group_lags(batches: Sequence[Counted], pattern: str, threshold_ms: int, names: Names) -> Rows:
+    """Return each group's greatest lags and when they were first seen, the time above the threshold and the
+    time in which the lag in time was known."""
+    columns = ("interval_ms", "group", "lag", "behind_ms", "lost", "worst_topic", "worst_partition")
+    facts = _Facts(batches, "group_lags", columns, "group", names)
     facts.keep_matching("group", pattern)
     counted_ms = facts.keep_held()
     if not len(counted_ms):
@@ -145,32 +150,32 @@ def group_lags(counted: Sequence[Share], pattern: str, threshold_ms: int) -> Row
     groups = _Groups.by(keys)
     began_ms = facts.observed_ms - counted_ms
     behind_ms, behind = facts.rows.numbers("behind_ms"), facts.rows.known("behind_ms")
-    columns: dict[str, list[Any]] = {}
+    figures: dict[str, list[Any]] = {}
     for name, most in (("lag", "lag_most"), ("behind_ms", "behind_most")):
         values = facts.rows.numbers(name, _NONE)
         greatest = _Groups.by(began_ms, -values, keys).first
-        columns[most] = _listed(values[greatest])
-        columns[f"{most}_ms"] = _listed(np.where(values[greatest] == _NONE, _NONE, began_ms[greatest]))
+        figures[most] = _listed(values[greatest])
+        figures[f"{most}_ms"] = _listed(np.where(values[greatest] == _NONE, _NONE, began_ms[greatest]))
     above = behind & (behind_ms > threshold_ms)
-    columns["above_ms"] = groups.of(np.add, np.where(above, counted_ms, 0)).tolist()
-    columns["lag_known_ms"] = groups.of(np.add, np.where(behind, counted_ms, 0)).tolist()
-    columns["lost"] = _listed(groups.of(np.maximum, facts.rows.numbers("lost", _NONE)))
+    figures["above_ms"] = groups.of(np.add, np.where(above, counted_ms, 0)).tolist()
+    figures["lag_known_ms"] = groups.of(np.add, np.where(behind, counted_ms, 0)).tolist()
+    figures["lost"] = _listed(groups.of(np.maximum, facts.rows.numbers("lost", _NONE)))
     topics, topic_names = facts.rows.words("worst_topic")
     partitions = facts.rows.numbers("worst_partition", _NONE)
     worst = _Groups.by(partitions, topics, facts.observed_ms, -behind_ms, ~behind, keys).first
-    columns["worst"] = [
+    figures["worst"] = [
         {"worst_topic": [*topic_names, None][topic], "worst_partition": partition} if is_known else None
         for topic, partition, is_known in zip(
             topics[worst].tolist(), _listed(partitions[worst]), behind[worst].tolist(), strict=True
         )
     ]
-    return _with(named(groups.first), columns)
+    return _with(named(groups.first), figures)
 
 
-def findings(counted: Sequence[Share]) -> Rows:
-    """Return what `fact_figures.findings` does."""
-    names = ("interval_ms", "kind", "severity", "partitions", "internal_partitions", "groups")
-    facts = _Facts(counted, "findings", names)
+def findings(batches: Sequence[Counted], names: Names) -> Rows:
+    """Return how long each kind of finding held, its worst severity and its greatest counts."""
+    columns = ("interval_ms", "kind", "severity", "partitions", "internal_partitions", "groups")
+    facts = _Facts(batches, "findings", columns, "kind", names)
     counted_ms = facts.keep_held()
     if not len(counted_ms):
         return []
@@ -202,10 +207,9 @@ def findings(counted: Sequence[Share]) -> Rows:
     )
 
 
-def incidents(counted: Sequence[Share], most: int) -> Rows:
-    """Return what `fact_figures.incidents` does."""
-    told = [one.name for one in TABLES[TableName.INCIDENTS] if one.name != "cluster"]
-    facts = _Facts(counted, "incidents", ["id", *told])
+def incidents(batches: Sequence[Counted], told: Sequence[str], most: int) -> Rows:
+    """Return these columns of the incidents that went on in the period, the first `most` of them."""
+    facts = _Facts(batches, "incidents", ["id", *told], "id", ALL)
     ids, _ = facts.rows.words("id")
     rows = np.arange(len(facts.rows))
     its = _Groups.by(rows, facts.sequence, facts.recording * (int(ids.max()) + 2) + ids)
@@ -217,7 +221,7 @@ def incidents(counted: Sequence[Share], most: int) -> Rows:
     kinds, _ = facts.rows.words("kind")
     order = np.lexsort((facts.recording[last], kinds[last], facts.cluster[last], began_ms[last]))
     last = last[order][:most]
-    found: Rows = facts.rows.table.select(told).take(last).to_pylist()
+    found: Rows = facts.rows.table.select(list(told)).take(last).to_pylist()
     for row, cluster in zip(found, facts.cluster[last].tolist(), strict=True):
         row["cluster"] = facts.clusters[cluster]
         for name in ("brokers", "controllers", "racks"):
@@ -225,9 +229,10 @@ def incidents(counted: Sequence[Share], most: int) -> Rows:
     return found
 
 
-def elections(counted: Sequence[Share], pattern: str) -> Rows:
-    """Return what `fact_figures.elections` does."""
-    facts = _Facts(counted, "elections", ("topic", "partition", "new_leader", "unclean"))
+def elections(batches: Sequence[Counted], pattern: str, names: Names) -> Rows:
+    """Return how often the partitions of each topic changed or lost their leader."""
+    columns = ("topic", "partition", "new_leader", "unclean")
+    facts = _Facts(batches, "elections", columns, "topic", names)
     facts.keep_matching("topic", pattern)
     facts.keep(facts.inside())
     if not len(facts.rows):
@@ -250,9 +255,9 @@ def elections(counted: Sequence[Share], pattern: str) -> Rows:
     )
 
 
-def sizes(counted: Sequence[Share], pattern: str) -> Rows:
-    """Return what `fact_figures.sizes` does."""
-    facts = _Facts(counted, "sizes", ("topic", "bytes", "leader_bytes", *SIZE_SETTINGS))
+def sizes(batches: Sequence[Counted], pattern: str, names: Names) -> Rows:
+    """Return the first and the last known size of each topic, and its settings at last."""
+    facts = _Facts(batches, "sizes", ("topic", "bytes", "leader_bytes", *SIZE_SETTINGS), "topic", names)
     facts.keep_matching("topic", pattern)
     facts.keep(facts.inside())
     if not len(facts.rows):

@@ -1,0 +1,111 @@
+"""However a recording is divided into tasks, its roll-ups are those that DuckDB counts, and so are the
+figures."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark import SparkContext
+
+from kview.model.sums import SUMS
+from kview.pipeline import rolling, tables
+from kview.pipeline.kernel import columns, summing, walking
+from kview.pipeline.kernel.columns import ALL, Names
+from kview.pipeline.kernel.tables import SECONDS_TABLE
+from kview.pipeline.report import Question, report
+from kview.recording.manifest import read_manifest
+from tests.pipeline.figures import Figures, by_duckdb, of_rollups, of_table
+from tests.pipeline.here import HERE
+from tests.pipeline.recorded import figures_of, record, rolled_live
+from tests.pipeline.test_agreement import INCIDENTS, read_at_odd_times
+from tests.recording.snapshots import moved
+from tests.worlds.histories import Plan
+from tests.worlds.scripts import views as folded
+
+PLAN = Plan((*INCIDENTS.happenings, (72, "clock back 10 s"), (75, "rewind")))
+SECONDS = 90
+SLICE = 100
+QUESTION = Question(threshold_ms=2_000, step_s=10)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    chance = np.random.default_rng(20)
+    odd = [read_at_odd_times(moved(one, chance), chance) for one in PLAN.snapshots(1, SECONDS)]
+    return record(tmp_path_factory.mktemp("kernel") / "r", list(folded(odd)))
+
+
+def seconds(rollups: Path) -> list[pa.Table]:
+    """Return the parts of the one-second roll-ups of all batches in a cache."""
+    return [pq.read_table(one) for one in sorted(rollups.glob(f"*/batch-*/{SECONDS_TABLE}/*.parquet"))]
+
+
+def added(parts: list[pa.Table]) -> Figures:
+    """Return what parts have together: sums add up, and of the rest the greatest counts."""
+    found: Figures = {}
+    for part in parts:
+        for cell, its in of_table(part).items():
+            before = found.setdefault(cell, {})
+            for name, value in its.items():
+                was = before.get(name)
+                if was is None:
+                    before[name] = value
+                else:
+                    before[name] = was + value if name in set(map(str, SUMS)) else max(was, value)
+    return found
+
+
+def test_each_row_is_what_duckdb_counts_in_one_task_or_many(
+    spark: SparkContext, recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = by_duckdb(recording)
+    whole = report(spark, [recording], QUESTION, tmp_path, tmp_path / "one")
+    (part,) = seconds(tmp_path / "one")
+    assert of_table(part) == counted
+
+    # Each segment has a task of its own, and so has each name.
+    monkeypatch.setattr(rolling, "LEAST_TASK_BYTES", 1)
+    monkeypatch.setattr(rolling, "TASK_BYTES", 1)
+    monkeypatch.setattr(tables, "TASK_ROWS", 1)
+    divided = report(spark, [recording], QUESTION, tmp_path, tmp_path / "many")
+    parts = seconds(tmp_path / "many")
+    assert len(parts) == len(read_manifest(recording).segments) > 2
+    assert added(parts) == counted
+    assert figures_of(divided) == figures_of(whole)
+
+    # Rows come in many batches, which are merged often, and names are looked for in many row groups.
+    monkeypatch.setattr(walking, "ROWS_AT_ONCE", SLICE)
+    monkeypatch.setattr(summing, "MERGE_ROWS", SLICE // 2)
+    monkeypatch.setattr(summing, "GROUP_ROWS", SLICE)
+    monkeypatch.setattr(columns, "MOST_OPEN", 1)
+    sliced = report(HERE, [recording], QUESTION, tmp_path, tmp_path / "slices")
+    parts = seconds(tmp_path / "slices")
+    assert added(parts) == counted
+    assert figures_of(sliced) == figures_of(whole)
+
+
+def test_the_live_job_rolls_up_the_same(recording: Path, tmp_path: Path) -> None:
+    assert of_rollups(rolled_live(recording)) == by_duckdb(recording)
+
+
+def test_a_range_of_names_reads_the_row_groups_that_have_some(tmp_path: Path) -> None:
+    names = [f"topic-{number:02}" for number in range(20) for _ in range(10)]
+    table = pa.table({"name": names, "second": list(range(200)), "value": list(range(200))})
+    (tmp_path / "batch" / "seconds").mkdir(parents=True)
+    pq.write_table(table, tmp_path / "batch" / "seconds" / "a.parquet", row_group_size=10)
+    batch = columns.Counted(str(tmp_path / "batch"), "c", 0, 0, 1_000, 1_000)
+    for chosen, values in {
+        Names("topic-03", "topic-05"): range(30, 50),
+        Names("topic-18"): range(180, 200),
+        Names("", "topic-01"): range(10),
+        Names("topic-031", "topic-04"): range(0),
+        ALL: range(200),
+    }.items():
+        read = columns.Columns([batch], "seconds", "second", "name", chosen)
+        assert read.numbers("value").tolist() == list(values)
+        assert read.words("name")[1] == sorted(set(names[values.start : values.stop]))
+    end = pq.read_metadata(tmp_path / "batch" / "seconds" / "a.parquet")
+    read_groups = [g for g in range(20) if Names("topic-03", "topic-05").may_be_in(end.row_group(g), "name")]
+    assert read_groups == [3, 4]
