@@ -41,20 +41,17 @@ _OPENED = (
 """Java's own packages that Spark accesses by reflection."""
 
 _UNUSED = (
-    *("spark-mllib", "spark-hive", "spark-kubernetes", "spark-connect", "spark-yarn", "spark-graphx"),
-    *("spark-repl", "spark-pipelines", "hive-", "kubernetes-", "datanucleus", "derby", "jersey", "vertx"),
-    "volcano",
+    *("spark-sql", "spark-catalyst", "spark-streaming", "spark-mllib", "spark-hive", "spark-kubernetes"),
+    *("spark-connect", "spark-yarn", "spark-graphx", "spark-repl", "spark-pipelines", "hive-", "kubernetes-"),
+    *("datanucleus", "derby", "jersey", "vertx", "volcano", "parquet-", "orc-", "janino", "arrow-", "breeze"),
 )
-"""Jars that kview does not need. Spark looks for extensions in every jar, and a session with MLlib in it
-loads all of them first."""
+"""Jars that kview does not need, because its tasks are Python: those of Spark's SQL, streams and more. Spark
+looks for extensions in every jar."""
 
 _CONFIGURED = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 """Variables with folders of Hadoop's configuration, which says where YARN and HDFS are."""
 
-_FIRST = (
-    *("spark-catalyst", "scala-library", "spark-core", "spark-sql", "log4j-core", "jackson-databind"),
-    *("arrow-vector", "janino", "hadoop-client-api"),
-)
+_FIRST = ("scala-library", "spark-core", "spark-common-utils", "hadoop-client-api", "log4j-core")
 """Java searches the jars in order for each class, so the jars with most of the classes in use come first."""
 
 _QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
@@ -165,7 +162,7 @@ class Gateway:
             stdin=subprocess.PIPE,
             stdout=sys.stderr.fileno() if batch is None else batch.output,
             stderr=None if batch is None else batch.output,
-            env=_environment(self._connection_file),
+            env=_environment(self._connection_file, batch is not None and batch.is_submitted),
             pass_fds=batch.held if batch is not None else (),
             # A terminal sends Ctrl-C to all its processes. A batch is cancelled before its JVM ends.
             process_group=0 if batch is not None and batch.own_group else None,
@@ -207,16 +204,14 @@ class Gateway:
             self.process.wait()
 
 
-def _environment(connection_file: Path) -> dict[str, str]:
+def _environment(connection_file: Path, is_submitted: bool) -> dict[str, str]:
     return {
         # Spark's Python workers inherit this.
         **child_environment(),
         CONNECTION_FILE: str(connection_file),
-        "SPARK_HOME": str(spark_home()),
+        # With a home, Python workers on this machine would import PySpark from a zip, which takes a second.
+        **({"SPARK_HOME": str(spark_home())} if is_submitted else {}),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        # Otherwise Spark starts this Python to ask for installed data sources. kview's source is registered
-        # directly.
-        "PYSPARK_DRIVER_PYTHON": "none",
         "MALLOC_ARENA_MAX": "2",
     }
 
@@ -241,9 +236,6 @@ def _command(java: Path, scratch: Path, batch: Batch | None) -> list[str]:
         *(["--sun-misc-unsafe-memory-access=allow"] if asked else []),
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+ExitOnOutOfMemoryError",
-        # The roll-up's query becomes methods that are too long for Java to compile by default.
-        "-XX:-DontCompileHugeMethods",
-        "-Xss4m",
         "-Djdk.reflect.useDirectMethodHandle=false",
         "-Dio.netty.tryReflectionSetAccessible=true",
         "--enable-native-access=ALL-UNNAMED",

@@ -122,19 +122,6 @@ def _read(folder: Path) -> Kept | None:
         return None
 
 
-def work_bytes(source: Source, cache: Path | None) -> int:
-    """Return about how many bytes a report has to read: roll-ups, and segments without any."""
-    kept = chosen(read_kept(place_of(source, cache), source))
-    known = {number for one in kept for number, _ in one.about.segments}
-    new = sum(entry.size_bytes for entry in source.closed if entry.number not in known)
-    return new + kept_bytes(kept)
-
-
-def kept_bytes(kept: Sequence[Kept]) -> int:
-    """Return the size of some batches."""
-    return sum(sum(one.about.files.values()) for one in kept)
-
-
 def affecting(moments: Moments, of_recording: Moments) -> tuple[tuple[int, int], ...]:
     """Return those times the clock was set back in a recording that change what counts of these moments."""
     if not len(moments):

@@ -158,7 +158,7 @@ def _ranges(batches: Sequence[Counted], table: str, named: str, count: int) -> I
 
 
 def _chosen(rows: Rows) -> Rows:
-    """Return the partitions of all parts that are told of, as `PartitionFigures.partitions` chooses them."""
+    """Return the partitions of all parts that are shown, as `PartitionFigures.partitions` chooses them."""
 
     def place(row: dict[str, object]) -> tuple[object, ...]:
         return row["cluster"], row["topic"], row["partition"]

@@ -23,9 +23,6 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _READ_AS = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 """Scheme → what pyarrow calls it."""
 
-_SPARK_READS = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
-"""Scheme → what Spark calls it."""
-
 _NEED_HADOOP = ("hdfs", "viewfs")
 """Schemes that pyarrow reads through Hadoop's own library."""
 
@@ -73,14 +70,6 @@ class Place:
         else:
             whole = os.fsencode(Path(self.path).resolve())
         return hashlib.sha256(whole).hexdigest()[:16]
-
-    @property
-    def spark_url(self) -> str:
-        """The folder as Spark names it, such as `s3a://bucket/folder`; a path on this machine."""
-        if not self.url:
-            return self.path
-        scheme, _, rest = self.address.partition("://")
-        return f"{_SPARK_READS.get(scheme, scheme)}://{rest}".rstrip("/")
 
     def __truediv__(self, name: str) -> "Place":
         """Return the folder or file of that name in this folder."""

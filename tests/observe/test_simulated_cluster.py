@@ -44,7 +44,7 @@ def test_a_budget_reads_partitions_in_turn_and_the_preferred_ones_always(cluster
     settings = ObserveSettings(interval_s=0.5, bytes_per_second=whole // 2)
     with observing(cluster.addresses, settings) as observer:
         observations = [read_in(observer.observe()) for _ in range(8)]
-        # A slice of a quarter, and at most as many again that are not in sync: on a busy machine some are not.
+        # A quarter, and at most as many again that are not in sync: on a busy machine some are not.
         assert max(map(len, observations)) < 2 * PARTITIONS / 3
         assert {partition for one in observations for partition in one} == set(range(PARTITIONS))
         seen = observer.observe()

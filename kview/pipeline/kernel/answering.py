@@ -13,7 +13,7 @@ from kview.pipeline.kernel.tables import MINUTES_TABLE, SECONDS_TABLE
 class Asked:
     """What a report asks about a period.
 
-    `known_s` is the number of known seconds of each cluster, `incident_columns` what is told of an incident.
+    `known_s` is the number of known seconds of each cluster, `incident_columns` what is shown of an incident.
     Of partitions, incidents and the topics of throughput, there are `most_…` each.
     """
 

@@ -27,7 +27,7 @@ MERGE_ROWS = 1_000_000
 """Roll-ups of parts are merged when they have this many rows."""
 
 GROUP_ROWS = 1 << 16
-"""The rows of a row group, the least that is read of a table: rows are in the order of names, so whoever
+"""The rows of a row group, the least that is read of a table: rows are in the order of names, so anyone who
 wants some names reads some groups."""
 
 KINDS = tuple(Kind)
