@@ -59,8 +59,6 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """Roll-ups of partitions leave out what is before this second."""
     tail_s: int
     """From this second on, roll-ups of partitions are by second."""
-    parts: int = 1
-    """If this is not 1, several rows may be about the same second or minute: they add up."""
 
 
 class Kept(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import pyarrow as pa
 import pyarrow.parquet as pq
-from msgspec.structs import replace
 
 from kview.errors import ClusterUnreachable, ErrorKind, ErrorValue, KviewError
 from kview.model.report import Note, NoteKind
@@ -65,14 +65,9 @@ LEAST_TASK_BYTES = 2 << 20
 BATCH_BYTES = 64 << 10
 """What writing a batch costs, as if it were so much to read."""
 
-DELTAS = {
-    part: PARTS[part]
-    if part != "observations"
-    else PARTS[part].empty_table().select(["sequence", "ended_ms"]).schema
-    for part in DELTA_PARTS
-}
+DELTAS = {part: PARTS[part] for part in DELTA_PARTS}
+DELTAS["observations"] = pa.schema([PARTS["observations"].field(name) for name in ("sequence", "ended_ms")])
 """The columns that are read of each part of a segment that is rolled up."""
-
 
 T = TypeVar("T")
 
@@ -240,9 +235,9 @@ class Rolling:
         for batches in _cut(new, MOST_BYTES, lambda batch: batch.size):
             folders = [self._folder(batch) for batch in batches]
             try:
-                parts = self._run(batches, folders)
-                for batch, folder, count in zip(batches, folders, parts, strict=True):
-                    self._finish(batch, folder, count)
+                self._run(batches, folders)
+                for batch, folder in zip(batches, folders, strict=True):
+                    self._finish(batch, folder)
             except BaseException:
                 for folder in folders:
                     shutil.rmtree(folder, ignore_errors=True)
@@ -263,18 +258,16 @@ class Rolling:
             source.note(Note(NoteKind.NOT_KEPT, {"folder": str(batch.place), "reason": reason}))
             return begin(place_of(source, self._scratch / "rollups"), number)
 
-    def _run(self, batches: Sequence[_New], folders: Sequence[Path]) -> list[int]:
-        """Run a job that makes batches in their folders, and return the number of parts of each."""
+    def _run(self, batches: Sequence[_New], folders: Sequence[Path]) -> None:
+        """Run a job that makes batches in their folders, and note what cannot be read."""
         whole = sum(batch.size + BATCH_BYTES for batch in batches)
         most = whole // (self._context.defaultParallelism * TASKS_PER_CORE)
         most = max(LEAST_TASK_BYTES, min(TASK_BYTES, most))
         work: list[tuple[RollUp, int]] = []
-        counts = []
         for number, (batch, folder) in enumerate(zip(batches, folders, strict=True)):
             scope = Scope(batch.about.head_s, batch.about.tail_s, batch.about.set_backs)
-            its = list(_cut(list(zip(batch.segments, batch.sizes, strict=True)), most, lambda one: one[1]))
-            counts.append(len(its))
-            for part, some in enumerate(its):
+            its = list(zip(batch.segments, batch.sizes, strict=True))
+            for part, some in enumerate(_cut(its, most, lambda one: one[1])):
                 segments = [segment for segment, _ in some]
                 of_part = RollUp(number, part, folder, scope, DELTAS, dict(FACTS), segments)
                 work.append((of_part, sum(size for _, size in some) + BATCH_BYTES))
@@ -282,9 +275,8 @@ class Rolling:
         found = self._context.parallelize(tasks, len(tasks)).flatMap(roll_up).collect() if tasks else []
         for one in found:
             batches[one.batch].unreadable.append(one)
-        return counts
 
-    def _finish(self, batch: _New, folder: Path, parts: int) -> None:
+    def _finish(self, batch: _New, folder: Path) -> None:
         """Give a batch to its recording, or leave out of the recording what cannot be read."""
         source = batch.rolled.source
         for one in batch.unreadable:
@@ -294,12 +286,14 @@ class Rolling:
             error: KviewError = KviewError(ErrorKind.FILE_MISSING, file=one.file)
             if one.reason is not None:
                 error = damaged(one.file, one.reason)
+            if batch.is_open:
+                raise error  # this process has just written it
             for entry in [entry for entry in source.closed if entry.number == one.number]:
                 source.leave_out(entry, error)
         if batch.unreadable:
             shutil.rmtree(folder, ignore_errors=True)
             return
-        made = finish(folder, replace(batch.about, parts=parts), batch.moments)
+        made = finish(folder, batch.about, batch.moments)
         batch.rolled.batches.append(made)
         batch.rolled.batches.sort(key=lambda one: int(one.moments.sequences[0]) if len(one.moments) else -1)
         if not batch.is_open:

@@ -55,7 +55,7 @@ def period_of(
 ) -> Period:
     """Return the tables about what counts of some recordings. Raises whatever Spark raises.
 
-    `on_figures` is called with the number of figures that are known, and of all.
+    `on_figures` is called with the number of tasks for figures that are done, and of all.
     """
     known_s: dict[str, int] = {}
     for share in counted:
@@ -72,7 +72,7 @@ def period_of(
         most_topics=max(1, MOST_THROUGHPUT_ROWS // steps),
     )
     tasks = list(_parts(counted))
-    on_figures(0, 1)
+    on_figures(0, len(tasks))
     found: dict[str, Rows] = {name: [] for name in FIGURES}
     if tasks:
         of_asked = partial(answer, asked=asked)
@@ -86,7 +86,7 @@ def period_of(
     topics = tables.topics_by_records()
     shown = topics[: asked.most_topics]
     tables.cut_off(TableName.THROUGHPUT, len(shown), len(topics))
-    on_figures(1, 1)
+    on_figures(len(tasks), len(tasks))
     return Period(
         since_ms=min(share.seconds.from_s for share in counted) * 1000,
         until_ms=max(share.seconds.until_s for share in counted) * 1000,
