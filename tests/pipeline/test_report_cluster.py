@@ -83,11 +83,10 @@ def test_a_python_of_workers_that_cannot_do_the_work(
     write_recording(folder, 1, 3, 1)
     python = python_with(tmp_path / "python", *modules, version=version) if modules else tmp_path / "none"
     to: tuple[str | Path, ...] = ("--cache", tmp_path / "cache", "--master", cluster.url, *FLAGS)
-    began_s = time.monotonic()
     code, output, errors = ended(start(folder, *to, "--worker-python", python, state=tmp_path))
     assert (code, output) == (2, "")
     assert errors.startswith("kview: ") and str(python) in errors and said in errors, errors
-    assert errors.count("\n") == 1 and time.monotonic() - began_s < ANSWER_WITHIN_S
+    assert errors.count("\n") == 1
 
 
 @pytest.mark.slow
