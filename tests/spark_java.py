@@ -15,7 +15,7 @@ import pyspark
 
 from kview.pipeline.jvm import Gateway, choose_java
 from kview.pipeline.reading import next_rollups
-from kview.pipeline.session import new_context
+from kview.pipeline.session import LIVE, LOOPBACK, new_context
 from kview.pipeline.spark_internals import forget_gateway
 from tests.benchmarks.synthetic import write_recording
 from tests.real_kafka.jars import CACHE
@@ -65,7 +65,7 @@ def _run_once(java: Path, scratch: Path) -> None:
     gateway = Gateway(java, scratch)
     try:
         gateway.connect()
-        context = new_context(scratch, threads=2)
+        context = new_context("kview", "local[2]", LOOPBACK, scratch, LIVE)
         step = partial(next_rollups, str(scratch / "recording"))
         for count in (1, 4):
             assert context.parallelize([-1] * count, count).map(step).collect()[0] is not None

@@ -19,15 +19,15 @@ from kview.config.scratch import REPORTS, Scratch
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
 from kview.pipeline.jvm import GATEWAY_WITHIN_S, PACKAGES, Batch, Gateway, choose_java
 from kview.pipeline.kernel.needs import lacks
-from kview.pipeline.session import QUIET, with_retries
+from kview.pipeline.session import LOOPBACK, new_context
 from kview.pipeline.shipping import packed_kernel
-from kview.pipeline.spark_internals import RESERVED_MEMORY, executors, forget_gateway
+from kview.pipeline.spark_internals import executors, forget_gateway
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 HEAP_MB = 1024
-"""The heap of the driver, which answers what is asked of roll-ups without a cluster."""
+"""The heap of the driver, which hands out tasks and gathers what they find."""
 
 SESSION_WITHIN_S = 26.0
 """Limit for a session on a cluster, Java's start included, so that kview says within half a minute that a
@@ -54,7 +54,6 @@ POLL_S = 0.2
 """Interval at which progress is asked for."""
 
 SETTINGS = {
-    **QUIET,
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "50",
     "spark.ui.retainedTasks": "1000",
@@ -215,20 +214,9 @@ class BatchSession:
         return self.error_of(error)
 
     def _new_context(self, host: str) -> "SparkContext":
-        from pyspark import SparkConf, SparkContext
-
         if not self.is_local:
             os.environ["PYSPARK_PYTHON"] = self._worker_python
-        given = {
-            **SETTINGS,
-            "spark.driver.host": host,
-            "spark.driver.bindAddress": host,
-            "spark.local.dir": str(self.scratch),
-            **({RESERVED_MEMORY: str(64 << 20)} if self.is_local else {}),
-            **self._settings,
-        }
-        conf = SparkConf().setMaster(with_retries(self.master)).setAppName("kview report")
-        return SparkContext(conf=conf.setAll(list(given.items())))
+        return new_context("kview report", self.master, host, self.scratch, {**SETTINGS, **self._settings})
 
     @property
     def context(self) -> "SparkContext":
@@ -341,7 +329,7 @@ def _master_address(master: str) -> str:
     Raises ClusterUnreachable, or BadUse if the master's URL is wrong.
     """
     if not master.startswith("spark://"):
-        return "127.0.0.1" if master.startswith("local") else socket.gethostname()
+        return LOOPBACK if master.startswith("local") else socket.gethostname()
     reached = ""
     for one in master.removeprefix("spark://").split(","):
         try:

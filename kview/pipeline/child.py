@@ -62,10 +62,9 @@ class Job:
         threading.Thread(target=self._watch_jvm, name="jvm", daemon=True).start()
         # These imports run while Java starts.
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         from kview.pipeline.live import run
-        from kview.pipeline.session import new_context
+        from kview.pipeline.session import LIVE, LOOPBACK, new_context
         from kview.recording.manifest import read_manifest
 
         read_manifest(recording)
@@ -77,9 +76,9 @@ class Job:
             with pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
             self._send(MessageKind.ROLLUPS, sink.getvalue().to_pybytes())
-            after = pc.max(table["last_sequence"]).as_py()
+            after = table["last_sequence"][0].as_py()
 
-        context = new_context(self._scratch, threads=2)
+        context = new_context("kview", "local[2]", LOOPBACK, self._scratch, LIVE)
         while True:
             try:
                 run(context, recording, after, send_rollups)

@@ -217,7 +217,7 @@ def _environment(connection_file: Path, is_submitted: bool) -> dict[str, str]:
 
 
 def _class_path(all_jars: bool) -> str:
-    """Return the class path of those Spark jars that the live job, or a batch over Parquet, can need."""
+    """Return the class path of those Spark jars that tasks in Python need, or of all."""
     unused = () if all_jars else _UNUSED
     jars = [jar for jar in (spark_home() / "jars").glob("*.jar") if not jar.name.startswith(unused)]
     jars.sort(key=lambda jar: (not jar.name.startswith(_FIRST), jar.name))

@@ -32,7 +32,7 @@ ARRIVAL = pa.schema(
         ("last_ms", pa.int64()),
     ]
 )
-"""The columns of `kview.pipeline.rollup.rolled`."""
+"""The columns of `kview.pipeline.reading.next_rollups`."""
 
 
 @dataclass(frozen=True)

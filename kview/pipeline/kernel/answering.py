@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kview.pipeline.kernel import facts
+from kview.pipeline.kernel import facts, tables
 from kview.pipeline.kernel.columns import ALL, Counted, Names
 from kview.pipeline.kernel.figures import Filters, PartitionFigures, Rows, SecondFigures
-from kview.pipeline.kernel.tables import MINUTES_TABLE, SECONDS_TABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,8 @@ class Part:
 
 
 NAMED = {
-    SECONDS_TABLE: "name",
-    MINUTES_TABLE: "topic",
+    tables.SECONDS_TABLE: "name",
+    tables.MINUTES_TABLE: "topic",
     "group_lags": "group",
     "findings": "kind",
     "incidents": "",
@@ -53,7 +52,7 @@ def answer(part: Part, asked: Asked) -> dict[str, Rows]:
     batches, names = part.batches, part.names
     topics, groups = asked.filters.topics, asked.filters.groups
     match part.table:
-        case "seconds":
+        case tables.SECONDS_TABLE:
             seconds = SecondFigures(batches, asked.filters, names)
             return {
                 "sums": seconds.sums(),
@@ -61,7 +60,7 @@ def answer(part: Part, asked: Asked) -> dict[str, Rows]:
                 "hottest": seconds.hottest(),
                 "throughput": seconds.throughput(asked.most_topics, asked.step_s),
             }
-        case "minutes":
+        case tables.MINUTES_TABLE:
             partitions = PartitionFigures(batches, asked.filters, names)
             return {
                 "partitions": partitions.partitions(asked.most_partitions),

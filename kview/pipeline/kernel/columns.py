@@ -42,10 +42,6 @@ class Names:
         """Whether every name is in the range."""
         return not self.first and self.end is None
 
-    def has(self, name: str) -> bool:
-        """Return whether a name is in the range."""
-        return name >= self.first and (self.end is None or name < self.end)
-
     def may_be_in(self, group: pq.RowGroupMetaData, column: str) -> bool:
         """Return whether a row group may have such names in a column."""
         at = next(n for n in range(group.num_columns) if group.column(n).path_in_schema == column)

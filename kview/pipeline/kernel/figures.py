@@ -11,11 +11,8 @@ import numpy as np
 
 from kview.model.sums import PERCENTS, SUMS, Kind, Sum
 from kview.pipeline.kernel.columns import Columns, Counted, Names, matching
-from kview.pipeline.kernel.tables import MINUTE_SUMS, MINUTES_TABLE, SECONDS_TABLE, STATES
+from kview.pipeline.kernel.tables import HOTTEST_SHIFT, MINUTE_SUMS, MINUTES_TABLE, SECONDS_TABLE, STATES
 from kview.pipeline.kernel.words import Bools, Longs
-
-_PLACES = 1 << 24
-"""Partition numbers are below this."""
 
 Rows = list[dict[str, Any]]
 
@@ -78,7 +75,7 @@ class SecondFigures:
 
     def _find_hottest(self, rows: Columns, settled: Bools) -> None:
         rates, topics, self._topics, partitions = rows.hottest()
-        rates, places = rates[self._order], (topics * _PLACES + partitions)[self._order]
+        rates, places = rates[self._order], (topics * HOTTEST_SHIFT + partitions)[self._order]
         of_row = np.repeat(np.arange(len(self._rows)), np.diff(self._rows, append=len(rates)))
         counts = (rates >= 0) & (~self._is_group[self.key_at[of_row]] | settled[self._order])
         # Of the parts of a row, the one with the greatest rate counts, then the greatest place.
@@ -155,7 +152,7 @@ class SecondFigures:
         first = order[np.flatnonzero(_changes(keys[order]))]
         return [
             dict(zip(("cluster", "kind", "name"), self.keys[key], strict=True))
-            | {"topic": self._topics[place // _PLACES], "partition": place % _PLACES}
+            | {"topic": self._topics[place // HOTTEST_SHIFT], "partition": place % HOTTEST_SHIFT}
             for key, place in zip(keys[first].tolist(), places[first].tolist(), strict=True)
         ]
 
@@ -196,8 +193,8 @@ class PartitionFigures:
         self._clusters = sorted(set(clusters))
         owner_cluster = np.array([self._clusters.index(one) for one in clusters], np.int64)
         topic_key = owner_cluster[rows.owners] * max(1, len(self._topics)) + topics
-        keys, at = np.unique(topic_key * _PLACES + rows.numbers("partition"), return_inverse=True)
-        self._topic_key, self._partition = keys // _PLACES, keys % _PLACES
+        keys, at = np.unique(topic_key * HOTTEST_SHIFT + rows.numbers("partition"), return_inverse=True)
+        self._topic_key, self._partition = keys // HOTTEST_SHIFT, keys % HOTTEST_SHIFT
         self._sums = {name: _added(at, rows.numbers(name), len(keys)) for name in MINUTE_SUMS}
         self._peak = np.full(len(keys), -1, np.int64)
         np.maximum.at(self._peak, at, rows.numbers("peak", -1))

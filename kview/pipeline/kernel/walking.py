@@ -132,11 +132,10 @@ def _opened(segment: Segment, part: str, words: Sequence[str] = ()) -> pq.Parque
 
 
 def _read(
-    segment: Segment, part: str, file: pq.ParquetFile, names: Sequence[str] | None
+    segment: Segment, part: str, file: pq.ParquetFile, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     with _damage_in(segment, part):
-        there = file.schema_arrow.names
-        columns = None if names is None else [name for name in there if name in names]
+        columns = [name for name in file.schema_arrow.names if name in names]
         batches = file.iter_batches(ROWS_AT_ONCE, columns=columns, use_threads=False)
     while True:
         with _damage_in(segment, part):
