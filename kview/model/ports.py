@@ -109,6 +109,10 @@ class SparkJob(Protocol):
         """Start the job, or end it and start it again. Returns at once."""
         ...
 
+    def watch(self, is_watched: bool) -> None:
+        """Say whether its figures are on the screen. Otherwise it takes longer steps. Returns at once."""
+        ...
+
 
 class Attention(Protocol):
     """Requests from the screen to the observer. All methods may be called from any thread and return at

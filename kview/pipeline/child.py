@@ -16,7 +16,7 @@ import traceback
 from pathlib import Path
 
 from kview.errors import ErrorKind, KviewError
-from kview.pipeline.messages import MessageKind, failure, send
+from kview.pipeline.messages import UNWATCHED, WATCHED, MessageKind, failure, send
 
 
 def main() -> None:
@@ -49,6 +49,8 @@ class Job:
         self._jvm: subprocess.Popen[bytes] | None = None
         self._ending = threading.Lock()
         self._sending = threading.Lock()
+        self._watched = threading.Event()
+        """Whether somebody looks at the roll-ups."""
         threading.Thread(target=self._watch_parent, name="parent", daemon=True).start()
 
     def run(self, recording: Path, after: int) -> None:
@@ -81,7 +83,7 @@ class Job:
         context = new_context("kview", "local[2]", LOOPBACK, self._scratch, LIVE)
         while True:
             try:
-                run(context, recording, after, send_rollups)
+                run(context, recording, after, send_rollups, self._watched)
             except Exception as error:
                 if LATE_WORKER not in str(error):
                     raise
@@ -107,8 +109,11 @@ class Job:
             send(self._control, kind, body)
 
     def _watch_parent(self) -> None:
-        while self._control.recv(1):
-            pass
+        while said := self._control.recv(1):
+            if said == WATCHED:
+                self._watched.set()
+            elif said == UNWATCHED:
+                self._watched.clear()
         self.end()
 
     def _watch_jvm(self) -> None:

@@ -4,6 +4,7 @@ Nothing is kept between its steps. Each yields the roll-ups of its own rows, whi
 So no state grows, no row comes too late, and a clock that jumps does no harm.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 CYCLE_S = 1.0
 """Interval at which steps begin, if a step takes less time than this."""
 
+UNWATCHED_S = 5.0
+"""The same while nobody looks at the figures, so that the processor rests."""
+
 REST = 1.6
 """After a longer step, the job pauses for this many times its duration."""
 
@@ -31,12 +35,16 @@ FIRST_ROWS = 1_000
 
 
 def run(
-    context: "SparkContext", recording: Path, after: int, on_rollups: "Callable[[pa.Table], None]"
+    context: "SparkContext",
+    recording: Path,
+    after: int,
+    on_rollups: "Callable[[pa.Table], None]",
+    watched: threading.Event,
 ) -> NoReturn:
     """Roll up what comes after observation number `after` (−1: everything), without end.
 
-    `on_rollups` receives what `next_rollups` returns. Each observation is in one step only. Raises whatever
-    Spark raises.
+    `on_rollups` receives what `next_rollups` returns. While `watched` is not set, steps are longer. Each
+    observation is in one step only. Raises whatever Spark raises.
     """
     enough = FIRST_ROWS
     while True:
@@ -48,3 +56,4 @@ def run(
             after, enough = found["last_sequence"][0].as_py(), ENOUGH_ROWS
         took_s = time.monotonic() - began_s
         time.sleep(max(CYCLE_S - took_s, min(REST * took_s, MAX_REST_S)))
+        watched.wait(UNWATCHED_S - CYCLE_S)

@@ -15,6 +15,10 @@ MAX_BODY_BYTES = 256 << 20
 """A longer body cannot be from the job, because the roll-ups of a batch take a few hundred kilobytes."""
 
 
+WATCHED, UNWATCHED = b"w", b"u"
+"""What kview tells the live job: whether somebody looks at the roll-ups."""
+
+
 class MessageKind(Enum):
     """The content of a message's body."""
 

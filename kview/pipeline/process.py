@@ -17,6 +17,7 @@ from kview.config.scratch import LIVE_JOB, Scratch
 from kview.errors import ErrorKind, KviewError, error_of
 from kview.model.aggregates import Aggregates, Rollups, SparkState, SparkStatus
 from kview.model.units import UNKNOWN
+from kview.pipeline.messages import UNWATCHED, WATCHED
 
 if TYPE_CHECKING:
     from kview.pipeline.store import RollupStore
@@ -62,6 +63,7 @@ class LiveJob:
         """The roll-ups so far."""
         self._changed = threading.Condition()
         self._ending = False
+        self._is_watched = True
         self._wanted = 0
         """The number of restarts requested. When it changes, a pause or the running job ends at once."""
         self._child: _Child | None = None
@@ -84,6 +86,13 @@ class LiveJob:
             if self._child is not None:
                 self._child.hang_up()
             self._changed.notify_all()
+
+    def watch(self, is_watched: bool) -> None:
+        """Say whether somebody looks at the roll-ups. If not, steps are longer. Returns at once."""
+        with self._changed:
+            self._is_watched = is_watched
+            if self._child is not None:
+                self._child.watch(is_watched)
 
     def stop(self) -> None:
         """End the job and its JVM, within about half a second. No callback comes after this returns."""
@@ -139,6 +148,7 @@ class LiveJob:
             child = _Child(self._python, self._recording, store.last_sequence, scratch)
             with self._changed:
                 self._child = child
+                child.watch(self._is_watched)
                 if self._ending:
                     child.hang_up()
             since_ms = UNKNOWN
@@ -201,6 +211,11 @@ class _Child:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def watch(self, is_watched: bool) -> None:
+        """Say whether somebody looks at the roll-ups."""
+        with contextlib.suppress(OSError):  # it has ended, or nobody reads the other end
+            self.control.send(WATCHED if is_watched else UNWATCHED, socket.MSG_DONTWAIT)
 
     def hang_up(self) -> None:
         """Shut the control socket down, so that the process ends. Its further messages are not read."""

@@ -24,6 +24,7 @@ class Spark:
         self._clock_ms = clock_ms
         self._changing = threading.Lock()
         self._ended = False
+        self._is_watched = True
         self._job: LiveJob | None = None
         self._starting: threading.Timer | None = None
         publish(Aggregates(SparkStatus(SparkState.STARTING, since_ms=clock_ms())))
@@ -34,6 +35,7 @@ class Spark:
             if self._ended:
                 return
             self._job = LiveJob(recording, self._publish, self._clock_ms)
+            self._job.watch(self._is_watched)
             self._starting = threading.Timer(STARTS_AFTER_S, self._start)
             self._starting.daemon = True
             self._starting.start()
@@ -50,6 +52,13 @@ class Spark:
         with self._changing:
             if self._job is not None and not self._ended:
                 self._job.restart()
+
+    def watch(self, is_watched: bool) -> None:
+        """Say whether its figures are on the screen. Returns at once."""
+        with self._changing:
+            self._is_watched = is_watched
+            if self._job is not None:
+                self._job.watch(is_watched)
 
     def stop(self) -> None:
         """End the job and its JVM within a second. Nothing is published after this returns."""

@@ -78,6 +78,11 @@ class ActingApp(ShowingApp, inherit_bindings=False):
             self.spark.restart()
             self.say(StatusMessage("starting Spark", f"{self.keys.name('throughput')} shows its progress"))
 
+    def watch_figures(self, are_shown: bool) -> None:
+        """Say whether the screen shows what Spark calculates."""
+        if self.spark is not None:
+            self.spark.watch(are_shown)
+
     def action_time(self, what: str) -> None:
         """Carry out an action of the time keys."""
         self.time.do(what)

@@ -169,6 +169,10 @@ class Dashboard(Protocol):
         """Where a demo says to look on the screen shown."""
         ...
 
+    def watch_figures(self, are_shown: bool) -> None:
+        """Say whether the screen shows what Spark calculates."""
+        ...
+
     def redraw_caption(self) -> None:
         """Draw the caption strip again, because its clock has moved."""
         ...

@@ -291,13 +291,17 @@ async def test_a_view_without_its_past_has_no_direct_rates() -> None:
 
 
 class FakeJob:
-    """A Spark job that only counts its starts."""
+    """A Spark job that only counts its starts, and hears who watches."""
 
     starts = 0
+    is_watched = False
 
     def restart(self) -> None:
         """Count a start."""
         self.starts += 1
+
+    def watch(self, is_watched: bool) -> None:
+        self.is_watched = is_watched
 
 
 @running
@@ -310,6 +314,15 @@ async def test_ctrl_r_starts_the_job_where_there_is_one() -> None:
     async with dashboard(throughput_state(FAILED)) as (app, pilot):
         await press(pilot, ["6", "ctrl+r", "question_mark"])
         assert "start Spark" not in text(app)
+
+
+@running
+async def test_the_job_hears_whether_its_figures_are_on_the_screen() -> None:
+    job = FakeJob()
+    async with dashboard(throughput_state(RUNNING), spark=job) as (_, pilot):
+        for key, is_watched in (("1", True), ("3", False), ("6", True), ("5", False)):
+            await press(pilot, [key])
+            await until(pilot, lambda: job.is_watched is is_watched, f"screen {key}")  # noqa: B023
 
 
 @running

@@ -61,6 +61,9 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
     has_targets: ClassVar[bool] = False
     """Whether the screen has rows that a fault could hit."""
 
+    has_live_figures: ClassVar[bool] = False
+    """Whether the screen shows what Spark calculates."""
+
     is_filtered: ClassVar[bool] = True
     """Whether a filter hides rows of the screen. Another says nothing of the filter, and leaves it alone."""
 
@@ -137,6 +140,7 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
     def on_screen_resume(self) -> None:
         """Catch up with what happened while another screen was shown."""
         self.dashboard.forget_inert()
+        self.dashboard.watch_figures(self.has_live_figures)
         self.refit()
 
     def on_screen_suspend(self) -> None:

@@ -35,6 +35,7 @@ class OverviewScreen(KviewScreen):
 
     AUTO_FOCUS = "#brokers"
     has_targets = True
+    has_live_figures = True
     _shared = layout.overview(layout.MIN_WIDTH, layout.MIN_HEIGHT, 0, 0)
 
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})

@@ -122,6 +122,7 @@ class ThroughputScreen(KviewScreen):
     """Throughput from Spark's roll-ups, or direct rates while there are no roll-ups."""
 
     AUTO_FOCUS = "#rates"
+    has_live_figures = True
     CSS = "ThroughputScreen #sides { height: 1fr; } ThroughputScreen #left { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.THROUGHPUT)]
 
