@@ -16,19 +16,16 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kview.lab.commands import parse
 from kview.lab.messages import (
-    AskCounters,
-    AskStatus,
+    Answer,
+    Ask,
     Counters,
-    DoFault,
-    FaultAnswer,
-    Reply,
     Request,
     Status,
+    answer_of,
     encode,
-    reply_of,
 )
 from kview.model.address import Address
-from kview.model.faults import FaultDone
+from kview.model.lab import Done, Reply
 from tests.real_kafka.asking import ask, create_topic
 from tests.waiting import wait_until
 
@@ -77,7 +74,7 @@ class Served:
         self._answers = self.control.makefile("rb")
         assert self.process.stdout is not None
         first = self.process.stdout.readline().decode().strip()
-        self.started = reply_of(self._answers.readline())
+        self.started = answer_of(self._answers.readline())
         assert first.startswith("bootstrap.servers="), f"{first!r}, and said: {self.errors()}"
         self.bootstrap = first.removeprefix("bootstrap.servers=")
         self.addresses = [Address.parse(server) for server in self.bootstrap.split(",")]
@@ -108,27 +105,27 @@ class Served:
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace")
 
-    def request(self, request: Request) -> Reply:
+    def request(self, request: Request) -> Answer:
         """What is answered on the control channel."""
         self.control.sendall(encode(request))
-        return reply_of(self._answers.readline())
+        return answer_of(self._answers.readline())
 
-    def do(self, line: str) -> FaultDone:
-        """Carry out a fault that must succeed."""
+    def do(self, line: str) -> Done:
+        """Carry out a command that must succeed."""
         self._settled = False
-        answer = self.request(DoFault(parse(line)))
-        assert isinstance(answer, FaultAnswer) and answer.reply.done is not None, f"{line}: {answer}"
-        return answer.reply.done
+        answer = self.request(parse(line))
+        assert isinstance(answer, Reply) and answer.done is not None, f"{line}: {answer}"
+        return answer.done
 
     def status(self) -> Status:
         """The cluster in a few numbers."""
-        answer = self.request(AskStatus())
+        answer = self.request(Ask.STATUS)
         assert isinstance(answer, Status)
         return answer
 
     def counters(self) -> Any:
         """What was appended, acknowledged and consumed."""
-        answer = self.request(AskCounters())
+        answer = self.request(Ask.COUNTERS)
         assert isinstance(answer, Counters)
         return answer.counters
 

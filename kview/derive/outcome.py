@@ -7,7 +7,7 @@ from kview.derive.align import align_partitions, positions, take
 from kview.derive.brokers import silence
 from kview.derive.view import View
 from kview.model.events import EventKind
-from kview.model.faults import FaultDone, FaultKind, FaultOutcome, NodeRole
+from kview.model.lab import CommandKind, Done, NodeRole, Outcome
 from kview.model.snapshot import Flags, Ids, Partitions
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER
@@ -29,7 +29,7 @@ def led_by(view: View, node: int) -> Led:
     return Led(table, np.asarray((table.leader == node) & ~table.internal, np.bool_))
 
 
-def outcome(view: View, kind: FaultKind, node: int, led: Led, at_ms: int) -> FaultOutcome | None:
+def outcome(view: View, kind: CommandKind, node: int, led: Led, at_ms: int) -> Outcome | None:
     """Return what a fault at `at_ms` (epoch ms) led to, or None while the broker still leads a partition.
 
     `led` are the partitions that the broker led at that time.
@@ -41,7 +41,7 @@ def outcome(view: View, kind: FaultKind, node: int, led: Led, at_ms: int) -> Fau
     without = int((leaders == NO_BROKER).sum())
     silent = _silent(view, leaders)
     lost = [e.records for e in view.events if e.kind in _LOSSES and e.at_ms >= at_ms]
-    return FaultOutcome(
+    return Outcome(
         kind,
         node,
         moved=len(leaders) - without - int(silent.sum()),
@@ -53,19 +53,19 @@ def outcome(view: View, kind: FaultKind, node: int, led: Led, at_ms: int) -> Fau
     )
 
 
-def rejoined(view: View, done: FaultDone, at_ms: int) -> bool:
+def rejoined(view: View, done: Done, at_ms: int) -> bool:
     """Return whether START or UNDO at `at_ms` (epoch ms) has come to its end.
 
     That is when the brokers, for UNDO all of them, are up and in every ISR that they belong in. A controller
     never is.
     """
-    if done.kind not in (FaultKind.START, FaultKind.UNDO) or done.role is not NodeRole.BROKER:
+    if done.kind not in (CommandKind.START, CommandKind.UNDO) or done.role is not NodeRole.BROKER:
         return False
     snapshot = view.snapshot
     brokers, table = snapshot.brokers, snapshot.partitions
     if snapshot.observation.began_ms <= at_ms:
         return False
-    ids = brokers.id if done.kind is FaultKind.UNDO else np.array(done.nodes, np.int32)
+    ids = brokers.id if done.kind is CommandKind.UNDO else np.array(done.nodes, np.int32)
     up = brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)]
     if not np.isin(ids, up).all():
         return False

@@ -1,1 +1,1 @@
-"""Faults on a simulated cluster: typed messages over a control channel, and lines that people type."""
+"""Our own simulated cluster: typed messages over a control channel, and lines that people type."""

@@ -1,4 +1,4 @@
-"""kview's end of the control channel, over which it requests faults on a simulated cluster."""
+"""kview's end of the control channel, over which it sends commands to a simulated cluster."""
 
 import asyncio
 import socket
@@ -8,41 +8,32 @@ import msgspec
 
 from kview.errors import ErrorKind, KviewError
 from kview.lab.messages import (
-    MAX_REPLY_BYTES,
-    AdjustmentAnswer,
-    AskCounters,
-    AskSettings,
-    AskStatus,
+    MAX_ANSWER_BYTES,
+    Answer,
+    Ask,
     Counters,
-    DoAdjustment,
-    DoFault,
-    FaultAnswer,
-    Reply,
     Request,
-    Settings,
     Status,
+    answer_of,
     encode,
-    reply_of,
 )
-from kview.model.adjustments import Adjustment, AdjustmentReply
-from kview.model.faults import ActiveFault, FaultCommand, FaultReply
-from kview.model.lab import LabSettings
+from kview.model.lab import ActiveFault, Command, LabSettings, Reply
 
-REPLY_TIMEOUT_S = 5.0
-"""A fault takes microseconds, so a cluster that has not answered within this time is stuck or has ended."""
+ANSWER_TIMEOUT_S = 5.0
+"""A command takes microseconds, so a cluster that has not answered within this time is stuck or has ended."""
 
-R = TypeVar("R", bound=Reply)
+A = TypeVar("A", bound=Answer)
 
 
 class ControlClient:
-    """Requests faults on a simulated cluster, over our end of the socket pair to the cluster.
+    """Sends commands to a simulated cluster, over our end of the socket pair to the cluster.
 
-    Implements `Faults` and `Lab`. Requests are sent one at a time, in the order in which they were
+    Implements `Lab`. Requests are sent one at a time, in the order in which they were
     made. A request that is not answered in time fails, and the next one is sent once the late answer has
     come. If the channel is closed, or carries anything but answers, this request and all later ones fail.
     """
 
-    def __init__(self, control: socket.socket, timeout_s: float = REPLY_TIMEOUT_S) -> None:
+    def __init__(self, control: socket.socket, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._control = control
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -51,24 +42,17 @@ class ControlClient:
         """The number of answers that have not come yet."""
         self._broken: KviewError | None = None
 
-    async def apply(self, command: FaultCommand) -> FaultReply:
+    async def apply(self, command: Command) -> Reply:
         """Carry out `command`. Never raises, because errors are part of the reply."""
         try:
-            return (await self._ask(DoFault(command), FaultAnswer)).reply
+            return await self._ask(command, Reply)
         except KviewError as error:
-            return FaultReply(refused=error.facts)
-
-    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
-        """Carry out an adjustment. Never raises, because errors are part of the reply."""
-        try:
-            return (await self._ask(DoAdjustment(wanted), AdjustmentAnswer)).reply
-        except KviewError as error:
-            return AdjustmentReply(error.facts)
+            return Reply(refused=error.facts)
 
     async def settings_now(self) -> LabSettings | None:
         """Return what is set and can be adjusted, or None if the cluster does not say. Never raises."""
         try:
-            return (await self._ask(AskSettings(), Settings)).settings
+            return await self._ask(Ask.SETTINGS, LabSettings)
         except KviewError:
             return None
 
@@ -81,11 +65,11 @@ class ControlClient:
 
     async def status(self) -> Status:
         """Return the state of the cluster. Raises KviewError."""
-        return await self._ask(AskStatus(), Status)
+        return await self._ask(Ask.STATUS, Status)
 
     async def counters(self) -> Counters:
         """Return the numbers of records appended, acknowledged and consumed. Raises KviewError."""
-        return await self._ask(AskCounters(), Counters)
+        return await self._ask(Ask.COUNTERS, Counters)
 
     async def close(self) -> None:
         """Close the channel. A cluster that was started for this channel ends with it."""
@@ -94,7 +78,7 @@ class ControlClient:
         else:
             self._streams[1].close()
 
-    async def _ask(self, request: Request, expected: type[R]) -> R:
+    async def _ask(self, request: Request, expected: type[A]) -> A:
         async with self._one_at_a_time:
             if self._broken is not None:
                 raise self._broken
@@ -103,8 +87,8 @@ class ControlClient:
                 async with asyncio.timeout(self._timeout_s):
                     await self._catch_up()
                     is_sent = True
-                    reply = reply_of(await self._exchange(encode(request)))
-                if not isinstance(reply, expected):
+                    answer = answer_of(await self._exchange(encode(request)))
+                if not isinstance(answer, expected):
                     raise KviewError(ErrorKind.CLUSTER_GARBLED)
             except TimeoutError:
                 if not is_sent:
@@ -114,10 +98,10 @@ class ControlClient:
                 self._broken = error
             except OSError:
                 self._broken = KviewError(ErrorKind.CLUSTER_ENDED)
-            except (msgspec.DecodeError, ValueError):  # ValueError: a line longer than MAX_REPLY_BYTES
+            except (msgspec.DecodeError, ValueError):  # ValueError: a line longer than MAX_ANSWER_BYTES
                 self._broken = KviewError(ErrorKind.CLUSTER_GARBLED)
             else:
-                return reply
+                return answer
             raise self._broken
 
     async def _catch_up(self) -> None:
@@ -132,7 +116,7 @@ class ControlClient:
 
     async def _exchange(self, line: bytes) -> bytes:
         if self._streams is None:
-            self._streams = await asyncio.open_connection(sock=self._control, limit=MAX_REPLY_BYTES)
+            self._streams = await asyncio.open_connection(sock=self._control, limit=MAX_ANSWER_BYTES)
         reader, writer = self._streams
         writer.write(line)
         self._owed += 1

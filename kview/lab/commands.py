@@ -1,66 +1,117 @@
-"""Parses a typed line as a fault: `crash 4`, `slow 4 200ms`, `lose-rack R2`."""
+"""Commands as people type them: `crash 4`, `slow 4 200ms`, `rate invoice-service 200`."""
 
 import difflib
 import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from kview.errors import BadUse, ErrorKind
-from kview.language.faults import NEEDS, USAGE, Needs
-from kview.model.adjustments import AdjustmentKind
-from kview.model.faults import FaultCommand, FaultKind
+from kview.language.commands import example, needs
+from kview.model.lab import ARGUMENTS, Argument, Command, CommandKind
 
 OTHER_WORDS = ("status", "counters", "quit")
-"""Lines that ask for something other than a fault."""
+"""Lines that ask for something other than a command."""
 
 MAX_SLOW_MS = 60_000
 """Limit of the latency that a fault may add. With more, the node would look hung, because clients give up
 first."""
 
 _DURATION = re.compile(r"([0-9]{1,9})(ms|s)?")
+_AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kMG]?)")
+_TIMES = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 _NODE = re.compile(r"[0-9]{1,9}")
-_ON_A_NODE = {FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG, FaultKind.SLOW, FaultKind.START}
 
 
-def parse(line: str) -> FaultCommand:
-    """Return the fault that `line` asks for.
+def parse(line: str) -> Command:
+    """Return the command in a line.
 
-    Raises BadUse if a word is unknown, missing or superfluous. Only the cluster knows whether the node or
-    rack exists.
+    Raises BadUse if a word is unknown, missing, superfluous or not a number. Only the cluster knows what
+    exists in it.
     """
     word, *rest = line.split() or [""]
     if word in OTHER_WORDS:
-        raise _incomplete(word, Needs("takes no argument", word))
+        raise BadUse(ErrorKind.COMMAND_INCOMPLETE, command=word, needs="takes no argument", example=word)
     try:
-        kind = FaultKind(word)
+        kind = CommandKind(word)
     except ValueError:
         raise _unknown(word) from None
-    if len(rest) != len(USAGE[kind].split()) - 1:
-        raise _incomplete(word, NEEDS[kind])
-    if kind is FaultKind.LOSE_RACK:
-        return FaultCommand(kind, rack=rest[0])
-    if kind not in _ON_A_NODE:
-        return FaultCommand(kind)
-    if not _NODE.fullmatch(rest[0]):
-        raise BadUse(ErrorKind.NOT_A_NODE_ID, text=rest[0])
-    slow_ms = duration_ms(rest[1]) if kind is FaultKind.SLOW else 0
-    return FaultCommand(kind, int(rest[0]), slow_ms=slow_ms)
+    arguments = ARGUMENTS[kind]
+    if len(rest) != len(arguments):
+        raise BadUse(ErrorKind.COMMAND_INCOMPLETE, command=word, needs=needs(kind), example=example(kind))
+    values: dict[str, Any] = {}
+    for argument, text in zip(arguments, rest, strict=True):
+        values |= _TYPED[argument].read(text)
+    return Command(kind, **values)
 
 
-def duration_ms(text: str) -> int:
+def typed(command: Command) -> str:
+    """Return the line of a command: `slow 4 200ms`."""
+    return " ".join((command.kind.value, *(_TYPED[a].write(command) for a in ARGUMENTS[command.kind])))
+
+
+def latency_ms(text: str) -> int:
     """Return the milliseconds in `200ms`, `2s` or `200`. Raises BadUse."""
     match = _DURATION.fullmatch(text)
-    duration = int(match[1]) * (1000 if match[2] == "s" else 1) if match else 0
-    if not 1 <= duration <= MAX_SLOW_MS:
+    latency = int(match[1]) * (1000 if match[2] == "s" else 1) if match else 0
+    if not 1 <= latency <= MAX_SLOW_MS:
         raise BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS)
-    return duration
+    return latency
 
 
-def _incomplete(word: str, needs: Needs) -> BadUse:
-    return BadUse(ErrorKind.COMMAND_INCOMPLETE, command=word, needs=needs.what, example=needs.example)
+def amount(text: str) -> float:
+    """Return the number in `200`, `20k` or `1.5M`. Raises BadUse."""
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        raise BadUse(ErrorKind.NOT_AN_AMOUNT, text=text)
+    return float(match[1]) * _TIMES[match[2]]
+
+
+def _node(text: str) -> int:
+    if not _NODE.fullmatch(text):
+        raise BadUse(ErrorKind.NOT_A_NODE_ID, text=text)
+    return int(text)
+
+
+def _setting(text: str) -> dict[str, Any]:
+    key, _, value = text.partition("=")
+    return {"key": key, "value": value}
 
 
 def _unknown(word: str) -> BadUse:
-    known = (*(kind.value for kind in FaultKind), *(kind.value for kind in AdjustmentKind), *OTHER_WORDS)
+    known = (*(kind.value for kind in CommandKind), *OTHER_WORDS)
     near = difflib.get_close_matches(word, known, n=1)
     if near:
         return BadUse(ErrorKind.COMMAND_MISSPELT, word=word, nearest=near[0])
     return BadUse(ErrorKind.COMMAND_UNKNOWN, word=word, known=known)
+
+
+class _Typed(NamedTuple):
+    """How an argument is read into a command's fields, and how it is written."""
+
+    read: Callable[[str], dict[str, Any]]
+    write: Callable[[Command], str]
+
+
+_A_NODE = _Typed(lambda text: {"node": _node(text)}, lambda command: str(command.node))
+_A_NAME = _Typed(lambda text: {"name": text}, lambda command: command.name)
+
+_TYPED: Mapping[Argument, _Typed] = {
+    Argument.NODE: _A_NODE,
+    Argument.BROKER: _A_NODE,
+    Argument.RACK: _A_NAME,
+    Argument.PRODUCER: _A_NAME,
+    Argument.GROUP: _A_NAME,
+    Argument.TOPIC: _A_NAME,
+    Argument.LATENCY: _Typed(
+        lambda text: {"amount": latency_ms(text)}, lambda command: f"{command.amount:.0f}ms"
+    ),
+    Argument.RATE: _Typed(
+        lambda text: {"amount": amount(text)},
+        lambda command: f"{command.amount:.6f}".rstrip("0").rstrip("."),
+    ),
+    Argument.BANDWIDTH: _Typed(
+        lambda text: {"amount": amount(text)}, lambda command: f"{command.amount:.0f}"
+    ),
+    Argument.KEY: _Typed(lambda text: {"key": text}, lambda command: command.key),
+    Argument.SETTING: _Typed(_setting, lambda command: f"{command.key}={command.value}"),
+}

@@ -1,4 +1,4 @@
-"""Carries out requests to a running simulated cluster: faults, status, counters and the end of the run."""
+"""Carries out requests to a running simulated cluster: commands, status, counters and the end of the run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -6,44 +6,30 @@ from typing import Any
 from msgspec.structs import replace
 
 from kview.errors import BadUse, ErrorKind
-from kview.lab.changes import Changes
 from kview.lab.commands import MAX_SLOW_MS
-from kview.lab.messages import (
-    AdjustmentAnswer,
-    AskCounters,
-    AskSettings,
-    AskStatus,
-    Counters,
-    DoAdjustment,
-    DoFault,
-    Ending,
-    FaultAnswer,
-    Reply,
-    Request,
-    Settings,
-    Status,
-)
-from kview.model.adjustments import Adjustment, AdjustmentReply
-from kview.model.faults import (
-    ActiveFault,
-    FaultCommand,
-    FaultDone,
-    FaultKind,
-    FaultReply,
-    FaultState,
-    NodeRole,
-)
+from kview.lab.messages import Answer, Ask, Counters, Ending, Request, Status
+from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, NodeRole, Reply
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 
-_UNDO = FaultCommand(FaultKind.UNDO)
+_UNDO = Command(CommandKind.UNDO)
+
+_ON_A_NODE = (CommandKind.CRASH, CommandKind.STOP, CommandKind.HANG, CommandKind.SLOW, CommandKind.START)
+
+_MEMBERS = {CommandKind.ADD_MEMBER: 1, CommandKind.REMOVE_MEMBER: -1}
+_TRAFFIC = {
+    CommandKind.RESUME: CommandKind.PAUSE,
+    CommandKind.RESUME_PRODUCER: CommandKind.PAUSE_PRODUCER,
+    CommandKind.UNSET: CommandKind.SET,
+}
+"""Kinds that are about the same thing as another, which stands for both."""
 
 
 class _Refused(Exception):
     """Raised if a fault cannot be carried out, with the error and the command that removes the obstacle, if
     any."""
 
-    def __init__(self, error: BadUse, undone_by: FaultCommand | None = None) -> None:
+    def __init__(self, error: BadUse, undone_by: Command | None = None) -> None:
         super().__init__(error)
         self.error = error
         self.undone_by = undone_by
@@ -67,35 +53,33 @@ class Console:
         self._counters = counters
         self._behind_ms = behind_ms
         self._end = end
-        self._changes = Changes()
+        self._changes = _Changes()
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: Request) -> Answer:
         """Carry out a request and return the answer."""
         match request:
-            case DoFault(command):
-                return FaultAnswer(self.apply(command))
-            case DoAdjustment(wanted):
-                return AdjustmentAnswer(self.adjust(wanted))
-            case AskStatus():
+            case Command():
+                return self.apply(request)
+            case Ask.STATUS:
                 return self.status()
-            case AskCounters():
+            case Ask.COUNTERS:
                 return self.counters()
-            case AskSettings():
-                return Settings(self._cluster.adjustments.settings())
-            case _:
+            case Ask.SETTINGS:
+                return self._cluster.adjustments.settings()
+            case Ask.QUIT:
                 self.quit()
                 return Ending()
 
-    def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out a fault, or return why that is not possible."""
+    def apply(self, command: Command) -> Reply:
+        """Carry out a command, or return why that is not possible."""
         try:
             done, undone_by = self._apply(command)
         except _Refused as refused:
-            return FaultReply(refused=refused.error.facts, undone_by=refused.undone_by, active=self._active())
+            return Reply(refused=refused.error.facts, undone_by=refused.undone_by, active=self._active())
+        except BadUse as error:
+            return Reply(refused=error.facts, active=self._active())
         active = self._active()
-        return FaultReply(
-            replace(done, has_quorum=self._has_quorum(active)), undone_by=undone_by, active=active
-        )
+        return Reply(replace(done, has_quorum=self._has_quorum(active)), undone_by=undone_by, active=active)
 
     def _has_quorum(self, active: Sequence[ActiveFault]) -> bool:
         """Return whether a majority of the controllers lives with these faults."""
@@ -106,16 +90,6 @@ class Console:
             if fault.role is NodeRole.CONTROLLER and fault.state is not FaultState.SLOW
         }
         return 2 * len(lost) < len(voters)
-
-    def adjust(self, wanted: Adjustment) -> AdjustmentReply:
-        """Carry out an adjustment, or return why that is not possible."""
-        try:
-            undone_by = self._cluster.adjustments.apply(wanted)
-        except BadUse as error:
-            return AdjustmentReply(error.facts)
-        if undone_by is not None:
-            self._changes.note(undone_by)
-        return AdjustmentReply(undone_by=undone_by)
 
     def status(self) -> Status:
         """Return the state of the cluster."""
@@ -139,31 +113,37 @@ class Console:
         """End the run."""
         self._end()
 
-    def _apply(self, command: FaultCommand) -> tuple[FaultDone, FaultCommand | None]:
-        """Carry out a fault. Returns what was done and the command that undoes it. Raises _Refused."""
-        cluster, kind = self._cluster, command.kind
-        match kind:
-            case FaultKind.UNDO:
+    def _apply(self, command: Command) -> tuple[Done, Command | None]:
+        """Carry out a command. Returns what was done and the command that undoes it. Raises _Refused and
+        BadUse."""
+        cluster = self._cluster
+        match command.kind:
+            case CommandKind.UNDO:
                 undone = self._undo_changes()
-                return FaultDone(kind, cluster.faults.undo(), undone_changes=undone), None
-            case FaultKind.CRASH_CONTROLLER:
+                return Done(command, cluster.faults.undo(), undone_changes=undone), None
+            case CommandKind.CRASH_CONTROLLER:
                 node = cluster.faults.crash_controller()
                 if node < 0:
                     raise _Refused(BadUse(ErrorKind.NO_ACTIVE_CONTROLLER), _UNDO)
-                return FaultDone(kind, (node,), NodeRole.CONTROLLER), FaultCommand(FaultKind.START, node)
-            case FaultKind.LOSE_RACK:
+                return Done(command, (node,), NodeRole.CONTROLLER), Command(CommandKind.START, node)
+            case CommandKind.LOSE_RACK:
                 racks = sorted({broker.rack for broker in cluster.world.brokers})
-                if command.rack not in racks:
-                    raise _Refused(BadUse(ErrorKind.RACK_UNKNOWN, rack=command.rack, racks=tuple(racks)))
-                hit = cluster.faults.lose_rack(command.rack)
+                if command.name not in racks:
+                    raise _Refused(BadUse(ErrorKind.RACK_UNKNOWN, rack=command.name, racks=tuple(racks)))
+                hit = cluster.faults.lose_rack(command.name)
                 if not hit:
-                    raise _Refused(BadUse(ErrorKind.RACK_DOWN, rack=command.rack), _UNDO)
-                return FaultDone(kind, hit, rack=command.rack), _UNDO
-            case _:
+                    raise _Refused(BadUse(ErrorKind.RACK_DOWN, rack=command.name), _UNDO)
+                return Done(command, hit), _UNDO
+            case kind if kind in _ON_A_NODE:
                 return self._apply_to_node(command)
+        undone_by = cluster.adjustments.apply(command)
+        if undone_by is not None:
+            self._changes.note(undone_by)
+        nodes = (command.node,) if command.kind is CommandKind.BANDWIDTH else ()
+        return Done(command, nodes), undone_by
 
     def _undo_changes(self) -> int:
-        """Undo the adjustments in force. Returns how many there were; one that is refused now is kept."""
+        """Undo the changes in force. Returns how many there were; one that is refused now is kept."""
         undone = 0
         for back in self._changes.taken():
             try:
@@ -174,27 +154,25 @@ class Console:
                 undone += 1
         return undone
 
-    def _apply_to_node(self, command: FaultCommand) -> tuple[FaultDone, FaultCommand | None]:
-        cluster, kind, node = self._cluster, command.kind, command.node
+    def _apply_to_node(self, command: Command) -> tuple[Done, Command | None]:
+        faults, kind, node = self._cluster.faults, command.kind, command.node
         role = self._role_for(command)
-        had = tuple(fault.state for fault in cluster.faults.active() if fault.node == node)
+        had = tuple(fault.state for fault in faults.active() if fault.node == node)
         match kind:
-            case FaultKind.CRASH:
-                cluster.faults.crash(node)
-            case FaultKind.STOP:
-                cluster.faults.stop(node)
-            case FaultKind.HANG:
-                cluster.faults.hang(node)
-            case FaultKind.SLOW:
-                cluster.faults.slow(node, command.slow_ms)
+            case CommandKind.CRASH:
+                faults.crash(node)
+            case CommandKind.STOP:
+                faults.stop(node)
+            case CommandKind.HANG:
+                faults.hang(node)
+            case CommandKind.SLOW:
+                faults.slow(node, round(command.amount))
             case _:
-                cluster.faults.start(node)
-        slow_ms = command.slow_ms if kind is FaultKind.SLOW else 0
-        undone_by = None if kind is FaultKind.START else FaultCommand(FaultKind.START, node)
-        ended = had if kind is FaultKind.START else ()
-        return FaultDone(kind, (node,), role, slow_ms=slow_ms, ended=ended), undone_by
+                faults.start(node)
+                return Done(command, (node,), role, ended=had), None
+        return Done(command, (node,), role), Command(CommandKind.START, node)
 
-    def _role_for(self, command: FaultCommand) -> NodeRole:
+    def _role_for(self, command: Command) -> NodeRole:
         """Return the node's role. Raises _Refused if it cannot have that fault now."""
         cluster, kind, node = self._cluster, command.kind, command.node
         brokers, controllers = cluster.broker_ids(), cluster.world.controllers
@@ -208,20 +186,48 @@ class Console:
                     controllers=tuple(map(str, controllers)),
                 )
             )
-        if kind is FaultKind.SLOW and not 1 <= command.slow_ms <= MAX_SLOW_MS:
-            text = f"{command.slow_ms}ms"
+        if kind is CommandKind.SLOW and not 1 <= command.amount <= MAX_SLOW_MS:
+            text = f"{command.amount:.0f}ms"
             raise _Refused(BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS))
         role = NodeRole.CONTROLLER if node in controllers else NodeRole.BROKER
-        if kind is FaultKind.START:
+        if kind is CommandKind.START:
             if all(fault.node != node for fault in cluster.faults.active()):
                 raise _Refused(BadUse(ErrorKind.NODE_WITHOUT_FAULT, role=role.value, node=node))
             return role
         state = cluster.nodes.state(node)
-        killable = state is ProcessState.HUNG and kind is FaultKind.CRASH
+        killable = state is ProcessState.HUNG and kind is CommandKind.CRASH
         if state is not ProcessState.RUNNING and not killable:
             frozen = state is ProcessState.HUNG
             down = BadUse(
                 ErrorKind.NODE_FROZEN if frozen else ErrorKind.NODE_DOWN, role=role.value, node=node
             )
-            raise _Refused(down, FaultCommand(FaultKind.START, node))
+            raise _Refused(down, Command(CommandKind.START, node))
         return role
+
+
+class _Changes:
+    """For each thing that was changed, what brings it back to how it was before the first change."""
+
+    def __init__(self) -> None:
+        self._back: dict[tuple[CommandKind, str, int, str], Command] = {}
+        self._members: dict[str, int] = {}
+        """How many members each group lacks."""
+
+    def note(self, back: Command) -> None:
+        """Remember what undoes a command that was just carried out."""
+        if back.kind in _MEMBERS:
+            self._members[back.name] = self._members.get(back.name, 0) + _MEMBERS[back.kind]
+            return
+        kind = _TRAFFIC.get(back.kind, back.kind)
+        self._back.setdefault((kind, back.name, back.node, back.key), back)
+
+    def taken(self) -> list[Command]:
+        """Return what undoes all changes, and forget them."""
+        members = [
+            Command(CommandKind.ADD_MEMBER if lacks > 0 else CommandKind.REMOVE_MEMBER, name=name)
+            for name, lacks in self._members.items()
+            for _ in range(abs(lacks))
+        ]
+        found = [*self._back.values(), *members]
+        self._back, self._members = {}, {}
+        return found

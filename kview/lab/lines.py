@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from kview.errors import BadUse, ErrorKind
-from kview.lab.adjusting import adjustment_of, is_adjustment
-from kview.lab.commands import parse
+from kview.lab.commands import parse, typed
 from kview.lab.console import Console
-from kview.language import adjustments, faults
+from kview.language import commands
 from kview.language.errors import sentence
 
 MAX_LINE_BYTES = 4096
@@ -41,27 +40,18 @@ def answer(console: Console, line: str | None) -> str:
         return f"error {sentence(BadUse(ErrorKind.LINE_TOO_LONG, most_bytes=MAX_LINE_BYTES))}"
     match line.strip():
         case "status":
-            return f"ok {faults.status(console.status())}"
+            return f"ok {commands.status(console.status())}"
         case "counters":
             return f"ok {msgspec.json.encode(console.counters().counters, order='sorted').decode()}"
         case "quit":
             console.quit()
             return "ok the cluster ends"
     try:
-        if is_adjustment(line):
-            wanted = adjustment_of(line)
-            reply = console.adjust(wanted)
-            if reply.refused is not None:
-                return f"error {sentence(reply.refused)}"
-            back = reply.undone_by
-            undo = f"; to undo it: {adjustments.typed(back)}" if back is not None else ""
-            return f"ok {adjustments.done(wanted)}{undo}"
-        command = parse(line)
+        reply = console.apply(parse(line))
     except BadUse as error:
         return f"error {sentence(error)}"
-    outcome = console.apply(command)
-    if outcome.done is None:
-        assert outcome.refused is not None
-        return f"error {faults.refusal(outcome.refused, outcome.undone_by, faults.typed)}"
-    undo = f"; to undo it: {faults.typed(outcome.undone_by)}" if outcome.undone_by is not None else ""
-    return f"ok {faults.done(outcome.done)}{undo}"
+    if reply.done is None:
+        assert reply.refused is not None
+        return f"error {commands.refusal(reply.refused, reply.undone_by, typed)}"
+    undo = f"; to undo it: {typed(reply.undone_by)}" if reply.undone_by is not None else ""
+    return f"ok {commands.done(reply.done)}{undo}"

@@ -1,53 +1,34 @@
 """The messages between kview and its simulated cluster: one JSON document per line, typed in both directions.
 
-The cluster first sends Ready or NotStarted. After that, each request gets one reply, in order.
+The cluster first sends Ready or NotStarted. After that, each request gets one answer, in order.
 """
 
+from enum import StrEnum
 from typing import Any, TypeAlias
 
 import msgspec
 
 from kview.errors import ErrorFacts
-from kview.model.adjustments import Adjustment, AdjustmentReply
-from kview.model.faults import ActiveFault, FaultCommand, FaultReply
-from kview.model.lab import LabSettings
+from kview.model.lab import ActiveFault, Command, LabSettings, Reply
 
 MAX_REQUEST_BYTES = 4096
 """Limit of a request. A fault takes about a hundred bytes."""
 
-MAX_REPLY_BYTES = 1 << 24
-"""Limit of a reply, large enough for what is set in ten thousand topics and groups with the longest names."""
+MAX_ANSWER_BYTES = 1 << 24
+"""Limit of an answer: what is set in ten thousand topics and groups with the longest names."""
 
 
-class DoFault(msgspec.Struct, frozen=True, tag="fault"):
-    """Carry out a fault. Answered with FaultAnswer."""
+class Ask(StrEnum):
+    """What else is requested of a cluster than a command. QUIT ends it."""
 
-    command: FaultCommand
-
-
-class DoAdjustment(msgspec.Struct, frozen=True, tag="adjustment"):
-    """Carry out an adjustment. Answered with AdjustmentAnswer."""
-
-    wanted: Adjustment
+    STATUS = "status"
+    COUNTERS = "counters"
+    SETTINGS = "settings"
+    QUIT = "quit"
 
 
-class AskStatus(msgspec.Struct, frozen=True, tag="status"):
-    """Ask for the state of the cluster. Answered with Status."""
-
-
-class AskCounters(msgspec.Struct, frozen=True, tag="counters"):
-    """Ask for the counters. Answered with Counters."""
-
-
-class AskSettings(msgspec.Struct, frozen=True, tag="settings"):
-    """Ask for what is set and can be adjusted. Answered with Settings."""
-
-
-class Quit(msgspec.Struct, frozen=True, tag="quit"):
-    """End the cluster. Answered with Ending."""
-
-
-Request: TypeAlias = DoFault | DoAdjustment | AskStatus | AskCounters | AskSettings | Quit
+Request: TypeAlias = Command | Ask
+"""A command is answered with Reply, the others with Status, Counters, LabSettings and Ending."""
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
@@ -60,18 +41,6 @@ class NotStarted(msgspec.Struct, frozen=True, tag="not started"):
     """The cluster could not start, and its process ends."""
 
     error: ErrorFacts
-
-
-class FaultAnswer(msgspec.Struct, frozen=True, tag="fault"):
-    """The outcome of a fault."""
-
-    reply: FaultReply
-
-
-class AdjustmentAnswer(msgspec.Struct, frozen=True, tag="adjustment"):
-    """The outcome of an adjustment."""
-
-    reply: AdjustmentReply
 
 
 class Status(msgspec.Struct, frozen=True, tag="status"):
@@ -91,24 +60,18 @@ class Counters(msgspec.Struct, frozen=True, tag="counters"):
     counters: dict[str, Any]
 
 
-class Settings(msgspec.Struct, frozen=True, tag="settings"):
-    """What is set and can be adjusted."""
-
-    settings: LabSettings
-
-
 class Ending(msgspec.Struct, frozen=True, tag="ending"):
     """The cluster is ending."""
 
 
-Reply: TypeAlias = Ready | NotStarted | FaultAnswer | AdjustmentAnswer | Status | Counters | Settings | Ending
+Answer: TypeAlias = Ready | NotStarted | Reply | Status | Counters | LabSettings | Ending
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
-_replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
+_answers: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
-def encode(message: Request | Reply) -> bytes:
+def encode(message: Request | Answer) -> bytes:
     """Return a message as a line, with its line feed."""
     return _encoder.encode(message) + b"\n"
 
@@ -118,6 +81,6 @@ def request_of(line: bytes) -> Request:
     return _requests.decode(line)
 
 
-def reply_of(line: bytes) -> Reply:
-    """Return the reply in `line`. Raises msgspec.DecodeError if the line is not a reply."""
-    return _replies.decode(line)
+def answer_of(line: bytes) -> Answer:
+    """Return the answer in `line`. Raises msgspec.DecodeError if the line is not an answer."""
+    return _answers.decode(line)

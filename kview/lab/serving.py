@@ -21,7 +21,7 @@ import msgspec
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
 from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
-from kview.lab.messages import MAX_REQUEST_BYTES, NotStarted, Ready, Reply, Request, encode, request_of
+from kview.lab.messages import MAX_REQUEST_BYTES, Answer, NotStarted, Ready, Request, encode, request_of
 from kview.serve.server import Server, reserve_ports
 from kview.simulate.cluster import build
 from kview.simulate.world import World
@@ -104,7 +104,7 @@ class _Run:
 
 
 async def _control(
-    control: socket.socket, ready: Ready, answer: Callable[[Request], Reply], end: Callable[[], None]
+    control: socket.socket, ready: Ready, answer: Callable[[Request], Answer], end: Callable[[], None]
 ) -> None:
     """Answer the requests on the control channel. When the channel is closed, end the run."""
     try:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from kview.language import glyphs
-from kview.language.faults import in_force
+from kview.language.commands import in_force
 from kview.language.words import duration, plural
-from kview.model.faults import ActiveFault, FaultCommand, FaultKind
+from kview.model.lab import ActiveFault, Command, CommandKind
 
 STARTING = f"starting a fresh cluster for this demo {glyphs.ELLIPSIS}"
 ASKED = "what do you think?"
@@ -21,14 +21,14 @@ STOP = "stop"
 LEAVE = "leave"
 
 _PRESS = {
-    FaultKind.CRASH: "crash broker {node}",
-    FaultKind.STOP: "stop broker {node}",
-    FaultKind.HANG: "hang broker {node}",
-    FaultKind.SLOW: "slow broker {node} down",
-    FaultKind.START: "bring broker {node} back",
-    FaultKind.LOSE_RACK: "cut the power of rack {rack}",
-    FaultKind.CRASH_CONTROLLER: "crash the active controller",
-    FaultKind.UNDO: "undo all faults",
+    CommandKind.CRASH: "crash broker {node}",
+    CommandKind.STOP: "stop broker {node}",
+    CommandKind.HANG: "hang broker {node}",
+    CommandKind.SLOW: "slow broker {node} down",
+    CommandKind.START: "bring broker {node} back",
+    CommandKind.LOSE_RACK: "cut the power of rack {name}",
+    CommandKind.CRASH_CONTROLLER: "crash the active controller",
+    CommandKind.UNDO: "undo all faults",
 }
 
 
@@ -42,15 +42,15 @@ def short_step(number: int, steps: int) -> str:
     return f"{number + 1}/{steps}"
 
 
-def to_press(command: FaultCommand, key: str, is_aimed: bool) -> str:
+def to_press(command: Command, key: str, is_aimed: bool) -> str:
     """Return what the person should press. `is_aimed` says whether the key would hit the right broker now."""
-    does = _PRESS[command.kind].format(node=command.node, rack=command.rack)
+    does = _PRESS[command.kind].format(node=command.node, name=command.name)
     if len(key) == 1 and key.isupper():
         key = f"{key} (Shift+{key.lower()})"  # The small letter moves the selection, or does nothing.
     if is_aimed:
         return f"press {key} to {does}"
-    if command.kind is FaultKind.LOSE_RACK:
-        return f"select a broker of rack {command.rack} with the arrow keys, then press {key} to {does}"
+    if command.kind is CommandKind.LOSE_RACK:
+        return f"select a broker of rack {command.name} with the arrow keys, then press {key} to {does}"
     return f"select broker {command.node} with the arrow keys, then press {key} to {does}"
 
 

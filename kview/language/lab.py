@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from kview.language.glyphs import ELLIPSIS
 from kview.language.words import duration, latency, plural, rate, size
-from kview.model.adjustments import Adjustment, AdjustmentKind
 from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting, TopicSetting
 
 Setting = ProducerSetting | GroupSetting | LinkSetting | TopicSetting
@@ -188,9 +187,3 @@ def no_members(of: Setting) -> str:
     if isinstance(of, GroupSetting):
         return f"{of.name} has no members: add one first"
     return f"only groups have members: {subject(of)} has none"
-
-
-def doing(wanted: Adjustment) -> str:
-    """Return that an adjustment is on its way."""
-    what = f"broker {wanted.broker}" if wanted.kind is AdjustmentKind.BANDWIDTH else wanted.name
-    return f"changing {what} {ELLIPSIS}"

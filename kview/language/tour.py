@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from kview.language import faults, glyphs
-from kview.model.faults import FaultDone, FaultKind, FaultOutcome, NodeRole
+from kview.language import commands, glyphs
+from kview.model.lab import CommandKind, Done, NodeRole, Outcome
 
 HEADING = "TOUR"
 THE_END = "the end"
@@ -40,13 +40,13 @@ def stopped(group: str) -> str:
     return f"{glyphs.UP} asks for attention: {group} has stopped, because no member is left to read for it."
 
 
-_SEEN: Mapping[FaultKind, str] = {
-    FaultKind.CRASH: "{node} was killed: its port refuses connections. Kafka does not know yet: until the"
+_SEEN: Mapping[CommandKind, str] = {
+    CommandKind.CRASH: "{node} was killed: its port refuses connections. Kafka does not know yet: until the"
     " broker's session ends (broker.session.timeout.ms) the broker is still listed as leader, and what it"
     " leads stands still.",
-    FaultKind.HANG: "{node} hangs: it accepts connections but does not answer. Kafka does not know yet: until"
-    " the broker's session ends (broker.session.timeout.ms) the broker is still listed as leader, and what it"
-    " leads stands still.",
+    CommandKind.HANG: "{node} hangs: it accepts connections but does not answer. Kafka does not know yet:"
+    " until the broker's session ends (broker.session.timeout.ms) the broker is still listed as leader, and"
+    " what it leads stands still.",
 }
 
 
@@ -60,23 +60,23 @@ def leave_first(key: str, back: str) -> str:
     return f"press {key} on a broker, or {back} to leave the tour"
 
 
-def early(done: FaultDone, key: str) -> str:
+def early(done: Done, key: str) -> str:
     """Return that a fault was caused before the tour asked for one, and that `key` goes on."""
-    return f"{_sentence(faults.done(done))} The tour ends with what follows from that: {key} goes on."
+    return f"{_sentence(commands.done(done))} The tour ends with what follows from that: {key} goes on."
 
 
-def happened(done: FaultDone, outcome: FaultOutcome | None, is_whole: bool = False) -> str:
+def happened(done: Done, outcome: Outcome | None, is_whole: bool = False) -> str:
     """Return what a fault, or its end, did: what is to be seen now, or what it led to once that is known.
 
     `is_whole` says that the brokers that were restored are in sync again.
     """
     if is_whole:
-        return _sentence(faults.caught_up(done))
+        return _sentence(commands.caught_up(done))
     if outcome is not None:
-        return _sentence(faults.outcome(outcome))
+        return _sentence(commands.outcome(outcome))
     if done.role is NodeRole.BROKER and len(done.nodes) == 1 and done.kind in _SEEN:
         return _SEEN[done.kind].format(node=f"Broker {done.nodes[0]}")
-    return _sentence(faults.done(done))
+    return _sentence(commands.done(done))
 
 
 def way_back(key: str, does: str, undo: str) -> str:

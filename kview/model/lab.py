@@ -1,11 +1,180 @@
-"""What is set in a simulated cluster and can be adjusted while it runs: producers, groups, links, topics."""
+"""What we do to a simulated cluster of our own: commands, their outcome, the faults in force, and what is
+set in it and can be adjusted."""
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
 
-from kview.model.adjustments import Adjustment, AdjustmentReply
-from kview.model.faults import Faults
+from kview.errors import ErrorFacts
+from kview.model.units import UNKNOWN_ID
+
+
+class CommandKind(StrEnum):
+    """What can be done, named as people type it. START and UNDO end faults."""
+
+    CRASH = "crash"
+    STOP = "stop"
+    HANG = "hang"
+    SLOW = "slow"
+    START = "start"
+    LOSE_RACK = "lose-rack"
+    CRASH_CONTROLLER = "crash-controller"
+    UNDO = "undo"
+    RATE = "rate"
+    """A producer creates `amount` records per second from now on."""
+    PAUSE = "pause"
+    """The members of a group go on sending heartbeats, but read nothing."""
+    RESUME = "resume"
+    PAUSE_PRODUCER = "pause-producer"
+    """A producer creates no records until it is resumed, or gets another rate."""
+    RESUME_PRODUCER = "resume-producer"
+    ADD_MEMBER = "add-member"
+    REMOVE_MEMBER = "remove-member"
+    """The youngest member commits and leaves its group."""
+    KILL_MEMBER = "kill-member"
+    """The youngest member ends without a word: its group waits until its session ends."""
+    SET = "set"
+    """A topic's setting `key` has the value `value`."""
+    UNSET = "unset"
+    """A topic has no value of its own for the setting `key` any more."""
+    BANDWIDTH = "bandwidth"
+    """A broker's network carries `amount` bytes per second in each direction."""
+    ELECT = "elect"
+    """Partitions of a topic that have no leader get one, even if it lacks committed records."""
+
+
+class Argument(StrEnum):
+    """A word that a command needs besides its name."""
+
+    NODE = "NODE"
+    BROKER = "BROKER"
+    RACK = "RACK"
+    PRODUCER = "PRODUCER"
+    GROUP = "GROUP"
+    TOPIC = "TOPIC"
+    LATENCY = "LATENCY"
+    RATE = "RATE"
+    BANDWIDTH = "BANDWIDTH"
+    KEY = "KEY"
+    SETTING = "KEY=VALUE"
+
+
+ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
+    CommandKind.CRASH: (Argument.NODE,),
+    CommandKind.STOP: (Argument.NODE,),
+    CommandKind.HANG: (Argument.NODE,),
+    CommandKind.SLOW: (Argument.NODE, Argument.LATENCY),
+    CommandKind.START: (Argument.NODE,),
+    CommandKind.LOSE_RACK: (Argument.RACK,),
+    CommandKind.CRASH_CONTROLLER: (),
+    CommandKind.UNDO: (),
+    CommandKind.RATE: (Argument.PRODUCER, Argument.RATE),
+    CommandKind.PAUSE: (Argument.GROUP,),
+    CommandKind.RESUME: (Argument.GROUP,),
+    CommandKind.PAUSE_PRODUCER: (Argument.PRODUCER,),
+    CommandKind.RESUME_PRODUCER: (Argument.PRODUCER,),
+    CommandKind.ADD_MEMBER: (Argument.GROUP,),
+    CommandKind.REMOVE_MEMBER: (Argument.GROUP,),
+    CommandKind.KILL_MEMBER: (Argument.GROUP,),
+    CommandKind.SET: (Argument.TOPIC, Argument.SETTING),
+    CommandKind.UNSET: (Argument.TOPIC, Argument.KEY),
+    CommandKind.BANDWIDTH: (Argument.BROKER, Argument.BANDWIDTH),
+    CommandKind.ELECT: (Argument.TOPIC,),
+}
+"""The words of each command, in the order in which they are typed."""
+
+
+class Command(Struct, frozen=True):
+    """Something to be done to a node, or to the rack, producer, group or topic `name`.
+
+    `amount` is in milliseconds for SLOW, records per second for RATE, bytes per second for BANDWIDTH.
+    """
+
+    kind: CommandKind
+    node: int = UNKNOWN_ID
+    name: str = ""
+    amount: float = 0.0
+    key: str = ""
+    value: str = ""
+
+
+class NodeRole(StrEnum):
+    """The role of a node."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+class FaultState(StrEnum):
+    """The fault that a node has."""
+
+    CRASHED = "crashed"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    HUNG = "hung"
+    SLOW = "slow"
+
+
+class ActiveFault(Struct, frozen=True):
+    """A fault in force. A node that is hung and slow has two faults. `slow_ms` is for SLOW."""
+
+    node: int
+    state: FaultState
+    slow_ms: int = 0
+    role: NodeRole = NodeRole.BROKER
+
+
+class Done(Struct, frozen=True):
+    """A command that was carried out, on `nodes`, which all have the role `role`, if it is about nodes.
+
+    For UNDO, these are the nodes that had a fault, and `undone_changes` other commands were undone. `ended`
+    has the faults that START ended. Without `has_quorum`, too few controllers are left to decide anything.
+    """
+
+    command: Command
+    nodes: tuple[int, ...] = ()
+    role: NodeRole = NodeRole.BROKER
+    ended: tuple[FaultState, ...] = ()
+    undone_changes: int = 0
+    has_quorum: bool = True
+
+    @property
+    def kind(self) -> CommandKind:
+        """The command's kind."""
+        return self.command.kind
+
+
+class Reply(Struct, frozen=True, tag="reply"):
+    """The outcome of a command, which was either done or refused.
+
+    `undone_by` undoes what was done or, after a refusal, removes the obstacle. It is None if no command does,
+    or if nothing has changed. `active` has the faults in force afterwards.
+    """
+
+    done: Done | None = None
+    refused: ErrorFacts | None = None
+    undone_by: Command | None = None
+    active: tuple[ActiveFault, ...] = ()
+
+
+class Outcome(Struct, frozen=True):
+    """What a fault on a broker led to, once the broker leads nothing any more.
+
+    `moved` partitions got another leader and `without_leader` got none, `after_ms` milliseconds after the
+    fault. `moved_to_silent` partitions got a leader that does not answer either: one of `silent_leaders`.
+    `records_lost` is a lower bound of what elections lost in that time.
+    """
+
+    kind: CommandKind
+    node: int
+    moved: int = 0
+    without_leader: int = 0
+    records_lost: int = 0
+    after_ms: int = 0
+    moved_to_silent: int = 0
+    silent_leaders: tuple[int, ...] = ()
 
 
 class ProducerSetting(Struct, frozen=True):
@@ -56,7 +225,7 @@ class TopicSetting(Struct, frozen=True):
     replicas: int
 
 
-class LabSettings(Struct, frozen=True):
+class LabSettings(Struct, frozen=True, tag="settings"):
     """Everything that can be adjusted, in the order of the cluster's description."""
 
     producers: tuple[ProducerSetting, ...] = ()
@@ -65,13 +234,17 @@ class LabSettings(Struct, frozen=True):
     topics: tuple[TopicSetting, ...] = ()
 
 
-class Lab(Faults, Protocol):
-    """Carries out faults on a simulated cluster that kview started, and adjusts it."""
+class Lab(Protocol):
+    """Carries out commands on a simulated cluster that kview started. No method raises."""
 
-    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
-        """Carry out an adjustment. Never raises, because errors are part of the reply."""
+    async def apply(self, command: Command) -> Reply:
+        """Carry out `command`. Errors are part of the reply."""
+        ...
+
+    async def active(self) -> tuple[ActiveFault, ...] | None:
+        """Return the faults in force, or None if the cluster does not say."""
         ...
 
     async def settings_now(self) -> LabSettings | None:
-        """Return what is set now, or None if the cluster does not say. Never raises."""
+        """Return what is set now, or None if the cluster does not say."""
         ...

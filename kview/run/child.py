@@ -15,7 +15,7 @@ import msgspec
 
 from kview.config.children import child_environment
 from kview.errors import ErrorKind, KviewError, error_of
-from kview.lab.messages import NotStarted, Ready, reply_of
+from kview.lab.messages import NotStarted, Ready, answer_of
 from kview.language.errors import sentence
 from kview.model.address import Address
 
@@ -140,7 +140,7 @@ class SimulatedCluster:
 def _in_first(line: bytes) -> tuple[Address, ...] | KviewError:
     """Return the addresses in the first message, or the error in it, or CLUSTER_GARBLED if it has neither."""
     try:
-        match reply_of(line):
+        match answer_of(line):
             case Ready(servers) if servers:
                 return tuple(map(Address.parse, servers))
             case NotStarted(facts):

@@ -66,7 +66,7 @@ class Run(Feed[View], Timeline, Protocol):
 
 def run_dashboard(
     source: AttentiveSource,
-    faults: Lab | None,
+    lab: Lab | None,
     name: str,
     display: Display,
     ascii_only: bool,
@@ -100,11 +100,11 @@ def run_dashboard(
         recorder.on_folder, recorder.on_stopped = spark.read, spark.nothing_to_read
     info = SourceInfo(name, display.interval_ms)
     # A simulated cluster is another one every time.
-    memory = ChoiceFiles(state_folder() / "choices", display.fresh) if faults is None else None
+    memory = ChoiceFiles(state_folder() / "choices", display.fresh) if lab is None else None
     code = drive(
         run,
         keys,
-        faults,
+        lab,
         info,
         display,
         ascii_only,
@@ -131,7 +131,7 @@ def wall_ms() -> int:
 def drive(
     run: Run,
     keys: "Keys",
-    faults: Lab | None,
+    lab: Lab | None,
     source: "SourceInfo",
     display: Display,
     ascii_only: bool,
@@ -159,8 +159,7 @@ def drive(
     reports = ReportMaker(recording, saved)
     app = KviewApp(
         feed=run,
-        faults=faults,
-        lab=faults,
+        lab=lab,
         source=source,
         clock_ms=run.clock_ms,
         theme=display.theme,

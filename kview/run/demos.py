@@ -5,8 +5,7 @@ import random
 import time
 
 from kview.errors import BadUse, ErrorKind, KviewError
-from kview.model.adjustments import Adjustment, AdjustmentReply
-from kview.model.faults import ActiveFault, FaultCommand, FaultReply
+from kview.model.lab import Lab
 from kview.run.simulated import SimulatedSource
 from kview.school.conduct import Staged
 from kview.school.demos import INCIDENT, Listed
@@ -33,6 +32,11 @@ class RunDemos:
 
     def __init__(self, source: SimulatedSource) -> None:
         self._source = source
+
+    @property
+    def lab(self) -> Lab:
+        """The simulated cluster."""
+        return self._source
 
     def listed(self) -> list[Listed]:
         """Return all demos, those whose files are wrong last but one."""
@@ -81,18 +85,6 @@ class RunDemos:
                 raise KviewError(ErrorKind.CLUSTER_NOT_READY, within_s=FRESH_WITHIN_S)
             await asyncio.sleep(POLL_S)
         return time.time_ns() // 1_000_000
-
-    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
-        """Carry out an adjustment. Never raises."""
-        return await self._source.adjust(wanted)
-
-    async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out a fault. Never raises."""
-        return await self._source.apply(command)
-
-    async def active(self) -> tuple[ActiveFault, ...] | None:
-        """Return the faults in force, or None if the cluster does not say. Never raises."""
-        return await self._source.active()
 
     async def counters(self) -> Counters | None:
         """Return what the cluster itself counts, or None if it does not say. Never raises."""

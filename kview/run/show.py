@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def show(
     source: AttentiveSource,
-    faults: Lab | None,
+    lab: Lab | None,
     name: str,
     display: Display,
     opening: Sequence[Notice] = (),
@@ -37,7 +37,7 @@ def show(
     """
     start_log()
     if display.metrics is None:
-        return _show(source, faults, name, display, opening, profiles, None, demos, demo)
+        return _show(source, lab, name, display, opening, profiles, None, demos, demo)
     from kview.run.exporter import Exporter
 
     exporter = Exporter(display.interval_ms / 1000)
@@ -47,14 +47,14 @@ def show(
         source.close()
         raise
     try:
-        return _show(source, faults, name, display, opening, profiles, exporter.take, demos, demo)
+        return _show(source, lab, name, display, opening, profiles, exporter.take, demos, demo)
     finally:
         exporter.stop()
 
 
 def _show(
     source: AttentiveSource,
-    faults: Lab | None,
+    lab: Lab | None,
     name: str,
     display: Display,
     opening: Sequence[Notice],
@@ -73,7 +73,7 @@ def _show(
         from kview.run.dashboard import run_dashboard
 
         return run_dashboard(
-            source, faults, name, display, output.ascii_only, opening, profiles, take, demos, demo
+            source, lab, name, display, output.ascii_only, opening, profiles, take, demos, demo
         )
     from kview.run.printing import note, print_source, record_and_print
 

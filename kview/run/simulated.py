@@ -5,10 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kview.errors import ErrorKind, KviewError
-from kview.model.adjustments import Adjustment, AdjustmentKind, AdjustmentReply
-from kview.model.faults import ActiveFault, FaultCommand, FaultReply
 from kview.model.inspection import A, Question
-from kview.model.lab import LabSettings
+from kview.model.lab import ActiveFault, Command, CommandKind, LabSettings, Reply
 from kview.model.snapshot import Snapshot
 from kview.run import inspecting
 from kview.run.child import SimulatedCluster
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 class SimulatedSource:
     """Observes a simulated cluster, and starts the cluster again if it dies.
 
-    Implements `Source`, `Attention`, `Inspector`, `Faults` and `Lab`. The first child process starts at once,
+    Implements `Source`, `Attention`, `Inspector` and `Lab`. The first child process starts at once,
     so that it gets ready while the dashboard draws its first frame.
     """
 
@@ -33,7 +31,7 @@ class SimulatedSource:
         self._starting = threading.Lock()
         self._closed = False
         self._cluster: SimulatedCluster | None = SimulatedCluster(arguments)
-        self._faults: ControlClient | None = None
+        self._lab: ControlClient | None = None
         self._observer: ConnectedSource | None = None
         self._preferred: frozenset[tuple[str, int]] = frozenset()
         self._wanted = 0
@@ -63,7 +61,7 @@ class SimulatedSource:
         self._observer.connect()
         # The client gets its own descriptor, because this thread must not close one that an event loop
         # watches.
-        self._faults = ControlClient(cluster.control.dup())
+        self._lab = ControlClient(cluster.control.dup())
         self.connected = number
 
     def restart(self, arguments: Sequence[str]) -> int:
@@ -116,33 +114,27 @@ class SimulatedSource:
             return await inspecting.ask(None, question)
         return await self._observer.ask(question)
 
-    async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out a fault. Never raises."""
-        if self._faults is None:
-            return FaultReply(refused=KviewError(ErrorKind.CLUSTER_STARTING).facts)
-        return await self._faults.apply(command)
+    async def apply(self, command: Command) -> Reply:
+        """Carry out a command. Never raises."""
+        if self._lab is None:
+            return Reply(refused=KviewError(ErrorKind.CLUSTER_STARTING).facts)
+        reply, observer = await self._lab.apply(command), self._observer
+        if command.kind in (CommandKind.SET, CommandKind.UNSET) and observer is not None:
+            observer.read_again(command.name)
+        return reply
 
     async def active(self) -> tuple[ActiveFault, ...] | None:
         """Return the faults in force, or None if the cluster does not say. Never raises."""
-        return None if self._faults is None else await self._faults.active()
-
-    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
-        """Carry out an adjustment. Never raises."""
-        if self._faults is None:
-            return AdjustmentReply(KviewError(ErrorKind.CLUSTER_STARTING).facts)
-        reply, observer = await self._faults.adjust(wanted), self._observer
-        if wanted.kind in (AdjustmentKind.SET, AdjustmentKind.UNSET) and observer is not None:
-            observer.read_again(wanted.name)
-        return reply
+        return None if self._lab is None else await self._lab.active()
 
     async def settings_now(self) -> LabSettings | None:
         """Return what is set and can be adjusted, or None if the cluster does not say. Never raises."""
-        return None if self._faults is None else await self._faults.settings_now()
+        return None if self._lab is None else await self._lab.settings_now()
 
     async def counters(self) -> Mapping[str, Any] | None:
         """Return what the cluster counts, or None if it does not say. Never raises."""
         try:
-            return None if self._faults is None else (await self._faults.counters()).counters
+            return None if self._lab is None else (await self._lab.counters()).counters
         except KviewError:
             return None
 
@@ -155,7 +147,7 @@ class SimulatedSource:
     def _drop(self) -> None:
         observer, self._observer = self._observer, None
         cluster, self._cluster = self._cluster, None
-        self._faults = None
+        self._lab = None
         if cluster is not None:
             cluster.end()
         if observer is not None:

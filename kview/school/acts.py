@@ -3,15 +3,11 @@
 from difflib import get_close_matches
 
 from kview.errors import BadUse
-from kview.lab.adjusting import adjustment_of, is_adjustment
 from kview.lab.commands import parse
-from kview.model.adjustments import Adjustment
-from kview.model.faults import FaultCommand
+from kview.model.lab import Command
 from kview.school.conduct import Staged
 from kview.school.figures import NotAFigure
 from kview.school.lesson import Lesson
-
-Act = FaultCommand | Adjustment
 
 SLOW_BY = "200ms"
 """How much the key of the action `slow` slows a broker down."""
@@ -32,7 +28,7 @@ LOOKING = (
 """The actions of keys that only show something else."""
 
 
-def pressed(text: str) -> Act | None:
+def pressed(text: str) -> Command | None:
     """Return what pressing a key does to the cluster, None if it only shows something. Raises NotAFigure."""
     action, *target = text.split() or [""]
     if action in LOOKING:
@@ -46,10 +42,10 @@ def pressed(text: str) -> Act | None:
     return act(" ".join([PRESSES[action], *target, *slow]))
 
 
-def act(text: str) -> Act:
-    """Return the fault or the adjustment in a line. Raises NotAFigure."""
+def act(text: str) -> Command:
+    """Return the command in a line. Raises NotAFigure."""
     try:
-        return adjustment_of(text) if is_adjustment(text) else parse(text)
+        return parse(text)
     except BadUse as error:
         from kview.language.errors import message, remedy
 
@@ -58,10 +54,7 @@ def act(text: str) -> Act:
 
 def staged(lesson: Lesson) -> tuple[Staged, ...]:
     """Return the steps of a lesson with what they do. Raises NotAFigure."""
-    made = []
-    for step in lesson.steps:
-        key = pressed(step.press) if step.press else None
-        acts = tuple(map(act, step.does))
-        # Only faults have keys; what else a lesson calls a key happens by itself.
-        made.append(Staged(step, key if isinstance(key, FaultCommand) else None, acts))
-    return tuple(made)
+    return tuple(
+        Staged(step, pressed(step.press) if step.press else None, tuple(map(act, step.does)))
+        for step in lesson.steps
+    )

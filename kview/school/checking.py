@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from kview.derive.fold import State, step
 from kview.errors import ErrorFacts
 from kview.lab.console import Console
-from kview.model.faults import FaultCommand
-from kview.school.acts import Act, act, pressed
+from kview.model.lab import Command
+from kview.school.acts import act, pressed
 from kview.school.camera import Camera
 from kview.school.captions import filled
 from kview.school.expectations import duration_ms, seen
@@ -82,11 +82,9 @@ class Stage:
         while self.now_ms < until_ms:
             self.on()
 
-    def apply(self, done: Act) -> ErrorFacts | None:
-        """Carry out a fault or an adjustment, and return why it was refused, if it was."""
-        if isinstance(done, FaultCommand):
-            return self._console.apply(done).refused
-        return self._console.adjust(done).refused
+    def apply(self, command: Command) -> ErrorFacts | None:
+        """Carry out a command, and return why it was refused, if it was."""
+        return self._console.apply(command).refused
 
     def _look(self) -> Moment:
         self._state, view = step(self._state, self._camera.snapshot())

@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kview.model.adjustments import Adjustment
-from kview.model.faults import ActiveFault, FaultCommand, FaultKind, FaultState
+from kview.model.lab import ActiveFault, Command, CommandKind, FaultState
 from kview.model.units import UNKNOWN
 from kview.school.captions import filled, is_known, worded
 from kview.school.expectations import Expectation, expectation
@@ -16,8 +15,6 @@ from kview.school.figures import Figure, parse
 from kview.school.lesson import Lesson, Step
 from kview.school.moment import Counters, Moment
 from kview.school.watching import Watch
-
-Act = FaultCommand | Adjustment
 
 GRACE_MS = 6_000
 """How much later than its file says something may be seen: an observation takes time, and a busy machine is
@@ -29,8 +26,8 @@ class Staged:
     """A step with what it does: the fault whose key the person presses, and what happens by itself."""
 
     step: Step
-    key: FaultCommand | None = None
-    acts: tuple[Act, ...] = ()
+    key: Command | None = None
+    acts: tuple[Command, ...] = ()
 
 
 class Phase(StrEnum):
@@ -175,7 +172,7 @@ class Conduct:
             self.played[-1].answered = number
             self._prepare(at_ms)
 
-    def expects(self, command: FaultCommand) -> bool:
+    def expects(self, command: Command) -> bool:
         """Return whether a fault is what the step waits for.
 
         Who presses its key does not need its question.
@@ -183,14 +180,14 @@ class Conduct:
         key, waits = self.staged.key, self.phase in (Phase.QUESTION, Phase.PRESS)
         return waits and key is not None and _same(command, key)
 
-    def pressed(self, command: FaultCommand, in_force: Collection[ActiveFault], at_ms: int) -> None:
+    def pressed(self, command: Command, in_force: Collection[ActiveFault], at_ms: int) -> None:
         """Take over a fault that was carried out, and the faults in force after it."""
         self.missing = ()
         left = self._wanted & {_which(fault) for fault in in_force}
-        if self.expects(command) and command.kind is FaultKind.START and self._undoes_all and left:
+        if self.expects(command) and command.kind is CommandKind.START and self._undoes_all and left:
             self._wanted = left  # One of several is back: the step waits for the others.
             return
-        undoes_more = command.kind is FaultKind.UNDO and not self._undoes_all and len(self._wanted) > 1
+        undoes_more = command.kind is CommandKind.UNDO and not self._undoes_all and len(self._wanted) > 1
         if not self.expects(command) or undoes_more:
             self.extra = tuple(one for one in in_force if _which(one) not in self._wanted)
             return
@@ -201,7 +198,7 @@ class Conduct:
     @property
     def _undoes_all(self) -> bool:
         """Whether the step waits for all faults to be undone."""
-        return self.staged.key is not None and self.staged.key.kind is FaultKind.UNDO
+        return self.staged.key is not None and self.staged.key.kind is CommandKind.UNDO
 
     def acted(self, in_force: Collection[ActiveFault] | None, at_ms: int, refused: str = "") -> None:
         """Note that what happens by itself has been done, or why the cluster refused it."""
@@ -278,8 +275,8 @@ def _is_fresh(now: Counters, before: Counters) -> bool:
     return any(name in made and made[name]["created"] < one["created"] for name, one in had.items())
 
 
-def _same(one: FaultCommand, other: FaultCommand) -> bool:
+def _same(one: Command, other: Command) -> bool:
     """Return whether two commands do the same, if a single fault is in force: either key undoes that."""
-    if {one.kind, other.kind} == {FaultKind.START, FaultKind.UNDO}:
+    if {one.kind, other.kind} == {CommandKind.START, CommandKind.UNDO}:
         return True
-    return (one.kind, one.node, one.rack) == (other.kind, other.node, other.rack)
+    return (one.kind, one.node, one.name) == (other.kind, other.node, other.name)

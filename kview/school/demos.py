@@ -2,8 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from kview.model.adjustments import Adjustment, AdjustmentReply
-from kview.model.faults import ActiveFault, FaultCommand, FaultReply
+from kview.model.lab import Lab
 from kview.school.conduct import Staged
 from kview.school.exercise import Exercise
 from kview.school.lesson import Lesson
@@ -36,6 +35,11 @@ class Opening(NamedTuple):
 class Demos(Protocol):
     """Demos, and the simulated cluster that they run on."""
 
+    @property
+    def lab(self) -> Lab:
+        """The simulated cluster."""
+        ...
+
     def listed(self) -> list[Listed]:
         """Return all demos, those whose files are wrong last but one."""
         ...
@@ -57,18 +61,6 @@ class Demos(Protocol):
 
         Returns the time from which on observations are of that cluster, epoch ms. Raises KviewError.
         """
-        ...
-
-    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
-        """Carry out an adjustment. Never raises."""
-        ...
-
-    async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out a fault. Never raises."""
-        ...
-
-    async def active(self) -> tuple[ActiveFault, ...] | None:
-        """Return the faults in force, or None if the cluster does not say. Never raises."""
         ...
 
     async def counters(self) -> Counters | None:

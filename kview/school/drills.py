@@ -10,8 +10,9 @@ from string import Template
 import msgspec
 
 from kview.model.incidents import Incident
+from kview.model.lab import Command
 from kview.model.units import UNKNOWN
-from kview.school.acts import Act, act
+from kview.school.acts import act
 from kview.school.checking import START_MS, Stage
 from kview.school.exercise import HINT_COSTS_MS, Exercise, Hit, Kind, Target
 from kview.school.expectations import Expectation, duration_ms, expectation, seen
@@ -107,7 +108,7 @@ class Drill:
         """The hints, each of which says more than the one before it."""
         return tuple(map(self._filled, self.fault.hints))
 
-    def acts(self) -> list[tuple[Act, bool]]:
+    def acts(self) -> list[tuple[Command, bool]]:
         """Return what happens, each with whether it may be refused."""
         return [
             (act(self._filled(text).removesuffix(_IF_THERE_IS_ONE)), text.endswith(_IF_THERE_IS_ONE))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kview.school.conduct import Act
+from kview.model.lab import Command
 from kview.school.expectations import Expectation
 
 HINT_COSTS_MS = 30_000
@@ -56,7 +56,7 @@ class Exercise:
     kinds: tuple[Kind, ...]
     answer: str
     targets: tuple[Target, ...]
-    acts: tuple[tuple[Act, bool], ...]
+    acts: tuple[tuple[Command, bool], ...]
     symptoms: tuple[Expectation, ...]
     hints: tuple[str, ...]
 

@@ -3,9 +3,7 @@
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from kview.model.adjustments import Adjustment, AdjustmentKind
-from kview.model.faults import FaultCommand
-from kview.model.units import UNKNOWN_ID
+from kview.model.lab import ARGUMENTS, Argument, Command
 from kview.school.figures import NotAFigure
 from kview.school.moment import split, whole
 from kview.simulate.world import World
@@ -36,23 +34,18 @@ def check_subject(world: World, subject: str, of: tuple[str, ...], at: int = -1)
             _one("producer", of[0], [one.client_id for one in world.producers])
 
 
-def check_act(world: World, act: FaultCommand | Adjustment) -> None:
-    """Raise NotAFigure if a fault or an adjustment is for something that is not in the cluster."""
-    if isinstance(act, FaultCommand):
-        if act.node != UNKNOWN_ID and act.node not in world.controllers:
-            _broker(world, str(act.node))
-        if act.rack:
-            _one("rack", act.rack, sorted({one.rack for one in world.brokers}))
-        return
-    match act.kind:
-        case AdjustmentKind.BANDWIDTH:
-            _broker(world, str(act.broker))
-        case AdjustmentKind.RATE | AdjustmentKind.PAUSE_PRODUCER | AdjustmentKind.RESUME_PRODUCER:
-            check_subject(world, "producer", (act.name,))
-        case AdjustmentKind.SET | AdjustmentKind.UNSET | AdjustmentKind.ELECT:
-            check_subject(world, "topic", (act.name,))
-        case _:
-            check_subject(world, "group", (act.name,))
+def check_act(world: World, act: Command) -> None:
+    """Raise NotAFigure if a command is for something that is not in the cluster."""
+    for argument in ARGUMENTS[act.kind]:
+        match argument:
+            case Argument.NODE if act.node in world.controllers:
+                pass
+            case Argument.NODE | Argument.BROKER:
+                _broker(world, str(act.node))
+            case Argument.RACK:
+                _one("rack", act.name, sorted({one.rack for one in world.brokers}))
+            case Argument.PRODUCER | Argument.GROUP | Argument.TOPIC:
+                check_subject(world, argument.value.lower(), (act.name,))
 
 
 def _broker(world: World, name: str) -> None:

@@ -5,8 +5,15 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from kview.errors import BadUse, ErrorKind
-from kview.model.adjustments import Adjustment, AdjustmentKind
-from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting, TopicSetting
+from kview.model.lab import (
+    Command,
+    CommandKind,
+    GroupSetting,
+    LabSettings,
+    LinkSetting,
+    ProducerSetting,
+    TopicSetting,
+)
 from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.codes import ErrorCode
@@ -29,7 +36,7 @@ MOST_MEMBERS = 100
 
 MIN_ISR = "min.insync.replicas"
 
-_DECIDED = (AdjustmentKind.SET, AdjustmentKind.UNSET, AdjustmentKind.ELECT)
+_DECIDED = (CommandKind.SET, CommandKind.UNSET, CommandKind.ELECT)
 """What only an active controller can do."""
 
 
@@ -57,7 +64,7 @@ class Adjustments:
         self._initial_bandwidth = world.link.bytes_per_second
         self._initial_configs = {spec.name: spec.configs for spec in world.topics}
 
-    def apply(self, wanted: Adjustment) -> Adjustment | None:
+    def apply(self, wanted: Command) -> Command | None:
         """Carry out an adjustment. Returns the one that undoes it, or None if there is none.
 
         Raises BadUse if the adjustment is not possible. Without an active controller Kafka lets a client wait
@@ -66,21 +73,21 @@ class Adjustments:
         if wanted.kind in _DECIDED and not self._quorum.active():
             raise BadUse(ErrorKind.NO_CONTROLLER_TO_CHANGE, topic=wanted.name)
         match wanted.kind:
-            case AdjustmentKind.RATE:
+            case CommandKind.RATE:
                 return self._set_rate(wanted.name, wanted.amount)
-            case AdjustmentKind.PAUSE_PRODUCER | AdjustmentKind.RESUME_PRODUCER:
-                return self._pause_producer(wanted.name, wanted.kind is AdjustmentKind.PAUSE_PRODUCER)
-            case AdjustmentKind.SET | AdjustmentKind.UNSET:
+            case CommandKind.PAUSE_PRODUCER | CommandKind.RESUME_PRODUCER:
+                return self._pause_producer(wanted.name, wanted.kind is CommandKind.PAUSE_PRODUCER)
+            case CommandKind.SET | CommandKind.UNSET:
                 return self._set(wanted)
-            case AdjustmentKind.BANDWIDTH:
-                return self._set_bandwidth(wanted.broker, wanted.amount)
-            case AdjustmentKind.ELECT:
+            case CommandKind.BANDWIDTH:
+                return self._set_bandwidth(wanted.node, wanted.amount)
+            case CommandKind.ELECT:
                 self._elect(wanted.name)
                 return None
             case _:
                 return self._adjust_group(wanted)
 
-    def undo(self, back: Adjustment) -> None:
+    def undo(self, back: Command) -> None:
         """Carry out an adjustment that undoes one, as soon as there is a controller if it needs one.
 
         Raises BadUse if it is not possible.
@@ -159,25 +166,25 @@ class Adjustments:
             raise BadUse(ErrorKind.PRODUCER_UNKNOWN, name=name, known=tuple(self._traffic.producers))
         return producer
 
-    def _set_rate(self, name: str, rate: float) -> Adjustment:
+    def _set_rate(self, name: str, rate: float) -> Command:
         producer = self._named_producer(name)
         _check(rate, 0, MOST_RECORDS_PER_SECOND)
         before = self._paused_rates.pop(name, producer.spec.records_per_second)
         producer.set_rate(rate)
-        return Adjustment(AdjustmentKind.RATE, name, amount=before)
+        return Command(CommandKind.RATE, name=name, amount=before)
 
-    def _pause_producer(self, name: str, pause: bool) -> Adjustment | None:
+    def _pause_producer(self, name: str, pause: bool) -> Command | None:
         producer = self._named_producer(name)
         if pause == (name in self._paused_rates):
             return None
         if pause:
             self._paused_rates[name] = producer.spec.records_per_second
             producer.set_rate(0.0)
-            return Adjustment(AdjustmentKind.RESUME_PRODUCER, name)
+            return Command(CommandKind.RESUME_PRODUCER, name=name)
         producer.set_rate(self._paused_rates.pop(name))
-        return Adjustment(AdjustmentKind.PAUSE_PRODUCER, name)
+        return Command(CommandKind.PAUSE_PRODUCER, name=name)
 
-    def _set_bandwidth(self, broker: int, rate: float) -> Adjustment:
+    def _set_bandwidth(self, broker: int, rate: float) -> Command:
         found = self._brokers.get(broker)
         if found is None:
             raise BadUse(ErrorKind.BROKER_UNKNOWN, name=broker, known=tuple(map(str, self._brokers)))
@@ -186,19 +193,19 @@ class Adjustments:
         for link in (found.in_link, found.out_link):
             link.available(found.kernel.now_us)
             link.rate = round(rate)
-        return Adjustment(AdjustmentKind.BANDWIDTH, broker=broker, amount=before)
+        return Command(CommandKind.BANDWIDTH, node=broker, amount=before)
 
-    def _set(self, wanted: Adjustment) -> Adjustment:
+    def _set(self, wanted: Command) -> Command:
         topic, key = wanted.name, wanted.key
         found = self._topics().get(topic)
         before = None if found is None else found.configs.get(key)
-        deletes = wanted.kind is AdjustmentKind.UNSET
+        deletes = wanted.kind is CommandKind.UNSET
         operation = Operation.DELETE if deletes else Operation.SET
         change = Alteration(key, operation, None if deletes else wanted.value)
         _done(self._admin.alter_topic(topic, (change,), False, False), topic)
         if before is None:
-            return Adjustment(AdjustmentKind.UNSET, topic, key=key)
-        return Adjustment(AdjustmentKind.SET, topic, key=key, value=before)
+            return Command(CommandKind.UNSET, name=topic, key=key)
+        return Command(CommandKind.SET, name=topic, key=key, value=before)
 
     def _elect(self, topic: str) -> None:
         found = self._topics().get(topic)
@@ -210,29 +217,29 @@ class Adjustments:
         for _, result in self._admin.elect_leaders(keys, unclean=True):
             _done(result, topic)
 
-    def _adjust_group(self, wanted: Adjustment) -> Adjustment | None:
+    def _adjust_group(self, wanted: Command) -> Command | None:
         name = wanted.name
         if name not in self._traffic.members:
             raise BadUse(ErrorKind.GROUP_UNKNOWN, name=name, known=tuple(self._traffic.members))
         inside = self._inside(name)
         match wanted.kind:
-            case AdjustmentKind.PAUSE | AdjustmentKind.RESUME:
-                pause = wanted.kind is AdjustmentKind.PAUSE
+            case CommandKind.PAUSE | CommandKind.RESUME:
+                pause = wanted.kind is CommandKind.PAUSE
                 changed = [member for member in inside if member.paused is not pause]
                 for member in changed:
                     member.paused = pause
-                back = AdjustmentKind.RESUME if pause else AdjustmentKind.PAUSE
-                return Adjustment(back, name) if changed else None
-            case AdjustmentKind.ADD_MEMBER:
+                back = CommandKind.RESUME if pause else CommandKind.PAUSE
+                return Command(back, name=name) if changed else None
+            case CommandKind.ADD_MEMBER:
                 _check(len(inside) + 1, 1, MOST_MEMBERS)
                 spec = self._traffic.groups[name]
                 self._traffic.add_member(spec).paused = any(member.paused for member in inside)
-                return Adjustment(AdjustmentKind.REMOVE_MEMBER, name)
+                return Command(CommandKind.REMOVE_MEMBER, name=name)
             case _:
                 if not inside:
                     raise BadUse(ErrorKind.GROUP_WITHOUT_MEMBERS, group=name)
-                _end(inside[-1], clean=wanted.kind is AdjustmentKind.REMOVE_MEMBER)
-                return Adjustment(AdjustmentKind.ADD_MEMBER, name)
+                _end(inside[-1], clean=wanted.kind is CommandKind.REMOVE_MEMBER)
+                return Command(CommandKind.ADD_MEMBER, name=name)
 
 
 def _end(member: SimulatedMember, clean: bool) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kview.model.faults import ActiveFault, FaultState, NodeRole
+from kview.model.lab import ActiveFault, FaultState, NodeRole
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
 from kview.simulate.brokers.replication import Replication

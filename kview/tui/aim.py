@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from kview.derive.lookup import partition_row
 from kview.derive.view import View
-from kview.language.faults import NO_FAULT
-from kview.model.faults import ActiveFault, FaultCommand
+from kview.language.commands import NO_FAULT
+from kview.model.lab import ActiveFault, Command
 from kview.model.units import NO_BROKER
 from kview.tui.keys import FaultKey
 
@@ -49,21 +49,21 @@ def to_bring_back(
     return selected if last is None else Target(last)
 
 
-def command_for(fault: FaultKey, key: str, target: Target | None, view: View | None) -> FaultCommand | str:
+def command_for(fault: FaultKey, key: str, target: Target | None, view: View | None) -> Command | str:
     """Return the command of a fault for what is selected, or a sentence that says why there is none.
 
     `key` is what the fault's key is called.
     """
     if not fault.aims:
-        return FaultCommand(fault.kind)
+        return Command(fault.kind)
     if fault.aims == "fault":
-        return FaultCommand(fault.kind, target.broker) if target is not None else NO_FAULT
+        return Command(fault.kind, target.broker) if target is not None else NO_FAULT
     if target is None or view is None:
         return f"{key} needs a broker: select one (Tab changes the panel), or a partition with a leader"
     if fault.aims == "broker":
-        return FaultCommand(fault.kind, target.broker, slow_ms=fault.slow_ms)
+        return Command(fault.kind, target.broker, amount=fault.amount)
     rack = rack_of(view, target.broker)
     if rack:
-        return FaultCommand(fault.kind, rack=rack)
+        return Command(fault.kind, name=rack)
     is_broker = bool((view.snapshot.brokers.id == target.broker).any())
     return f"{'broker' if is_broker else 'controller'} {target.broker} has no rack"

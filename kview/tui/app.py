@@ -18,7 +18,6 @@ from kview.derive.headline import opened_with, with_unclean
 from kview.derive.view import View
 from kview.language.notices import text
 from kview.model.choices import Memory
-from kview.model.faults import Faults
 from kview.model.lab import Lab
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
@@ -62,7 +61,7 @@ because only two lines show tenths."""
 class KviewApp(ActingApp, inherit_bindings=False):
     """The dashboard.
 
-    `faults` and `lab` are None on a cluster that we did not start, `attention` is None in a replay,
+    `lab` is None on a cluster that we did not start, `attention` is None in a replay,
     `inspector` is None if there is no cluster to ask, `profiles` is None if kview cannot switch to another
     cluster, `saves` is None if nothing can be saved, and `reports` is None if no reports can be made. `demos`
     and `tour` are None without a simulated cluster, and `demo` is the one to begin with. A `theme` of '' or
@@ -92,7 +91,6 @@ class KviewApp(ActingApp, inherit_bindings=False):
     def __init__(
         self,
         feed: Feed[View],
-        faults: Faults | None,
         source: SourceInfo,
         clock_ms: Callable[[], int],
         theme: str | None = None,
@@ -121,7 +119,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self.keys = keys
         self.set_keymap(keys.textual())
         self.feed = feed
-        self.faults = FaultKeys(self, faults)
+        self.faults = FaultKeys(self, lab)
         self.lab = LabKeys(self, lab)
         self.attention = AttentionKeys(self, attention)
         self.timeline = timeline

@@ -10,7 +10,7 @@ from kview.language import demo as demo_words
 from kview.language import drills as said
 from kview.language import glyphs
 from kview.language import incidents as incident_words
-from kview.model.faults import FaultCommand, FaultReply
+from kview.model.lab import Command, Reply
 from kview.model.units import UNKNOWN
 from kview.school.demos import INCIDENT, Demos
 from kview.school.exercise import HINT_COSTS_MS, Hit, Target
@@ -189,17 +189,14 @@ class DrillShow:
         """Cause the fault, without a word about it."""
         self.stage, self._began_ms = Stage.RUNNING, self._app.wall_ms()
         for wanted, _ in self.exercise.acts:
-            if isinstance(wanted, FaultCommand):
-                await self._demos.apply(wanted)
-            else:
-                await self._demos.adjust(wanted)
+            await self._demos.lab.apply(wanted)
 
     def tick(self) -> None:
         """Draw the clock again, which shows seconds."""
         if self.stage is Stage.RUNNING:
             self._app.redraw_caption()
 
-    def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
+    def fault_done(self, command: Command, reply: Reply, at_ms: int) -> None:
         """Take no notice: a person may try whatever helps to find the cause."""
 
     # -- keys

@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from kview.language.faults import does
-from kview.model.faults import FaultKind
+from kview.language.commands import does
+from kview.model.lab import Command, CommandKind
 from kview.tui.actions import Action, Kind
 
 SLOW_BY_MS = 200
@@ -19,12 +19,12 @@ class FaultKey(Struct, frozen=True):
     """
 
     key: str
-    kind: FaultKind
+    kind: CommandKind
     label: str
     aims: str
     undo: str
     rank: int
-    slow_ms: int = 0
+    amount: float = 0.0
     short: str = ""
 
     @property
@@ -36,7 +36,7 @@ class FaultKey(Struct, frozen=True):
     def help(self) -> str:
         """What the key does and how to undo it, for help."""
         undo = f". Undo: {self.undo}" if self.undo else ""
-        return f"{does(self.kind, self.slow_ms)}{undo}"
+        return f"{does(Command(self.kind, amount=self.amount))}{undo}"
 
 
 _BACK = "{restore}"
@@ -44,24 +44,24 @@ _BACK = "{restore}"
 FAULT_KEYS: dict[str, FaultKey] = {
     fault.key: fault
     for fault in (
-        FaultKey("K", FaultKind.CRASH, "crash", "broker", _BACK, 5),
-        FaultKey("S", FaultKind.STOP, "stop", "broker", _BACK, 12),
-        FaultKey("H", FaultKind.HANG, "hang", "broker", _BACK, 11),
-        FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, 13, slow_ms=SLOW_BY_MS),
-        FaultKey("B", FaultKind.START, "restore", "fault", "", 2),
+        FaultKey("K", CommandKind.CRASH, "crash", "broker", _BACK, 5),
+        FaultKey("S", CommandKind.STOP, "stop", "broker", _BACK, 12),
+        FaultKey("H", CommandKind.HANG, "hang", "broker", _BACK, 11),
+        FaultKey("W", CommandKind.SLOW, "slow", "broker", _BACK, 13, amount=SLOW_BY_MS),
+        FaultKey("B", CommandKind.START, "restore", "fault", "", 2),
         FaultKey(
-            "X", FaultKind.LOSE_RACK, "lose rack", "rack", "{undo-faults}, or {restore} for one broker", 16
+            "X", CommandKind.LOSE_RACK, "lose rack", "rack", "{undo-faults}, or {restore} for one broker", 16
         ),
         FaultKey(
             "C",
-            FaultKind.CRASH_CONTROLLER,
+            CommandKind.CRASH_CONTROLLER,
             "crash controller",
             "",
             "{restore} on the controller, or {undo-faults}",
             18,
             short="kill controller",
         ),
-        FaultKey("U", FaultKind.UNDO, "undo faults", "", "", 15, short="undo"),
+        FaultKey("U", CommandKind.UNDO, "undo faults", "", "", 15, short="undo"),
     )
 }
 

@@ -8,10 +8,9 @@ from msgspec.structs import replace
 from kview.derive.outcome import Led, led_by, outcome, rejoined
 from kview.derive.view import View
 from kview.errors import ErrorKind
-from kview.language import faults as fault_words
-from kview.language import glyphs
+from kview.language import commands as words
 from kview.model.events import Severity
-from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, Faults, NodeRole
+from kview.model.lab import ActiveFault, Command, CommandKind, Done, Lab, NodeRole, Reply
 from kview.model.units import UNKNOWN_ID
 from kview.tui.aim import Target, command_for, to_bring_back
 from kview.tui.dashboard import Dashboard
@@ -21,13 +20,13 @@ from kview.tui.widgets.bottom import StatusMessage
 MOST_GIVEN = 100
 """The most nodes that are remembered in the order in which they were hit: more than a lab has."""
 
-_FOLLOWED = (FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG)
+_FOLLOWED = (CommandKind.CRASH, CommandKind.STOP, CommandKind.HANG)
 
 
 class _Hit(NamedTuple):
     """A broker that was hit at a moment (epoch ms), and the partitions that it led then."""
 
-    kind: FaultKind
+    kind: CommandKind
     node: int
     led: Led
     at_ms: int
@@ -36,20 +35,20 @@ class _Hit(NamedTuple):
 class FaultKeys:
     """Carries out the actions `fault('…')`, which exist only with a lab."""
 
-    def __init__(self, app: Dashboard, faults: Faults | None) -> None:
+    def __init__(self, app: Dashboard, lab: Lab | None) -> None:
         self._app = app
-        self._faults = faults
+        self._lab = lab
         self._in_force: tuple[ActiveFault, ...] = ()
         self._given: list[int] = []
         """The nodes that were hit, the last one at the end."""
         self._hit: _Hit | None = None
         """The fault whose outcome is not known yet."""
-        self._restored: tuple[FaultDone, int] | None = None
+        self._restored: tuple[Done, int] | None = None
         """What was restored last, and when (epoch ms), until it is in sync again."""
-        self._told: tuple[StatusMessage, FaultCommand] | None = None
+        self._told: tuple[StatusMessage, Command] | None = None
         """The last message about a fault that can be undone, and the command that undoes it."""
         self._asking = False
-        self.on_done: Callable[[FaultCommand, FaultReply, int], None] = lambda command, reply, at_ms: None
+        self.on_done: Callable[[Command, Reply, int], None] = lambda command, reply, at_ms: None
         """Called with every fault that was carried out, and when it was asked for (epoch ms)."""
         self.is_locked = False
         """Whether no fault may be caused or seen, because a drill asks for the one in force."""
@@ -61,13 +60,13 @@ class FaultKeys:
     @property
     def active(self) -> tuple[str, ...]:
         """The faults in force, in words."""
-        return fault_words.in_force(self._in_force)
+        return words.in_force(self._in_force)
 
     @property
     def back_name(self) -> str:
         """What `B` does now, for the key line: `restore 4`, or '' if no node has a fault."""
         target = self._to_bring_back() if self._in_force else None
-        return fault_words.undoing(FaultCommand(FaultKind.START, target.broker)) if target else ""
+        return words.undoing(Command(CommandKind.START, target.broker)) if target else ""
 
     def with_undo(self, message: StatusMessage) -> StatusMessage:
         """Return a message with the keys that undo what it reports, for what is selected now."""
@@ -94,7 +93,7 @@ class FaultKeys:
         key = self._app.keys.name(found[0].name)
         if self.is_locked:
             return f"{key} does nothing during a drill: find the fault that is there"
-        if self._faults is None:
+        if self._lab is None:
             return f"{key} does nothing here: faults need a simulated cluster (kview --simulate)"
         first, second = (self._app.keys.name(name) for name in ("overview", "placement"))
         return f"{key} needs a selected broker, and this screen has none: press {first} or {second} first"
@@ -102,7 +101,7 @@ class FaultKeys:
     def do(self, key: str) -> None:
         """Apply a fault to what is selected."""
         app, fault, screen = self._app, FAULT_KEYS[key], self._app.shown()
-        if self._faults is None or screen is None:
+        if self._lab is None or screen is None:
             return
         if fault.aims and not app.live:
             said = f"{app.keys.name(fault.name)} works only on the live view"
@@ -116,35 +115,35 @@ class FaultKeys:
             app.say(StatusMessage(command))
             return
         why = f"{target.why}: " if target and target.why else ""
-        app.say(StatusMessage(f"{why}{fault_words.doing(command)} {glyphs.ELLIPSIS}"))
-        app.run_worker(self._apply(self._faults, command, why), group="faults")
+        app.say(StatusMessage(f"{why}{words.doing(command)}"))
+        app.run_worker(self._apply(self._lab, command, why), group="faults")
 
     @property
     def has_lab(self) -> bool:
         """Whether faults are possible here."""
-        return self._faults is not None and not self.is_locked
+        return self._lab is not None and not self.is_locked
 
-    def give(self, command: FaultCommand) -> None:
+    def give(self, command: Command) -> None:
         """Apply a fault that names its node or rack, as if its key had been pressed there."""
         app = self._app
-        if self._faults is None:
+        if self._lab is None:
             return
         if not app.live:
             key = app.keys.name("pause")
             app.say(StatusMessage("faults work only on the live view", f"press {key} to return to it"))
             return
-        app.say(StatusMessage(f"{fault_words.doing(command)} {glyphs.ELLIPSIS}"))
-        app.run_worker(self._apply(self._faults, command, ""), group="faults")
+        app.say(StatusMessage(words.doing(command)))
+        app.run_worker(self._apply(self._lab, command, ""), group="faults")
 
     def follow(self, view: View) -> None:
         """Ask which faults are in force, and say what the last one led to once a live view shows it."""
-        if self._faults is None or not view.moment.live:
+        if self._lab is None or not view.moment.live:
             return
         if (self._in_force or self._unsure) and not self._asking:
             self._asking = True
-            self._app.run_worker(self._ask(self._faults), group="faults in force")
+            self._app.run_worker(self._ask(self._lab), group="faults in force")
         if self._restored is not None and rejoined(view, *self._restored):
-            self._tell(StatusMessage(fault_words.caught_up(self._restored[0])), None)
+            self._tell(StatusMessage(words.caught_up(self._restored[0])), None)
             self._restored = None
         hit = self._hit
         found = outcome(view, hit.kind, hit.node, hit.led, hit.at_ms) if hit else None
@@ -153,19 +152,19 @@ class FaultKeys:
             lost = found.records_lost or found.without_leader or found.moved_to_silent
             severity = Severity.WARN if lost else Severity.CALM
             is_over = all(fault.node != found.node for fault in self._in_force)
-            undone_by = None if is_over else FaultCommand(FaultKind.START, found.node)
-            self._tell(StatusMessage(fault_words.outcome(found), severity=severity), undone_by)
+            undone_by = None if is_over else Command(CommandKind.START, found.node)
+            self._tell(StatusMessage(words.outcome(found), severity=severity), undone_by)
 
     def forget(self) -> None:
         """Forget all faults, because another cluster takes the place of this one."""
         self._in_force, self._given, self._hit, self._told, self._unsure = (), [], None, None, False
         self._restored = None
 
-    def aims(self, command: FaultCommand) -> bool:
+    def aims(self, command: Command) -> bool:
         """Return whether the key of a fault needs a selected broker."""
         return any(fault.aims for fault in FAULT_KEYS.values() if fault.kind is command.kind)
 
-    def would_do(self, command: FaultCommand) -> bool:
+    def would_do(self, command: Command) -> bool:
         """Return whether the key of this fault would carry out exactly this now."""
         app, screen = self._app, self._app.shown()
         fault = next(fault for fault in FAULT_KEYS.values() if fault.kind is command.kind)
@@ -173,46 +172,46 @@ class FaultKeys:
         if fault.aims == "fault":
             target = self._to_bring_back()
         made = command_for(fault, "", target, app.view)
-        return isinstance(made, FaultCommand) and (made.node, made.rack) == (command.node, command.rack)
+        return isinstance(made, Command) and (made.node, made.name) == (command.node, command.name)
 
-    def broker_for(self, command: FaultCommand) -> int | None:
+    def broker_for(self, command: Command) -> int | None:
         """Return the broker that has to be selected for a fault, None if there is none."""
         if command.node != UNKNOWN_ID:
             return command.node
         view = self._app.view
-        if not command.rack or view is None:
+        if not command.name or view is None:
             return None
         table = view.snapshot.brokers
         return next(
-            (int(id) for id, rack in zip(table.id, table.rack, strict=True) if rack == command.rack), None
+            (int(id) for id, rack in zip(table.id, table.rack, strict=True) if rack == command.name), None
         )
 
     def _to_bring_back(self) -> Target | None:
         screen = self._app.shown()
         return to_bring_back(screen.target() if screen else None, self._given, self._in_force)
 
-    def _tell(self, message: StatusMessage, undone_by: FaultCommand | None) -> None:
+    def _tell(self, message: StatusMessage, undone_by: Command | None) -> None:
         if self.is_told_above:
             self._app.clear_message()
             return
         self._told = None if undone_by is None else (message, undone_by)
         self._app.say(message)
 
-    def _undo(self, undone_by: FaultCommand) -> str:
+    def _undo(self, undone_by: Command) -> str:
         """Return the keys that undo a fault and what they do now: `B restore 4`, `U undo all`.
 
         If `B` restores another node first, both keys are named.
         """
         keys = self._app.keys
-        undo_all = f"{keys.name('undo-faults')} {fault_words.undoing(FaultCommand(FaultKind.UNDO))}"
+        undo_all = f"{keys.name('undo-faults')} {words.undoing(Command(CommandKind.UNDO))}"
         back = f"{keys.name('restore')} {self.back_name}" if self.back_name else ""
-        if undone_by.kind is FaultKind.UNDO or not back:
+        if undone_by.kind is CommandKind.UNDO or not back:
             return undo_all
         target = self._to_bring_back()
         return back if target is not None and target.broker == undone_by.node else f"{back}, {undo_all}"
 
-    async def _ask(self, faults: Faults) -> None:
-        in_force = await faults.active()
+    async def _ask(self, lab: Lab) -> None:
+        in_force = await lab.active()
         self._asking = False
         if in_force is None:
             return
@@ -221,33 +220,33 @@ class FaultKeys:
             self._in_force = in_force
             self._app.redraw_status()
         if was_unsure:
-            self._app.say(StatusMessage(fault_words.answers_again(in_force)))
+            self._app.say(StatusMessage(words.answers_again(in_force)))
 
-    async def _apply(self, faults: Faults, command: FaultCommand, why: str) -> None:
+    async def _apply(self, lab: Lab, command: Command, why: str) -> None:
         before, at_ms = self._app.view, self._app.now_ms()
-        reply = await faults.apply(command)
+        reply = await lab.apply(command)
         if reply.done is not None:
             self._in_force, self._unsure = reply.active, False
             self._note(reply.done, before, at_ms)
-            if reply.done.kind is FaultKind.UNDO:
+            if reply.done.kind is CommandKind.UNDO:
                 self._app.lab.undone()
-            self._tell(StatusMessage(f"{why}{fault_words.done(reply.done)}"), reply.undone_by)
+            self._tell(StatusMessage(f"{why}{words.done(reply.done)}"), reply.undone_by)
             self.on_done(command, reply, at_ms)
         elif reply.refused is not None:
             self._unsure |= reply.refused.kind is ErrorKind.CLUSTER_SILENT
-            refusal = fault_words.refusal(reply.refused, reply.undone_by, self._key_of)
+            refusal = words.refusal(reply.refused, reply.undone_by, self._key_of)
             self._app.say(StatusMessage(f"{why}{refusal}", severity=Severity.WARN))
 
-    def _note(self, done: FaultDone, before: View | None, at_ms: int) -> None:
+    def _note(self, done: Done, before: View | None, at_ms: int) -> None:
         """Remember what was hit, and what it led at that time."""
         self._hit = self._restored = None
-        if done.kind in (FaultKind.START, FaultKind.UNDO):
+        if done.kind in (CommandKind.START, CommandKind.UNDO):
             self._restored = (done, at_ms) if done.nodes else None
             return
         self._given = [*(node for node in self._given if node not in done.nodes), *done.nodes][-MOST_GIVEN:]
         if before is not None and done.kind in _FOLLOWED and done.role is NodeRole.BROKER:
             self._hit = _Hit(done.kind, done.nodes[0], led_by(before, done.nodes[0]), at_ms)
 
-    def _key_of(self, command: FaultCommand) -> str:
+    def _key_of(self, command: Command) -> str:
         """Return the key of a command that ends faults."""
-        return self._app.keys.name("undo-faults" if command.kind is FaultKind.UNDO else "restore")
+        return self._app.keys.name("undo-faults" if command.kind is CommandKind.UNDO else "restore")

@@ -3,13 +3,12 @@
 from msgspec.structs import replace
 
 from kview.errors import ErrorKind
-from kview.language import adjustments as words
+from kview.language import commands as words
 from kview.language import lab as lab_words
 from kview.language.errors import sentence
 from kview.language.lab import Setting
-from kview.model.adjustments import Adjustment
 from kview.model.events import Severity
-from kview.model.lab import Lab, LabSettings
+from kview.model.lab import Command, Lab, LabSettings
 from kview.model.units import UNKNOWN
 from kview.tui.dashboard import Dashboard
 from kview.tui.lab_steps import kill, pause, step
@@ -31,7 +30,7 @@ class LabKeys:
         self._lab = lab
         self._asking = False
         self._adjusting = False
-        self._back: list[Adjustment] = []
+        self._back: list[Command] = []
         """What undoes the adjustments made here, the last one at the end."""
         self._told: StatusMessage | None = None
         self.settings: LabSettings | None = None
@@ -98,7 +97,7 @@ class LabKeys:
             app.say(StatusMessage(refused))
             return
         self._adjusting = True
-        app.say(StatusMessage(lab_words.doing(wanted)))
+        app.say(StatusMessage(words.doing(wanted)))
         app.run_worker(self._adjust(self._lab, wanted, what == "undo"), group="lab")
 
     async def _ask(self, lab: Lab) -> None:
@@ -111,10 +110,11 @@ class LabKeys:
                 self._back = []  # Everything is back, or this is another cluster than before.
         self._app.redraw()
 
-    async def _adjust(self, lab: Lab, wanted: Adjustment, undoes: bool) -> None:
-        reply = await lab.adjust(wanted)
+    async def _adjust(self, lab: Lab, wanted: Command, undoes: bool) -> None:
+        reply = await lab.apply(wanted)
         self._adjusting = False
-        if reply.refused is not None:
+        if reply.done is None:
+            assert reply.refused is not None
             if undoes and reply.refused.kind not in _PASSING:
                 self._back.pop()  # It can never be undone this way, and hides those before it.
             self._app.say(StatusMessage(sentence(reply.refused), severity=Severity.WARN))
@@ -123,6 +123,6 @@ class LabKeys:
                 self._back.pop()
             elif reply.undone_by is not None:
                 self._back = [*self._back, reply.undone_by][-MOST_UNDONE:]
-            self._told = StatusMessage(words.done(wanted))
+            self._told = StatusMessage(words.done(reply.done))
             self._app.say(self._told)
         self.ask()

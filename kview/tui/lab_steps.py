@@ -3,8 +3,14 @@
 import math
 
 from kview.language.lab import MIN_ISR, Setting
-from kview.model.adjustments import Adjustment, AdjustmentKind
-from kview.model.lab import GroupSetting, LinkSetting, ProducerSetting, TopicSetting
+from kview.model.lab import (
+    Command,
+    CommandKind,
+    GroupSetting,
+    LinkSetting,
+    ProducerSetting,
+    TopicSetting,
+)
 
 TIMES = 1.5
 """By about how much a key multiplies a rate."""
@@ -33,43 +39,43 @@ def rate_step(rate: float, up: bool) -> float:
     return min(found, MOST_RATE) if found >= 1 else 0.0
 
 
-def step(of: Setting, up: bool) -> Adjustment | None:
-    """Return the adjustment of a step up or down, or None if the setting is at its limit."""
+def step(of: Setting, up: bool) -> Command | None:
+    """Return the command of a step up or down, or None if the setting is at its limit."""
     match of:
         case ProducerSetting():
             rate = rate_step(of.rate, up)
             stays = of.paused or rate == of.rate
-            return None if stays else Adjustment(AdjustmentKind.RATE, of.name, amount=rate)
+            return None if stays else Command(CommandKind.RATE, name=of.name, amount=rate)
         case GroupSetting():
             if of.members >= MOST_MEMBERS if up else not of.members:
                 return None
-            return Adjustment(AdjustmentKind.ADD_MEMBER if up else AdjustmentKind.REMOVE_MEMBER, of.name)
+            return Command(CommandKind.ADD_MEMBER if up else CommandKind.REMOVE_MEMBER, name=of.name)
         case LinkSetting():
             wanted = of.bytes_per_second * 2 if up else of.bytes_per_second / 2
             amount = max(LEAST_BYTES, min(MOST_BYTES, round(wanted)))
             if amount == of.bytes_per_second:
                 return None
-            return Adjustment(AdjustmentKind.BANDWIDTH, broker=of.broker, amount=amount)
+            return Command(CommandKind.BANDWIDTH, node=of.broker, amount=amount)
         case TopicSetting():
             value = of.min_isr + (1 if up else -1)
             if not 1 <= value <= (max(of.replicas, of.min_isr - 1)):
                 return None
-            return Adjustment(AdjustmentKind.SET, of.name, key=MIN_ISR, value=str(value))
+            return Command(CommandKind.SET, name=of.name, key=MIN_ISR, value=str(value))
 
 
-def pause(of: Setting) -> Adjustment | None:
-    """Return the adjustment that pauses a producer or a group, or resumes it, or None if that is neither."""
+def pause(of: Setting) -> Command | None:
+    """Return the command that pauses a producer or a group, or resumes it, or None if that is neither."""
     match of:
         case ProducerSetting():
-            kind = AdjustmentKind.RESUME_PRODUCER if of.paused else AdjustmentKind.PAUSE_PRODUCER
-            return Adjustment(kind, of.name)
+            kind = CommandKind.RESUME_PRODUCER if of.paused else CommandKind.PAUSE_PRODUCER
+            return Command(kind, name=of.name)
         case GroupSetting() if of.members:
-            return Adjustment(AdjustmentKind.RESUME if of.paused else AdjustmentKind.PAUSE, of.name)
+            return Command(CommandKind.RESUME if of.paused else CommandKind.PAUSE, name=of.name)
     return None
 
 
-def kill(of: Setting) -> Adjustment | None:
-    """Return the adjustment that kills a member of a group, or None if there is none."""
+def kill(of: Setting) -> Command | None:
+    """Return the command that kills a member of a group, or None if there is none."""
     if isinstance(of, GroupSetting) and of.members:
-        return Adjustment(AdjustmentKind.KILL_MEMBER, of.name)
+        return Command(CommandKind.KILL_MEMBER, name=of.name)
     return None

@@ -12,7 +12,8 @@ from kview.language import demo as said
 from kview.language import tour as tour_words
 from kview.language.errors import sentence
 from kview.model.events import Severity
-from kview.model.faults import FaultCommand, FaultReply
+from kview.model.lab import Command as LabCommand
+from kview.model.lab import Reply
 from kview.model.tour import Tour
 from kview.model.units import UNKNOWN
 from kview.tui.actions import Action
@@ -87,7 +88,7 @@ class Show(Protocol):
         """Let time pass."""
         ...
 
-    def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
+    def fault_done(self, command: LabCommand, reply: Reply, at_ms: int) -> None:
         """Take over a fault that somebody's key has caused, asked for at `at_ms`."""
         ...
 
@@ -329,7 +330,7 @@ class LessonKeys:
         if at < len(names):
             self.start(names[at])
 
-    def _fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
+    def _fault_done(self, command: LabCommand, reply: Reply, at_ms: int) -> None:
         if self._show is not None:
             self._show.fault_done(command, reply, at_ms)
 

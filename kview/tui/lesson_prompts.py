@@ -1,13 +1,13 @@
 """Which keys a lesson's step asks for, and which ones end or repeat what was done besides."""
 
 from kview.language import demo as said
-from kview.model.faults import FaultKind, NodeRole
+from kview.model.lab import CommandKind, NodeRole
 from kview.school.conduct import Conduct
 from kview.tui.actions import Keys
 from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.fault_keys import FaultKeys
 
-_CAUSES = {"crashed": FaultKind.CRASH, "stopped": FaultKind.STOP, "hung": FaultKind.HANG}
+_CAUSES = {"crashed": CommandKind.CRASH, "stopped": CommandKind.STOP, "hung": CommandKind.HANG}
 """The fault that brings a node into a state; SLOW for the others."""
 
 
@@ -34,5 +34,5 @@ def way_back(conduct: Conduct, keys: Keys, faults: FaultKeys) -> str:
 def fault_key(conduct: Conduct, keys: Keys) -> str:
     """Return the key that causes a fault which was ended too early."""
     state = conduct.missing[0][2] if conduct.missing else ""
-    kind = _CAUSES.get(state, FaultKind.SLOW)
+    kind = _CAUSES.get(state, CommandKind.SLOW)
     return keys.name(next(one.name for one in FAULT_KEYS.values() if one.kind is kind))

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from kview.model.faults import FaultCommand
+from kview.model.lab import Command
 from kview.school.look import Mark
 from kview.school.moment import split
 from kview.tui.dashboard import Dashboard
@@ -29,7 +29,7 @@ class Sight:
         self._app, self._faults, self._go_to, self._where = app, faults, go, where
         self._about, self._redraw = about, redraw
         self._marks: Sequence[Mark] = ()
-        self._key: FaultCommand | None = None
+        self._key: Command | None = None
         """The fault whose key is to be pressed on what is marked."""
         self._place: Place | None = None
         self._is_wide = app.size.width >= WIDE
@@ -45,7 +45,7 @@ class Sight:
         """Return where to look on the screen shown."""
         return () if self._place is None else looks(self._marks, self._place, self._app.view)
 
-    def show(self, marks: Sequence[Mark], key: FaultCommand | None) -> None:
+    def show(self, marks: Sequence[Mark], key: Command | None) -> None:
         """Go to where `marks` can be seen, and where `key` can be pressed on them if it is not None."""
         self._marks, self._key = marks, key
         self._about = self._about.after(marks)

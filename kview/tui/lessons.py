@@ -7,9 +7,8 @@ from kview.errors import error_of
 from kview.language import demo as said
 from kview.language import glyphs, words
 from kview.language.errors import sentence
-from kview.model.adjustments import AdjustmentReply
-from kview.model.faults import FaultCommand, FaultReply
-from kview.school.conduct import Act, Conduct, Phase
+from kview.model.lab import Command, Reply
+from kview.school.conduct import Conduct, Phase
 from kview.school.demos import Demos
 from kview.school.look import mark
 from kview.school.moment import Moment
@@ -161,7 +160,7 @@ class LessonShow:
     async def _ask(self) -> None:
         view, conduct = self._app.view, self.conduct
         try:
-            counters, in_force = await self._demos.counters(), await self._demos.active()
+            counters, in_force = await self._demos.counters(), await self._demos.lab.active()
         finally:
             self._is_asking = False
         if view is None or counters is None or conduct.phase is Phase.OVER:
@@ -183,24 +182,20 @@ class LessonShow:
 
     _is_acting = False
 
-    async def _carry_out(self, acts: Sequence[Act]) -> None:
+    async def _carry_out(self, acts: Sequence[Command]) -> None:
         refused = ""
         at_ms = self._app.wall_ms()
         for one in acts:
-            reply: AdjustmentReply | FaultReply
-            if isinstance(one, FaultCommand):
-                reply = await self._demos.apply(one)
-            else:
-                reply = await self._demos.adjust(one)
+            reply = await self._demos.lab.apply(one)
             if reply.refused is not None:
                 refused = sentence(error_of(reply.refused))
-        in_force = await self._demos.active()
+        in_force = await self._demos.lab.active()
         self._is_acting = False
         if self.conduct.phase is Phase.ACT:
             self.conduct.acted(in_force, at_ms, refused)
         self._redraw()
 
-    def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
+    def fault_done(self, command: Command, reply: Reply, at_ms: int) -> None:
         """Take over a fault that somebody's key has caused, asked for at `at_ms`."""
         self.conduct.pressed(command, reply.active, at_ms)
         self._redraw()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from kview.derive.view import View
-from kview.model.faults import FaultCommand, FaultKind
+from kview.model import lab
 from kview.tui.dashboard import Dashboard
 from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.fault_keys import FaultKeys
@@ -70,16 +70,14 @@ class Places:
         for fault in FAULT_KEYS.values() if self._faults.has_lab else ():
             if fault.aims in ("broker", "fault"):
                 for broker in table.id.tolist():
-                    command = FaultCommand(fault.kind, broker, slow_ms=fault.slow_ms)
+                    command = lab.Command(fault.kind, broker, amount=fault.amount)
                     made.append(self._fault(f"{fault.label} broker {broker}", command))
             elif fault.aims == "rack":
                 for rack in sorted({str(rack) for rack in table.rack if rack}):
-                    made.append(
-                        self._fault(f"lose rack {rack}", FaultCommand(FaultKind.LOSE_RACK, rack=rack))
-                    )
+                    made.append(self._fault(f"lose rack {rack}", lab.Command(fault.kind, name=rack)))
         for command_ in made:
             if (at := rank(typed, command_.name)) is not None:
                 yield at, command_
 
-    def _fault(self, name: str, command: FaultCommand) -> Command:
+    def _fault(self, name: str, command: lab.Command) -> Command:
         return Command(name, "", "fault on this simulated cluster", partial(self._faults.give, command))

@@ -9,7 +9,7 @@ from kview.derive.view import Verdict
 from kview.language import demo as demo_words
 from kview.language import glyphs
 from kview.language import tour as said
-from kview.model.faults import FaultCommand, FaultDone, FaultKind, FaultOutcome, FaultReply, NodeRole
+from kview.model.lab import Command, CommandKind, Done, NodeRole, Outcome, Reply
 from kview.model.tour import Tour
 from kview.tui.actions import Action
 from kview.tui.dashboard import Dashboard
@@ -35,10 +35,10 @@ _PANELS: tuple[tuple[str, ...], ...] = (
 )
 """The widgets that are marked in each step."""
 
-_ENDS = (FaultKind.START, FaultKind.UNDO)
+_ENDS = (CommandKind.START, CommandKind.UNDO)
 """The commands that end faults."""
 
-_MOVES = (FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG)
+_MOVES = (CommandKind.CRASH, CommandKind.STOP, CommandKind.HANG)
 """The faults after which other brokers lead what a broker led."""
 
 
@@ -65,11 +65,11 @@ class TourShow:
         self._go, self._where, self._end, self._redraw = go, where, end, redraw
         self.number = 0
         """The number of the caption that is shown, from 0."""
-        self._done: FaultDone | None = None
+        self._done: Done | None = None
         """What was done last to the cluster."""
         self._led: Led | None = None
         self._at_ms = 0
-        self._outcome: FaultOutcome | None = None
+        self._outcome: Outcome | None = None
         self._is_to_point = False
         self._is_whole = False
         """Whether what was restored is in sync again."""
@@ -117,7 +117,7 @@ class TourShow:
         target = screen.target() if screen is not None else None
         if target is None:
             return said.select_first(key)
-        return demo_words.to_press(FaultCommand(FaultKind.CRASH, target.broker), key, is_aimed=True)
+        return demo_words.to_press(Command(CommandKind.CRASH, target.broker), key, is_aimed=True)
 
     def _told(self) -> list[Paragraph]:
         """Return what the fault did, what to see now, and how to undo it."""
@@ -168,7 +168,7 @@ class TourShow:
                 self._is_to_point = False
                 self._redraw()
 
-    def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
+    def fault_done(self, command: Command, reply: Reply, at_ms: int) -> None:
         """Show what a fault did, whichever was caused. One that is caused before its step waits for that."""
         done, view = reply.done, self._app.view
         if done is None:

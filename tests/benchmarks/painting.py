@@ -99,7 +99,7 @@ async def terminal(view: View, size: tuple[int, int] = (120, 40)) -> AsyncIterat
     """Run the dashboard, which shows `view`."""
     os.environ["COLORTERM"] = "truecolor"
     feed, clock = FakeFeed(view), FakeClock(view.snapshot.observation.ended_ms + SEEN_AFTER_MS)
-    app = KviewApp(feed, None, SourceInfo("simulated"), clock, no_color=False, themes=own_themes())
+    app = KviewApp(feed, SourceInfo("simulated"), clock, no_color=False, themes=own_themes())
     app.driver_class = Painting
     async with app.run_test(headless=False, size=size):
         made = Terminal(app, feed, clock, Painting.made[-1])

@@ -11,20 +11,18 @@ import pytest
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.client import ControlClient
 from kview.lab.messages import (
-    MAX_REPLY_BYTES,
-    AskStatus,
+    MAX_ANSWER_BYTES,
+    Ask,
     Counters,
-    DoFault,
-    FaultAnswer,
     Request,
     Status,
     encode,
     request_of,
 )
 from kview.language.errors import sentence
-from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, FaultState
+from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, Reply
 
-CRASH = FaultCommand(FaultKind.CRASH, 4)
+CRASH = Command(CommandKind.CRASH, 4)
 
 
 def talk(
@@ -58,17 +56,17 @@ def talk(
     return asyncio.run(run())
 
 
-def done(command: FaultCommand) -> FaultReply:
-    return FaultReply(
-        FaultDone(command.kind, (command.node,)),
-        undone_by=FaultCommand(FaultKind.START, command.node),
+def done(command: Command) -> Reply:
+    return Reply(
+        Done(command, (command.node,)),
+        undone_by=Command(CommandKind.START, command.node),
         active=(ActiveFault(command.node, FaultState.CRASHED), ActiveFault(2, FaultState.SLOW, 200)),
     )
 
 
 def obedient(request: Request) -> bytes:
-    assert isinstance(request, DoFault)
-    return encode(FaultAnswer(done(request.command)))
+    assert isinstance(request, Command)
+    return encode(done(request))
 
 
 def test_the_reply_has_what_was_done_how_to_undo_it_and_the_faults_in_force() -> None:
@@ -77,9 +75,7 @@ def test_the_reply_has_what_was_done_how_to_undo_it_and_the_faults_in_force() ->
 
 def test_a_refusal_is_a_kind_with_values() -> None:
     error = BadUse(ErrorKind.RACK_UNKNOWN, rack="R9", racks=("R1", "R2")).facts
-    reply = talk(
-        lambda request: encode(FaultAnswer(FaultReply(refused=error))), lambda client: client.apply(CRASH)
-    )
+    reply = talk(lambda request: encode(Reply(refused=error)), lambda client: client.apply(CRASH))
     assert reply.done is None and reply.refused == error
 
 
@@ -87,7 +83,7 @@ def test_status_and_counters() -> None:
     status, counters = Status(6, 3, 0, (), True), Counters({"topics": {"invoice": 3}})
 
     def answer(request: Request) -> bytes:
-        return encode(status) if request == AskStatus() else encode(counters)
+        return encode(status) if request == Ask.STATUS else encode(counters)
 
     async def both(client: ControlClient) -> tuple[Status, Counters]:
         return await client.status(), await client.counters()
@@ -96,8 +92,8 @@ def test_status_and_counters() -> None:
 
 
 def test_commands_given_at_once_get_each_its_own_answer() -> None:
-    async def several(client: ControlClient) -> list[FaultReply]:
-        commands = [FaultCommand(FaultKind.CRASH, node) for node in range(20)]
+    async def several(client: ControlClient) -> list[Reply]:
+        commands = [Command(CommandKind.CRASH, node) for node in range(20)]
         return list(await asyncio.gather(*(client.apply(command) for command in commands)))
 
     assert [reply.done.nodes for reply in talk(obedient, several) if reply.done] == [(n,) for n in range(20)]
@@ -109,12 +105,12 @@ def test_commands_given_at_once_get_each_its_own_answer() -> None:
         (None, ErrorKind.CLUSTER_ENDED),
         (b"ok broker 4 was killed\n", ErrorKind.CLUSTER_GARBLED),
         (encode(Status(6, 3, 0, (), True)), ErrorKind.CLUSTER_GARBLED),
-        (b"x" * (2 * MAX_REPLY_BYTES), ErrorKind.CLUSTER_GARBLED),
+        (b"x" * (2 * MAX_ANSWER_BYTES), ErrorKind.CLUSTER_GARBLED),
     ],
     ids=["gone", "prose", "another reply", "too long"],
 )
 def test_a_channel_that_carries_no_answers_says_so_for_good(answer: bytes | None, kind: ErrorKind) -> None:
-    async def twice(client: ControlClient) -> tuple[FaultReply, FaultReply]:
+    async def twice(client: ControlClient) -> tuple[Reply, Reply]:
         return await client.apply(CRASH), await client.apply(CRASH)
 
     first, second = talk(lambda request: answer, twice)
@@ -129,7 +125,7 @@ def test_status_raises_what_apply_replies() -> None:
 
 
 def test_a_cluster_that_hangs_for_a_while_takes_faults_again_and_no_answer_is_mistaken_for_another() -> None:
-    stop, start = FaultCommand(FaultKind.STOP, 2), FaultCommand(FaultKind.START, 4)
+    stop, start = Command(CommandKind.STOP, 2), Command(CommandKind.START, 4)
 
     async def run() -> None:
         ours, theirs = socket.socketpair()
@@ -147,7 +143,7 @@ def test_a_cluster_that_hangs_for_a_while_takes_faults_again_and_no_answer_is_mi
         writer.write(obedient(request_of(await reader.readline())))
         patient = asyncio.create_task(_until_answered(client, start))
         asked = request_of(await asyncio.wait_for(reader.readline(), 5))
-        assert asked == DoFault(start), "what was said not to be sent was not sent"
+        assert asked == start, "what was said not to be sent was not sent"
         writer.write(obedient(asked))
         assert await asyncio.wait_for(patient, 5) == done(start)
         writer.close()
@@ -156,7 +152,7 @@ def test_a_cluster_that_hangs_for_a_while_takes_faults_again_and_no_answer_is_mi
     asyncio.run(run())
 
 
-async def _until_answered(client: ControlClient, command: FaultCommand) -> FaultReply:
+async def _until_answered(client: ControlClient, command: Command) -> Reply:
     """The reply to a command, which is asked for again as long as it cannot be sent."""
     while (reply := await client.apply(command)).refused is not None:
         assert reply.refused.kind is ErrorKind.CLUSTER_BUSY

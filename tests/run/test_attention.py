@@ -7,8 +7,8 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourceType
 
 from kview.derive.view import View
-from kview.model.adjustments import Adjustment, AdjustmentKind
 from kview.model.inspection import SettingsRequest
+from kview.model.lab import Command, CommandKind
 from kview.model.snapshot import Snapshot
 from kview.observe.observer import ObserveSettings
 from kview.run.connected import ConnectedSource
@@ -95,8 +95,8 @@ def test_a_changed_setting_is_read_at_once_where_kview_has_to_do_with_the_change
     try:
         source.connect()
         wait_until(lambda: is_observed(1), "the first value")
-        of_lab = Adjustment(AdjustmentKind.SET, "invoice", key="min.insync.replicas", value="2")
-        assert asyncio.run(source.adjust(of_lab)).refused is None
+        of_lab = Command(CommandKind.SET, name="invoice", key="min.insync.replicas", value="2")
+        assert asyncio.run(source.apply(of_lab)).refused is None
         wait_until(lambda: is_observed(2), "what the lab has set", soon_s)
         other = ConfigEntry("min.insync.replicas", "3", incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, "invoice", incremental_configs=[other])

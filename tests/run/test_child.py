@@ -13,7 +13,7 @@ import pytest
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.client import ControlClient
 from kview.language.errors import message
-from kview.model.faults import ActiveFault, FaultCommand, FaultKind, FaultState
+from kview.model.lab import ActiveFault, Command, CommandKind, FaultState
 from kview.run.child import SimulatedCluster
 from kview.run.observing import SourceEnded
 from kview.run.simulated import SimulatedSource
@@ -38,7 +38,7 @@ def test_it_serves_takes_faults_and_ends(cluster: SimulatedCluster) -> None:
     for server in servers:
         socket.create_connection(server, timeout=5).close()
     faults = ControlClient(cluster.control.dup())
-    reply = asyncio.run(faults.apply(FaultCommand(FaultKind.CRASH, 1)))
+    reply = asyncio.run(faults.apply(Command(CommandKind.CRASH, 1)))
     assert reply.active == (ActiveFault(1, FaultState.CRASHED),)
     cluster.end()
     assert not runs(cluster.pid)
@@ -136,7 +136,7 @@ def test_a_source_says_that_its_cluster_died_and_finds_another_one() -> None:
         assert ended.value.error == KviewError(ErrorKind.CLUSTER_KILLED, signal="SIGKILL").facts
         source.connect()
         assert len(source.observe().brokers) == 3
-        reply = asyncio.run(source.apply(FaultCommand(FaultKind.CRASH, 1)))
+        reply = asyncio.run(source.apply(Command(CommandKind.CRASH, 1)))
         assert reply.done, "faults reach the new cluster"
     finally:
         source.close()

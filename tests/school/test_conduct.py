@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kview.model.faults import FaultCommand, FaultKind
+from kview.model.lab import Command, CommandKind
 from kview.school.acts import staged
 from kview.school.checking import Stage, stage_of
 from kview.school.conduct import Conduct, Phase
@@ -70,7 +70,7 @@ def see(stage: Stage, conduct: Conduct) -> None:
     conduct.see(stage.on(), began_ms, stage.now_ms, stage.cluster.faults.active())
 
 
-def do(stage: Stage, conduct: Conduct, command: FaultCommand) -> None:
+def do(stage: Stage, conduct: Conduct, command: Command) -> None:
     """Press a key."""
     assert stage.apply(command) is None
     conduct.pressed(command, stage.cluster.faults.active(), stage.now_ms)
@@ -80,14 +80,14 @@ def test_a_step_that_undoes_everything_waits_for_the_last_broker() -> None:
     stage, conduct = at_last_press("lose-rack R1", "undo-faults")
     for node in (0, 1, 2):
         assert conduct.phase is Phase.PRESS and not conduct.missing
-        do(stage, conduct, FaultCommand(FaultKind.START, node))
+        do(stage, conduct, Command(CommandKind.START, node))
         see(stage, conduct)
     assert conduct.phase is Phase.DONE
 
 
 def test_undoing_more_than_the_step_asks_for_is_noticed() -> None:
     stage, conduct = at_last_press("crash 0", "crash 1", "restore 0")
-    do(stage, conduct, FaultCommand(FaultKind.UNDO))
+    do(stage, conduct, Command(CommandKind.UNDO))
     see(stage, conduct)
     assert conduct.phase is Phase.PRESS
     assert conduct.missing == (("broker", 0, "crashed"), ("broker", 1, "crashed"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kview.model.faults import FaultCommand, FaultKind
+from kview.model.lab import Command, CommandKind
 from kview.school.acts import act
 from kview.school.checking import Stage, stage_of
 from kview.school.figures import parse
@@ -28,13 +28,13 @@ def figure(at: Stage, name: str) -> Value:
 def test_a_dead_leaders_own_records_are_counted_until_it_truncates(acks: str) -> None:
     at = stage(acks)
     assert figure(at, "gone") == 0
-    assert at.apply(FaultCommand(FaultKind.CRASH, 0)) is None
+    assert at.apply(Command(CommandKind.CRASH, 0)) is None
     at.watch(12_000)
     dead, leads = (at.cluster.brokers[node].replicas["t", 0] for node in (0, 1))
     assert leads.leading
     assert figure(at, "gone") == dead.log.end - leads.epoch_start > 0
     assert figure(at, "gone-committed") == 0
-    assert at.apply(FaultCommand(FaultKind.START, 0)) is None
+    assert at.apply(Command(CommandKind.START, 0)) is None
     at.watch(20_000)
     assert figure(at, "gone") == 0
 
@@ -42,10 +42,10 @@ def test_a_dead_leaders_own_records_are_counted_until_it_truncates(acks: str) ->
 def test_an_unclean_election_takes_committed_records() -> None:
     at = stage("all")
     for kind, node, length_ms in (
-        (FaultKind.STOP, 1, 2_000), (FaultKind.STOP, 2, 8_000), (FaultKind.CRASH, 0, 12_000),
-        (FaultKind.START, 1, 12_000),
+        (CommandKind.STOP, 1, 2_000), (CommandKind.STOP, 2, 8_000), (CommandKind.CRASH, 0, 12_000),
+        (CommandKind.START, 1, 12_000),
     ):  # fmt: skip
-        assert at.apply(FaultCommand(kind, node)) is None
+        assert at.apply(Command(kind, node)) is None
         at.watch(length_ms)
     assert figure(at, "no-leader") == 1 and figure(at, "gone") == 0
     assert at.apply(act("elect t")) is None

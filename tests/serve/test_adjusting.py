@@ -10,14 +10,13 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import NotEnoughReplicasError
 
 from kview.errors import ErrorKind
-from kview.lab.messages import AdjustmentAnswer, AskSettings, DoAdjustment, Settings
-from kview.model.adjustments import Adjustment, AdjustmentKind, AdjustmentReply
-from kview.model.lab import LabSettings
+from kview.lab.messages import Ask
+from kview.model.lab import Command, CommandKind, LabSettings, Reply
 from tests.serve.clients import kafka_python_consumer
 from tests.served import Served
 from tests.waiting import PATIENCE_S, wait_until
 
-K = AdjustmentKind
+K = CommandKind
 
 TOPIC, PARTITIONS = "invoice", 2
 
@@ -43,19 +42,19 @@ def admin(cluster: Served) -> Iterator[KafkaAdminClient]:
 
 def settings(cluster: Served) -> LabSettings:
     """What is set."""
-    answer = cluster.request(AskSettings())
-    assert isinstance(answer, Settings)
-    return answer.settings
+    answer = cluster.request(Ask.SETTINGS)
+    assert isinstance(answer, LabSettings)
+    return answer
 
 
-def asked(cluster: Served, wanted: Adjustment) -> AdjustmentReply:
+def asked(cluster: Served, wanted: Command) -> Reply:
     """What is answered to an adjustment."""
-    answer = cluster.request(DoAdjustment(wanted))
-    assert isinstance(answer, AdjustmentAnswer)
-    return answer.reply
+    answer = cluster.request(wanted)
+    assert isinstance(answer, Reply)
+    return answer
 
 
-def adjust(cluster: Served, wanted: Adjustment) -> Adjustment:
+def adjust(cluster: Served, wanted: Command) -> Command:
     """Carry out an adjustment. Returns what undoes it."""
     reply = asked(cluster, wanted)
     assert reply.refused is None and reply.undone_by is not None, reply
@@ -86,9 +85,9 @@ def test_a_producers_rate_is_that_of_the_records_that_come(cluster: Served) -> N
     with closing(kafka_python_consumer(cluster.bootstrap, None)) as consumer:
         consumer.assign([TopicPartition(TOPIC, number) for number in range(PARTITIONS)])
         before = records_per_second(consumer)
-        back = adjust(cluster, Adjustment(K.RATE, producer.name, amount=producer.rate * 4))
+        back = adjust(cluster, Command(K.RATE, name=producer.name, amount=producer.rate * 4))
         faster = records_per_second(consumer)
-        assert adjust(cluster, back) == Adjustment(K.RATE, producer.name, amount=producer.rate * 4)
+        assert adjust(cluster, back) == Command(K.RATE, name=producer.name, amount=producer.rate * 4)
         after = records_per_second(consumer)
     assert before == pytest.approx(producer.rate, rel=0.15)
     assert faster == pytest.approx(4 * producer.rate, rel=0.15)
@@ -105,7 +104,7 @@ def test_a_member_joins_and_leaves_the_group_that_is_described(
         return len(found["members"]) if found["group_state"] == "Stable" else 0
 
     wait_until(lambda: members() == group.members, "the members at first")
-    back = adjust(cluster, Adjustment(K.ADD_MEMBER, group.name))
+    back = adjust(cluster, Command(K.ADD_MEMBER, name=group.name))
     wait_until(lambda: members() == group.members + 1, "one member more")
     adjust(cluster, back)
     wait_until(lambda: members() == group.members, "the members at first again")
@@ -125,7 +124,7 @@ def test_the_lag_of_a_paused_group_grows_until_it_is_resumed(
 
         few = round(producer.rate * group.commit_interval_ms / 1000 * 1.5)
         wait_until(lambda: lag() < few, "a group that keeps up")
-        back = adjust(cluster, Adjustment(K.PAUSE, group.name))
+        back = adjust(cluster, Command(K.PAUSE, name=group.name))
         wait_until(lambda: lag() > 1.3 * few, "a lag that no group has that keeps up")
         adjust(cluster, back)
         wait_until(lambda: lag() < few, "a group that has caught up")
@@ -144,7 +143,7 @@ def test_min_insync_replicas_is_described_and_refuses_a_real_producer(
     leads = next(number for number in range(PARTITIONS) if cluster.partition(TOPIC, number).leader_id != 2)
     with closing(KafkaProducer(bootstrap_servers=servers, acks="all", retries=0)) as producer:
         assert in_force() == "1"
-        back = adjust(cluster, Adjustment(K.SET, TOPIC, key=MIN_ISR, value="3"))
+        back = adjust(cluster, Command(K.SET, name=TOPIC, key=MIN_ISR, value="3"))
         assert in_force() == "3"
         producer.send(TOPIC, b"all three have it", partition=leads).get(PATIENCE_S)
         cluster.do("stop 2")
@@ -165,7 +164,7 @@ def test_a_narrow_link_drives_its_broker_out_of_the_isr_and_back(cluster: Served
 
     follower = next(b for b in (1, 2) if cluster.partition(TOPIC, 0).leader_id != b)
     needed = producer.rate * producer.record_bytes
-    back = adjust(cluster, Adjustment(K.BANDWIDTH, broker=follower, amount=max(1000.0, needed / 20)))
+    back = adjust(cluster, Command(K.BANDWIDTH, node=follower, amount=max(1000.0, needed / 20)))
     wait_until(lambda: follower not in in_sync(), "the follower is out of the ISR")
     adjust(cluster, back)
     wait_until(lambda: follower in in_sync(), "the follower is back")
@@ -174,10 +173,10 @@ def test_a_narrow_link_drives_its_broker_out_of_the_isr_and_back(cluster: Served
 def test_without_a_controller_the_lab_changes_traffic_but_no_setting(cluster: Served) -> None:
     for controller in (101, 102):
         cluster.do(f"crash {controller}")
-    wanted = Adjustment(K.SET, TOPIC, key=MIN_ISR, value="2")
+    wanted = Command(K.SET, name=TOPIC, key=MIN_ISR, value="2")
     refused = asked(cluster, wanted).refused
     assert refused is not None and refused.kind is ErrorKind.NO_CONTROLLER_TO_CHANGE
-    rate = Adjustment(K.RATE, settings(cluster).producers[0].name, amount=100.0)
+    rate = Command(K.RATE, name=settings(cluster).producers[0].name, amount=100.0)
     assert adjust(cluster, rate), "clients do not ask a controller"
     cluster.do("undo")
     wait_until(lambda: asked(cluster, wanted).refused is None, "a controller that changes it")

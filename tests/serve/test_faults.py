@@ -9,7 +9,7 @@ from struct import pack
 import confluent_kafka
 import pytest
 
-from kview.model.faults import ActiveFault, FaultState, NodeRole
+from kview.model.lab import ActiveFault, FaultState, NodeRole
 from tests.serve.clients import deliver, producer
 from tests.served import DEBUGGING, Served
 from tests.waiting import PATIENCE_S, wait_until

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import msgspec
 import pytest
 
-from kview.lab.messages import Ending, Quit, Ready, Status
+from kview.lab.messages import Ask, Ending, Ready, Status
 from kview.model.address import Address
 from tests.cli.commands import run_here
 from tests.served import Served, kview_command, kview_environment
@@ -231,7 +231,7 @@ def test_the_control_channel_takes_requests_and_its_end_is_the_end() -> None:
 
 def test_quit_on_the_control_channel_ends_it() -> None:
     with Served("--brokers", "1", "--no-traffic") as cluster:
-        assert cluster.request(Quit()) == Ending()
+        assert cluster.request(Ask.QUIT) == Ending()
         assert cluster.process.wait(ENDS_WITHIN_S) == 0
 
 

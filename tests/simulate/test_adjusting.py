@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from kview.errors import BadUse, ErrorKind
-from kview.model.adjustments import Adjustment, AdjustmentKind
+from kview.model.lab import Command, CommandKind
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, World, racked_brokers
 from tests.simulate.invariants import Checker
 
 START_MS = 1_700_000_000_000
-K = AdjustmentKind
+K = CommandKind
 
 
 def cluster_of(*groups: GroupSpec, rate: float = 400.0, topic: TopicSpec | None = None) -> Cluster:
@@ -52,21 +52,21 @@ def created_in(cluster: Cluster, seconds: float) -> int:
 @pytest.mark.parametrize("rate", [0.0, 50.0, 3000.0])
 def test_a_producer_has_another_rate_at_once_and_back(rate: float) -> None:
     cluster = cluster_of()
-    cluster.adjustments.apply(Adjustment(K.RATE, "p", amount=rate))
+    cluster.adjustments.apply(Command(K.RATE, name="p", amount=rate))
     assert abs(created_in(cluster, 10) - 10 * rate) <= max(2, 0.02 * 10 * rate)
-    cluster.adjustments.apply(Adjustment(K.RATE, "p", amount=400.0))
+    cluster.adjustments.apply(Command(K.RATE, name="p", amount=400.0))
     assert abs(created_in(cluster, 10) - 4000) <= 80
 
 
 def test_a_paused_group_reads_nothing_and_stays_a_group() -> None:
     cluster = cluster_of(GroupSpec("g", ("t",), 2, records_per_second=500.0))
-    cluster.adjustments.apply(Adjustment(K.PAUSE, "g"))
+    cluster.adjustments.apply(Command(K.PAUSE, name="g"))
     go(cluster, 1)
     before = counted(cluster, "groups", "g")["read"]
     go(cluster, 60)
     assert counted(cluster, "groups", "g")["read"] == before
     assert described(cluster) == ("Stable", 2)
-    cluster.adjustments.apply(Adjustment(K.RESUME, "g"))
+    cluster.adjustments.apply(Command(K.RESUME, name="g"))
     go(cluster, 10)
     read = counted(cluster, "groups", "g")["read"] - before
     assert 9_000 <= read <= 10_600, "it reads at its own rate, and does not make up for the pause at once"
@@ -81,24 +81,24 @@ def described(cluster: Cluster) -> tuple[str, int]:
 
 def test_a_member_that_leaves_is_gone_at_once_and_one_that_dies_after_its_session() -> None:
     cluster = cluster_of(GroupSpec("g", ("t",), 3))
-    cluster.adjustments.apply(Adjustment(K.REMOVE_MEMBER, "g"))
+    cluster.adjustments.apply(Command(K.REMOVE_MEMBER, name="g"))
     go(cluster, 5)
     assert described(cluster) == ("Stable", 2)
-    cluster.adjustments.apply(Adjustment(K.KILL_MEMBER, "g"))
+    cluster.adjustments.apply(Command(K.KILL_MEMBER, name="g"))
     go(cluster, 40)
     assert described(cluster)[1] == 2
     go(cluster, 15)
     assert described(cluster) == ("Stable", 1)
-    cluster.adjustments.apply(Adjustment(K.ADD_MEMBER, "g"))
+    cluster.adjustments.apply(Command(K.ADD_MEMBER, name="g"))
     go(cluster, 8)
     assert described(cluster) == ("Stable", 2)
 
 
 def test_a_member_that_leaves_while_it_joins_is_gone_too() -> None:
     cluster = cluster_of(GroupSpec("g", ("t",), 2))
-    cluster.adjustments.apply(Adjustment(K.ADD_MEMBER, "g"))
+    cluster.adjustments.apply(Command(K.ADD_MEMBER, name="g"))
     go(cluster, 1)
-    cluster.adjustments.apply(Adjustment(K.REMOVE_MEMBER, "g"))
+    cluster.adjustments.apply(Command(K.REMOVE_MEMBER, name="g"))
     go(cluster, 8)
     assert described(cluster) == ("Stable", 2)
 
@@ -115,7 +115,7 @@ def test_what_a_dead_member_leaves_is_read_again_or_never(at_most_once: bool, li
     spec = GroupSpec("g", ("t",), 2, 160.0, warm_lag_seconds=20.0, at_most_once=at_most_once)
     cluster = cluster_of(spec)
     go(cluster, lives_ms / 1000)
-    cluster.adjustments.apply(Adjustment(K.KILL_MEMBER, "g"))
+    cluster.adjustments.apply(Command(K.KILL_MEMBER, name="g"))
     before = committed(cluster)
     for _ in range(60):
         go(cluster, 1)
@@ -127,11 +127,11 @@ def test_what_a_dead_member_leaves_is_read_again_or_never(at_most_once: bool, li
 
 def test_a_slow_link_makes_the_follower_leave_the_isr_and_a_fast_one_lets_it_back() -> None:
     cluster = cluster_of(topic=TopicSpec("t", 1, 3))
-    cluster.adjustments.apply(Adjustment(K.BANDWIDTH, broker=2, amount=100_000))
+    cluster.adjustments.apply(Command(K.BANDWIDTH, node=2, amount=100_000))
     go(cluster, 60)
     partition = cluster.metadata.image.partition("t", 0)
     assert partition is not None and partition.isr == (0, 1)
-    cluster.adjustments.apply(Adjustment(K.BANDWIDTH, broker=2, amount=125_000_000))
+    cluster.adjustments.apply(Command(K.BANDWIDTH, node=2, amount=125_000_000))
     go(cluster, 10)
     partition = cluster.metadata.image.partition("t", 0)
     assert partition is not None and set(partition.isr) == {0, 1, 2}
@@ -139,9 +139,9 @@ def test_a_slow_link_makes_the_follower_leave_the_isr_and_a_fast_one_lets_it_bac
 
 def test_a_setting_and_an_unclean_election() -> None:
     cluster = cluster_of(topic=TopicSpec("t", 1, 2))
-    cluster.adjustments.apply(Adjustment(K.SET, "t", key="min.insync.replicas", value="2"))
+    cluster.adjustments.apply(Command(K.SET, name="t", key="min.insync.replicas", value="2"))
     assert cluster.configs.min_insync_replicas("t") == 2
-    cluster.adjustments.apply(Adjustment(K.SET, "t", key="min.insync.replicas", value="1"))
+    cluster.adjustments.apply(Command(K.SET, name="t", key="min.insync.replicas", value="1"))
     cluster.faults.stop(1)
     go(cluster, 5)
     cluster.faults.crash(0)
@@ -151,7 +151,7 @@ def test_a_setting_and_an_unclean_election() -> None:
     partition = cluster.metadata.image.partition("t", 0)
     assert partition is not None and partition.leader == -1
     cluster.kernel.after_event = None  # an unclean election loses committed records, which is an invariant
-    cluster.adjustments.apply(Adjustment(K.ELECT, "t"))
+    cluster.adjustments.apply(Command(K.ELECT, name="t"))
     go(cluster, 2)
     partition = cluster.metadata.image.partition("t", 0)
     assert partition is not None and partition.leader == 1
@@ -159,17 +159,17 @@ def test_a_setting_and_an_unclean_election() -> None:
 
 def test_a_setting_needs_a_controller_and_is_undone_once_there_is_one() -> None:
     cluster = cluster_of()
-    lab, wanted = cluster.adjustments, Adjustment(K.SET, "t", key="min.insync.replicas", value="2")
+    lab, wanted = cluster.adjustments, Command(K.SET, name="t", key="min.insync.replicas", value="2")
     back = lab.apply(wanted)
     assert back is not None
     for controller in cluster.world.controllers[:2]:
         cluster.faults.crash(controller)
     go(cluster, 5)
-    for decided in (back, Adjustment(K.ELECT, "t")):
+    for decided in (back, Command(K.ELECT, name="t")):
         with pytest.raises(BadUse) as raised:
             lab.apply(decided)
         assert raised.value.kind is ErrorKind.NO_CONTROLLER_TO_CHANGE
-    lab.apply(Adjustment(K.RATE, "p", amount=50.0))  # Clients do not ask a controller.
+    lab.apply(Command(K.RATE, name="p", amount=50.0))  # Clients do not ask a controller.
     lab.undo(back)
     assert cluster.configs.min_insync_replicas("t") == 2
     cluster.faults.undo()
@@ -181,16 +181,16 @@ def test_a_setting_needs_a_controller_and_is_undone_once_there_is_one() -> None:
 @pytest.mark.parametrize(
     ("wanted", "kind"),
     [
-        (Adjustment(K.RATE, "q", amount=1), ErrorKind.PRODUCER_UNKNOWN),
-        (Adjustment(K.RATE, "p", amount=-1), ErrorKind.AMOUNT_OUT_OF_RANGE),
-        (Adjustment(K.PAUSE, "q"), ErrorKind.GROUP_UNKNOWN),
-        (Adjustment(K.BANDWIDTH, broker=9, amount=10_000), ErrorKind.BROKER_UNKNOWN),
-        (Adjustment(K.BANDWIDTH, broker=1, amount=1), ErrorKind.AMOUNT_OUT_OF_RANGE),
-        (Adjustment(K.SET, "t", key="nonsense", value="1"), ErrorKind.ADJUSTMENT_REFUSED),
-        (Adjustment(K.ELECT, "t"), ErrorKind.ADJUSTMENT_REFUSED),
+        (Command(K.RATE, name="q", amount=1), ErrorKind.PRODUCER_UNKNOWN),
+        (Command(K.RATE, name="p", amount=-1), ErrorKind.AMOUNT_OUT_OF_RANGE),
+        (Command(K.PAUSE, name="q"), ErrorKind.GROUP_UNKNOWN),
+        (Command(K.BANDWIDTH, node=9, amount=10_000), ErrorKind.BROKER_UNKNOWN),
+        (Command(K.BANDWIDTH, node=1, amount=1), ErrorKind.AMOUNT_OUT_OF_RANGE),
+        (Command(K.SET, name="t", key="nonsense", value="1"), ErrorKind.ADJUSTMENT_REFUSED),
+        (Command(K.ELECT, name="t"), ErrorKind.ADJUSTMENT_REFUSED),
     ],
 )
-def test_what_cannot_be_adjusted_is_refused(wanted: Adjustment, kind: ErrorKind) -> None:
+def test_what_cannot_be_adjusted_is_refused(wanted: Command, kind: ErrorKind) -> None:
     with pytest.raises(BadUse) as raised:
         cluster_of().adjustments.apply(wanted)
     assert raised.value.kind is kind

@@ -15,10 +15,8 @@ from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.errors import ErrorKind, KviewError
 from kview.lab.console import Console
-from kview.model.adjustments import Adjustment, AdjustmentReply
-from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, FaultState
 from kview.model.history import PartitionHistory
-from kview.model.lab import LabSettings
+from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, LabSettings, Reply
 from kview.model.notices import Notice
 from kview.model.units import UNKNOWN_ID
 from kview.simulate.cluster import build
@@ -85,14 +83,10 @@ class FakeFeed:
 class FakeLab:
     """A lab that only notes the commands it gets."""
 
-    def __init__(self, reply: FaultReply | None = None) -> None:
-        self.commands: list[FaultCommand] = []
+    def __init__(self, reply: Reply | None = None) -> None:
+        self.commands: list[Command] = []
         self.reply = reply
         self.in_force: tuple[ActiveFault, ...] = ()
-
-    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
-        """Adjust nothing."""
-        return AdjustmentReply()
 
     async def settings_now(self) -> LabSettings | None:
         """Return that nothing can be adjusted."""
@@ -102,20 +96,20 @@ class FakeLab:
         """What the last command left in force, unless a test says something else."""
         return self.in_force
 
-    async def apply(self, command: FaultCommand) -> FaultReply:
+    async def apply(self, command: Command) -> Reply:
         """Note the command."""
         self.commands.append(command)
         if self.reply is not None:
             return self.reply
-        ends = command.kind in (FaultKind.UNDO, FaultKind.START)
+        ends = command.kind in (CommandKind.UNDO, CommandKind.START)
         nodes = () if command.node == UNKNOWN_ID else (command.node,)
-        left = () if command.kind is FaultKind.UNDO else self.in_force
+        left = () if command.kind is CommandKind.UNDO else self.in_force
         self.in_force = tuple(fault for fault in left if fault.node not in nodes)
         if not ends:
             self.in_force += tuple(ActiveFault(node, FaultState.CRASHED) for node in nodes)
-        undo = FaultCommand(FaultKind.START, nodes[0]) if nodes else FaultCommand(FaultKind.UNDO)
-        return FaultReply(
-            FaultDone(command.kind, nodes or (4,), rack=command.rack, slow_ms=command.slow_ms),
+        undo = Command(CommandKind.START, nodes[0]) if nodes else Command(CommandKind.UNDO)
+        return Reply(
+            Done(command, nodes or (4,)),
             undone_by=None if ends else undo,
             active=self.in_force,
         )
@@ -130,19 +124,15 @@ class EngineLab(FakeLab):
         self.console = Console(self.cluster, self.cluster.counters, lambda: 0, lambda: None)
         self.answers = True
 
-    async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out a fault."""
+    async def apply(self, command: Command) -> Reply:
+        """Carry out a command."""
+        if not self.answers:
+            return Reply(refused=KviewError(ErrorKind.CLUSTER_SILENT, within_s=5.0).facts)
         return self.console.apply(command)
 
     async def active(self) -> tuple[ActiveFault, ...] | None:
         """Return the faults in force."""
         return self.console.status().active
-
-    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
-        """Carry out an adjustment."""
-        if not self.answers:
-            return AdjustmentReply(KviewError(ErrorKind.CLUSTER_SILENT, within_s=5.0).facts)
-        return self.console.adjust(wanted)
 
     async def settings_now(self) -> LabSettings | None:
         """Return what is set."""
@@ -236,7 +226,7 @@ async def dashboard(
         now_ms = views[-1].snapshot.observation.ended_ms
         settings["wall_ms"] = FakeClock(now_ms + AGO_MS)
     source = options.pop("source", SourceInfo("simulated"))
-    app = KviewApp(feed, lab, source, FakeClock(now_ms), lab=lab, **settings | options)
+    app = KviewApp(feed, source, FakeClock(now_ms), lab=lab, **settings | options)
     async with running_app(app, size) as pilot:
         yield app, pilot
 

@@ -9,9 +9,7 @@ from textual.pilot import Pilot
 
 from kview.lab.console import Console
 from kview.language.lessons import ABOUT_INCIDENT
-from kview.model.adjustments import Adjustment, AdjustmentReply
-from kview.model.faults import ActiveFault, FaultCommand, FaultReply
-from kview.model.lab import LabSettings
+from kview.model.lab import ActiveFault, Command, Lab, LabSettings, Reply
 from kview.school.acts import staged
 from kview.school.checking import START_MS, Stage, stage_of
 from kview.school.conduct import Staged
@@ -48,6 +46,11 @@ class StagedDemos:
         """The engine's time."""
         return self.stage.now_ms
 
+    @property
+    def lab(self) -> Lab:
+        """The engine."""
+        return self
+
     def listed(self) -> list[Listed]:
         """The demos that kview brings."""
         lessons = [(name, lesson_of(name)) for name in lesson_files()]
@@ -73,12 +76,8 @@ class StagedDemos:
         self._begin(name, seed)
         return 0
 
-    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
-        """Adjust the engine."""
-        return self._console.adjust(wanted)
-
-    async def apply(self, command: FaultCommand) -> FaultReply:
-        """Apply a fault to the engine."""
+    async def apply(self, command: Command) -> Reply:
+        """Carry out a command on the engine."""
         return self._console.apply(command)
 
     async def settings_now(self) -> LabSettings | None:
@@ -133,7 +132,7 @@ async def lesson(
     demos, feed = StagedDemos(name, seed), FakeFeed()
     settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC, "demos": demos}
     settings |= {"demo": Opening(name, seed), "timeline": FakeTimeline(), "lab": demos}
-    app = KviewApp(feed, demos, SourceInfo("simulated"), demos.now_ms, **settings | options)
+    app = KviewApp(feed, SourceInfo("simulated"), demos.now_ms, **settings | options)
     async with running_app(app, size) as pilot:
         played = Class(app, pilot, demos, feed)
         await played.look()

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from kview.errors import BadUse, ErrorKind, KviewError
-from kview.model.faults import (
+from kview.model.lab import (
     ActiveFault,
-    FaultCommand,
-    FaultDone,
-    FaultKind,
-    FaultReply,
+    Command,
+    CommandKind,
+    Done,
     FaultState,
     NodeRole,
+    Reply,
 )
 from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.text import content
@@ -26,19 +26,19 @@ TO_PARTITIONS = ["tab"]
 @pytest.mark.parametrize(
     ("key", "command", "said", "undo"),
     [
-        ("K", FaultCommand(FaultKind.CRASH, 0), "broker 0 was killed (kill −9)", "B restore 0"),
-        ("S", FaultCommand(FaultKind.STOP, 0), "broker 0 is stopping cleanly", "B restore 0"),
-        ("H", FaultCommand(FaultKind.HANG, 0), "broker 0 is hung", "B restore 0"),
-        ("W", FaultCommand(FaultKind.SLOW, 0, slow_ms=200), "takes 200 ms longer", "B restore 0"),
-        ("B", FaultCommand(FaultKind.START, 0), "broker 0 was started", ""),
-        ("X", FaultCommand(FaultKind.LOSE_RACK, rack="R1"), "every broker in rack R1 has lost", "U undo all"),
-        ("C", FaultCommand(FaultKind.CRASH_CONTROLLER), "was killed: the other voters elect", "U undo all"),
-        ("U", FaultCommand(FaultKind.UNDO), "all faults undone; nodes that were down are starting", ""),
+        ("K", Command(CommandKind.CRASH, 0), "broker 0 was killed (kill −9)", "B restore 0"),
+        ("S", Command(CommandKind.STOP, 0), "broker 0 is stopping cleanly", "B restore 0"),
+        ("H", Command(CommandKind.HANG, 0), "broker 0 is hung", "B restore 0"),
+        ("W", Command(CommandKind.SLOW, 0, amount=200), "takes 200 ms longer", "B restore 0"),
+        ("B", Command(CommandKind.START, 0), "broker 0 was started", ""),
+        ("X", Command(CommandKind.LOSE_RACK, name="R1"), "every broker in rack R1 has lost", "U undo all"),
+        ("C", Command(CommandKind.CRASH_CONTROLLER), "was killed: the other voters elect", "U undo all"),
+        ("U", Command(CommandKind.UNDO), "all faults undone; nodes that were down are starting", ""),
     ],
 )
 @running
 async def test_each_key_says_what_it_did_and_how_to_undo_it(
-    key: str, command: FaultCommand, said: str, undo: str
+    key: str, command: Command, said: str, undo: str
 ) -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
@@ -55,7 +55,7 @@ async def test_the_selected_broker_is_hit() -> None:
     async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
         await press(pilot, ["down", "down", "down", "K"])
         await until(pilot, lambda: lab.commands, "the command")
-        assert lab.commands == [FaultCommand(FaultKind.CRASH, 3)]
+        assert lab.commands == [Command(CommandKind.CRASH, 3)]
 
 
 @running
@@ -66,7 +66,7 @@ async def test_on_a_partition_its_leader_is_hit_and_the_line_says_so() -> None:
         app.screen.query_one("#partitions", Table).select(("invoice", 2))
         await press(pilot, ["K"])
         await until(pilot, lambda: "leader of invoice-2: broker 1 was killed" in text(app), "the line")
-        assert lab.commands == [FaultCommand(FaultKind.CRASH, 1)]
+        assert lab.commands == [Command(CommandKind.CRASH, 1)]
 
 
 @running
@@ -109,7 +109,7 @@ async def test_back_means_the_broker_that_was_hit_though_its_partition_has_anoth
         assert "B restore 4" in text(app).splitlines()[-1]
         await press(pilot, ["B"])
         await until(pilot, lambda: "broker 4 was started" in text(app), "the reply")
-        assert lab.commands[-1] == FaultCommand(FaultKind.START, 4)
+        assert lab.commands[-1] == Command(CommandKind.START, 4)
 
 
 @running
@@ -138,9 +138,9 @@ async def test_the_message_and_the_key_line_name_the_same_node() -> None:
             ActiveFault(4, FaultState.SLOW, 200),
             ActiveFault(103, FaultState.CRASHED, role=NodeRole.CONTROLLER),
         )
-        lab.reply = FaultReply(
-            FaultDone(FaultKind.CRASH_CONTROLLER, (103,), NodeRole.CONTROLLER),
-            undone_by=FaultCommand(FaultKind.START, 103),
+        lab.reply = Reply(
+            Done(Command(CommandKind.CRASH_CONTROLLER), (103,), NodeRole.CONTROLLER),
+            undone_by=Command(CommandKind.START, 103),
             active=lab.in_force,
         )
         await press(pilot, ["C"])
@@ -154,9 +154,9 @@ async def test_the_message_and_the_key_line_name_the_same_node() -> None:
 
 @running
 async def test_the_faults_in_force_are_asked_for_at_every_view() -> None:
-    stopping = FaultReply(
-        FaultDone(FaultKind.STOP, (0,)),
-        undone_by=FaultCommand(FaultKind.START, 0),
+    stopping = Reply(
+        Done(Command(CommandKind.STOP), (0,)),
+        undone_by=Command(CommandKind.START, 0),
         active=(ActiveFault(0, FaultState.STOPPING),),
     )
     lab = FakeLab(stopping)
@@ -228,7 +228,7 @@ def test_a_tail_on_a_line_of_its_own_begins_without_a_separator() -> None:
 @running
 async def test_a_refusal_is_shown() -> None:
     down = BadUse(ErrorKind.NODE_DOWN, role="broker", node=0).facts
-    lab = FakeLab(FaultReply(refused=down, undone_by=FaultCommand(FaultKind.START, 0)))
+    lab = FakeLab(Reply(refused=down, undone_by=Command(CommandKind.START, 0)))
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, ["K"])
         await until(pilot, lambda: "broker 0 is already down: B restores it" in text(app), "the reason")
@@ -237,7 +237,7 @@ async def test_a_refusal_is_shown() -> None:
 @running
 async def test_a_cluster_that_hung_says_what_became_of_the_fault_once_it_answers() -> None:
     silent = KviewError(ErrorKind.CLUSTER_SILENT, within_s=5.0).facts
-    lab = FakeLab(FaultReply(refused=silent))
+    lab = FakeLab(Reply(refused=silent))
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, ["K"])
         await until(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kview.derive.view import View
-from kview.model.faults import FaultCommand, FaultKind
+from kview.model.lab import Command, CommandKind
 from kview.tui.fuzzy import Names, rank
 from kview.tui.list_keys import HOLD_MS
 from kview.tui.options import Options, Sort
@@ -207,7 +207,7 @@ async def test_going_to_a_partition_selects_it_and_a_fault_hits_its_broker() -> 
         assert app.screen.query_one("#partitions", Table).selected == ("invoice", 3)
         await press(pilot, ["colon", *"crash", "space", *"broker", "space", "2", "enter"])
         await until(pilot, lambda: lab.commands, "the fault")
-        assert lab.commands == [FaultCommand(FaultKind.CRASH, 2)]
+        assert lab.commands == [Command(CommandKind.CRASH, 2)]
 
 
 @running

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kview.model.faults import FaultCommand, FaultKind
+from kview.model.lab import Command, CommandKind
 from kview.tui.actions import Kind, conflict
 from kview.tui.keys import ACTIONS, APP_BINDINGS, DEFAULT_KEYS, FAULT_KEYS
 from kview.tui.screens.help import entries
@@ -288,7 +288,7 @@ async def test_the_palette_crashes_what_is_selected_below_it() -> None:
     async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
         await press(pilot, ["down", "ctrl+p", *"crash", "enter"])
         await until(pilot, lambda: lab.commands, "the command")
-        assert lab.commands[0] == FaultCommand(FaultKind.CRASH, 1)
+        assert lab.commands[0] == Command(CommandKind.CRASH, 1)
 
 
 @running

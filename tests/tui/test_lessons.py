@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kview.model.faults import FaultCommand, FaultKind
+from kview.model.lab import Command, CommandKind
 from kview.school.conduct import Conduct, Phase
 from kview.tui.app import KviewApp
 from kview.tui.drills import DrillShow
@@ -69,7 +69,7 @@ async def test_a_wrong_key_is_noticed_and_taken_back() -> None:
     async with lesson("follower-crash") as taken:
         app = taken.app
         await taken.press("space", "2")
-        app.faults.give(FaultCommand(FaultKind.CRASH, 3))
+        app.faults.give(Command(CommandKind.CRASH, 3))
         await taken.second()
         assert "The demo did not ask for this: broker 3 crashed." in text(app)
         assert "B (restore 3) undoes it" in text(app)
@@ -77,10 +77,10 @@ async def test_a_wrong_key_is_noticed_and_taken_back() -> None:
         await taken.press("K")
         await taken.second(20)
         assert conduct(taken).phase is Phase.WATCH  # nothing is judged while the wrong broker is down
-        app.faults.give(FaultCommand(FaultKind.START, 3))
+        app.faults.give(Command(CommandKind.START, 3))
         await taken.second()
         assert "did not ask" not in text(app)
-        app.faults.give(FaultCommand(FaultKind.START, 4))
+        app.faults.give(Command(CommandKind.START, 4))
         await taken.second()
         assert "the demo still needs broker 4 crashed. Select it and press K" in text(app)
 

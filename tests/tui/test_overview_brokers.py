@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.language import glyphs
-from kview.model.faults import FaultCommand, FaultKind
+from kview.model.lab import Command, CommandKind
 from kview.tui.rows.brokers import ControllerKey
 from kview.tui.rows.rack_strips import strips
 from kview.tui.text import content, line_width
@@ -96,7 +96,7 @@ async def test_a_lost_controller_has_a_row_before_the_brokers_and_can_be_hit() -
         assert "controller 103 has no screen of its own" in text(app)
         await press(pilot, ["B"])
         await until(pilot, lambda: lab.commands, "a fault")
-        assert lab.commands[0] == FaultCommand(FaultKind.START, 103)
+        assert lab.commands[0] == Command(CommandKind.START, 103)
 
 
 @running
@@ -133,7 +133,7 @@ async def test_a_fault_hits_what_is_marked_after_the_terminal_was_resized() -> N
             }
             hit = lab.commands[0].node
             if len(lab.commands) > 1:
-                assert lab.commands[1].rack == racks[hit], "the rack of the broker that is marked"
+                assert lab.commands[1].name == racks[hit], "the rack of the broker that is marked"
             else:
                 assert hit not in racks and f"controller {hit} has no rack" in text(app)
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from kview.derive.view import View
-from kview.model.faults import FaultCommand, FaultKind
+from kview.model.lab import Command, CommandKind
 from kview.tui.app import KviewApp
 from kview.tui.widgets.choice_line import ChoiceLine
 from kview.tui.widgets.table import Table
@@ -169,7 +169,7 @@ async def test_a_partition_shows_who_waits_for_whom_and_how_old_a_silent_end_is(
         assert "▒" in shown and "watermark froze on 10 partitions" in shown
         await press(pilot, ["K"])
         await until(pilot, lambda: lab.commands, "a fault")
-        assert lab.commands[0] == FaultCommand(FaultKind.CRASH, 3), "the leader of the partition shown"
+        assert lab.commands[0] == Command(CommandKind.CRASH, 3), "the leader of the partition shown"
 
 
 @running

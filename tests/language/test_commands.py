@@ -1,58 +1,72 @@
-"""Faults as words: every kind has all of its sentences, in plain English."""
+"""Commands as words: every kind has all of its sentences, in plain English."""
 
 import pytest
 
 from kview.errors import BadUse, ErrorKind
-from kview.language.faults import USAGE, answers_again, does, doing, done, in_force, outcome, refusal, typed
-from kview.model.faults import (
+from kview.lab.commands import parse, typed
+from kview.language.commands import (
+    answers_again,
+    does,
+    doing,
+    done,
+    example,
+    in_force,
+    outcome,
+    refusal,
+)
+from kview.model.lab import (
     ActiveFault,
-    FaultCommand,
-    FaultDone,
-    FaultKind,
-    FaultOutcome,
+    Command,
+    CommandKind,
+    Done,
     FaultState,
     NodeRole,
+    Outcome,
 )
+from kview.tui.fault_actions import FAULT_KEYS
 from tests.language.turns import banned_turns
 
 
-@pytest.mark.parametrize("kind", FaultKind)
+@pytest.mark.parametrize("kind", CommandKind)
 @pytest.mark.parametrize("role", NodeRole)
-def test_every_fault_is_said_before_while_and_after_it_is_done(kind: FaultKind, role: NodeRole) -> None:
-    command = FaultCommand(kind, 4, "R2", 200)
-    said = [does(kind, 200), doing(command), done(FaultDone(kind, (4,), role, "R2", 200))]
+def test_every_command_is_said_before_while_and_after_it_is_done(kind: CommandKind, role: NodeRole) -> None:
+    command = parse(example(kind))
+    said = [doing(command), done(Done(command, (4,), role))]
+    if kind in {fault.kind for fault in FAULT_KEYS.values()}:
+        said.append(does(command))
     for sentence in said:
         assert sentence and "{" not in sentence and not sentence.endswith(".")
         assert not banned_turns(sentence)
-    assert typed(command).split()[0] == USAGE[kind].split()[0]
-    assert len(typed(command).split()) == len(USAGE[kind].split())
 
 
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
         (
-            FaultDone(FaultKind.START, (4,), ended=(FaultState.CRASHED,)),
+            Done(Command(CommandKind.START), (4,), ended=(FaultState.CRASHED,)),
             "broker 4 was started: it rejoins the ISRs once it has caught up",
         ),
         (
-            FaultDone(FaultKind.START, (4,), ended=(FaultState.HUNG, FaultState.SLOW)),
+            Done(Command(CommandKind.START), (4,), ended=(FaultState.HUNG, FaultState.SLOW)),
             "broker 4 was resumed (kill −CONT): it rejoins the ISRs once it has caught up",
         ),
         (
-            FaultDone(FaultKind.START, (4,), ended=(FaultState.SLOW,)),
+            Done(Command(CommandKind.START), (4,), ended=(FaultState.SLOW,)),
             "broker 4 is no longer slowed down",
         ),
         (
-            FaultDone(FaultKind.START, (101,), NodeRole.CONTROLLER, ended=(FaultState.CRASHED,)),
+            Done(Command(CommandKind.START), (101,), NodeRole.CONTROLLER, ended=(FaultState.CRASHED,)),
             "controller 101 was started: it votes again",
         ),
-        (FaultDone(FaultKind.LOSE_RACK, (3, 4, 5), rack="R2"), "every broker in rack R2 has lost power"),
-        (FaultDone(FaultKind.UNDO, (3, 4, 5)), "all faults undone; nodes that were down are starting"),
-        (FaultDone(FaultKind.UNDO), "no fault in force"),
+        (
+            Done(Command(CommandKind.LOSE_RACK, name="R2"), (3, 4, 5)),
+            "every broker in rack R2 has lost power",
+        ),
+        (Done(Command(CommandKind.UNDO), (3, 4, 5)), "all faults undone; nodes that were down are starting"),
+        (Done(Command(CommandKind.UNDO)), "no fault in force"),
     ],
 )
-def test_what_was_done(fault: FaultDone, said: str) -> None:
+def test_what_was_done(fault: Done, said: str) -> None:
     assert done(fault) == said
 
 
@@ -78,19 +92,19 @@ def test_nodes_with_the_same_fault_are_named_together_and_by_their_role() -> Non
 
 
 def test_a_partition_without_a_leader_is_not_called_unharmed() -> None:
-    stopped = FaultOutcome(FaultKind.STOP, 4, moved=3, without_leader=1)
+    stopped = Outcome(CommandKind.STOP, 4, moved=3, without_leader=1)
     assert outcome(stopped) == (
         "broker 4 stopped cleanly: 3 partitions got new leaders before it exited; 1 partition has no leader:"
         " its records cannot be read until a broker that has all of them is back"
     )
-    crashed = outcome(FaultOutcome(FaultKind.CRASH, 4, moved=3, after_ms=9_000))
+    crashed = outcome(Outcome(CommandKind.CRASH, 4, moved=3, after_ms=9_000))
     assert crashed.endswith("9.0 s; records gone: not known"), "a bound of 0 is no all-clear"
 
 
 def test_a_refusal_names_what_ends_the_obstacle() -> None:
     down = BadUse(ErrorKind.NODE_DOWN, role="broker", node=0).facts
     rack = BadUse(ErrorKind.RACK_DOWN, rack="R1").facts
-    start, undo = FaultCommand(FaultKind.START, 0), FaultCommand(FaultKind.UNDO)
+    start, undo = Command(CommandKind.START, 0), Command(CommandKind.UNDO)
     assert refusal(down, start, lambda command: "B") == "broker 0 is already down: B restores it"
     assert refusal(rack, undo, typed) == "every broker in rack R1 is already down: undo restores every node"
     unknown = BadUse(ErrorKind.RACK_UNKNOWN, rack="R9", racks=("R1", "R2")).facts
