@@ -20,12 +20,11 @@ from kview.lab.messages import (
     Ask,
     Counters,
     Request,
-    Status,
     answer_of,
     encode,
 )
 from kview.model.address import Address
-from kview.model.lab import Done, Reply
+from kview.model.lab import Done, Reply, Status
 from tests.real_kafka.asking import ask, create_topic
 from tests.waiting import wait_until
 

@@ -13,11 +13,10 @@ from kview.lab.messages import (
     Ask,
     Counters,
     Request,
-    Status,
     answer_of,
     encode,
 )
-from kview.model.lab import ActiveFault, Command, LabSettings, Reply
+from kview.model.lab import ActiveFault, Command, LabSettings, Reply, Status
 
 ANSWER_TIMEOUT_S = 5.0
 """A command takes microseconds, so a cluster that has not answered within this time is stuck or has ended."""

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from kview.errors import BadUse, ErrorKind
 from kview.lab.commands import MAX_SLOW_MS
-from kview.lab.messages import Answer, Ask, Counters, Ending, Request, Status
-from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, NodeRole, Reply
+from kview.lab.messages import Answer, Ask, Counters, Ending, Request
+from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, NodeRole, Reply, Status
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 

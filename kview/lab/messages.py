@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from kview.errors import ErrorFacts
-from kview.model.lab import ActiveFault, Command, LabSettings, Reply
+from kview.model.lab import Command, LabSettings, Reply, Status
 
 MAX_REQUEST_BYTES = 4096
 """Limit of a request. A fault takes about a hundred bytes."""
@@ -41,17 +41,6 @@ class NotStarted(msgspec.Struct, frozen=True, tag="not started"):
     """The cluster could not start, and its process ends."""
 
     error: ErrorFacts
-
-
-class Status(msgspec.Struct, frozen=True, tag="status"):
-    """The number of nodes, how far the cluster's clock is behind the wall clock, the faults in force, and
-    whether it has none and has recovered from those it had: every broker serves, and every ISR is full."""
-
-    brokers: int
-    controllers: int
-    behind_ms: int
-    active: tuple[ActiveFault, ...]
-    healthy: bool
 
 
 class Counters(msgspec.Struct, frozen=True, tag="counters"):

@@ -1,7 +1,7 @@
 """Commands of the lab as words: what a key does, what was done, what was refused, and what is in force."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kview.errors import ErrorFacts
 from kview.language import nouns
@@ -19,6 +19,7 @@ from kview.model.lab import (
     FaultState,
     NodeRole,
     Outcome,
+    Status,
 )
 
 
@@ -297,31 +298,7 @@ def _all_in_force(active: Sequence[ActiveFault]) -> str:
     return "; ".join(in_force(active)) or "none"
 
 
-class ClusterStatus(Protocol):
-    """The state of a simulated cluster."""
-
-    @property
-    def brokers(self) -> int:
-        """The number of brokers."""
-        ...
-
-    @property
-    def controllers(self) -> int:
-        """The number of controllers."""
-        ...
-
-    @property
-    def behind_ms(self) -> int:
-        """How far the cluster's clock is behind the wall clock after a pause, in milliseconds."""
-        ...
-
-    @property
-    def active(self) -> Sequence[ActiveFault]:
-        """The faults in force."""
-        ...
-
-
-def status(cluster: ClusterStatus) -> str:
+def status(cluster: Status) -> str:
     """Return the status of a cluster: `6 brokers, 3 controllers; faults in force: broker 4 crashed`."""
     nodes = f"{plural(cluster.brokers, 'broker')}, {plural(cluster.controllers, 'controller')}"
     clock = (

@@ -159,6 +159,17 @@ class Reply(Struct, frozen=True, tag="reply"):
     active: tuple[ActiveFault, ...] = ()
 
 
+class Status(Struct, frozen=True, tag="status"):
+    """The number of nodes, how far the cluster's clock is behind the wall clock, the faults in force, and
+    whether it has none and has recovered from those it had: every broker serves, and every ISR is full."""
+
+    brokers: int
+    controllers: int
+    behind_ms: int
+    active: tuple[ActiveFault, ...]
+    healthy: bool
+
+
 class Outcome(Struct, frozen=True):
     """What a fault on a broker led to, once the broker leads nothing any more.
 

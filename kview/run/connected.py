@@ -130,10 +130,10 @@ def connect(
     returns the security settings as their files have them now. Raises KviewError if there was never anything
     to show.
     """
-    from kview.run.show import show
+    from kview.run.show import Shown, show
 
     check_target(display.record)
     source = ConnectedSource(
         bootstrap_servers, display.interval_ms / 1000, security, reread, not display.no_records
     )
-    return show(source, None, name, display, opening, profiles)
+    return show(Shown(source=source, name=name, display=display, opening=opening, profiles=profiles))

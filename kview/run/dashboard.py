@@ -6,25 +6,20 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kview.derive.view import View
 from kview.errors import BadUse
 from kview.language.errors import sentence
-from kview.model.choices import Memory
-from kview.model.lab import Lab
-from kview.model.notices import Notice
-from kview.model.ports import Attention, Feed, Inspector, Profiles, Timeline
-from kview.model.tour import Tour
+from kview.model.ports import Feed, Timeline
 from kview.model.units import UNKNOWN
 from kview.recording.names import saved_folder, state_folder
 from kview.run.first_run import TourMark
-from kview.run.folding import Taker
 from kview.run.log import log_file
 from kview.run.memory import ChoiceFiles
-from kview.run.observing import AttentiveSource
 from kview.run.recorder import Recorder
 from kview.run.report_process import ReportMaker
 from kview.run.saves import FolderSaves
@@ -33,9 +28,8 @@ from kview.run.spark import Spark
 from kview.run.timeline import LiveTimeline
 
 if TYPE_CHECKING:
-    from kview.school.demos import Demos, Opening
-    from kview.tui.actions import Keys
-    from kview.tui.widgets.header import SourceInfo
+    from kview.run.show import Shown
+    from kview.tui.session import Session
 
 END_WITHIN_S = {signal.SIGINT: 3.0, signal.SIGTERM: 3.0, signal.SIGHUP: 0.9}
 """After a signal kview ends within this number of seconds, because a terminal that is closed, or that does
@@ -64,60 +58,43 @@ class Run(Feed[View], Timeline, Protocol):
         ...
 
 
-def run_dashboard(
-    source: AttentiveSource,
-    lab: Lab | None,
-    name: str,
-    display: Display,
-    ascii_only: bool,
-    opening: Sequence[Notice] = (),
-    profiles: Profiles | None = None,
-    take: Taker | None = None,
-    demos: "Demos | None" = None,
-    demo: "Opening | None" = None,
-) -> int:
-    """Show `source` until the user ends it or chooses one of `profiles`, and return the exit code.
-
-    `opening` are notices to begin with. `take` gets every live view. The dashboard offers `demos`
-    and begins with `demo`.
+def run_dashboard(shown: "Shown") -> int:
+    """Show a source until the user ends it or chooses another cluster, and return the exit code.
 
     Raises the error that ended the run before its first view, once the terminal has been restored.
     """
-    from kview.tui.keymap import read_keys
-    from kview.tui.widgets.header import SourceInfo
-
+    source, display, lab, demos = shown.source, shown.display, shown.lab, shown.demos
+    recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
+    run = LiveTimeline(
+        source,
+        recorder,
+        display.interval_ms / 1000,
+        wall_ms,
+        display.ignore_groups,
+        shown.opening,
+        shown.take,
+    )
     try:
-        keys = read_keys()
+        session = new_session(run, shown.name, display.interval_ms, display)
     except BadUse:
         source.close()
         raise
-    recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
-    run = LiveTimeline(
-        source, recorder, display.interval_ms / 1000, wall_ms, display.ignore_groups, opening, take
-    )
     spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms)
     if spark is not None:
         recorder.on_folder, recorder.on_stopped = spark.read, spark.nothing_to_read
-    info = SourceInfo(name, display.interval_ms)
-    # A simulated cluster is another one every time.
-    memory = ChoiceFiles(state_folder() / "choices", display.fresh) if lab is None else None
-    code = drive(
-        run,
-        keys,
-        lab,
-        info,
-        display,
-        ascii_only,
-        spark,
-        source,
-        profiles,
-        source,
-        memory,
-        lambda: recorder.folder if recorder.first_ms != UNKNOWN else None,
-        demos,
-        demo,
-        TourMark(state_folder(), display.no_tour or demo is not None) if demos is not None else None,
+    session = replace(
+        session,
+        lab=lab,
+        attention=source,
+        inspector=source,
+        profiles=shown.profiles,
+        # A simulated cluster is another one every time.
+        memory=ChoiceFiles(state_folder() / "choices", display.fresh) if lab is None else None,
+        demos=demos,
+        demo=shown.demo,
+        tour=TourMark(state_folder(), display.no_tour or shown.demo is not None) if demos else None,
     )
+    code = drive(run, session, spark, lambda: recorder.folder if recorder.first_ms != UNKNOWN else None)
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
     return code
@@ -128,24 +105,27 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def drive(
-    run: Run,
-    keys: "Keys",
-    lab: Lab | None,
-    source: "SourceInfo",
-    display: Display,
-    ascii_only: bool,
-    spark: Spark | None,
-    attention: Attention | None = None,
-    profiles: Profiles | None = None,
-    inspector: Inspector | None = None,
-    memory: Memory | None = None,
-    recording: Callable[[], Path | None] = lambda: None,
-    demos: "Demos | None" = None,
-    demo: "Opening | None" = None,
-    tour: Tour | None = None,
-) -> int:
-    """Show the dashboard of `run` with `keys` until the user ends it.
+def new_session(run: Run, name: str, interval_ms: int, display: Display) -> "Session":
+    """Return what every dashboard of a source called `name` has. Raises BadUse if the keys' file is wrong."""
+    from kview.tui.keymap import read_keys
+    from kview.tui.session import Session
+    from kview.tui.widgets.header import SourceInfo
+
+    return Session(
+        feed=run,
+        source=SourceInfo(name, interval_ms),
+        clock_ms=run.clock_ms,
+        wall_ms=wall_ms,
+        timeline=run,
+        keys=read_keys(),
+        theme=display.theme,
+        ascii_only=display.ascii_only,
+        log_file=log_file(),
+    )
+
+
+def drive(run: Run, session: "Session", spark: Spark | None, recording: Callable[[], Path | None]) -> int:
+    """Show a session until the user ends it.
 
     `recording` returns the folder of the recording that reports are about, None if there is none yet.
     Returns the exit code and raises the same errors as `run_dashboard`.
@@ -153,32 +133,11 @@ def drive(
     from kview.tui.app import KviewApp
     from kview.tui.textual_internals import draw_only_what_fits, tell_escape_apart
 
-    draw_only_what_fits(ascii_only)
+    draw_only_what_fits(session.ascii_only)
     tell_escape_apart()
     saved = saved_folder(state_folder())
     reports = ReportMaker(recording, saved)
-    app = KviewApp(
-        feed=run,
-        lab=lab,
-        source=source,
-        clock_ms=run.clock_ms,
-        theme=display.theme,
-        ascii_only=ascii_only,
-        timeline=run,
-        spark=spark,
-        wall_ms=wall_ms,
-        attention=attention,
-        log_file=log_file(),
-        profiles=profiles,
-        inspector=inspector,
-        saves=FolderSaves(saved),
-        keys=keys,
-        memory=memory,
-        reports=reports,
-        demos=demos,
-        demo=demo,
-        tour=tour,
-    )
+    app = KviewApp(replace(session, spark=spark, saves=FolderSaves(saved), reports=reports))
     try:
         code = asyncio.run(_drive(app, run))
     finally:

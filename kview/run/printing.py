@@ -29,16 +29,14 @@ ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 kill the run."""
 
 
-def record_and_print(
-    source: Source, name: str, display: Display, ascii_only: bool, take: Taker | None = None
-) -> int:
+def record_and_print(source: Source, name: str, display: Display, take: Taker | None = None) -> int:
     """Print `source` like `print_source`, and record every observation to the folder that `display` names."""
     recorder = Recorder(display.record)
     for number in ENDS:
         signal.signal(number, _end)
-    recorder.start(lambda notice: _note(notice, _fit(ascii_only)))
+    recorder.start(lambda notice: _note(notice, _fit(display.ascii_only)))
     try:
-        return print_source(source, name, display, ascii_only, take, recorder)
+        return print_source(source, name, display, take, recorder)
     finally:
         recorder.stop(TEXT_CLOSES_WITHIN_S)
         if recorder.unfinished is not None:
@@ -53,7 +51,6 @@ def print_source(
     source: Source,
     name: str,
     display: Display,
-    ascii_only: bool,
     take: Taker | None = None,
     recorder: Recorder | None = None,
 ) -> int:
@@ -64,7 +61,7 @@ def print_source(
     error. Returns the exit code 0, even if nobody reads the output any more. Raises KviewError, but only
     before the first view.
     """
-    fit = _fit(ascii_only)
+    fit = _fit(display.ascii_only)
     fold: Callable[[], Fold[View]] = partial(new_fold, display.ignore_groups, take)
     if recorder is not None:
         fold = recorded(fold, recorder)
@@ -93,9 +90,9 @@ def print_source(
     return 0
 
 
-def print_views(shown: Iterable[View], name: str, display: Display, ascii_only: bool) -> int:
+def print_views(shown: Iterable[View], name: str, display: Display) -> int:
     """Print a block or document of each view, and return the exit code 0."""
-    fit = _fit(ascii_only)
+    fit = _fit(display.ascii_only)
     with until_nobody_reads():
         for view in shown:
             _print(view, name, display, fit)

@@ -1,7 +1,6 @@
 """`kview replay`, which shows a recording on the dashboard or as text."""
 
 import logging
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from kview.recording.replay import Jump, Onward, Replay
 from kview.recording.ring import find_recording, keep
 from kview.recording.troubles import healths, troubles
 from kview.run import terminal
-from kview.run.dashboard import drive, wall_ms
+from kview.run.dashboard import drive, new_session, wall_ms
 from kview.run.history import read_history
 from kview.run.log import start_log
 from kview.run.observing import SWITCH_INTERVAL_S
@@ -53,30 +52,19 @@ def open_recording(name: str) -> Recording:
 def replay(recording: Recording, at_ms: int | None, speed: int, display: Display) -> int:
     """Show a recording from `at_ms` on, or from its beginning if that is None. Returns the exit code."""
     start_log()
-    output = terminal.detect(
-        terminal.streams_are_terminals(),
-        os.environ,
-        getattr(sys.stdout, "encoding", None),
-        display.ascii_only,
-    )
+    is_dashboard, display = terminal.fitted(display)
     name = f"replay {recording.folder.name}"
     shown = views(recording, at_ms, display.once, display.ignore_groups)
-    if not output.dashboard or display.format is not None or display.once:
+    if not is_dashboard:
         for notice in _notices(recording, at_ms):
-            note(notice, output.ascii_only)
-        return print_views(shown, name, display, output.ascii_only)
-    from kview.tui.keymap import read_keys
-    from kview.tui.widgets.header import SourceInfo
-
-    keys = read_keys()
+            note(notice, display.ascii_only)
+        return print_views(shown, name, display)
     run = ReplayTimeline(recording, at_ms, speed, display.ignore_groups)
     spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms)
+    session = new_session(run, name, interval_ms(recording), display)
     if spark is not None:
         spark.read(recording.folder)
-    source = SourceInfo(name, interval_ms(recording))
-    return drive(
-        run, keys, None, source, display, output.ascii_only, spark, recording=lambda: recording.folder
-    )
+    return drive(run, session, spark, lambda: recording.folder)
 
 
 def _notices(recording: Recording, at_ms: int | None) -> Iterator[Notice]:

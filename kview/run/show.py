@@ -1,8 +1,7 @@
 """Shows a source: as a dashboard on a terminal, as text elsewhere."""
 
-import os
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kview.errors import BadUse
@@ -19,66 +18,59 @@ if TYPE_CHECKING:
     from kview.school.demos import Demos, Opening
 
 
-def show(
-    source: AttentiveSource,
-    lab: Lab | None,
-    name: str,
-    display: Display,
-    opening: Sequence[Notice] = (),
-    profiles: Profiles | None = None,
-    demos: "Demos | None" = None,
-    demo: "Opening | None" = None,
-) -> int:
-    """Show `source`, called `name` on the screen, until the user ends it or chooses one of `profiles`.
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What is shown, and how."""
 
-    `opening` are notices to begin with. A dashboard offers `demos` and begins with `demo`. With `once`, text
-    output ends after one block. Returns the exit code.
-    Raises KviewError if there was never anything to show.
+    source: AttentiveSource
+    name: str
+    """What the source is called on the screen."""
+    display: Display
+    opening: Sequence[Notice] = ()
+    """Notices to begin with."""
+    profiles: Profiles | None = None
+    """The clusters that a dashboard offers instead."""
+    lab: Lab | None = None
+    demos: "Demos | None" = None
+    demo: "Opening | None" = None
+    """The demo that a dashboard begins with."""
+    take: Taker | None = None
+    """What gets every live view, too."""
+
+
+def show(shown: Shown) -> int:
+    """Show a source until the user ends it or chooses another cluster, and return the exit code.
+
+    With `once`, text output ends after one block. Raises KviewError if there was never anything to show.
     """
     start_log()
-    if display.metrics is None:
-        return _show(source, lab, name, display, opening, profiles, None, demos, demo)
+    metrics = shown.display.metrics
+    if metrics is None:
+        return _show(shown)
     from kview.run.exporter import Exporter
 
-    exporter = Exporter(display.interval_ms / 1000)
+    exporter = Exporter(shown.display.interval_ms / 1000)
     try:
-        exporter.start(display.metrics)
+        exporter.start(metrics)
     except BadUse:
-        source.close()
+        shown.source.close()
         raise
     try:
-        return _show(source, lab, name, display, opening, profiles, exporter.take, demos, demo)
+        return _show(replace(shown, take=exporter.take))
     finally:
         exporter.stop()
 
 
-def _show(
-    source: AttentiveSource,
-    lab: Lab | None,
-    name: str,
-    display: Display,
-    opening: Sequence[Notice],
-    profiles: Profiles | None,
-    take: Taker | None = None,
-    demos: "Demos | None" = None,
-    demo: "Opening | None" = None,
-) -> int:
-    output = terminal.detect(
-        terminal.streams_are_terminals(),
-        os.environ,
-        getattr(sys.stdout, "encoding", None),
-        display.ascii_only,
-    )
-    if output.dashboard and display.format is None and not display.once and not display.quiet:
+def _show(shown: Shown) -> int:
+    is_dashboard, display = terminal.fitted(shown.display)
+    shown = replace(shown, display=display)
+    if is_dashboard and not display.quiet:
         from kview.run.dashboard import run_dashboard
 
-        return run_dashboard(
-            source, lab, name, display, output.ascii_only, opening, profiles, take, demos, demo
-        )
+        return run_dashboard(shown)
     from kview.run.printing import note, print_source, record_and_print
 
-    for notice in opening:
-        note(notice, output.ascii_only)
-    if display.record.folder is not None:
-        return record_and_print(source, name, display, output.ascii_only, take)
-    return print_source(source, name, display, output.ascii_only, take)
+    for notice in shown.opening:
+        note(notice, display.ascii_only)
+    print_it = record_and_print if display.record.folder is not None else print_source
+    return print_it(shown.source, shown.name, display, shown.take)

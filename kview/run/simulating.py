@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kview.run.demos import RunDemos, arguments_of
 from kview.run.recorder import check_target
 from kview.run.settings import Display
-from kview.run.show import show
+from kview.run.show import Shown, show
 from kview.run.simulated import SimulatedSource
 from kview.school.demos import Opening
 
@@ -22,4 +22,7 @@ def simulate(arguments: Sequence[str], display: Display, demo: str = "", seed: i
         seed = RunDemos.seed_of(demo, seed)
         arguments, opening = arguments_of(demo, seed), Opening(demo, seed)
     source = SimulatedSource(arguments, display.interval_ms / 1000, not display.no_records)
-    return show(source, source, "simulated", display, demos=RunDemos(source), demo=opening)
+    demos = RunDemos(source)
+    return show(
+        Shown(source=source, name="simulated", display=display, lab=source, demos=demos, demo=opening)
+    )

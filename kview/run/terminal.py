@@ -1,9 +1,13 @@
 """What the output can show: a dashboard or only text, and whether it must be ASCII."""
 
+import os
 import sys
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from kview.run.settings import Display
 
 PLAIN_TERMINALS = ("linux",)
 """Terminals whose fonts lack most of the glyphs. The kernel's own console has only 256 or 512 of them."""
@@ -19,6 +23,15 @@ class Terminal(Struct, frozen=True):
 
     dashboard: bool
     ascii_only: bool
+
+
+def fitted(display: Display) -> tuple[bool, Display]:
+    """Return whether to show a dashboard, because there is room for it and nothing else was asked for, and
+    `display` for this output."""
+    encoding = getattr(sys.stdout, "encoding", None)
+    output = detect(streams_are_terminals(), os.environ, encoding, display.ascii_only)
+    is_dashboard = output.dashboard and display.format is None and not display.once
+    return is_dashboard, replace(display, ascii_only=output.ascii_only)
 
 
 def detect(

@@ -1,36 +1,29 @@
-"""The app. It receives views from the feed's thread, remembers the user's choices, and manages the
-screens."""
+"""The app. It receives views from the feed's thread, shows them on its screens, and takes the keys."""
 
 import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from datetime import tzinfo
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from msgspec.structs import replace
+from textual.app import ScreenStackError, SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
 from textual.theme import Theme
 
-from kview.config.themes import Themes, load_themes, theme_folders
+from kview.config.themes import load_themes, theme_folders
 from kview.derive.headline import opened_with, with_unclean
 from kview.derive.view import View
 from kview.language.notices import text
-from kview.model.choices import Memory
-from kview.model.lab import Lab
 from kview.model.notices import Notice
-from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
-from kview.model.reporting import Reports
-from kview.model.tour import Tour
-from kview.tui.acting_app import ActingApp
-from kview.tui.actions import Action, Keys
+from kview.tui.actions import Action
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
 from kview.tui.choices import Choices
 from kview.tui.colours import Colours
 from kview.tui.fault_keys import FaultKeys
-from kview.tui.keys import APP_BINDINGS, DEFAULT_KEYS
+from kview.tui.keys import APP_BINDINGS, SCREEN_ACTIONS
 from kview.tui.lab_keys import LabKeys
 from kview.tui.lesson_keys import LessonKeys
 from kview.tui.list_keys import ListKeys, holding
@@ -38,38 +31,36 @@ from kview.tui.looks import Look
 from kview.tui.navigation import FIRST, SCREENS, Navigation, preload
 from kview.tui.options import Options
 from kview.tui.paint import Palette
-from kview.tui.profile_commands import ProfileCommands
 from kview.tui.remembering import Remembering
 from kview.tui.report_keys import ReportKeys
 from kview.tui.save_keys import SaveKeys
+from kview.tui.screens.answers import AnswerScreen
+from kview.tui.screens.base import KviewScreen
+from kview.tui.screens.commands import CommandScreen
+from kview.tui.screens.demos import DemoScreen
+from kview.tui.screens.themes import ThemeScreen
+from kview.tui.session import Session
 from kview.tui.status import Status
-from kview.tui.textual_internals import drawn_text
+from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
-from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.bottom import StatusMessage, shown_key
 from kview.tui.widgets.caption import Caption
-from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.key_line import KeyLine
+from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
-
-if TYPE_CHECKING:
-    from kview.school.demos import Demos, Opening
 
 TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
 because only two lines show tenths."""
 
+_NUMBERED = [action.name for action in SCREEN_ACTIONS]
+"""The screens of the number keys, in order."""
 
-class KviewApp(ActingApp, inherit_bindings=False):
-    """The dashboard.
 
-    `lab` is None on a cluster that we did not start, `attention` is None in a replay,
-    `inspector` is None if there is no cluster to ask, `profiles` is None if kview cannot switch to another
-    cluster, `saves` is None if nothing can be saved, and `reports` is None if no reports can be made. `demos`
-    and `tour` are None without a simulated cluster, and `demo` is the one to begin with. A `theme` of '' or
-    None selects the default theme. `log_file` is where tracebacks are logged, or '' if they are not logged.
+class KviewApp(OwnApp, inherit_bindings=False):
+    """The dashboard of a session.
 
-    `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
-    paused and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
-    same as `clock_ms`). `zone` is the time zone of the times of day shown (None: the machine's own).
+    Each of its keys' actions is carried out by the part of it that the action is about.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -88,69 +79,34 @@ class KviewApp(ActingApp, inherit_bindings=False):
     Input:focus { border: none; background-tint: transparent 0%; }
     """
 
-    def __init__(
-        self,
-        feed: Feed[View],
-        source: SourceInfo,
-        clock_ms: Callable[[], int],
-        theme: str | None = None,
-        ascii_only: bool = False,
-        no_color: bool | None = None,
-        zone: tzinfo | None = None,
-        themes: Themes | None = None,
-        timeline: Timeline | None = None,
-        spark: SparkJob | None = None,
-        wall_ms: Callable[[], int] | None = None,
-        attention: Attention | None = None,
-        log_file: str = "",
-        profiles: Profiles | None = None,
-        inspector: Inspector | None = None,
-        saves: Saves | None = None,
-        reports: Reports | None = None,
-        keys: Keys = DEFAULT_KEYS,
-        memory: Memory | None = None,
-        lab: Lab | None = None,
-        demos: "Demos | None" = None,
-        demo: "Opening | None" = None,
-        tour: Tour | None = None,
-    ) -> None:
-        colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
+    def __init__(self, session: Session) -> None:
+        colourless = bool(os.environ.get("NO_COLOR")) if session.no_color is None else session.no_color
         super().__init__(colourless)
-        self.keys = keys
-        self.set_keymap(keys.textual())
-        self.feed = feed
-        self.faults = FaultKeys(self, lab)
-        self.lab = LabKeys(self, lab)
-        self.attention = AttentionKeys(self, attention)
-        self.timeline = timeline
-        self.spark = spark
-        self.inspector = inspector
-        self.source = source
-        self.clock_ms = clock_ms
-        self.wall_ms = wall_ms or clock_ms
-        self.time = TimeKeys(self)
-        self._choices = Choices(self)
-        self._lists = ListKeys(self)
-        self._remembering = Remembering(self, memory, self._go_soon)
-        self.go = Navigation(self)
-        self._profiles = ProfileCommands(profiles, self.say, self.exit)
-        self._saves = SaveKeys(self, saves, self._picture, self.wall_ms)
-        self._reports = ReportKeys(self, reports, log_file)
-        self.lessons = LessonKeys(
-            self, self.faults, demos, demo, self.go.to, self.push_screen, self._where, self._update, tour
-        )
+        self.session = session
+        self.keys = session.keys
+        self.set_keymap(self.keys.textual())
+        self.source, self.timeline, self.inspector = session.source, session.timeline, session.inspector
+        self.clock_ms, self.wall_ms = session.clock_ms, session.wall_ms or session.clock_ms
+        self.ascii_only, self.log_file, self.zone = session.ascii_only, session.log_file, session.zone
+        self.faults, self.lab, self.lessons = FaultKeys(self), LabKeys(self), LessonKeys(self)
+        self.attention, self.time, self.go = AttentionKeys(self), TimeKeys(self), Navigation(self)
+        self._choices, self._lists, self._remembering = Choices(self), ListKeys(self), Remembering(self)
+        self._saves, self._reports = SaveKeys(self), ReportKeys(self)
         self.arrivals = Arrivals(self._show, self.set_timer)
-        self.ascii_only = ascii_only
-        self.log_file = log_file
-        self.zone = zone
-        loaded = load_themes(theme_folders()) if themes is None else themes
-        self.colours = Colours(loaded, theme, colourless, self._set_theme, self.say)
+        themes = load_themes(theme_folders()) if session.themes is None else session.themes
+        self.colours = Colours(themes, session.theme, colourless, self._set_theme, self.say)
         self.started_ms = self.wall_ms()
+        """When the dashboard started, epoch ms by the wall clock."""
         self.view: View | None = None
+        """The view shown, None before the first view."""
         self.notice: Notice | None = None
-        self.options = Options(stale_ms=source.late_ms, keys=keys)
+        """The latest notice about kview itself."""
+        self.options = Options(stale_ms=self.source.late_ms, keys=self.keys)
         self.status = Status()
         self.hidden_incidents: frozenset[Hashable] = frozenset()
+        """The keys of the incidents that the strip no longer shows."""
+        self._inert_on: Screen[Any] | None = None
+        """The screen about which the status line says that a key does nothing there."""
         self._opened_ms: set[int] = set()
         """When the unclean elections were whose incidents have been opened."""
         self._ticks = 0
@@ -178,12 +134,12 @@ class KviewApp(ActingApp, inherit_bindings=False):
         """Start the timer and the feed."""
         self.set_interval(1 / TICKS_A_SECOND, self._tick)
         self.lessons.begin()
-        self.feed.start(self._on_view, self._on_notice)
+        self.session.feed.start(self._on_view, self._on_notice)
 
     def on_unmount(self) -> None:
         """Stop the feed, and keep the user's choices."""
         self._remembering.keep(self.options, self.current_mode)
-        self.feed.stop()
+        self.session.feed.stop()
 
     def _on_view(self, view: View) -> None:
         self.post_message(ViewArrived(view))
@@ -205,7 +161,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self.faults.follow(view)
         self.time.arrived(view)
         self.lessons.see()
-        self._update()
+        self.redraw()
         if screen := self.shown():
             self.attention.report_in_sight(screen.partitions_in_sight())
 
@@ -225,7 +181,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
             return
         self._opened_ms |= opened_with(self.view.unclean, self.view.incidents, key)
         self.view = self._without_opened(self.view)
-        self._update()
+        self.redraw()
 
     def on_notice_arrived(self, message: NoticeArrived) -> None:
         """Show a notice in the status line, or in the headline before the first view."""
@@ -234,7 +190,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
             StatusMessage(text(message.notice, self.zone), severity=message.notice.severity),
             keep=message.notice.sticky,
         )
-        self._update()
+        self.redraw()
 
     def _tick(self) -> None:
         screen = self._visible()
@@ -249,6 +205,49 @@ class KviewApp(ActingApp, inherit_bindings=False):
             screen.tick(self._ticks % TICKS_A_SECOND == 0)
 
     # -- the status line
+
+    def say(self, message: StatusMessage, keep: bool = False) -> None:
+        """Show a message in the status line. With `keep`, the message stays until the next one."""
+        self._inert_on = None
+        self.status.say(message, self.wall_ms(), keep)
+        self.redraw_status()
+
+    def forget_inert(self) -> None:
+        """Remove the message that a key does nothing, because it is about another screen."""
+        if self._inert_on not in (None, self.screen):
+            self._inert_on = None
+            self.clear_message()
+
+    def clear_message(self, kept: bool = True) -> None:
+        """Remove the message from the status line, because it is about another moment. Without `kept`, one
+        that stays until the next message stays."""
+        if not kept and self.status.is_kept:
+            return
+        self.status.say(StatusMessage(), self.wall_ms(), keep=False)
+        self.redraw_status()
+
+    def say_inert(self, key: str, character: str | None) -> None:
+        """Say in the status line that a key does nothing here."""
+        if self.shown() is None or self.unseen:
+            return
+        fault = self.faults.inert(key) or self.lab.inert(key)
+        self.say(
+            StatusMessage(
+                fault or f"{shown_key(key, character)} does nothing here",
+                f"{self.keys.name('help')} lists the keys",
+            )
+        )
+        self._inert_on = self.screen
+
+    def redraw_status(self) -> None:
+        """Redraw the status line and the key line."""
+        if screen := self.shown():
+            screen.say()
+
+    def ask(self, question: Question) -> None:
+        """Ask for a line of text."""
+        if screen := self.shown():
+            screen.ask(question)
 
     @property
     def status_message(self) -> StatusMessage:
@@ -302,7 +301,45 @@ class KviewApp(ActingApp, inherit_bindings=False):
 
     # -- screens
 
-    def _go_soon(self, mode: str) -> None:
+    def shown(self) -> KviewScreen | None:
+        """Return the screen that draws views.
+
+        None while help or the palette covers the screen, and before the screen exists.
+        """
+        try:
+            screen = self.screen
+        except ScreenStackError:
+            return None
+        return screen if isinstance(screen, KviewScreen) and screen.is_mounted else None
+
+    @property
+    def unseen(self) -> bool:
+        """Whether only the sentence is drawn that the terminal is too small."""
+        screen = self.shown()
+        return screen is not None and screen.is_small
+
+    def _visible(self) -> KviewScreen | None:
+        """Return the screen that draws views, also if the list of `:` or of themes lies over it."""
+        below = self.screen_stack[-2:-1]
+        if (
+            below
+            and isinstance(self.screen, (CommandScreen, ThemeScreen, DemoScreen, AnswerScreen))
+            and isinstance(below[0], KviewScreen)
+        ):
+            return below[0]
+        return self.shown()
+
+    def redraw(self) -> None:
+        """Draw the screen again, because the view or something that is not in it has changed."""
+        if screen := self._visible():
+            screen.update()
+            return
+        for over in self.screen_stack[1:]:  # Help shows which keys work.
+            for keys in over.query(KeyLine):
+                keys.redraw()
+
+    def go_soon(self, mode: str) -> None:
+        """Go to the screen of a number key, if there is one of that name here."""
         if mode in SCREENS and mode != self.current_mode and self.check_action("go", (mode,)):
             self.run_worker(self.go.to(mode), exclusive=True, group="go")
 
@@ -313,9 +350,9 @@ class KviewApp(ActingApp, inherit_bindings=False):
     def hide_incidents(self, keys: Iterable[Hashable]) -> None:
         """Show these incidents in the strip no longer."""
         self.hidden_incidents |= frozenset(keys)
-        self._update()
+        self.redraw()
 
-    def _where(self) -> tuple[str, int]:
+    def where(self) -> tuple[str, int]:
         """Return the mode shown, and how many screens lie on each other."""
         return self.current_mode, len(self.screen_stack)
 
@@ -324,7 +361,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
     def set_options(self, options: Options) -> None:
         """Redraw everything with other options."""
         self.options = options
-        self._update()
+        self.redraw()
 
     def sort_by(self, table: Table, column: str) -> None:
         """Sort a table by a column, or reverse its order if it is sorted by that column."""
@@ -337,10 +374,105 @@ class KviewApp(ActingApp, inherit_bindings=False):
 
     # -- what is saved
 
-    def _picture(self) -> tuple[str, str]:
+    def picture(self) -> tuple[str, str]:
         """Return the screen as SVG and as text."""
         return self.export_screenshot(title="kview"), drawn_text(self.screen)
 
     def cancel_work(self) -> bool:
         """Cancel the export of a table, or the report that is being made. Returns False if there is none."""
         return self._saves.cancel() or self._reports.cancel()
+
+    # -- actions, which Textual finds by their names
+
+    def action_themes(self) -> None:
+        """Let the user choose a theme."""
+        self.go.themes()
+
+    async def action_go(self, mode: str) -> None:
+        """Go to another screen and start at its top, so that a number key always shows the same thing."""
+        await self.go.to(mode)
+
+    def action_help(self) -> None:
+        """Show the keys of this screen."""
+        self.go.help()
+
+    def action_find(self) -> None:
+        """Offer to jump to anything by its name, and every command."""
+        self.go.palette()
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Omit Textual's own commands, because the palette is made from the key bindings."""
+        return ()
+
+    def action_show(self, what: str) -> None:
+        """Carry out a display key: filter, internal topics or ignored groups."""
+        self._choices.do(what)
+
+    def action_rows(self, what: str) -> None:
+        """Carry out a key of the focused list."""
+        self._lists.do(what)
+
+    def action_spark(self) -> None:
+        """Start the Spark job, or restart it."""
+        if self.session.spark is not None:
+            self.session.spark.restart()
+            self.say(StatusMessage("starting Spark", f"{self.keys.name('throughput')} shows its progress"))
+
+    def watch_figures(self, are_shown: bool) -> None:
+        """Say whether the screen shows what Spark calculates."""
+        if self.session.spark is not None:
+            self.session.spark.watch(are_shown)
+
+    def action_time(self, what: str) -> None:
+        """Carry out an action of the time keys."""
+        self.time.do(what)
+
+    def action_dismiss_broker(self) -> None:
+        """Forget the selected broker, which the cluster no longer lists."""
+        self.attention.delete()
+
+    def action_save(self, what: str) -> None:
+        """Carry out a key that saves what is on the screen."""
+        self._saves.do(what)
+
+    def action_report(self) -> None:
+        """Make a report of what is shown, or cancel the one that is being made."""
+        self._reports.do()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action works now.
+
+        The keys for faults, time and Spark exist only while they can do something.
+        """
+        lessons = self.lessons
+        if action == "lesson":
+            return lessons.allows(str(parameters[0]))
+        if action == "go" and parameters[0] == "lab" and not self.lab.possible:
+            return False
+        if action == "go" and parameters[0] in _NUMBERED:
+            return not lessons.takes_screen(_NUMBERED.index(str(parameters[0])) + 1)
+        if action == "show" and parameters[0] == "groups":
+            return not lessons.is_demo
+        if action == "time" and parameters[0] in ("pause", "play", "live") and lessons.is_on:
+            return False
+        if action == "spark":
+            return self.session.spark is not None and not lessons.is_demo
+        if action == "save":
+            return self._saves.possible
+        if action == "report":
+            return self._reports.possible
+        if action == "time":
+            return self.time.allows(str(parameters[0]))
+        if action == "dismiss_broker":
+            return self.attention.allows_delete
+        if action == "fault":
+            return self.faults.allows(str(parameters[0]))
+        return True
+
+    def action_lesson(self, what: str) -> None:
+        """Carry out a key of demos."""
+        self.lessons.do(what)
+
+    def action_fault(self, key: str) -> None:
+        """Carry out a fault key: apply a fault, or end one."""
+        self.faults.do(key)

@@ -1,21 +1,21 @@
 """Tells the observer which partitions are in sight, and which broker to forget."""
 
+from typing import TYPE_CHECKING
+
 from kview.language import panels
-from kview.model.ports import Attention
 from kview.model.states import BrokerState
-from kview.tui.dashboard import Dashboard
 from kview.tui.widgets.bottom import StatusMessage
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 
 class AttentionKeys:
-    """Carries out the key that removes a broker, and reports to the observer what is in sight.
+    """Carries out the key that removes a broker, and reports to the observer what is in sight."""
 
-    `attention` is None in a replay.
-    """
-
-    def __init__(self, app: Dashboard, attention: Attention | None) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
-        self._attention = attention
+        self._attention = app.session.attention
         self._reported: frozenset[tuple[str, int]] = frozenset()
         self._sequence: int | None = None
 

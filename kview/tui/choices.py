@@ -1,16 +1,19 @@
 """The keys that change how things are shown: the filter, and what lists leave out."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kview.language.lists import GROUP_LISTS, NEXT_GROUP_LIST
-from kview.tui.dashboard import Dashboard
 from kview.tui.widgets.bottom import StatusMessage
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 
 class Choices:
     """Carries out the actions `show('…')`."""
 
-    def __init__(self, app: Dashboard) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
 
     def do(self, what: str) -> None:

@@ -1,51 +1,62 @@
 """The palette's commands: the key bindings in force, the end of a recording, profiles, and the themes."""
 
-from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual.binding import ActiveBinding
-from textual.dom import DOMNode
 
-from kview.tui.actions import Keys
-from kview.tui.colours import Colours
-from kview.tui.profile_commands import ProfileCommands
+from kview.errors import KviewError
+from kview.language.errors import message, remedy
+from kview.model.events import Severity
 from kview.tui.screens.commands import Command
-from kview.tui.time_keys import LAST_HELP, TimeKeys
-from kview.tui.widgets.bottom import key_name
+from kview.tui.time_keys import LAST_HELP
+from kview.tui.widgets.bottom import StatusMessage, key_name
 
-RunAction = Callable[[str, DOMNode], Awaitable[object]]
-"""Runs an action in the context of the node to which its key is bound."""
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 
-def commands(
-    active: Iterable[ActiveBinding],
-    run_action: RunAction,
-    time: TimeKeys,
-    profiles: ProfileCommands,
-    colours: Colours,
-    keys: Keys,
-) -> list[Command]:
-    """Return every command that is available while the bindings `active` are in force."""
+def commands(app: "KviewApp") -> list[Command]:
+    """Return every command that is available on the screen shown."""
     made: list[Command] = []
     seen: set[str] = set()
-    for entry in active:
+    for entry in app.screen.active_bindings.values():
         binding = entry.binding
         if entry.enabled and not binding.system and binding.show and binding.action not in ("find", *seen):
             seen.add(binding.action)
-            made.append(_bound(entry, run_action, keys))
-    if time.allows("last"):
-        made.append(Command("end of recording", "", LAST_HELP, partial(time.do, "last")))
-    made += profiles.commands()
-    for name in colours.names:
-        use = partial(colours.use, name)
+            made.append(_bound(entry, app))
+    if app.time.allows("last"):
+        made.append(Command("end of recording", "", LAST_HELP, partial(app.time.do, "last")))
+    made += _profiles(app)
+    for name in app.colours.names:
+        use = partial(app.colours.use, name)
         made.append(Command(f"theme {name}", "", "switch to this theme (highlight to preview)", use, use))
     return made
 
 
-def _bound(entry: ActiveBinding, run_action: RunAction, keys: Keys) -> Command:
+def _profiles(app: "KviewApp") -> list[Command]:
+    """Return a command for each cluster that kview can switch to."""
+    profiles = app.session.profiles
+
+    def switch(name: str) -> None:
+        assert profiles is not None
+        try:
+            profiles.choose(name)
+        except KviewError as error:
+            app.say(StatusMessage(message(error), remedy(error), Severity.RISK))
+        else:
+            app.exit()
+
+    return [
+        Command(f"connect {name}", "", "show this profile's cluster instead", partial(switch, name))
+        for name in (profiles.names() if profiles is not None else ())
+    ]
+
+
+def _bound(entry: ActiveBinding, app: "KviewApp") -> Command:
     binding = entry.binding
 
     async def run() -> None:
-        await run_action(binding.action, entry.node)
+        await app.run_action(binding.action, entry.node)
 
-    return Command(binding.description, key_name(binding), keys.said(binding.tooltip), run)
+    return Command(binding.description, key_name(binding), app.keys.said(binding.tooltip), run)

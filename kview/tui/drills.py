@@ -1,10 +1,8 @@
 """Shows a drill: the clock, the hints, the answer, and the debriefing."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
-
-from textual.screen import Screen
+from typing import TYPE_CHECKING
 
 from kview.language import demo as demo_words
 from kview.language import drills as said
@@ -16,13 +14,15 @@ from kview.school.demos import INCIDENT, Demos
 from kview.school.exercise import HINT_COSTS_MS, Hit, Target
 from kview.school.moment import Moment, Value
 from kview.tui.actions import Action
-from kview.tui.dashboard import Dashboard
 from kview.tui.lesson_captions import sentence
 from kview.tui.looks import Look
 from kview.tui.screens.answers import AnswerScreen
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.caption import Caption, Paragraph
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 QUIET_MS = 6_000
 """How long the cluster is seen healthy before the fault, so that its figures can be compared."""
@@ -39,25 +39,16 @@ class Stage(StrEnum):
 
 
 class DrillShow:
-    """A drill that is shown. `go` goes to a screen of a number key, and `push` shows a list over the
-    screen."""
+    """A drill that is shown."""
 
     name = INCIDENT
     is_asking = 0
     depth = 1
 
-    def __init__(
-        self,
-        app: Dashboard,
-        demos: Demos,
-        go: Callable[[str], Awaitable[None]],
-        push: Callable[[Screen[Any]], object],
-        seed: int,
-        redraw: Callable[[], None],
-    ) -> None:
+    def __init__(self, app: "KviewApp", demos: Demos, seed: int) -> None:
         self.exercise = demos.exercise(seed)
         self.stage = Stage.STARTING
-        self._app, self._demos, self._go, self._push, self._redraw = app, demos, go, push, redraw
+        self._app, self._demos = app, demos
         self._from_ms = 0
         self._began_ms = self._ended_ms = UNKNOWN
         self._hints = self._wrong = 0
@@ -166,7 +157,7 @@ class DrillShow:
         self._app.run_worker(self._take(), group="lesson")
 
     async def _go_first(self) -> None:
-        await self._go("overview")
+        await self._app.go.to("overview")
 
     async def _take(self) -> None:
         view = self._app.view
@@ -230,7 +221,7 @@ class DrillShow:
             case "next":
                 self._app.show_moment(self._began_ms)
             case "solve":
-                self._push(AnswerScreen(said.WHERE, self._targets(), self._choose_cause))
+                self._app.push_screen(AnswerScreen(said.WHERE, self._targets(), self._choose_cause))
             case "hint":
                 self._hint()
             case "give-up" if self.stage is not Stage.RUNNING:
@@ -241,7 +232,7 @@ class DrillShow:
             case "give-up":
                 self._app.clear_message(kept=False)
                 self.stage, self._ended_ms = Stage.GIVEN_UP, self._app.wall_ms()
-        self._redraw()
+        self._app.redraw()
         return True
 
     @property
@@ -276,7 +267,7 @@ class DrillShow:
             else:
                 self._wrong += 1
                 self._said_wrong = True
-            self._redraw()
+            self._app.redraw()
 
         choices = [(kind.name, kind.choice) for kind in self.exercise.choices(target.hit)]
-        self._push(AnswerScreen(said.cause(target.hit, target.name), choices, answer))
+        self._app.push_screen(AnswerScreen(said.cause(target.hit, target.name), choices, answer))

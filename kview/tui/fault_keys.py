@@ -1,7 +1,6 @@
 """The fault keys: which of them work on the screen shown, and what each of them does."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -10,12 +9,14 @@ from kview.derive.view import View
 from kview.errors import ErrorKind
 from kview.language import commands as words
 from kview.model.events import Severity
-from kview.model.lab import ActiveFault, Command, CommandKind, Done, Lab, NodeRole, Reply
+from kview.model.lab import ActiveFault, Command, CommandKind, Done, Lab, NodeRole
 from kview.model.units import UNKNOWN_ID
 from kview.tui.aim import Target, command_for, to_bring_back
-from kview.tui.dashboard import Dashboard
 from kview.tui.keys import FAULT_KEYS
 from kview.tui.widgets.bottom import StatusMessage
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 MOST_GIVEN = 100
 """The most nodes that are remembered in the order in which they were hit: more than a lab has."""
@@ -35,9 +36,9 @@ class _Hit(NamedTuple):
 class FaultKeys:
     """Carries out the actions `fault('…')`, which exist only with a lab."""
 
-    def __init__(self, app: Dashboard, lab: Lab | None) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
-        self._lab = lab
+        self._lab = app.session.lab
         self._in_force: tuple[ActiveFault, ...] = ()
         self._given: list[int] = []
         """The nodes that were hit, the last one at the end."""
@@ -48,8 +49,6 @@ class FaultKeys:
         self._told: tuple[StatusMessage, Command] | None = None
         """The last message about a fault that can be undone, and the command that undoes it."""
         self._asking = False
-        self.on_done: Callable[[Command, Reply, int], None] = lambda command, reply, at_ms: None
-        """Called with every fault that was carried out, and when it was asked for (epoch ms)."""
         self.is_locked = False
         """Whether no fault may be caused or seen, because a drill asks for the one in force."""
         self.is_told_above = False
@@ -231,7 +230,7 @@ class FaultKeys:
             if reply.done.kind is CommandKind.UNDO:
                 self._app.lab.undone()
             self._tell(StatusMessage(f"{why}{words.done(reply.done)}"), reply.undone_by)
-            self.on_done(command, reply, at_ms)
+            self._app.lessons.fault_done(command, reply, at_ms)
         elif reply.refused is not None:
             self._unsure |= reply.refused.kind is ErrorKind.CLUSTER_SILENT
             refusal = words.refusal(reply.refused, reply.undone_by, self._key_of)

@@ -1,5 +1,7 @@
 """The keys of the lab panel: they adjust the simulated cluster, and undo that one by one."""
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from kview.errors import ErrorKind
@@ -10,9 +12,11 @@ from kview.language.lab import Setting
 from kview.model.events import Severity
 from kview.model.lab import Command, Lab, LabSettings
 from kview.model.units import UNKNOWN
-from kview.tui.dashboard import Dashboard
 from kview.tui.lab_steps import kill, pause, step
 from kview.tui.widgets.bottom import StatusMessage
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 MOST_UNDONE = 100
 """The most adjustments that can be undone one by one. `U` undoes all of them."""
@@ -23,11 +27,11 @@ _PASSING = (ErrorKind.CLUSTER_SILENT, ErrorKind.CLUSTER_BUSY, ErrorKind.NO_CONTR
 
 
 class LabKeys:
-    """Adjusts the simulated cluster, and knows what is set in it. `lab` is None if there is none."""
+    """Adjusts the simulated cluster, and knows what is set in it."""
 
-    def __init__(self, app: Dashboard, lab: Lab | None) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
-        self._lab = lab
+        self._lab = app.session.lab
         self._asking = False
         self._adjusting = False
         self._back: list[Command] = []

@@ -1,11 +1,9 @@
 """The keys of demos: the list of demos, how one begins on a fresh cluster, and what the keys do in it. The
 first-run tour has the same keys."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
-
-from textual.screen import Screen
+from typing import TYPE_CHECKING, Protocol
 
 from kview.errors import KviewError
 from kview.language import demo as said
@@ -17,8 +15,6 @@ from kview.model.lab import Reply
 from kview.model.tour import Tour
 from kview.model.units import UNKNOWN
 from kview.tui.actions import Action
-from kview.tui.dashboard import Dashboard
-from kview.tui.fault_keys import FaultKeys
 from kview.tui.looks import Look
 from kview.tui.screens.commands import Command
 from kview.tui.screens.demos import DemoScreen
@@ -26,7 +22,8 @@ from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.caption import Caption
 
 if TYPE_CHECKING:
-    from kview.school.demos import Demos, Opening
+    from kview.school.demos import Demos
+    from kview.tui.app import KviewApp
     from kview.tui.tour import TourShow
 
 ASKED_FOR_MS = 10_000
@@ -94,36 +91,17 @@ class Show(Protocol):
 
 
 class LessonKeys:
-    """Carries out the actions `lesson('…')`, which exist only with demos.
+    """Carries out the actions `lesson('…')`, which exist only with demos."""
 
-    `go` goes to a screen of a number key, `push` shows a list over the screen, `where` returns the mode shown
-    and how many screens lie on each other, and `redraw` draws everything again. `opening` is the demo to
-    begin with, on the cluster that is there. Without it, a `tour` that is due is shown; None if there is no
-    tour.
-    """
-
-    def __init__(
-        self,
-        app: Dashboard,
-        faults: FaultKeys,
-        demos: "Demos | None",
-        opening: "Opening | None",
-        go: Callable[[str], Awaitable[None]],
-        push: Callable[[Screen[Any]], object],
-        where: Callable[[], tuple[str, int]],
-        redraw: Callable[[], None],
-        tour: Tour | None = None,
-    ) -> None:
-        self._app, self._faults, self._demos, self._tour = app, faults, demos, tour
-        self._go, self._push, self._where, self._redraw = go, push, where, redraw
-        self._opening = opening
+    def __init__(self, app: "KviewApp") -> None:
+        self._app = app
+        self._demos, self._tour = app.session.demos, app.session.tour
         self._show: Show | None = None
         self._tour_shown: TourShow | None = None
         self._is_tour_due = False
         self._is_large = False
         self._asked: tuple[str, int] = ("", UNKNOWN)
         """What has to be asked for twice and was asked for once, and when."""
-        faults.on_done = self._fault_done
 
     @property
     def caption(self) -> Caption | None:
@@ -148,28 +126,29 @@ class LessonKeys:
     def begin(self) -> None:
         """Begin the demo that the dashboard was started for. The tour begins with the first view, if it is
         due."""
-        if self._opening is not None and self._demos is not None:
-            self._set(self._made(self._opening.name, self._opening.seed))
+        opening = self._app.session.demo
+        if opening is not None and self._demos is not None:
+            self._set(self._made(opening.name, opening.seed))
         else:
             self._is_tour_due = self._tour is not None and self._tour.is_due
 
     def _begin_tour(self, tour: Tour) -> None:
         from kview.tui.tour import TourShow
 
-        shown = TourShow(self._app, self._faults, tour, self._go, self._where, self._end_tour, self._redraw)
+        shown = TourShow(self._app, tour, self._end_tour)
         self._set(shown)
         self._tour_shown = shown
-        self._faults.is_told_above = True
+        self._app.faults.is_told_above = True
 
     async def _show_tour(self, tour: Tour) -> None:
         self._app.return_to_live()
         self._begin_tour(tour)
-        await self._go("overview")
-        self._redraw()
+        await self._app.go.to("overview")
+        self._app.redraw()
 
     def _end_tour(self) -> None:
         self._set(None)
-        self._redraw()
+        self._app.redraw()
 
     def allows(self, what: str) -> bool:
         """Return whether an action works now."""
@@ -185,7 +164,7 @@ class LessonKeys:
         """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
         if self._show is None:
             return None
-        if action.run == "back" and self._where()[1] <= self._show.depth:
+        if action.run == "back" and self._app.where()[1] <= self._show.depth:
             return said.LEAVE if self.is_demo else tour_words.SKIP
         return self._show.label(action)
 
@@ -202,7 +181,7 @@ class LessonKeys:
             self._list()
         elif what == "large":
             self._is_large = not self._is_large
-            self._redraw()
+            self._app.redraw()
         elif self._show is None:
             return
         elif what == "restart":
@@ -224,7 +203,7 @@ class LessonKeys:
         self._set(None)
         key = self._app.keys.name("demos")
         self._app.say(StatusMessage(left, f"{key} lists the demos"))
-        self._redraw()
+        self._app.redraw()
         return True
 
     def _is_sure(self, what: str, question: str) -> bool:
@@ -281,9 +260,9 @@ class LessonKeys:
             return
         show.begins_at(_NEVER_MS)
         self._set(show)
-        self._faults.forget()
+        self._app.faults.forget()
         self._app.lab.undone()
-        self._redraw()
+        self._app.redraw()
         self._app.run_worker(self._freshen(demos, show, name, seed), group="demo")
 
     async def _freshen(self, demos: "Demos", show: Show, name: str, seed: int) -> None:
@@ -292,7 +271,7 @@ class LessonKeys:
         except KviewError as error:
             self._set(None)
             self._app.say(StatusMessage(sentence(error), severity=Severity.WARN))
-            self._redraw()
+            self._app.redraw()
 
     def _set(self, show: Show | None) -> None:
         """Show a demo from now on. In a drill, fault keys and the lab would say what the fault is."""
@@ -303,9 +282,9 @@ class LessonKeys:
         if self._tour_shown is not None:
             self._tour_shown.finish()
             self._tour_shown = None
-            self._faults.is_told_above = False
+            self._app.faults.is_told_above = False
         self._show = show
-        self._faults.is_locked = self._app.lab.is_locked = show is not None and show.name == INCIDENT
+        self._app.faults.is_locked = self._app.lab.is_locked = show is not None and show.name == INCIDENT
 
     def _made(self, name: str, seed: int) -> Show:
         """Return a demo that is about to begin. Raises KviewError."""
@@ -315,13 +294,13 @@ class LessonKeys:
 
         assert self._demos is not None
         if name == INCIDENT:
-            return DrillShow(self._app, self._demos, self._go, self._push, seed, self._redraw)
-        return LessonShow(self._app, self._faults, self._demos, self._go, self._where, name, self._redraw)
+            return DrillShow(self._app, self._demos, seed)
+        return LessonShow(self._app, self._demos, name)
 
     def _list(self) -> None:
         if self._demos is not None:
             name = "" if self._show is None else self._show.name
-            self._push(DemoScreen(self._demos.listed(), name, self.start))
+            self._app.push_screen(DemoScreen(self._demos.listed(), name, self.start))
 
     def _next_demo(self) -> None:
         assert self._demos is not None and self._show is not None
@@ -330,7 +309,8 @@ class LessonKeys:
         if at < len(names):
             self.start(names[at])
 
-    def _fault_done(self, command: LabCommand, reply: Reply, at_ms: int) -> None:
+    def fault_done(self, command: LabCommand, reply: Reply, at_ms: int) -> None:
+        """Take over a fault that was carried out, asked for at `at_ms` (epoch ms)."""
         if self._show is not None:
             self._show.fault_done(command, reply, at_ms)
 

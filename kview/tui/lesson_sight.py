@@ -1,33 +1,26 @@
 """Takes the dashboard to where a lesson's step can be seen, and selects what the step marks."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kview.model.lab import Command
 from kview.school.look import Mark
 from kview.school.moment import split
-from kview.tui.dashboard import Dashboard
-from kview.tui.fault_keys import FaultKeys
 from kview.tui.lesson_places import WIDE, Place, Subjects, looks, place
 from kview.tui.looks import Look
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 MOST_TRIES = 25
 """How often marked rows are looked for: five seconds, in which any screen is drawn."""
 
 
 class Sight:
-    """What is in sight of a lesson. `go` goes to a screen of a number key; `where` says which is shown."""
+    """What is in sight of a lesson."""
 
-    def __init__(
-        self,
-        app: Dashboard,
-        faults: FaultKeys,
-        go: Callable[[str], Awaitable[None]],
-        where: Callable[[], tuple[str, int]],
-        about: Subjects,
-        redraw: Callable[[], None],
-    ) -> None:
-        self._app, self._faults, self._go_to, self._where = app, faults, go, where
-        self._about, self._redraw = about, redraw
+    def __init__(self, app: "KviewApp", about: Subjects) -> None:
+        self._app, self._about = app, about
         self._marks: Sequence[Mark] = ()
         self._key: Command | None = None
         """The fault whose key is to be pressed on what is marked."""
@@ -53,7 +46,7 @@ class Sight:
         self.point_again()
         if wanted is None:
             self._place = self._place or Place("overview")
-        elif wanted != self._place or self._where() != (wanted.mode, wanted.depth):
+        elif wanted != self._place or self._app.where() != (wanted.mode, wanted.depth):
             self._app.run_worker(self._open(wanted), group="lesson place")
             self._place = wanted
 
@@ -74,11 +67,11 @@ class Sight:
         if is_wide == self._is_wide:
             return
         self._is_wide = is_wide
-        if place is not None and self._where() == (place.mode, place.depth) and self._app.live:
+        if place is not None and self._app.where() == (place.mode, place.depth) and self._app.live:
             self.show(self._marks, self._key)
 
     async def _open(self, wanted: Place) -> None:
-        await self._go_to(wanted.mode)
+        await self._app.go.to(wanted.mode)
         if wanted.partition:
             self._app.go.partition(*split(wanted.partition))
         elif wanted.group:
@@ -90,7 +83,7 @@ class Sight:
         screen = self._app.shown()
         if screen is None:
             return
-        broker = self._faults.broker_for(self._key) if self._key is not None else None
+        broker = self._app.faults.broker_for(self._key) if self._key is not None else None
         if screen.point(looks, broker):
             self._tries = 0
-            self._redraw()
+            self._app.redraw()

@@ -1,7 +1,8 @@
 """Shows lessons: their captions, where to look, and their keys."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kview.errors import error_of
 from kview.language import demo as said
@@ -13,8 +14,6 @@ from kview.school.demos import Demos
 from kview.school.look import mark
 from kview.school.moment import Moment
 from kview.tui.actions import Action
-from kview.tui.dashboard import Dashboard
-from kview.tui.fault_keys import FaultKeys
 from kview.tui.lesson_captions import answered, paragraphs
 from kview.tui.lesson_labels import ANSWERS, label, space_does
 from kview.tui.lesson_places import first_subjects
@@ -25,30 +24,24 @@ from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.caption import Caption, Paragraph
 
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
+
 READ_FIRST_MS, READ_MS_PER_CHARACTER = 2_500, 45
 """How long a caption stays when a lesson runs by itself: about the pace of somebody who reads aloud."""
 
 
 class LessonShow:
-    """A lesson that is shown. `go` goes to a screen of a number key."""
+    """A lesson that is shown."""
 
-    def __init__(
-        self,
-        app: Dashboard,
-        faults: FaultKeys,
-        demos: Demos,
-        go: Callable[[str], Awaitable[None]],
-        where: Callable[[], tuple[str, int]],
-        name: str,
-        redraw: Callable[[], None],
-    ) -> None:
+    def __init__(self, app: "KviewApp", demos: Demos, name: str) -> None:
         lesson, staged = demos.lesson(name)
         self.name = name
         self.conduct = Conduct(lesson, staged)
         self.is_auto = False
-        self._app, self._faults, self._demos, self._redraw = app, faults, demos, redraw
+        self._app, self._demos = app, demos
         about = first_subjects([list(map(mark, one.step.look)) for one in staged])
-        self._sight = Sight(app, faults, go, where, about, redraw)
+        self._sight = Sight(app, about)
         self._from_ms = 0
         """Observations that began earlier are of another cluster."""
         self._is_asking = False
@@ -104,7 +97,9 @@ class LessonShow:
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
         again = (fault_key(conduct, keys), keys.name("spark"))
-        made = paragraphs(conduct, self._prompt(), way_back(conduct, keys, self._faults), again, app.now_ms())
+        made = paragraphs(
+            conduct, self._prompt(), way_back(conduct, keys, self._app.faults), again, app.now_ms()
+        )
         where = said.step_of(number, conduct.steps) + (f", {said.BY_ITSELF}" if self.is_auto else "")
         first = [(space, does)] if (does := self._space_does()) else []
         if self.is_asking and app.live:
@@ -126,7 +121,7 @@ class LessonShow:
         return () if self.conduct.phase in (Phase.STARTING, Phase.OVER) else self._sight.looks()
 
     def _prompt(self) -> str:
-        return to_press(self.conduct, self._app.keys, self._faults)
+        return to_press(self.conduct, self._app.keys, self._app.faults)
 
     @cached_property
     def _following(self) -> tuple[str, str] | None:
@@ -172,7 +167,7 @@ class LessonShow:
         elif before is not conduct.phase:
             self._read_from_ms = self._app.wall_ms()
         self._act()
-        self._redraw()
+        self._app.redraw()
 
     def _act(self) -> None:
         """Begin what the step does by itself."""
@@ -193,12 +188,12 @@ class LessonShow:
         self._is_acting = False
         if self.conduct.phase is Phase.ACT:
             self.conduct.acted(in_force, at_ms, refused)
-        self._redraw()
+        self._app.redraw()
 
     def fault_done(self, command: Command, reply: Reply, at_ms: int) -> None:
         """Take over a fault that somebody's key has caused, asked for at `at_ms`."""
         self.conduct.pressed(command, reply.active, at_ms)
-        self._redraw()
+        self._app.redraw()
 
     def tick(self) -> None:
         """Go on if the lesson runs by itself and the caption has been read; point at what is marked."""
@@ -223,7 +218,7 @@ class LessonShow:
                 self.answer(question.right)
             case Phase.PRESS:
                 assert conduct.staged.key is not None
-                self._faults.give(conduct.staged.key)
+                self._app.faults.give(conduct.staged.key)
             case Phase.DONE:
                 self.next()
 
@@ -290,7 +285,7 @@ class LessonShow:
                 conduct.next(app.now_ms())
                 self._arrive()
                 self._act()
-        self._redraw()
+        self._app.redraw()
         return True
 
     def before(self) -> None:
@@ -301,7 +296,7 @@ class LessonShow:
         self._past = number - 1
         self._show()
         self._app.show_moment(self.conduct.played[self._past].at_ms)
-        self._redraw()
+        self._app.redraw()
 
     def answer(self, number: int) -> None:
         """Answer the question."""
@@ -310,7 +305,7 @@ class LessonShow:
             self._read_from_ms = self._app.wall_ms()
             self._sight.point_again()
             self._act()
-            self._redraw()
+            self._app.redraw()
 
     def toggle_auto(self) -> None:
         """Let the lesson run by itself, or stop that."""
@@ -318,7 +313,7 @@ class LessonShow:
         self._read_from_ms = self._app.wall_ms()
         if self.is_auto and self.conduct.phase is Phase.PRESS:
             self._read_from_ms = 0  # The person asked for the key to be pressed.
-        self._redraw()
+        self._app.redraw()
 
     def _arrive(self) -> None:
         """Show what the step is about."""
@@ -330,6 +325,6 @@ class LessonShow:
     def _show(self) -> None:
         number = self._past if self._past is not None else min(self.conduct.number, self.conduct.steps - 1)
         key = self.conduct.staged.key
-        presses = self._past is None and key is not None and self._faults.aims(key)
+        presses = self._past is None and key is not None and self._app.faults.aims(key)
         marks = [mark(text) for text in self.conduct.staged_at(number).step.look]
         self._sight.show(marks, key if presses else None)

@@ -1,16 +1,20 @@
 """The keys of the focused list: its order, the next row in trouble, and copying."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from kview.derive.view import View
 from kview.language.glyphs import printable
 from kview.model.aggregates import Key
-from kview.tui.dashboard import Dashboard
 from kview.tui.options import OWN_ORDER, Options, Sort
 from kview.tui.rows.sorting import sort_mark
 from kview.tui.text import content
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 HOLD_MS = 10_000
 """A list sorted by figures keeps its order for this long while the figures change."""
@@ -59,7 +63,7 @@ def name_of(key: object) -> str:
 class ListKeys:
     """Carries out the actions `rows('…')`, on the table that has the focus."""
 
-    def __init__(self, app: Dashboard) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
         self._copied: tuple[object, int] | None = None
 

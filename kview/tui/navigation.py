@@ -1,30 +1,28 @@
 """The ways between screens: the number keys, what a row opens, help, and the palette."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from textual.app import App
 from textual.screen import Screen
 
 from kview.language import glossary
 from kview.language.payloads import Form
 from kview.model.reporting import MadeReport
 from kview.model.units import NO_BROKER
-from kview.tui.actions import Keys
-from kview.tui.colours import Colours
 from kview.tui.command_list import commands
 from kview.tui.keys import REPLAY_HELP
 from kview.tui.places import Places
-from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import Command, CommandScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.themes import ThemeScreen
-from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.inspecting import Detail
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 FIRST = "overview"
 """The screen that is shown first."""
@@ -96,7 +94,7 @@ QUOTAS_HELP = "client quotas: what users, client ids and IP addresses may use at
 class Navigation:
     """Switches between the screens of an app."""
 
-    def __init__(self, app: App[int]) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
 
     async def to(self, mode: str) -> None:
@@ -145,36 +143,26 @@ class Navigation:
         """Go to a broker."""
         self._app.push_screen(made("BrokerScreen", broker))
 
-    def help(self, is_replay: bool, keys: Keys) -> None:
+    def help(self) -> None:
         """Show the keys of the screen shown."""
-        shown = [entry.binding for entry in self._app.screen.active_bindings.values() if entry.enabled]
-        others = REPLAY_HELP if is_replay else {}
+        app = self._app
+        shown = [entry.binding for entry in app.screen.active_bindings.values() if entry.enabled]
+        others = REPLAY_HELP if app.timeline is not None and app.timeline.replay else {}
         explained = [
-            replace(b, tooltip=keys.said(others.get(b.action, b.tooltip))) for b in shown if not b.system
+            replace(b, tooltip=app.keys.said(others.get(b.action, b.tooltip))) for b in shown if not b.system
         ]
-        screen = self._app.screen
-        meanings = glossary.figures(screen.figures()) if isinstance(screen, KviewScreen) else []
-        name = NAMES.get(self._app.current_mode, "")
-        self._app.push_screen(made("HelpScreen", explained, keys, name, meanings))
+        meanings = glossary.figures(app.screen.figures()) if isinstance(app.screen, KviewScreen) else []
+        name = NAMES.get(app.current_mode, "")
+        app.push_screen(made("HelpScreen", explained, app.keys, name, meanings))
 
-    def themes(self, colours: Colours) -> None:
+    def themes(self) -> None:
         """Show the themes. The selected one is in use while the list is open."""
+        colours = self._app.colours
         if colours.can_choose():
             self._app.push_screen(ThemeScreen(colours.names, colours.palette.name, colours.use))
 
-    def palette(
-        self,
-        time: TimeKeys,
-        profiles: ProfileCommands,
-        colours: Colours,
-        places: Places,
-        keys: Keys,
-        demos: Sequence[Command] = (),
-    ) -> None:
+    def palette(self) -> None:
         """Offer to jump to anything by its name. If nothing is chosen, the colours are those from before."""
-        before = colours.palette
-        active = self._app.screen.active_bindings.values()
-        offered = commands(active, self._app.run_action, time, profiles, colours, keys)
-        offered.append(Command("quotas", "", QUOTAS_HELP, self.quotas))
-        offered += demos
-        self._app.push_screen(CommandScreen(offered, places.found, lambda: colours.back_to(before)))
+        app, before = self._app, self._app.colours.palette
+        offered = [*commands(app), Command("quotas", "", QUOTAS_HELP, self.quotas), *app.lessons.commands()]
+        app.push_screen(CommandScreen(offered, Places(app).found, lambda: app.colours.back_to(before)))

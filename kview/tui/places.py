@@ -6,14 +6,15 @@ Partitions are not listed: `invoice-3` is partition 3 of a topic that matches `i
 import re
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
-from kview.derive.view import View
 from kview.model import lab
-from kview.tui.dashboard import Dashboard
 from kview.tui.fault_actions import FAULT_KEYS
-from kview.tui.fault_keys import FaultKeys
 from kview.tui.fuzzy import Names, rank
 from kview.tui.screens.commands import Command, Found
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 MOST_PLACES = 30
 """The most places of a kind that are offered: more than the list has lines."""
@@ -24,10 +25,9 @@ _PARTITION = re.compile(r"(?P<topic>.*\S)[-\s](?P<number>\d{1,6})")
 class Places:
     """The places of a view, found by name. They are collected once, when the list is opened."""
 
-    def __init__(self, app: Dashboard, faults: FaultKeys, view: View | None) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
-        self._faults = faults
-        self._view = view
+        self._view = view = app.view
         self._topics = Names(view.topics.topic.tolist() if view else [])
         self._groups = Names(view.snapshot.groups.group.tolist() if view else [])
         counts = view.topics.partitions.tolist() if view else []
@@ -67,7 +67,7 @@ class Places:
         made: list[Command] = []
         for broker in table.id.tolist():
             made.append(Command(f"broker {broker}", "", "broker", partial(self._app.go.broker, broker)))
-        for fault in FAULT_KEYS.values() if self._faults.has_lab else ():
+        for fault in FAULT_KEYS.values() if self._app.faults.has_lab else ():
             if fault.aims in ("broker", "fault"):
                 for broker in table.id.tolist():
                     command = lab.Command(fault.kind, broker, amount=fault.amount)
@@ -80,4 +80,4 @@ class Places:
                 yield at, command_
 
     def _fault(self, name: str, command: lab.Command) -> Command:
-        return Command(name, "", "fault on this simulated cluster", partial(self._faults.give, command))
+        return Command(name, "", "fault on this simulated cluster", partial(self._app.faults.give, command))

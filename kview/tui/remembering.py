@@ -1,27 +1,25 @@
 """Keeps the filter, the orders and the screen shown last for each cluster, and restores them once."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kview.errors import KviewError
 from kview.language.errors import message, remedy
-from kview.model.choices import KeptChoices, KeptSort, Memory
+from kview.model.choices import KeptChoices, KeptSort
 from kview.model.events import Severity
-from kview.tui.dashboard import Dashboard
 from kview.tui.options import Options, Sort
 from kview.tui.widgets.bottom import StatusMessage
 
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
+
 
 class Remembering:
-    """Restores choices at the first view of a cluster, and keeps them when they change.
+    """Restores choices at the first view of a cluster, and keeps them when they change."""
 
-    `memory` is None if nothing is kept. `go` goes to a screen by its name.
-    """
-
-    def __init__(self, app: Dashboard, memory: Memory | None, go: Callable[[str], None]) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
-        self._memory = memory
-        self._go = go
+        self._memory = app.session.memory
         self._cluster_id = ""
         self._kept = KeptChoices()
         self._has_failed = False
@@ -42,7 +40,7 @@ class Remembering:
             return options
         self._kept = found
         if found.screen:
-            self._go(found.screen)
+            self._app.go_soon(found.screen)
         sorts = {panel: Sort(sort.column, sort.descending) for panel, sort in found.sorts.items()}
         return replace(options, filter=found.filter, sorts=sorts)
 

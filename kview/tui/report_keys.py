@@ -1,6 +1,7 @@
 """The key that makes a report of what is shown: its progress, its end, and the screen with its text."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
@@ -14,8 +15,10 @@ from kview.language.errors import message, remedy
 from kview.model.events import Severity
 from kview.model.reporting import MadeReport, ReportProgress, Reports, ReportScope
 from kview.model.snapshot import Strings
-from kview.tui.dashboard import Dashboard
 from kview.tui.widgets.bottom import StatusMessage
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 MOST_NAMES = 500
 """The most topics, or groups, that a filter can choose for a report."""
@@ -24,16 +27,15 @@ BAR_CELLS = 12
 
 
 class ReportKeys:
-    """Makes reports in the background. `reports` is None if nothing is recorded.
+    """Makes reports in the background, if there is a recording.
 
     The same key cancels the report that is being made, and opens one that could not be opened when it was
     complete, because something else was being typed or read.
     """
 
-    def __init__(self, app: Dashboard, reports: Reports | None, log_file: str) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
-        self._reports = reports
-        self._log_file = log_file
+        self._reports = app.session.reports
         self._progress: ReportProgress | None = None
         self._began_ms = 0
         self._unread: tuple[MadeReport, str] | None = None
@@ -122,9 +124,8 @@ class ReportKeys:
             return
         if error.kind in _TOO_EARLY:
             error = KviewError(ErrorKind.REPORT_NO_RECORDING)
-        why = (
-            remedy(error) if error.kind in _ABOUT_USE or not self._log_file else f"details: {self._log_file}"
-        )
+        log_file = self._app.log_file
+        why = remedy(error) if error.kind in _ABOUT_USE or not log_file else f"details: {log_file}"
         self._app.say(StatusMessage(f"no report: {message(error)}", why, Severity.WARN), keep=True)
 
     def _open(self, made: MadeReport, typed: str) -> None:

@@ -1,19 +1,21 @@
 """The keys that save what is on the screen: a screenshot, and the table shown."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from kview.errors import KviewError
 from kview.language.errors import sentence
 from kview.model.events import Severity
-from kview.model.ports import Saves, Saving
-from kview.tui.dashboard import Dashboard
+from kview.model.ports import Saving
 from kview.tui.export import Format, Writer, values
 from kview.tui.rows.row import Rows
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.failing import FailureLog
 from kview.tui.widgets.prompt import Question
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 ROWS_AT_A_TIME = 100
 """The number of rows made between two keys, which takes a few milliseconds."""
@@ -23,22 +25,11 @@ ROWS_A_WRITE = 5_000
 
 
 class SaveKeys:
-    """Saves screenshots and tables. `saves` is None if there is no folder for them.
+    """Saves screenshots and tables, if there is a folder for them."""
 
-    `picture` returns the screen as SVG and as text. `wall_ms` returns the current time, epoch ms.
-    """
-
-    def __init__(
-        self,
-        app: Dashboard,
-        saves: Saves | None,
-        picture: Callable[[], tuple[str, str]],
-        wall_ms: Callable[[], int],
-    ) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
-        self._saves = saves
-        self._picture = picture
-        self._wall_ms = wall_ms
+        self._saves = app.session.saves
         self._is_exporting = False
         self._is_cancelled = False
         self._failures = FailureLog("a table for export")
@@ -68,7 +59,7 @@ class SaveKeys:
     def _screenshot(self) -> None:
         if self._saves is None:
             return
-        svg, text = self._picture()
+        svg, text = self._app.picture()
         name = self._name("screen")
         try:
             path = _written(self._saves.begin(name, "svg"), svg)
@@ -153,7 +144,7 @@ class SaveKeys:
         self._app.say(StatusMessage(f"{what}: {sentence(error.facts)}", severity=Severity.WARN), keep=True)
 
     def _name(self, what: str) -> str:
-        at = datetime.fromtimestamp(self._wall_ms() / 1000, self._app.zone)
+        at = datetime.fromtimestamp(self._app.wall_ms() / 1000, self._app.zone)
         return f"kview-{what}-{at:%Y%m%d-%H%M%S}"
 
 

@@ -1,15 +1,18 @@
 """The time keys: which of them work at the moment shown, and what each of them asks of the timeline."""
 
 from datetime import datetime, time, tzinfo
+from typing import TYPE_CHECKING
 
 from kview.derive.times import FORMS, moment_of
 from kview.derive.view import LIVE, View
 from kview.language import glyphs, words
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
-from kview.tui.dashboard import Dashboard
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.prompt import Question
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 ASK_TIME = "time to show, such as 14:05 or -5m (from here)"
 ASK_NAME = "a name for this recording"
@@ -19,7 +22,7 @@ LAST_HELP = "show the end of the recording"
 class TimeKeys:
     """Carries out the actions `time('…')`, which exist only with a timeline."""
 
-    def __init__(self, app: Dashboard) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         self._app = app
         self._looking: tuple[StatusMessage, int] | None = None
         """What is said during a search for an event, and the moment (epoch ms) from which it goes."""

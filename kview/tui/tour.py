@@ -1,6 +1,7 @@
 """Shows the first-run tour: five captions about the overview, which end with a fault, and what it did."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +13,14 @@ from kview.language import tour as said
 from kview.model.lab import Command, CommandKind, Done, NodeRole, Outcome, Reply
 from kview.model.tour import Tour
 from kview.tui.actions import Action
-from kview.tui.dashboard import Dashboard
-from kview.tui.fault_keys import FaultKeys
 from kview.tui.layout import SIDE_BY_SIDE_WIDTH
 from kview.tui.looks import Look
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.caption import Caption, Paragraph
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 OVERVIEW = "overview"
 """The screen that the tour is about."""
@@ -43,8 +45,8 @@ _MOVES = (CommandKind.CRASH, CommandKind.STOP, CommandKind.HANG)
 
 
 class TourShow:
-    """The tour that is shown (`kview.tui.lesson_keys.Show`). `go` goes to a screen of a number key, `where`
-    returns the mode shown, and `end` is called when the last caption has been read."""
+    """The tour that is shown (`kview.tui.lesson_keys.Show`). `end` is called when the last caption has been
+    read."""
 
     name = "tour"
     is_asking = 0
@@ -53,16 +55,11 @@ class TourShow:
 
     def __init__(
         self,
-        app: Dashboard,
-        faults: FaultKeys,
+        app: "KviewApp",
         tour: Tour,
-        go: Callable[[str], Awaitable[None]],
-        where: Callable[[], tuple[str, int]],
         end: Callable[[], None],
-        redraw: Callable[[], None],
     ) -> None:
-        self._app, self._faults, self._tour = app, faults, tour
-        self._go, self._where, self._end, self._redraw = go, where, end, redraw
+        self._app, self._tour, self._end = app, tour, end
         self.number = 0
         """The number of the caption that is shown, from 0."""
         self._done: Done | None = None
@@ -125,7 +122,7 @@ class TourShow:
         assert done is not None
         made = [Paragraph(said.happened(done, self._outcome, self._is_whole))]
         if done.kind not in _ENDS:
-            back = said.way_back(keys.name("restore"), self._faults.back_name, keys.name("undo-faults"))
+            back = said.way_back(keys.name("restore"), self._app.faults.back_name, keys.name("undo-faults"))
             made.append(Paragraph(back, Role.KEY, glyphs.PLAYING))
         if self._led is None or self._outcome is not None:  # There is nothing to wait for.
             made.append(Paragraph(said.more(keys.name("demos"), keys.name("find")), Role.DIM, rank=1))
@@ -133,7 +130,7 @@ class TourShow:
 
     def looks(self) -> Sequence[Look]:
         """Return where to look on the screen shown."""
-        if self._where()[0] != self._mode() or self._app.view is None:
+        if self._app.where()[0] != self._mode() or self._app.view is None:
             return ()
         if self.number < len(said.STEPS):
             return (Look(frozenset(_PANELS[self.number])),)
@@ -166,7 +163,7 @@ class TourShow:
             is_aimed = screen.selected_broker() is not None
             if is_aimed or (len(brokers) and screen.point((), int(brokers[0]))):
                 self._is_to_point = False
-                self._redraw()
+                self._app.redraw()
 
     def fault_done(self, command: Command, reply: Reply, at_ms: int) -> None:
         """Show what a fault did, whichever was caused. One that is caused before its step waits for that."""
@@ -177,7 +174,7 @@ class TourShow:
         if done.kind in _ENDS and (self._done is None or is_early):
             self._done = self._led = None  # The last step asks for another one.
             self._app.say(StatusMessage(said.happened(done, None)))
-            self._redraw()
+            self._app.redraw()
             return
         self._done, self._at_ms, self._outcome, self._led = done, at_ms, None, None
         self._is_whole = False
@@ -185,7 +182,7 @@ class TourShow:
             self._led = led_by(view, done.nodes[0])
         if not is_early:
             self._show(len(said.STEPS))
-        self._redraw()
+        self._app.redraw()
 
     # -- keys
 
@@ -232,20 +229,20 @@ class TourShow:
         if number == len(said.STEPS):
             self._tour.done()
         self._is_to_point = number == len(said.STEPS) - 1
-        if number < len(said.STEPS) and self._where() != (mode := self._mode(), 1):
+        if number < len(said.STEPS) and self._app.where() != (mode := self._mode(), 1):
             self._app.run_worker(self._open(mode), group="lesson place")
         self.tick()
-        self._redraw()
+        self._app.redraw()
 
     async def _open(self, mode: str) -> None:
-        await self._go(mode)
-        self._redraw()
+        await self._app.go.to(mode)
+        self._app.redraw()
 
 
 class _Names(dict[str, str]):
     """The keys that the captions name."""
 
-    def __init__(self, app: Dashboard) -> None:
+    def __init__(self, app: "KviewApp") -> None:
         keys = app.keys
         super().__init__(
             {name: keys.name(name) for name in ("open", "back", "find", "help", "crash")},

@@ -16,6 +16,7 @@ from textual.events import Key
 
 from kview.derive.view import View
 from kview.tui.app import KviewApp
+from kview.tui.session import Session
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.harness import SEEN_AFTER_MS, FakeClock, FakeFeed, own_themes
 
@@ -99,7 +100,9 @@ async def terminal(view: View, size: tuple[int, int] = (120, 40)) -> AsyncIterat
     """Run the dashboard, which shows `view`."""
     os.environ["COLORTERM"] = "truecolor"
     feed, clock = FakeFeed(view), FakeClock(view.snapshot.observation.ended_ms + SEEN_AFTER_MS)
-    app = KviewApp(feed, SourceInfo("simulated"), clock, no_color=False, themes=own_themes())
+    source = SourceInfo("simulated")
+    session = Session(feed=feed, source=source, clock_ms=clock, no_color=False, themes=own_themes())
+    app = KviewApp(session)
     app.driver_class = Painting
     async with app.run_test(headless=False, size=size):
         made = Terminal(app, feed, clock, Painting.made[-1])

@@ -15,12 +15,11 @@ from kview.lab.messages import (
     Ask,
     Counters,
     Request,
-    Status,
     encode,
     request_of,
 )
 from kview.language.errors import sentence
-from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, Reply
+from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, Reply, Status
 
 CRASH = Command(CommandKind.CRASH, 4)
 

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 import msgspec
 import pytest
 
-from kview.lab.messages import Ask, Ending, Ready, Status
+from kview.lab.messages import Ask, Ending, Ready
 from kview.model.address import Address
+from kview.model.lab import Status
 from tests.cli.commands import run_here
 from tests.served import Served, kview_command, kview_environment
 from tests.waiting import wait_until

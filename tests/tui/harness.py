@@ -22,6 +22,7 @@ from kview.model.units import UNKNOWN_ID
 from kview.simulate.cluster import build
 from kview.simulate.world import World, default_world
 from kview.tui.app import KviewApp
+from kview.tui.session import Session
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.textual_internals import IdleLoop, IdlePilot, drawn_strips
 from tests.worlds import crash_script, views
@@ -226,7 +227,8 @@ async def dashboard(
         now_ms = views[-1].snapshot.observation.ended_ms
         settings["wall_ms"] = FakeClock(now_ms + AGO_MS)
     source = options.pop("source", SourceInfo("simulated"))
-    app = KviewApp(feed, source, FakeClock(now_ms), lab=lab, **settings | options)
+    settings |= {"feed": feed, "source": source, "clock_ms": FakeClock(now_ms), "lab": lab}
+    app = KviewApp(Session(**settings | options))
     async with running_app(app, size) as pilot:
         yield app, pilot
 

@@ -22,6 +22,7 @@ from kview.school.moment import Counters
 from kview.school.worlds import world
 from kview.simulate.cluster import build
 from kview.tui.app import KviewApp
+from kview.tui.session import Session
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.harness import FakeFeed, FakeTimeline, own_themes, running_app
 
@@ -132,7 +133,8 @@ async def lesson(
     demos, feed = StagedDemos(name, seed), FakeFeed()
     settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC, "demos": demos}
     settings |= {"demo": Opening(name, seed), "timeline": FakeTimeline(), "lab": demos}
-    app = KviewApp(feed, SourceInfo("simulated"), demos.now_ms, **settings | options)
+    settings |= {"feed": feed, "source": SourceInfo("simulated"), "clock_ms": demos.now_ms}
+    app = KviewApp(Session(**settings | options))
     async with running_app(app, size) as pilot:
         played = Class(app, pilot, demos, feed)
         await played.look()

@@ -131,21 +131,21 @@ async def test_the_partitions_in_sight_are_reported_once_per_observation_if_they
     attention = FakeAttention()
     first, second, third, fourth = script()[50:54]
     async with dashboard(first, attention=attention, size=(120, 30)) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
+        assert isinstance(app.session.feed, FakeFeed)
         app.screen.query_one("#partitions", Table).focus()
-        app.feed.show(second)
+        app.session.feed.show(second)
         await until(pilot, lambda: attention.preferred, "what is in sight")
         assert attention.preferred == [in_sight(app, "partitions")]
         assert 3 < len(attention.preferred[0]) < 20
         await press(pilot, ["end"])
-        app.feed.show(replace(second, new_events=()))
+        app.session.feed.show(replace(second, new_events=()))
         await until(pilot, lambda: app.view is not second, "the same observation again")
         assert len(attention.preferred) == 1, "once per observation"
-        app.feed.show(third)
+        app.session.feed.show(third)
         await until(pilot, lambda: app.view is third, "the next observation")
         assert attention.preferred[1:] == [in_sight(app, "partitions")]
         assert attention.preferred[0] != attention.preferred[1]
-        app.feed.show(fourth)
+        app.session.feed.show(fourth)
         await until(pilot, lambda: app.view is fourth, "one more")
         assert len(attention.preferred) == 2, "nothing has changed"
 
@@ -155,14 +155,14 @@ async def test_a_group_and_a_topic_have_partitions_in_sight_too() -> None:
     attention = FakeAttention()
     seconds = script()
     async with dashboard(seconds[50], attention=attention) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
+        assert isinstance(app.session.feed, FakeFeed)
         await press(pilot, ["5"])
-        app.feed.show(seconds[51])
+        app.session.feed.show(seconds[51])
         audit_log = {("audit-log", number) for number in range(4)}
         await until(pilot, lambda: attention.preferred[-1:] == [audit_log], "those of the selected group")
         await press(pilot, ["enter"])
         await until(pilot, lambda: "MEMBERS" in text(app), "a group")
-        app.feed.show(seconds[52])
+        app.session.feed.show(seconds[52])
         await until(pilot, lambda: len(attention.preferred[-1]) > 0, "the group's")
         offsets = app.screen.query_one("#offsets", Table)
         assert attention.preferred[-1] <= {offsets.rows.key(row) for row in range(len(offsets.rows))}
@@ -173,13 +173,13 @@ async def test_topics_in_sight_are_reported_for_their_settings() -> None:
     attention = FakeAttention()
     seconds = script()
     async with dashboard(seconds[50], attention=attention) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
+        assert isinstance(app.session.feed, FakeFeed)
         await press(pilot, ["3"])
-        app.feed.show(seconds[51])
+        app.session.feed.show(seconds[51])
         topics = {(name, NO_PARTITION) for name in ("audit-log", "invoice", "payment")}
         await until(pilot, lambda: attention.preferred[-1:] == [topics], "those that are listed")
         app.go.topic("invoice")
         await until(pilot, lambda: "Producers" in text(app), "the topic")
-        app.feed.show(seconds[52])
+        app.session.feed.show(seconds[52])
         await until(pilot, lambda: attention.preferred[-1:] != [topics], "the topic's")
         assert attention.preferred[-1] >= {("invoice", NO_PARTITION), ("invoice", 0)}

@@ -123,7 +123,7 @@ async def test_a_theme_is_previewed_above_the_screen_until_it_is_chosen() -> Non
         assert shows("dark"), "the screen below stays in sight"
         await press(pilot, ["end"])
         await until(pilot, lambda: shows("light"), "the preview, also of the screen below")
-        app.feed.show(state(CRASH))  # type: ignore[attr-defined]
+        app.session.feed.show(state(CRASH))  # type: ignore[attr-defined]
         await until(pilot, lambda: "✕ silent" in text(app), "what happens meanwhile")
         await press(pilot, ["escape"])
         await until(pilot, lambda: "THEMES" not in text(app) and shows("dark"), "the theme from before")

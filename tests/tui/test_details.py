@@ -37,8 +37,8 @@ SIZES = [(60, 15), (80, 24), (120, 40), (200, 50)]
 
 def shown_again(app: KviewApp, view: View) -> None:
     """Show a view once more, as the next observation would."""
-    assert isinstance(app.feed, FakeFeed)
-    app.feed.show(view)
+    assert isinstance(app.session.feed, FakeFeed)
+    app.session.feed.show(view)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -104,7 +104,7 @@ async def test_back_means_the_broker_that_was_hit_though_its_partition_has_anoth
         app.screen.query_one("#partitions", Table).select(("invoice", 3))
         await press(pilot, ["K"])
         await until(pilot, lambda: "leader of invoice-3: broker 4 was killed" in text(app), "the crash")
-        app.feed.show(feed_view)  # type: ignore[attr-defined]
+        app.session.feed.show(feed_view)  # type: ignore[attr-defined]
         await until(pilot, lambda: "broker 4 fenced" in text(app), "the new leaders")
         assert "B restore 4" in text(app).splitlines()[-1]
         await press(pilot, ["B"])
@@ -164,11 +164,11 @@ async def test_the_faults_in_force_are_asked_for_at_every_view() -> None:
         await press(pilot, ["S"])
         await until(pilot, lambda: "is stopping cleanly" in text(app), "the reply")
         lab.in_force = (ActiveFault(0, FaultState.STOPPED),)
-        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        app.session.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
         app.clock_ms.now_ms += 60_000  # type: ignore[attr-defined]
         await until(pilot, lambda: "faults in force: broker 0 stopped" in text(app), "it has stopped")
         lab.in_force = ()
-        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        app.session.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
         await until(pilot, lambda: "faults" not in text(app).splitlines()[-2], "nothing is in force")
 
 
@@ -191,10 +191,10 @@ async def test_the_outcome_says_what_a_crash_and_a_clean_stop_did(key: str, said
     async with dashboard(state(HEALTHY), lab=lab, size=(160, 40)) as (app, pilot):
         await press(pilot, ["down", "down", "down", "down", key])
         await until(pilot, lambda: "B restore 4" in text(app), "the reply")
-        app.feed.show(state(CRASH))  # type: ignore[attr-defined]
+        app.session.feed.show(state(CRASH))  # type: ignore[attr-defined]
         await until(pilot, lambda: "broker 4 silent" in text(app), "the silence")
         assert " moved " not in text(app).splitlines()[-2]
-        app.feed.show(state(FENCED))  # type: ignore[attr-defined]
+        app.session.feed.show(state(FENCED))  # type: ignore[attr-defined]
         await until(pilot, lambda: said in text(app), "the outcome")
 
 
@@ -244,7 +244,7 @@ async def test_a_cluster_that_hung_says_what_became_of_the_fault_once_it_answers
             pilot, lambda: "the simulated cluster did not answer within 5 s" in text(app), "the reason"
         )
         lab.in_force = (ActiveFault(0, FaultState.CRASHED),)
-        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        app.session.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
         said = "the simulated cluster answers again; faults in force: broker 0 crashed"
         await until(pilot, lambda: said in text(app), "what became of it")
         assert "B restore 0" in text(app).splitlines()[-1]

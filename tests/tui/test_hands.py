@@ -118,13 +118,13 @@ async def test_a_sorted_list_keeps_its_order_while_its_figures_change() -> None:
         table.focus()
         app.sort_by(table, "watermark")
         order = table.keys
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(later)
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(later)
         await until(pilot, lambda: app.view is later, "the next view")
         assert table.keys == order
         assert app.options.held is first
         much_later = script()[50 + HOLD_MS // 1000]
-        app.feed.show(much_later)
+        app.session.feed.show(much_later)
         await until(pilot, lambda: app.options.held is much_later, "another view holds the order")
 
 
@@ -214,8 +214,8 @@ async def test_going_to_a_partition_selects_it_and_a_fault_hits_its_broker() -> 
 async def test_the_screen_below_the_list_goes_on() -> None:
     async with dashboard(script()[50]) as (app, pilot):
         await press(pilot, ["colon"])
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(state(CRASH))
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(state(CRASH))
         await until(pilot, lambda: "broker 4 silent" in text(app), "the news")
         assert "GO TO" in text(app)
 

@@ -223,8 +223,8 @@ def test_what_is_lost_comes_before_a_cluster_that_is_well() -> None:
 @running
 async def test_the_figures_of_a_cluster_that_does_not_answer_are_not_green_on_the_screen() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(state(CRASH))
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(state(CRASH))
         await until(pilot, lambda: "▲ 5 of 6 brokers answer" in text(app), "a broker that does not answer")
         assert "seen" not in text(app).splitlines()[0]
 

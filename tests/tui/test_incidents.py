@@ -47,7 +47,7 @@ async def test_it_takes_no_row_while_nothing_is_going_on() -> None:
         before = [one for one in lines(app) if "PARTITIONS" in one]
         rows = app.screen.query_one("#partitions", Table).size.height
         assert strip(app) == [] and before
-        app.feed.show(state(CRASH))  # type: ignore[attr-defined]
+        app.session.feed.show(state(CRASH))  # type: ignore[attr-defined]
         await until(pilot, lambda: strip(app), "the strip")
         assert app.screen.query_one("#partitions", Table).size.height == rows - 2
         first, second = strip(app)
@@ -238,7 +238,7 @@ async def test_a_moment_before_the_incident_says_that_it_is_not_known_there() ->
     async with dashboard(state(BACK)) as (app, pilot):
         await press(pilot, ["7", "enter"])
         await until(pilot, lambda: "PARTITIONS HIT" in text(app), "the incident")
-        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        app.session.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
         await until(pilot, lambda: "not known at the moment shown" in text(app), "the sentence")
 
 
@@ -281,6 +281,6 @@ async def test_an_unclean_election_stays_in_the_headline_until_its_incident_is_o
         assert "unclean election" in lines(app)[1], "the list names it, but does not open it"
         await press(pilot, ["enter"])
         await until(pilot, lambda: "unclean election" not in lines(app)[1], "it was opened")
-        app.feed.show(later)  # type: ignore[attr-defined]
+        app.session.feed.show(later)  # type: ignore[attr-defined]
         await press(pilot, ["escape", "1"])
         assert "unclean election" not in text(app)

@@ -309,7 +309,7 @@ async def test_quit(key: str) -> None:
         await pilot.press(key)
         await pilot.pause()
         assert app.return_code == 0
-    assert app.feed.stopped  # type: ignore[attr-defined]
+    assert app.session.feed.stopped  # type: ignore[attr-defined]
 
 
 @running

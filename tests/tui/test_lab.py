@@ -171,7 +171,7 @@ async def test_a_cluster_that_does_not_answer_changes_no_value_on_the_screen() -
         await until(pilot, lambda: "did not answer" in text(app), "the reason")
         assert "4,400 records/s" in row_of(app, "invoice-service")
         app.wall_ms.now_ms += 12_000  # type: ignore[attr-defined]
-        app.feed.show(replace(state(HEALTHY)))  # type: ignore[attr-defined]
+        app.session.feed.show(replace(state(HEALTHY)))  # type: ignore[attr-defined]
         await until(pilot, lambda: "as of 12 s ago" in text(app), "the age of what is shown")
 
 

@@ -72,13 +72,13 @@ async def test_the_list_of_brokers_stays_at_its_top_until_the_user_scrolls() -> 
     async with dashboard(many(brokers=30), size=(80, 24)) as (app, pilot):
         table = app.screen.query_one("#brokers", Table)
         await press(pilot, ["2", "1"])
-        app.feed.show(many(crashed=(2, 19)))  # type: ignore[attr-defined]
+        app.session.feed.show(many(crashed=(2, 19)))  # type: ignore[attr-defined]
         await until(pilot, lambda: table.keys[:2] == [2, 19], "the silent ones at the top")
         assert table.selected == 2
         await press(pilot, ["end"])
         assert table.scroll_offset.y > 0
         selected = table.selected
-        app.feed.show(many(brokers=30))  # type: ignore[attr-defined]
+        app.session.feed.show(many(brokers=30))  # type: ignore[attr-defined]
         await until(pilot, lambda: "2 not OK" not in text(app), "all OK")
         assert table.selected == selected
 

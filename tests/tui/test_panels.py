@@ -90,13 +90,13 @@ async def test_a_broken_part_costs_only_the_panels_that_need_it(
         await see(app, pilot, screen)
         before = text(app)
         assert not failing(app)
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(without(healthy, part))
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(without(healthy, part))
         await until(pilot, lambda: failing(app), "what cannot be drawn")
         assert failing(app) == panels
         assert text(app).count(APOLOGY[:16]) == len(panels)
         fits(lines(app), (120, 40))
-        app.feed.show(healthy)
+        app.session.feed.show(healthy)
         await until(pilot, lambda: not failing(app), "the panels are back")
         assert text(app) == before
 
@@ -107,9 +107,9 @@ async def test_the_panel_names_the_log_and_the_log_has_the_traceback_once(
 ) -> None:
     views = script()[50:58]
     async with dashboard(views[0]) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
+        assert isinstance(app.session.feed, FakeFeed)
         for number, view in enumerate(views):
-            app.feed.show(without(view, "groups", f"bug {number}"))
+            app.session.feed.show(without(view, "groups", f"bug {number}"))
             await until(pilot, lambda view=view: shown(app) == shown_at(view), "the view")  # type: ignore[misc]
             app.clock_ms.now_ms += 1_000  # type: ignore[attr-defined]
         shown_there = " ".join(line[72:].strip() for line in lines(app))
@@ -120,9 +120,9 @@ async def test_the_panel_names_the_log_and_the_log_has_the_traceback_once(
         ]
         logged = caplog.records[0].exc_info
         assert logged and isinstance(logged[1], RuntimeError)
-        app.feed.show(views[0])
+        app.session.feed.show(views[0])
         await until(pilot, lambda: not failing(app), "the panel is back")
-        app.feed.show(without(views[1], "groups"))
+        app.session.feed.show(without(views[1], "groups"))
         await until(pilot, lambda: failing(app), "it fails again")
         assert len(tracebacks(caplog)) == 4, "after it was drawn an error is logged again"
 
@@ -144,8 +144,8 @@ async def test_keys_go_on_and_nothing_is_selected_in_what_cannot_be_seen() -> No
         await press(pilot, ["down", "down"])
         table = app.screen.query_one("#brokers", Table)
         chosen = table.selected
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(without(state(HEALTHY), "brokers"))
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(without(state(HEALTHY), "brokers"))
         await until(pilot, lambda: "brokers" in failing(app), "no brokers")
         assert table.selected is None
         await press(pilot, ["K", "enter", "s", "i", "t", "escape"])
@@ -155,7 +155,7 @@ async def test_keys_go_on_and_nothing_is_selected_in_what_cannot_be_seen() -> No
         await press(pilot, ["5"])
         await until(pilot, lambda: "write/s" in text(app), "another screen")
         await press(pilot, ["1"])
-        app.feed.show(state(HEALTHY))
+        app.session.feed.show(state(HEALTHY))
         await until(pilot, lambda: not failing(app), "the brokers")
         assert table.selected == chosen
 
@@ -167,8 +167,8 @@ async def test_rows_that_raise_when_they_are_drawn_are_the_panels_too(
     view = state(HEALTHY)
     broken_cells = replace(view, brokers=replace(view.brokers, is_controller=cast(Any, None)))
     async with dashboard(view) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(broken_cells)
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(broken_cells)
         await until(pilot, lambda: failing(app) == {"brokers"}, "no brokers")
         for _ in range(6):  # ages are drawn again and again
             app.clock_ms.now_ms += 1_000  # type: ignore[attr-defined]
@@ -176,7 +176,7 @@ async def test_rows_that_raise_when_they_are_drawn_are_the_panels_too(
         await pilot.resize_terminal(100, 30)
         await pilot.pause()
         assert tracebacks(caplog) == ["the panel brokers could not be drawn"]
-        app.feed.show(view)
+        app.session.feed.show(view)
         await until(pilot, lambda: not failing(app), "the brokers")
 
 

@@ -77,8 +77,8 @@ async def test_a_broker_that_may_live_is_not_in_trouble_before_the_past_is_read(
 async def test_nothing_moves_when_the_past_is_there() -> None:
     async with dashboard(incomplete(), size=(200, 50), timeline=FakeTimeline()) as (app, pilot):
         before = heads(app)
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(paused())
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(paused())
         await until(pilot, lambda: "blocked" in text(app), "the verdicts")
         assert heads(app) == before
         table = app.screen.query_one("#brokers", Table)
@@ -88,15 +88,15 @@ async def test_nothing_moves_when_the_past_is_there() -> None:
 @running
 async def test_nothing_flickers_if_the_past_is_read_soon() -> None:
     async with dashboard(paused(), timeline=FakeTimeline()) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
+        assert isinstance(app.session.feed, FakeFeed)
         app.arrivals.wait_s = 600.0
         before = text(app)
         app.clock_ms.now_ms -= 13_000  # type: ignore[attr-defined]
-        app.feed.show(incomplete(HEALTHY))
+        app.session.feed.show(incomplete(HEALTHY))
         await until(pilot, lambda: app.arrivals.waits, "the incomplete view")
         app.screen.tick(True)  # type: ignore[attr-defined]
         assert text(app) == before
-        app.feed.show(paused(HEALTHY))
+        app.session.feed.show(paused(HEALTHY))
         await until(pilot, lambda: "cluster healthy" in text(app), "the complete one")
         assert not app.arrivals.waits
 
@@ -104,10 +104,10 @@ async def test_nothing_flickers_if_the_past_is_read_soon() -> None:
 @running
 async def test_a_past_that_takes_long_is_announced_however_many_views_come() -> None:
     async with dashboard(paused(), timeline=FakeTimeline()) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
+        assert isinstance(app.session.feed, FakeFeed)
 
         def announced() -> bool:
-            app.feed.show(incomplete(HEALTHY))  # type: ignore[attr-defined]
+            app.session.feed.show(incomplete(HEALTHY))  # type: ignore[attr-defined]
             return "… loading" in text(app)
 
         await until(pilot, announced, "the incomplete view")

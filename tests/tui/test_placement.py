@@ -51,8 +51,8 @@ async def at_placement(app: KviewApp, pilot: Pilot[int]) -> None:
 
 async def show(app: KviewApp, pilot: Pilot[int], view: View) -> None:
     """Show another view."""
-    assert isinstance(app.feed, FakeFeed)
-    app.feed.show(view)
+    assert isinstance(app.session.feed, FakeFeed)
+    app.session.feed.show(view)
     await until(pilot, lambda: app.view is view, "the view")
 
 

@@ -270,20 +270,22 @@ async def test_before_the_first_view_it_says_what_it_is_doing() -> None:
         assert "connecting to simulated…" in text(app)
         app.clock_ms.now_ms += 2_000  # type: ignore[attr-defined]
         await until(pilot, lambda: "waiting 2.0 s" in text(app), "the waiting")
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.note(Notice(NoticeKind.OBSERVING_FAILED, {"bug": "127.0.0.1:9092 refuses connections"}))
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.note(
+            Notice(NoticeKind.OBSERVING_FAILED, {"bug": "127.0.0.1:9092 refuses connections"})
+        )
         await until(pilot, lambda: text(app).count("refuses connections") == 2, "the reason")
-        app.feed.show(state(HEALTHY))
+        app.session.feed.show(state(HEALTHY))
         await until(pilot, lambda: "invoice" in text(app), "the first view")
 
 
 @running
 async def test_the_latest_view_wins_and_selection_survives_the_whole_crash() -> None:
     async with dashboard(script()[50]) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
+        assert isinstance(app.session.feed, FakeFeed)
         await press(pilot, ["down", "down"])
         for view in script()[51:]:
-            app.feed.show(view)
+            app.session.feed.show(view)
         last = script()[-1]
         await until(pilot, lambda: app.view is last, "the last view")
         app.clock_ms.now_ms = last.snapshot.observation.ended_ms + 300  # type: ignore[attr-defined]

@@ -155,7 +155,7 @@ async def test_a_lost_broker_is_counted_in_seconds_and_plotted() -> None:
         await press(pilot, ["6"])
         await until(pilot, lambda: "no partition problems" in text(app), "calm")
         assert "partitions, no live leader: none" in text(app)
-        app.feed.show(throughput_state(INCIDENT))  # type: ignore[attr-defined]
+        app.session.feed.show(throughput_state(INCIDENT))  # type: ignore[attr-defined]
         await until(
             pilot, lambda: "partition-seconds: 11 no leader · 36 leader silent · 99 under" in text(app), "it"
         )
@@ -217,7 +217,7 @@ async def test_a_sum_that_leaves_out_groups_is_a_lower_bound() -> None:
         await press(pilot, ["6"])
         await until(pilot, lambda: "all topics" in text(app), "the list")
         assert rates_shown(text(app), "all topics")[1].startswith("≥")
-        app.feed.show(view)  # type: ignore[attr-defined]
+        app.session.feed.show(view)  # type: ignore[attr-defined]
         await until(pilot, lambda: "≥" not in rates_shown(text(app), "all topics")[1], "the whole sum")
 
 
@@ -329,10 +329,10 @@ async def test_the_job_hears_whether_its_figures_are_on_the_screen() -> None:
 async def test_aggregates_that_come_later_are_shown() -> None:
     running_view, off = throughput_state(RUNNING), throughput_state(OFF)
     async with dashboard(off) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
+        assert isinstance(app.session.feed, FakeFeed)
         await press(pilot, ["6"])
         await until(pilot, lambda: "Spark is off." in text(app), "no plots")
-        app.feed.show(replace(off, aggregates=running_view.aggregates))
+        app.session.feed.show(replace(off, aggregates=running_view.aggregates))
         await until(pilot, lambda: "records /s" in text(app), "the plots")
 
 
@@ -376,12 +376,12 @@ async def test_the_legend_keeps_its_order_for_a_while() -> None:
 
     async with dashboard(view, size=(200, 50)) as (app, pilot):
         assert order(app) == ["invoice", "payment", "audit-log"]
-        app.feed.show(busier)  # type: ignore[attr-defined]
+        app.session.feed.show(busier)  # type: ignore[attr-defined]
         await until(pilot, lambda: re.search(r"audit-log +10 k", text(app)), "the new rate")
         assert order(app) == ["invoice", "payment", "audit-log"]
         observation = view.snapshot.observation
         later = replace(observation, ended_ms=observation.ended_ms + HOLD_MS)
-        app.feed.show(replace(busier, snapshot=replace(view.snapshot, observation=later)))  # type: ignore[attr-defined]
+        app.session.feed.show(replace(busier, snapshot=replace(view.snapshot, observation=later)))  # type: ignore[attr-defined]
         await until(pilot, lambda: order(app)[0] == "audit-log", "the new order")
 
 

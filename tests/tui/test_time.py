@@ -103,9 +103,9 @@ async def test_ages_are_of_the_moment_shown_and_the_header_counts_on() -> None:
 @running
 async def test_back_at_the_live_moment_the_header_says_how_fresh_it_is() -> None:
     async with dashboard(paused(), timeline=FakeTimeline()) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed)
+        assert isinstance(app.session.feed, FakeFeed)
         app.wall_ms = app.clock_ms
-        app.feed.show(state(CRASH))
+        app.session.feed.show(state(CRASH))
         await until(pilot, lambda: "5 of 6 brokers answer" in text(app).splitlines()[0], "the freshness")
         assert "❚❚" not in text(app)
 
@@ -113,15 +113,15 @@ async def test_back_at_the_live_moment_the_header_says_how_fresh_it_is() -> None
 @running
 async def test_a_search_for_an_event_is_said_until_it_has_found_one() -> None:
     async with dashboard(paused(), timeline=FakeTimeline()) as (app, pilot):
-        assert isinstance(app.feed, FakeFeed) and app.view is not None
+        assert isinstance(app.session.feed, FakeFeed) and app.view is not None
         await press(pilot, ["left_curly_bracket"])
         assert "looking for the event before 08:54:23" in text(app)
-        app.feed.show(app.view)
+        app.session.feed.show(app.view)
         await pilot.pause()
         assert "looking for the event" in text(app), "the moment is the one where it began"
         observation = app.view.snapshot.observation
         earlier = replace(observation, ended_ms=observation.ended_ms - 5_000)
-        app.feed.show(replace(app.view, snapshot=replace(app.view.snapshot, observation=earlier)))
+        app.session.feed.show(replace(app.view, snapshot=replace(app.view.snapshot, observation=earlier)))
         await until(pilot, lambda: "looking for" not in text(app), "the end of the search")
 
 
@@ -179,8 +179,8 @@ async def test_space_pauses_and_resumes_and_escape_returns_to_live() -> None:
         assert "space pause" in text(app)
         await press(pilot, ["escape", "space"])
         assert timeline.asked == [("toggle",)]
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(paused(HEALTHY))
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(paused(HEALTHY))
         await until(pilot, lambda: "space live" in text(app), "the way back")
         await press(pilot, ["space"])
         assert timeline.asked == [("toggle",), ("live",)]
@@ -199,8 +199,8 @@ async def test_a_replay_is_played_and_has_a_speed() -> None:
         assert "space pause" in text(app)
         await press(pilot, ["space", "less_than_sign", "greater_than_sign", "escape"])
         assert timeline.asked == [("toggle",), ("faster", -1), ("faster", 1)]
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(paused(moment=PAUSED))
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(paused(moment=PAUSED))
         await until(pilot, lambda: "space play" in text(app), "the way on")
         await press(pilot, ["space"])
         assert timeline.asked[-1] == ("toggle",)
@@ -216,8 +216,8 @@ async def test_at_every_width_the_keys_of_time_are_there(width: int) -> None:
         pilot,
     ):
         assert "space pause" in text(app).splitlines()[-1]
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(paused())
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(paused())
         await until(pilot, lambda: "space live" in text(app), "the moment")
         last = text(app).splitlines()[-1]
         for key in ("space live", "[ ] step", "{ } event", "@ jump to time", "? help", "q quit"):
@@ -249,8 +249,8 @@ async def test_help_and_palette_have_the_keys_of_time() -> None:
             assert re.search(rf"^ +{re.escape(key)} +{name}: ", shown, re.MULTILINE), name
         await press(pilot, ["space"])
         assert timeline.asked == [("toggle",)]
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.show(paused())
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(paused())
         await until(pilot, lambda: "space live" in text(app).splitlines()[-1], "what space does now")
         await press(pilot, ["escape", "ctrl+p", *"step forward", "enter"])
         await until(pilot, lambda: timeline.asked[-1] == ("step", 1), "the command")
@@ -280,12 +280,12 @@ async def test_a_message_of_another_moment_goes_when_time_moves() -> None:
         await until(pilot, lambda: "was killed" in text(app), "the reply")
         await press(pilot, ["left_square_bracket"])
         assert "was killed" not in text(app)
-        app.feed.show(paused())  # type: ignore[attr-defined]
+        app.session.feed.show(paused())  # type: ignore[attr-defined]
         await until(pilot, lambda: "space live" in text(app), "the moment")
         assert "faults in force: broker 0 crashed" not in text(app), (
             "the faults in force are not those of that moment"
         )
-        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        app.session.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
         await until(pilot, lambda: "faults in force: broker 0 crashed" in text(app), "live again")
 
 

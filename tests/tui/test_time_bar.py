@@ -111,11 +111,11 @@ async def test_it_stands_there_only_while_time_is_not_live(size: tuple[int, int]
 
         assert not bars()
         before = app.screen.query_one("#partitions").size.height
-        app.feed.show(at(state(CRASH)))  # type: ignore[attr-defined]
+        app.session.feed.show(at(state(CRASH)))  # type: ignore[attr-defined]
         await pilot.pause()
         assert len(bars()) == (size[1] >= 30), "the strip of the incident needs the room of a small screen"
         assert before - app.screen.query_one("#partitions").size.height <= 1
-        app.feed.show(state(CRASH))  # type: ignore[attr-defined]
+        app.session.feed.show(state(CRASH))  # type: ignore[attr-defined]
         await pilot.pause()
         assert not bars()
     async with dashboard(paused(), size=size, timeline=FakeTimeline(True), source=REPLAY) as (app, pilot):

@@ -83,8 +83,8 @@ async def test_a_name_is_asked_for_and_the_result_is_shown() -> None:
     async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
         await press(pilot, ["ctrl+s", *"friday", "space", "2", "enter"])
         assert timeline.asked == [("keep", "friday 2")]
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.note(Notice(NoticeKind.KEPT, {"name": "friday"}))
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.note(Notice(NoticeKind.KEPT, {"name": "friday"}))
         await until(
             pilot,
             lambda: "recording kept as 'friday'; to open it: kview replay friday" in text(app),

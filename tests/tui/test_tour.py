@@ -142,7 +142,7 @@ async def test_it_is_not_shown_again_nor_before_a_view_nor_without_a_simulated_c
         assert "TOUR" not in text(played.app)
     async with dashboard(tour=Mark(), demos=StagedDemos("topics")) as (app, pilot):
         assert "TOUR" not in text(app), "there is nothing to look at yet"
-        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        app.session.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
         await until(pilot, lambda: "step 1 of 5" in text(app), "the tour")
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["colon", *"tour"])

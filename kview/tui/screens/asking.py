@@ -1,7 +1,7 @@
 """The lines that a screen types into: the filter, and the answer to a question."""
 
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.screen import Screen
@@ -9,11 +9,14 @@ from textual.widgets import Input
 
 from kview.language import filters
 from kview.model.events import Severity
-from kview.tui.dashboard import Dashboard
+from kview.tui.app_of import app_of
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Prompt, Question, fitting
 from kview.tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
 
 FILTER_HINT = f"part of a name, or {filters.FORMS}"
 
@@ -23,9 +26,9 @@ class AskingScreen(Screen[None], inherit_bindings=False):
     one of them is typed into, and the panel that was focused before gets the focus back."""
 
     @property
-    def dashboard(self) -> Dashboard:
-        """The app, as seen by its screens."""
-        return cast(Dashboard, self.app)
+    def dashboard(self) -> "KviewApp":
+        """The app."""
+        return app_of(self)
 
     def say(self) -> None:
         """Draw the status line."""

@@ -1,7 +1,7 @@
 """Enter on a broker: what it is doing, the replicas it has, and what happened to it."""
 
 from collections.abc import Callable
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,7 +15,7 @@ from kview.language.payloads import Form
 from kview.model.inspection import SettingsRequest
 from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.rows import broker_replicas
 from kview.tui.rows.broker_details import SetRows
@@ -26,7 +26,6 @@ from kview.tui.text import Line, cut
 from kview.tui.widgets.bottom import Bar, Rule
 from kview.tui.widgets.broker_details import BrokerDetailsPanel
 from kview.tui.widgets.drawn import Lines
-from kview.tui.widgets.inspecting import Host
 from kview.tui.widgets.partition_log import History
 from kview.tui.widgets.table import Table
 
@@ -45,7 +44,7 @@ class BrokerHeading(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the lines, with ages as of now."""
-        return [cut(made, width) for made in self.make(canvas(self).now_ms(), width)] if self.make else []
+        return [cut(made, width) for made in self.make(app_of(self).now_ms(), width)] if self.make else []
 
 
 class BrokerScreen(KviewScreen):
@@ -128,4 +127,4 @@ class BrokerScreen(KviewScreen):
         elif isinstance(event.table.rows, SetRows):
             setting = event.table.rows.setting(event.table.index)
             request = SettingsRequest(broker=self.broker)
-            cast(Host, self.app).go.detail(SettingDetail(request, setting), Form.AUTO)
+            app_of(self).go.detail(SettingDetail(request, setting), Form.AUTO)

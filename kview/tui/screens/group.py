@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from functools import cache
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from textual import on
@@ -15,7 +15,7 @@ from kview.model.inspection import QuotasAnswer, QuotasRequest
 from kview.model.ports import Inspector
 from kview.model.states import REBALANCING, GroupType
 from kview.model.units import NO_BROKER, UNKNOWN_ID
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.layout import CHROME, headline_height
 from kview.tui.plot import sparkline
 from kview.tui.rows import group as rows
@@ -27,7 +27,6 @@ from kview.tui.screens.base import KviewScreen
 from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, line, line_width, middle
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.drawn import Lines
-from kview.tui.widgets.inspecting import Host
 from kview.tui.widgets.table import Table
 
 LOW = 18
@@ -171,7 +170,7 @@ class SelectedOffset(Lines):
             name, trace = self.rows.keys[index], self.rows.trace(index)
             return [cut(line("  ", Span(f"{name}  ", Role.DIM), trace), width) if trace else EMPTY]
         topic, partition = self.rows.keys[index]
-        row = self.rows.row(index, canvas(self).now_ms())
+        row = self.rows.row(index, app_of(self).now_ms())
         return [cut(line("  ", Span(f"{topic}-{partition}  ", Role.DIM), *row.cells[-1]), width)]
 
 
@@ -216,7 +215,7 @@ class GroupScreen(KviewScreen):
         """Pass each panel its part of a view."""
         self.query_one(GroupHeading).view = view
         members_table = self.query_one("#members", Table)
-        host = cast(Host, self.app)
+        host = app_of(self)
         quotas = self._quotas if view.moment.live else None
         members_table.fill(
             lambda: rows.MemberRows(view, self.group, self.dashboard.options, quotas, host.zone)

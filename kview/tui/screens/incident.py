@@ -13,7 +13,7 @@ from kview.language import glyphs
 from kview.language import incidents as said
 from kview.model.incidents import Incident
 from kview.tui.actions import Where, bindings
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, SIGNS
@@ -69,7 +69,7 @@ class IncidentPanel(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the lines about the incident."""
-        at = canvas(self)
+        at = app_of(self)
         if self.incident is None:
             return [line(Span(f"  {NO_LONGER_KNOWN}", Role.WARN))]
         return incident_lines(self.incident, self.options, at.now_ms(), at.live, at.zone, width, height)

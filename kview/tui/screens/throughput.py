@@ -15,7 +15,7 @@ from kview.model.sums import Kind
 from kview.model.units import UNKNOWN
 from kview.tui import layout, spark
 from kview.tui.actions import Where, bindings
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows import throughput as rows
@@ -52,7 +52,7 @@ class SparkHead(Lines):
         """Return the line about the Spark job."""
         if self.view is None:
             return []
-        at = canvas(self)
+        at = app_of(self)
         parts = spark.status(self.view, self.options, at.wall_ms(), at.zone)
         name = line(Span(" Spark ", Role.HEAD))
         return [(*name, *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), width - line_width(name)))]
@@ -80,7 +80,7 @@ class Detail(Lines):
         """Return the lines of plots and figures."""
         if self.view is None:
             return []
-        at = canvas(self)
+        at = app_of(self)
         made_of = (self.view, self.key, self.stretch, self.with_figures, width, height)
         before = self._made[0]
         if before is None or any(one is not other for one, other in zip(before, made_of, strict=True)):  # type: ignore[call-overload]

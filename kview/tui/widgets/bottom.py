@@ -8,7 +8,7 @@ from textual.binding import Binding
 
 from kview.language import glyphs
 from kview.model.events import Severity
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.key_names import key_name as named
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle
 from kview.tui.widgets.drawn import Lines
@@ -82,7 +82,7 @@ class StatusLine(Lines):
 
     @property
     def _undo(self) -> str:
-        return canvas(self).keys.name("undo-faults")
+        return app_of(self).keys.name("undo-faults")
 
     def _fit(self) -> None:
         needed = len(self.lines(self.app.size.width, MOST_STATUS_LINES))

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import cast
 
 from kview.derive.broker_replicas import broker_row
 from kview.derive.log_dirs import full_by_path
@@ -12,11 +11,10 @@ from kview.language import directories as said
 from kview.model.inspection import DirectoriesRequest, SettingsRequest
 from kview.model.ports import Inspector
 from kview.model.states import BrokerState
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.rows.broker_details import BrokerDetails, detail_lines
 from kview.tui.text import Line
 from kview.tui.widgets.drawn import Lines
-from kview.tui.widgets.inspecting import Host
 
 _log = logging.getLogger(__name__)
 
@@ -68,10 +66,10 @@ class BrokerDetailsPanel(Lines):
         high = self.app.size.height
         most = 0 if high < LOW else 1 if high < HIGH else 4
         known = replace(self._answers, full_ms=self._full_ms)
-        return detail_lines(known, width, most, self._count_set, canvas(self).wall_ms())
+        return detail_lines(known, width, most, self._count_set, app_of(self).wall_ms())
 
     def _ask_if_due(self, view: View) -> None:
-        host = cast(Host, self.app)
+        host = app_of(self)
         inspector, now_ms = host.inspector, host.wall_ms()
         if inspector is None or not view.moment.live:
             self._answers = BrokerDetails(note=said.NOT_OF_NOW)
@@ -99,10 +97,10 @@ class BrokerDetailsPanel(Lines):
                 directories = before.directories
             self._answers = BrokerDetails(directories, settings)
             failed = bool(settings.failure or directories.failure)
-            self._next_ms = cast(Host, self.app).wall_ms() + (RETRY_MS if failed else AGAIN_MS)
+            self._next_ms = app_of(self).wall_ms() + (RETRY_MS if failed else AGAIN_MS)
         except Exception:
             _log.exception("a broker's answer could not be shown")
-            self._next_ms = cast(Host, self.app).wall_ms() + AGAIN_MS
+            self._next_ms = app_of(self).wall_ms() + AGAIN_MS
         finally:
             self._asking = False
         if self.is_attached:

@@ -5,7 +5,7 @@ from textwrap import wrap
 from msgspec import Struct
 
 from kview.language import glyphs
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, line, line_width, pad
 from kview.tui.widgets.drawn import Lines
 
@@ -164,5 +164,5 @@ class CaptionStrip(Lines):
         """Return the caption's lines."""
         if self.caption is None:
             return []
-        made = caption_lines(self.caption, width, height, canvas(self).ascii_only)
+        made = caption_lines(self.caption, width, height, app_of(self).ascii_only)
         return [pad(each, width) for each in made]

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from kview.language import panels
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.looks import Look, Spot, marked
 from kview.tui.paint import blank, strip
 from kview.tui.text import Line, Role, Span, cut, line
@@ -48,7 +48,7 @@ class Drawn(Widget):
 
     def painted_for(self) -> object:
         """Return everything except the data that determines what is drawn."""
-        return (self.size, self.scroll_offset, canvas(self).palette.name)
+        return (self.size, self.scroll_offset, app_of(self).palette.name)
 
     def spots(self, look: Look) -> list[Spot]:
         """Return the cells that a mark is about: the first line of the panel."""
@@ -91,7 +91,7 @@ class Drawn(Widget):
             self._painted_for = key
         if y < len(self._strips):
             return self._strips[y]
-        return blank(self.size.width, canvas(self).palette)
+        return blank(self.size.width, app_of(self).palette)
 
     def _paint(self) -> list[Strip]:
         """Return the panel's strips, or the sentence that the panel could not be drawn."""
@@ -100,7 +100,7 @@ class Drawn(Widget):
         try:
             strips = self.painted(self.size)
             if self.looks:
-                at = canvas(self)
+                at = app_of(self)
                 spots = [spot for look in self.looks for spot in self.spots(look)]
                 strips = marked(strips, spots, at.palette, at.ascii_only)
         except Exception as error:
@@ -113,7 +113,7 @@ class Drawn(Widget):
 
     def _apology(self, size: Size) -> list[Strip]:
         """Return one sentence, over as many lines as it needs and the panel has."""
-        at = canvas(self)
+        at = app_of(self)
         margin = min(FAILURE_MARGIN, size.width - 1)
         text = panels.not_drawn(at.log_file)
         parts = wrap(text, size.width - margin) if size.height > 1 else [text]
@@ -130,6 +130,6 @@ class Lines(Drawn):
 
     def painted(self, size: Size) -> list[Strip]:
         """Return the lines as strips."""
-        at = canvas(self)
+        at = app_of(self)
         made = self.lines(size.width, size.height)[: size.height]
         return [strip(line, size.width, at.palette, at.ascii_only) for line in made]

@@ -6,7 +6,7 @@ from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.language.events import sentence
 from kview.model.events import Event, Severity
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.rows.common import FRESH_MS
 from kview.tui.text import Line, Role, Span, cut, joined, line
 from kview.tui.widgets.drawn import Lines
@@ -70,7 +70,7 @@ class EventsPanel(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the panel's lines."""
-        at = canvas(self)
+        at = app_of(self)
         if self.view is None:
             return []
         view = self.view

@@ -1,7 +1,7 @@
 """When the first record of a partition was written, asked for while the partition is on the screen."""
 
 import logging
-from typing import Any, cast
+from typing import Any
 
 from textual.screen import Screen
 
@@ -10,7 +10,7 @@ from kview.derive.view import View
 from kview.model.inspection import FirstRecordRequest
 from kview.model.ports import Inspector
 from kview.model.units import UNKNOWN
-from kview.tui.widgets.inspecting import Host
+from kview.tui.app_of import app_of
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class FirstRecord:
 
     def timestamp_ms(self, view: View, topic: str, partition: int, log: PartitionLog | None) -> int:
         """Return the first record's timestamp, epoch ms, UNKNOWN while it is not known. Asks if need be."""
-        host = cast(Host, self._screen.app)
+        host = app_of(self._screen)
         if log is None or host.inspector is None or not view.moment.live:
             return UNKNOWN
         about = topic, partition, log.log_start

@@ -16,7 +16,7 @@ from kview.model.findings import Finding, FindingKind
 from kview.model.notices import Notice
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width
 from kview.tui.widgets.badge import badge
@@ -273,7 +273,7 @@ class Header(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the header line."""
-        at = canvas(self)
+        at = app_of(self)
         return [
             header_line(self.view, self.source, self.replay, self.started_ms, at.wall_ms(), at.zone, width)
         ]
@@ -306,4 +306,4 @@ class HeadlinePanel(Lines):
             text = notices.text(self.notice) if self.notice else _beginning(self._source, self._replay)
             role = Role.WARN if self.notice else Role.DIM
             return [cut(line("   ", Span(text, role)), width)]
-        return headline_lines(self.view.headline.findings, canvas(self).now_ms(), width, height)
+        return headline_lines(self.view.headline.findings, app_of(self).now_ms(), width, height)

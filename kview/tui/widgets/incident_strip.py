@@ -7,7 +7,7 @@ from kview.language import glyphs
 from kview.language import incidents as said
 from kview.model.events import SEVERITY_ORDER
 from kview.model.incidents import Incident
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.looks import Look, Spot
 from kview.tui.rows.common import ROLES
 from kview.tui.text import Line, Role, Span, content, cut, joined, justified, line, line_width, width
@@ -154,7 +154,7 @@ class IncidentStrip(Lines):
         """Return the lines of the strip."""
         if not self.shown:
             return []
-        return strip_lines(self.shown, canvas(self).now_ms(), self.hint, width, height)
+        return strip_lines(self.shown, app_of(self).now_ms(), self.hint, width, height)
 
     def spots(self, look: Look) -> list[Spot]:
         """Return the number of lost records if that is marked and has a place, else the first line."""

@@ -2,9 +2,8 @@
 
 import logging
 from collections.abc import Callable, Coroutine
-from datetime import tzinfo
 from textwrap import wrap
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from textual.geometry import Size
 from textual.strip import Strip
@@ -13,14 +12,10 @@ from kview.language import inspection as said
 from kview.language.payloads import Form
 from kview.model.inspection import A
 from kview.model.inspection import Question as Asked
-from kview.model.ports import Inspector
-from kview.tui.actions import Keys
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.paint import strip
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line
-from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.key_line import KeyLine
-from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
 from kview.tui.widgets.table_drawing import GUTTER
 
@@ -44,40 +39,6 @@ class Detail(Protocol):
         ...
 
 
-class Going(Protocol):
-    """What shows a screen of one thing."""
-
-    def detail(self, detail: Detail, form: Form) -> None:
-        """Show something in full."""
-        ...
-
-
-class Host(Protocol):
-    """The app, as seen by panels that ask the cluster."""
-
-    inspector: Inspector | None
-    """None in a replay."""
-    zone: tzinfo | None
-    keys: Keys
-
-    @property
-    def go(self) -> Going:
-        """What goes to the screen of one thing."""
-        ...
-
-    def ask(self, question: Question) -> None:
-        """Ask for a line of text."""
-        ...
-
-    def say(self, message: StatusMessage, keep: bool = False) -> None:
-        """Show a message in the status line."""
-        ...
-
-    def wall_ms(self) -> int:
-        """Return the current time, epoch ms."""
-        ...
-
-
 class InspectingTable(Table):
     """A table that is filled on demand, with a message below its rows. Escape cancels a question."""
 
@@ -86,11 +47,6 @@ class InspectingTable(Table):
         self._message: tuple[str, Role] = ("", Role.DIM)
         self._asking = False
         self._questions = 0
-
-    @property
-    def host(self) -> Host:
-        """The app."""
-        return cast(Host, self.app)
 
     @property
     def asking(self) -> bool:
@@ -103,7 +59,7 @@ class InspectingTable(Table):
 
     def ask(self, question: Asked[A], what: str, take: Callable[[A], None]) -> None:
         """Ask the cluster, and pass the answer to `take`. A recording is not asked."""
-        inspector = self.host.inspector
+        inspector = app_of(self).inspector
         if inspector is None:
             self.message(said.NOT_IN_A_RECORDING, Role.DIM)
             self.refill()
@@ -112,7 +68,7 @@ class InspectingTable(Table):
         async def work() -> None:
             take(await inspector.ask(question))
 
-        self.start(f"reading {what} … {self.host.keys.name('back')} cancels", work())
+        self.start(f"reading {what} … {app_of(self).keys.name('back')} cancels", work())
         self.refill()
 
     def start(self, waiting: str, work: Coroutine[Any, Any, None]) -> None:
@@ -176,7 +132,7 @@ class InspectingTable(Table):
 
     def painted(self, size: Size) -> list[Strip]:
         """Return the strips of the head, the visible rows and the message."""
-        at = canvas(self)
+        at = app_of(self)
         below = self._message_lines(size.width)
         strips = super().painted(Size(size.width, max(1, size.height - len(below))))
         made = [strip(spans, size.width, at.palette, at.ascii_only) for spans in below]

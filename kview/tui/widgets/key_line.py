@@ -9,7 +9,7 @@ from textual.events import Click
 from textual.widgets import Input
 
 from kview.tui.actions import Action, Keys, Kind, Where
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.keys import DEMO_ACTIONS, SCREEN_ACTIONS
 from kview.tui.text import Line, Role, Span, cut, width
 from kview.tui.widgets.bottom import key_name
@@ -205,7 +205,7 @@ class KeyLine(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the line, made from the bindings that are in force."""
-        at = canvas(self)
+        at = app_of(self)
         return [key_line(self._shown(), at.keys, width, at.live, at.back_name, at.key_label)]
 
     def _shown(self) -> list[Binding]:
@@ -233,7 +233,7 @@ class KeyLine(Lines):
 
     async def on_click(self, event: Click) -> None:
         """Do what the key under the mouse does."""
-        at = canvas(self)
+        at = app_of(self)
         shown = key_marks(self._shown(), at.keys, self.size.width, at.live, at.back_name, at.key_label)
         for mark in shown:
             entry = next(

@@ -1,7 +1,7 @@
 """The panel with the timeline of events."""
 
 from kview.derive.view import View
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.rows.lanes import lane_lines
 from kview.tui.text import Line
 from kview.tui.widgets.drawn import Lines
@@ -20,5 +20,5 @@ class Lanes(Lines):
         """Return the lines of the timeline."""
         if self.view is None or not self.view.moment.complete:
             return []
-        at = canvas(self)
+        at = app_of(self)
         return lane_lines(self.view, at.now_ms(), at.zone, width, height)

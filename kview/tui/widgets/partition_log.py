@@ -9,7 +9,7 @@ from kview.language import glyphs, history
 from kview.model.events import Event
 from kview.model.history import Led
 from kview.model.units import UNKNOWN
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.looks import Look, Spot
 from kview.tui.options import Options
 from kview.tui.rows.log_lines import MOST_LABEL_LINES, Zoom, log_lines
@@ -65,7 +65,7 @@ class LogPanel(Lines):
         if self._drawn is None:
             return []
         view, topic, partition, log, options, zoom, _, first_ms = self._drawn
-        now_ms = canvas(self).now_ms()
+        now_ms = app_of(self).now_ms()
         is_low = self._drawn.page_height < LOW
         heading = partition_heading(view, topic, partition, log, options, now_ms, first_ms, width)
         head = [cut(made, width) for made in heading]
@@ -109,7 +109,7 @@ class History(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the title, and one line per event."""
-        at = canvas(self)
+        at = app_of(self)
         head = line("  ", Span(self.title, Role.HEAD), Span(f"  {self.note}" if self.note else "", Role.DIM))
         if not self.complete:
             return [head, line("  ", Span(glyphs.ELLIPSIS, Role.DIM))]

@@ -8,6 +8,7 @@ from kview.derive.view import View
 from kview.language import inspection as said
 from kview.model.inspection import ProducersAnswer, ProducersRequest
 from kview.tui.actions import Where, bindings
+from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.producers import ProducerRows
@@ -34,7 +35,7 @@ class ProducersPanel(InspectingTable):
 
     def refill(self) -> None:
         """Make the rows again from what was answered last."""
-        answer, view, zone = self._answer, self._view, self.host.zone
+        answer, view, zone = self._answer, self._view, app_of(self).zone
         self.fill(lambda: ProducerRows(self._request, answer, view, zone))
 
     def action_read(self) -> None:

@@ -7,6 +7,7 @@ from textual.binding import BindingType
 from kview.language import inspection as said
 from kview.model.inspection import QuotasAnswer, QuotasRequest
 from kview.tui.actions import Where, bindings
+from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.rows.quotas import QuotaRows
 from kview.tui.text import Role
@@ -31,7 +32,7 @@ class QuotasPanel(InspectingTable):
 
     def refill(self) -> None:
         """Make the rows again from what was answered last."""
-        answer, zone = self._answer, self.host.zone
+        answer, zone = self._answer, app_of(self).zone
         self.fill(lambda: QuotaRows(answer, zone))
 
     def action_read(self) -> None:

@@ -1,7 +1,7 @@
 """The panel with a sign per broker, for clusters with more brokers than rows."""
 
 from kview.derive.view import View
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.rows.rack_strips import strips
 from kview.tui.text import Line
 from kview.tui.widgets.drawn import Lines
@@ -23,8 +23,8 @@ class RackStrips(Lines):
             self.attempt(lambda: self._take(view, cells, most))
 
     def _take(self, view: View, cells: int, most: int) -> None:
-        self.styles.height = len(strips(view, cells, most, canvas(self).now_ms()))
+        self.styles.height = len(strips(view, cells, most, app_of(self).now_ms()))
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the lines."""
-        return strips(self.view, width, self.most, canvas(self).now_ms()) if self.view and self.most else []
+        return strips(self.view, width, self.most, app_of(self).now_ms()) if self.view and self.most else []

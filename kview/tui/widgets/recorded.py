@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from textual.screen import Screen
 
 from kview.model.history import PartitionHistory
 from kview.model.ports import Timeline
 from kview.model.units import UNKNOWN
-from kview.tui.widgets.inspecting import Host
+from kview.tui.app_of import app_of
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +49,6 @@ class RecordedHistory:
             return
         if self._about == (topic, partition) and self._screen.is_attached:
             self._found = found
-            took_ms = cast(Host, self._screen.app).wall_ms() - began_ms
+            took_ms = app_of(self._screen).wall_ms() - began_ms
             self._next_ms = max(self._next_ms, began_ms + SHARE * took_ms)
             self._on_read()

@@ -22,6 +22,7 @@ from kview.model.inspection import (
     StartKind,
 )
 from kview.tui.actions import Where, bindings
+from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.records import RecordDetail, RecordRows
@@ -66,18 +67,19 @@ class RecordsPanel(InspectingTable):
 
     def refill(self) -> None:
         """Make the rows again from what was answered last."""
-        zone = self.host.zone
+        zone = app_of(self).zone
         self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone))
 
     def _invite(self) -> None:
         what = f"{self._request.topic}-{self._request.partition}"
-        if self.host.inspector is None:
+        inspector = app_of(self).inspector
+        if inspector is None:
             self.message(said.NOT_IN_A_RECORDING, Role.DIM)
             return
-        if not self.host.inspector.reads_records:
+        if not inspector.reads_records:
             self.message(said.SWITCHED_OFF, Role.WARN)
             return
-        latest, place, other = map(self.host.keys.name, ("read-latest", "read-from", "read-partition"))
+        latest, place, other = map(app_of(self).keys.name, ("read-latest", "read-from", "read-partition"))
         self.message(
             f"No record is read until you ask for it.\n{latest}  the last {DEFAULT_RECORDS} records of {what}"
             f"\n{place}  {RECORDS_FORMS}\n{other}  another partition",
@@ -89,7 +91,7 @@ class RecordsPanel(InspectingTable):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action works: those that read records, only if records may be read."""
         if action in _READING:
-            inspector = self.host.inspector
+            inspector = app_of(self).inspector
             return inspector is not None and inspector.reads_records
         return super().check_action(action, parameters)
 
@@ -99,12 +101,12 @@ class RecordsPanel(InspectingTable):
 
     def action_read_from(self) -> None:
         """Ask from where to read."""
-        self.host.ask(Question("from", RECORDS_FORMS, "read", self._from))
+        app_of(self).ask(Question("from", RECORDS_FORMS, "read", self._from))
 
     def _from(self, typed: str) -> None:
         start, count = self._start(typed)
         if start is None:
-            self.host.say(
+            app_of(self).say(
                 StatusMessage(
                     f"{typed!r} is not a place to read from", f"write {RECORDS_FORMS}", Severity.WARN
                 )
@@ -121,9 +123,9 @@ class RecordsPanel(InspectingTable):
         if _OFFSET.fullmatch(typed):
             offset = int(re.sub(r"[^0-9]", "", typed))
             return (Start(StartKind.OFFSET, offset) if offset <= _LONG_MAX else None), DEFAULT_RECORDS
-        now_ms = self.host.wall_ms()
+        now_ms = app_of(self).wall_ms()
         at_ms = moment_of(
-            typed, minus_from_ms=now_ms, plus_from_ms=now_ms, last_ms=now_ms, zone=self.host.zone
+            typed, minus_from_ms=now_ms, plus_from_ms=now_ms, last_ms=now_ms, zone=app_of(self).zone
         )
         if at_ms is None or at_ms < 0:
             return None, DEFAULT_RECORDS
@@ -132,7 +134,7 @@ class RecordsPanel(InspectingTable):
     def action_partition(self) -> None:
         """Ask for another partition."""
         last = max(0, self._partitions - 1)
-        self.host.ask(
+        app_of(self).ask(
             Question("partition", f"a partition of {self._request.topic}, 0 to {last}", "read", self._to)
         )
 
@@ -141,7 +143,7 @@ class RecordsPanel(InspectingTable):
             return
         if not re.fullmatch(r"[0-9]{1,9}", typed) or (self._partitions and int(typed) >= self._partitions):
             last = max(0, self._partitions - 1)
-            self.host.say(
+            app_of(self).say(
                 StatusMessage(
                     f"{self._request.topic} has no partition {typed!r}", f"0 to {last}", Severity.WARN
                 )
@@ -180,18 +182,18 @@ class RecordsPanel(InspectingTable):
             return
         record = self.rows.record(index)
         if record is None:
-            self.host.say(StatusMessage(self.rows.why(index), severity=Severity.WARN))
+            app_of(self).say(StatusMessage(self.rows.why(index), severity=Severity.WARN))
         else:
-            self.host.go.detail(RecordDetail(self._request, record, self.host.zone), self._form)
+            app_of(self).go.detail(RecordDetail(self._request, record, app_of(self).zone), self._form)
 
     # -- asking
 
     def _ask(self, request: RecordsRequest) -> None:
-        if self.host.inspector is None:
+        if app_of(self).inspector is None:
             self.message(said.NOT_IN_A_RECORDING, Role.WARN)
             return
         self._request = request
-        what = f"{request.topic}-{request.partition}, {said.asked(request, self.host.zone)}"
+        what = f"{request.topic}-{request.partition}, {said.asked(request, app_of(self).zone)}"
         self.ask(request, what, self._take)
 
     def _take(self, answer: RecordsAnswer) -> None:

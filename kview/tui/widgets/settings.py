@@ -10,6 +10,7 @@ from kview.language.payloads import Form
 from kview.model.inspection import SettingsAnswer, SettingsRequest
 from kview.model.units import NO_BROKER
 from kview.tui.actions import Where, bindings
+from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.settings import SettingDetail, SettingRows
@@ -38,7 +39,7 @@ class SettingsPanel(InspectingTable):
 
     def refill(self) -> None:
         """Make the rows again from what was answered last."""
-        zone = self.host.zone
+        zone = app_of(self).zone
         self.fill(lambda: SettingRows(self._request, self._answer, self._found, zone))
 
     def action_read(self) -> None:
@@ -57,7 +58,7 @@ class SettingsPanel(InspectingTable):
 
     def action_find(self) -> None:
         """Ask for a text that the settings shown contain."""
-        self.host.ask(
+        app_of(self).ask(
             Question("filter", "part of a setting's name or value; empty shows all", "filter", self._find)
         )
 
@@ -70,4 +71,4 @@ class SettingsPanel(InspectingTable):
         index = self.rows.find(self.selected) if self.selected is not None else None
         if index is not None and isinstance(self.rows, SettingRows):
             detail = SettingDetail(self._request, self.rows.setting(index))
-            self.host.go.detail(detail, Form.AUTO)
+            app_of(self).go.detail(detail, Form.AUTO)

@@ -13,7 +13,7 @@ from textual.geometry import Size
 from textual.message import Message
 
 from kview.tui.actions import Where, bindings
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.rows.columns import GAP
 from kview.tui.rows.row import Rows
@@ -175,7 +175,7 @@ class Table(DrawnTable, can_focus=True, inherit_bindings=False):
 
     def action_top(self) -> None:
         """Go to the first row if the key is pressed a second time, without another key in between."""
-        now_ms = canvas(self).wall_ms()
+        now_ms = app_of(self).wall_ms()
         again = self._top_pressed is not None and now_ms - self._top_pressed <= TWICE_MS
         self._top_pressed = None if again else now_ms
         if again:

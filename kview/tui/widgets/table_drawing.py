@@ -9,7 +9,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kview.language.glyphs import DOWN, MARK, UP
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.looks import Look, Spot
 from kview.tui.paint import strip
 from kview.tui.rows.columns import GAP, Column, share
@@ -64,7 +64,7 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
 
     def painted(self, size: Size) -> list[Strip]:
         """Return the strips of the head and the visible rows."""
-        at = canvas(self)
+        at = app_of(self)
         shared = self._shared()
         title, columns = self.rows.title, self.rows.columns
         in_sight = self._in_sight_text(size.height - head_height(title, columns, shared))
@@ -104,14 +104,14 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
     def _word(self, word: str, index: int, column: int, begin: int, width: int) -> tuple[int, int]:
         """Return where a word of a cell begins and how wide it is, or the same of the cell if the cell has no
         such word."""
-        cell = content(self.rows.row(index, canvas(self).now_ms()).cells[column])
+        cell = content(self.rows.row(index, app_of(self).now_ms()).cells[column])
         found = re.search(rf"\b{re.escape(word)}\b", cell)
         if found is None or found.end() > width:
             return begin, width
         return begin + found.start(), found.end() - found.start()
 
     def _row_strip(self, index: int, now_ms: int, shared: list[tuple[int, int]], cells: int) -> Strip:
-        at = canvas(self)
+        at = app_of(self)
         row = self.rows.row(index, now_ms)
         is_selected = index == self._index
         spans = [SELECTED if is_selected else spaces(GUTTER)]
@@ -158,7 +158,7 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
         """Return the mark of the column by which the rows are sorted, and of the direction."""
         if not self.rows.panel:
             return NO_MARK
-        sort = canvas(self).options.sort(self.rows.panel)
+        sort = app_of(self).options.sort(self.rows.panel)
         return Mark(sort.column, DOWN if sort.descending else UP)
 
     def _head_height(self) -> int:

@@ -15,7 +15,7 @@ from kview.language import glyphs, words
 from kview.model.aggregates import Key
 from kview.model.sums import Kind, Sum
 from kview.model.units import UNKNOWN
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.options import Options
 from kview.tui.plot import AXIS_CELLS, Frame, framed
 from kview.tui.rows.direct import WINDOW_MS, over_window
@@ -167,7 +167,7 @@ class ThroughputPanel(Lines):
         """Return the panel's lines."""
         if self.view is None:
             return []
-        at = canvas(self)
+        at = app_of(self)
         braille, zone = not at.ascii_only, at.zone
         return throughput_lines(self.view, self.options, zone, width, height, braille, self._hold)
 

@@ -11,7 +11,7 @@ from kview.language.events import sentence
 from kview.model.events import SEVERITY_ORDER
 from kview.model.ports import TimeMark
 from kview.model.units import UNKNOWN
-from kview.tui.canvas import canvas
+from kview.tui.app_of import app_of
 from kview.tui.rows.common import ROLES
 from kview.tui.text import Line, Role, Span, cut, line, line_width, runs
 from kview.tui.widgets.drawn import Lines
@@ -117,4 +117,4 @@ class TimeBar(Lines):
         """Return the line."""
         if self.view is None or self.view.moment.live:
             return []
-        return [bar_line(self.view, self._replay, canvas(self).zone, width)]
+        return [bar_line(self.view, self._replay, app_of(self).zone, width)]

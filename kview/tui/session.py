@@ -1,0 +1,66 @@
+"""What a dashboard shows and what its keys act on, as the room `run` hands it over."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import TYPE_CHECKING
+
+from kview.config.themes import Themes
+from kview.derive.view import View
+from kview.model.choices import Memory
+from kview.model.lab import Lab
+from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
+from kview.model.reporting import Reports
+from kview.model.tour import Tour
+from kview.tui.actions import Keys
+from kview.tui.keys import DEFAULT_KEYS
+from kview.tui.widgets.header import SourceInfo
+
+if TYPE_CHECKING:
+    from kview.school.demos import Demos, Opening
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """A run of the dashboard. What is None is not there: its keys do nothing, and say so."""
+
+    feed: Feed[View]
+    source: SourceInfo
+    clock_ms: Callable[[], int]
+    """The time at the moment shown, epoch ms, by the snapshots' clock. It stands still while time is paused,
+    and runs as fast as a recording is played."""
+    wall_ms: Callable[[], int] | None = None
+    """What that clock shows live. None: the same."""
+
+    timeline: Timeline | None = None
+    spark: SparkJob | None = None
+    attention: Attention | None = None
+    """None in a replay."""
+    inspector: Inspector | None = None
+    """None if there is no cluster to ask."""
+    lab: Lab | None = None
+    """None on a cluster that we did not start."""
+    profiles: Profiles | None = None
+    """None if kview cannot switch to another cluster."""
+    saves: Saves | None = None
+    reports: Reports | None = None
+    memory: Memory | None = None
+    """None if nothing is kept for the next time."""
+
+    demos: "Demos | None" = None
+    demo: "Opening | None" = None
+    """The demo to begin with, on the cluster that is there."""
+    tour: Tour | None = None
+
+    keys: Keys = DEFAULT_KEYS
+    themes: Themes | None = None
+    """None: those that are installed."""
+    theme: str | None = None
+    """None or '': the default theme."""
+    no_color: bool | None = None
+    """None: as the environment's NO_COLOR says."""
+    ascii_only: bool = False
+    zone: tzinfo | None = None
+    """The time zone of the times of day shown. None: the machine's own."""
+    log_file: str = ""
+    """Where tracebacks are logged, '' if they are not."""
