@@ -1,9 +1,12 @@
-"""The child processes that kview starts: their environment, their errors and their end."""
+"""The child processes that kview starts: their start, their errors and their end."""
 
 import contextlib
 import os
 import signal
+import socket
 import subprocess
+import threading
+from collections.abc import Mapping, Sequence
 from logging import Logger
 from pathlib import Path
 
@@ -19,24 +22,63 @@ def child_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{ours}{os.pathsep}{others}" if others else ours}
 
 
-def ended(process: subprocess.Popen[bytes], within_s: float) -> int:
-    """Wait for a child that was asked to end, kill it after `within_s`, and return its exit code.
+class Child:
+    """A child process with a control socket, the number of whose end it gets as `--control-fd`.
 
-    The child leads a process group. If it was killed, its JVM may live on, because a JVM notices the end of
-    its parent only once it has started. So the rest of the group is killed, too.
+    It ends when our end of the socket closes, which also happens if this process is killed. It leads a
+    process group, so Ctrl-C on the terminal does not reach it. What it writes to standard error is logged.
+    It keeps the descriptors `held` open, and has the variables `given` besides this process's own. Raises
+    OSError if it cannot be started.
     """
-    try:
-        code = process.wait(within_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        code = process.wait()
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    return code
 
+    def __init__(
+        self,
+        command: Sequence[str],
+        log: Logger,
+        held: Sequence[int] = (),
+        given: Mapping[str, str] | None = None,
+    ) -> None:
+        self.control, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self.process = subprocess.Popen(
+                    [*command, "--control-fd", str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    pass_fds=[theirs.fileno(), *held],
+                    process_group=0,
+                    env={**child_environment(), **(given or {})},
+                )
+            except OSError:
+                self.control.close()
+                raise
+        self._log = log
+        threading.Thread(target=self._log_errors, name="child's log", daemon=True).start()
 
-def log_errors(process: subprocess.Popen[bytes], log: Logger) -> None:
-    """Log what a child writes to standard error, until it ends."""
-    assert process.stderr is not None
-    for line in process.stderr:
-        log.warning("%s", line.decode(errors="replace").rstrip())
+    def hang_up(self) -> None:
+        """Ask it to end. What it has sent and nobody has read is lost."""
+        with contextlib.suppress(OSError):  # Shutting the socket down ends its duplicates, too.
+            self.control.shutdown(socket.SHUT_RDWR)
+
+    def end(self, within_s: float) -> int:
+        """Ask it to end, kill it after `within_s`, and return its exit code, negative for a signal.
+
+        If it was killed, a JVM of its own may live on, because a JVM notices the end of its parent only once
+        it has started. So the rest of its group is killed, too.
+        """
+        self.hang_up()
+        self.control.close()
+        try:
+            code = self.process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        return code
+
+    def _log_errors(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self._log.warning("%s", line.decode(errors="replace").rstrip())

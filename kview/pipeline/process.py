@@ -4,7 +4,6 @@ import contextlib
 import logging
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -12,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kview.config.children import child_environment, ended, log_errors
+from kview.config.children import Child
 from kview.config.scratch import LIVE_JOB, Scratch
 from kview.errors import ErrorKind, KviewError, error_of
 from kview.model.aggregates import Aggregates, Rollups, SparkState, SparkStatus
+from kview.model.backoff import Backoff
 from kview.model.units import UNKNOWN
 from kview.pipeline.messages import UNWATCHED, WATCHED
 
@@ -66,14 +66,14 @@ class LiveJob:
         self._is_watched = True
         self._wanted = 0
         """The number of restarts requested. When it changes, a pause or the running job ends at once."""
-        self._child: _Child | None = None
+        self._child: Child | None = None
         self._thread = threading.Thread(target=self._run, name="spark", daemon=True)
 
     @property
     def pid(self) -> int | None:
         """The child's process id, None if there is none."""
         child = self._child
-        return child.pid if child else None
+        return child.process.pid if child else None
 
     def start(self) -> None:
         """Start the thread, and return at once."""
@@ -91,8 +91,13 @@ class LiveJob:
         """Say whether somebody looks at the roll-ups. If not, steps are longer. Returns at once."""
         with self._changed:
             self._is_watched = is_watched
-            if self._child is not None:
-                self._child.watch(is_watched)
+            self._say_watched()
+
+    def _say_watched(self) -> None:
+        if self._child is not None:
+            with contextlib.suppress(OSError):  # it has ended, or does not read
+                said = WATCHED if self._is_watched else UNWATCHED
+                self._child.control.send(said, socket.MSG_DONTWAIT)
 
     def stop(self) -> None:
         """End the job and its JVM, within about half a second. No callback comes after this returns."""
@@ -109,7 +114,7 @@ class LiveJob:
         from kview.pipeline.store import RollupStore
 
         store = RollupStore()
-        back_off_s = self._first_back_off_s
+        back_off = Backoff(self._first_back_off_s, MAX_BACK_OFF_S)
         while not self._ending:
             asked = self._wanted
             self._tell(store, SparkStatus(SparkState.STARTING, since_ms=self._clock_ms()))
@@ -119,18 +124,23 @@ class LiveJob:
                 if self._ending:
                     return
                 if self._wanted != asked:
-                    back_off_s = self._first_back_off_s
+                    back_off.reset()
                     continue
             if time.monotonic() - began_s > self._steady_s:
-                back_off_s = self._first_back_off_s
+                back_off.reset()
             now_ms = self._clock_ms()
-            next_ms = now_ms + int(back_off_s * 1000)
+            next_ms = now_ms + int(back_off.pause_s * 1000)
             _log.warning("the Spark job has ended: %s", why)
             self._tell(store, SparkStatus(SparkState.FAILED, why.facts, now_ms, next_start_ms=next_ms))
             with self._changed:
-                self._changed.wait_for(lambda: self._ending or self._wanted != asked, back_off_s)  # noqa: B023
-                by_itself = self._wanted == asked
-            back_off_s = min(2 * back_off_s, MAX_BACK_OFF_S) if by_itself else self._first_back_off_s
+                is_asked = self._changed.wait_for(
+                    lambda: self._ending or self._wanted != asked,  # noqa: B023
+                    back_off.pause_s,
+                )
+            if is_asked:
+                back_off.reset()
+            else:
+                back_off.failed()
 
     def _run_once(self, store: "RollupStore") -> KviewError:
         """Run the job until it ends, and return why it ended."""
@@ -142,13 +152,18 @@ class LiveJob:
             scratch = Scratch(LIVE_JOB)
         except KviewError as error:
             return error
-        child: _Child | None = None
+        child: Child | None = None
         why: KviewError | None = None
         try:
-            child = _Child(self._python, self._recording, store.last_sequence, scratch)
+            command = [
+                self._python,
+                *("-m", "kview.pipeline.child", "--recording", str(self._recording)),
+                *("--after", str(store.last_sequence), "--scratch", str(scratch.path)),
+            ]
+            child = Child(command, _log, scratch.held_by)
             with self._changed:
                 self._child = child
-                child.watch(self._is_watched)
+                self._say_watched()
                 if self._ending:
                     child.hang_up()
             since_ms = UNKNOWN
@@ -169,8 +184,8 @@ class LiveJob:
             with self._changed:
                 self._child = None
             if child is not None:
-                how = child.end()
-                why = why or how
+                code = child.end(END_WITHIN_S)
+                why = why or _ended(code)
             scratch.remove()
         assert why is not None, "a child that was started says how it ended"
         return why
@@ -180,53 +195,8 @@ class LiveJob:
             self._on_aggregates(Aggregates(status, store.rollups))
 
 
-class _Child:
-    """The child process. It ends when this side of its control socket closes, even if kview is killed."""
-
-    def __init__(self, python: str, recording: Path, after: int, scratch: Scratch) -> None:
-        self.control, theirs = socket.socketpair()
-        with theirs:
-            try:
-                self._process = subprocess.Popen(
-                    [
-                        python,
-                        *("-m", "kview.pipeline.child", "--control-fd", str(theirs.fileno())),
-                        *("--recording", str(recording), "--after", str(after)),
-                        *("--scratch", str(scratch.path)),
-                    ],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    pass_fds=[theirs.fileno(), *scratch.held_by],
-                    process_group=0,
-                    env=child_environment(),
-                )
-            except OSError:
-                self.control.close()
-                raise
-        threading.Thread(
-            target=log_errors, args=(self._process, _log), name="spark's log", daemon=True
-        ).start()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def watch(self, is_watched: bool) -> None:
-        """Say whether somebody looks at the roll-ups."""
-        with contextlib.suppress(OSError):  # it has ended, or nobody reads the other end
-            self.control.send(WATCHED if is_watched else UNWATCHED, socket.MSG_DONTWAIT)
-
-    def hang_up(self) -> None:
-        """Shut the control socket down, so that the process ends. Its further messages are not read."""
-        with contextlib.suppress(OSError):
-            self.control.shutdown(socket.SHUT_RDWR)
-
-    def end(self) -> KviewError:
-        """End the process, and return how it ended."""
-        self.hang_up()
-        self.control.close()
-        code = ended(self._process, END_WITHIN_S)
-        if code < 0:
-            return KviewError(ErrorKind.SPARK_KILLED, signal=signal.Signals(-code).name)
-        return KviewError(ErrorKind.SPARK_ENDED, code=code)
+def _ended(code: int) -> KviewError:
+    """Return how the process ended."""
+    if code < 0:
+        return KviewError(ErrorKind.SPARK_KILLED, signal=signal.Signals(-code).name)
+    return KviewError(ErrorKind.SPARK_ENDED, code=code)

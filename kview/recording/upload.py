@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from kview.errors import BadUse, ErrorKind, KviewError
+from kview.model.backoff import Backoff
 from kview.model.notices import Notice, NoticeKind
 from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
 from kview.recording.names import MANIFEST
@@ -166,15 +167,18 @@ class Uploading:
         return not self._thread.is_alive() and not self._failed
 
     def _run(self) -> None:
-        back_off_s = FIRST_BACK_OFF_S
+        back_off = Backoff(FIRST_BACK_OFF_S, MAX_BACK_OFF_S)
         while True:
-            self._more.wait(back_off_s if self._failed else None)
+            self._more.wait(back_off.pause_s if self._failed else None)
             ending = self._ending.is_set()
             self._more.clear()
             try:
                 upload_missing(self._folder, self._system, self._target, self._done)
             except (OSError, KviewError) as error:
-                back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S) if self._failed else FIRST_BACK_OFF_S
+                if self._failed:
+                    back_off.failed()
+                else:
+                    back_off.reset()
                 _log.warning("upload to %s failed: %s", self._place, hidden_secrets(str(error), self._url))
                 if not self._failed:
                     why = {"place": self._place, "reason": reason_of(error)}

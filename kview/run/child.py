@@ -1,19 +1,17 @@
 """The simulated cluster as a child process: how it starts, its first message, and how it ends."""
 
-import contextlib
 import logging
 import select
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 
 import msgspec
 
-from kview.config.children import child_environment
+from kview.config.children import Child
 from kview.errors import ErrorKind, KviewError, error_of
 from kview.lab.messages import NotStarted, Ready, answer_of
 from kview.language.errors import sentence
@@ -26,9 +24,9 @@ busy to show anything useful."""
 MAX_FIRST_BYTES = 16_384
 """Limit of the child's first message, in bytes. The addresses of a hundred brokers take 2 kB."""
 
-_END_WITHIN_S = 0.3
-"""The time that the child has to end after its control socket is closed, and again after SIGTERM. kview
-itself has one second to end."""
+_END_WITHIN_S = 0.6
+"""The time that the child has to end after its control socket is closed. kview itself has one second to
+end."""
 
 _SAYS_HOW_WITHIN_S = 2.0
 """How long a child may take to end after it has closed its end of the channel."""
@@ -37,39 +35,20 @@ _log = logging.getLogger(__name__)
 
 
 class SimulatedCluster:
-    """A child process running `kview serve`. `arguments` are that command's flags.
-
-    The child ends when our end of its control socket is closed, which also happens if this process is killed.
-    It has its own process group, so Ctrl-C on the terminal does not reach it.
-    """
+    """A child process running `kview serve`. `arguments` are that command's flags."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        self.control, theirs = socket.socketpair()
-        with theirs:
-            command = [
-                sys.executable,
-                "-m",
-                "kview",
-                "serve",
-                "--control-fd",
-                str(theirs.fileno()),
-                *arguments,
-            ]
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
-                process_group=0,
-                env=child_environment(),
-            )
-        threading.Thread(target=self._log_errors, name="simulated cluster's log", daemon=True).start()
+        self._child = Child([sys.executable, "-m", "kview", "serve", *arguments], _log)
+
+    @property
+    def control(self) -> socket.socket:
+        """Our end of the control channel."""
+        return self._child.control
 
     @property
     def pid(self) -> int:
         """The child's process id."""
-        return self._process.pid
+        return self._child.process.pid
 
     def bootstrap_servers(self) -> tuple[Address, ...]:
         """Wait until the cluster listens, and return its addresses. Raises KviewError if it cannot start."""
@@ -83,7 +62,7 @@ class SimulatedCluster:
 
     def ended(self) -> KviewError | None:
         """Return how the child ended, None while it is running."""
-        code = self._process.poll()
+        code = self._child.process.poll()
         if code is None:
             return None
         if code < 0:
@@ -91,27 +70,17 @@ class SimulatedCluster:
         return KviewError(ErrorKind.CLUSTER_EXITED, code=code)
 
     def end(self) -> None:
-        """End the child process, within about half a second."""
-        with contextlib.suppress(OSError):
-            # Shutting the socket down ends its duplicates too. This fails if the child has already ended.
-            self.control.shutdown(socket.SHUT_RDWR)
-        self.control.close()
-        for insist in (self._process.terminate, self._process.kill):
-            try:
-                self._process.wait(_END_WITHIN_S)
-                return
-            except subprocess.TimeoutExpired:
-                insist()
-        self._process.wait()
+        """End the child process."""
+        self._child.end(_END_WITHIN_S)
 
     def _exit_code(self) -> int:
         """Return the exit code of a child that has closed its end of the channel. Kill the child if it does
         not end."""
         try:
-            return self._process.wait(_SAYS_HOW_WITHIN_S)
+            return self._child.process.wait(_SAYS_HOW_WITHIN_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            return self._process.wait()
+            self._child.process.kill()
+            return self._child.process.wait()
 
     def _first_line(self) -> bytes:
         """Return the first message on the control channel, cut short if the child ends. Raises KviewError."""
@@ -130,11 +99,6 @@ class SimulatedCluster:
                 break
             line += byte
         return bytes(line)
-
-    def _log_errors(self) -> None:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            _log.warning("%s", line.decode(errors="replace").rstrip())
 
 
 def _in_first(line: bytes) -> tuple[Address, ...] | KviewError:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from kview.errors import ClusterUnreachable, ErrorFacts, KviewError
+from kview.model.backoff import Backoff
 from kview.model.notices import Notice, NoticeKind, NoticeValue
 from kview.model.ports import Attention, Inspector
 from kview.model.snapshot import Snapshot
@@ -149,33 +150,33 @@ def views(
 
 def _connect(source: Source, wait: Callable[[float], bool], patient: bool) -> Generator[Notice, None, bool]:
     """Connect for the first time, if `patient` until an attempt succeeds. Returns False if the run ended."""
-    back_off_s = FIRST_BACK_OFF_S
+    back_off = Backoff(FIRST_BACK_OFF_S, MAX_BACK_OFF_S)
     while True:
         try:
             source.connect()
         except ClusterUnreachable as error:
             if not patient:
                 raise
-            yield Notice(NoticeKind.SOURCE_NOT_REACHED, {"error": error.facts, "wait_s": back_off_s})
+            yield Notice(NoticeKind.SOURCE_NOT_REACHED, {"error": error.facts, "wait_s": back_off.pause_s})
         else:
             return True
-        if wait(back_off_s):
+        if wait(back_off.pause_s):
             return False
-        back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S)
+        back_off.failed()
 
 
 def _connect_again(
     source: Source, lost: ErrorFacts, wait: Callable[[float], bool]
 ) -> Generator[Notice, None, bool]:
     """Try to connect until an attempt succeeds. Returns False if the run ended first."""
-    back_off_s = FIRST_BACK_OFF_S
+    back_off = Backoff(FIRST_BACK_OFF_S, MAX_BACK_OFF_S)
     yield Notice(NoticeKind.SOURCE_LOST, {"lost": lost})
-    while not wait(back_off_s):
+    while not wait(back_off.pause_s):
         try:
             source.connect()
         except KviewError as error:
-            back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S)
-            values: dict[str, NoticeValue] = {"lost": lost, "error": error.facts, "wait_s": back_off_s}
+            back_off.failed()
+            values: dict[str, NoticeValue] = {"lost": lost, "error": error.facts, "wait_s": back_off.pause_s}
             yield Notice(NoticeKind.SOURCE_NOT_RESTARTED, values)
         else:
             yield Notice(NoticeKind.SOURCE_RESTARTED, {"lost": lost})

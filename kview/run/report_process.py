@@ -5,8 +5,6 @@ import contextlib
 import logging
 import pickle
 import signal
-import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -16,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from kview.config.children import child_environment, ended, log_errors
+from kview.config.children import Child
 from kview.config.scratch import REPORTS, Scratch
 from kview.errors import ErrorKind, KviewError, error_of
 from kview.model.report import Report
@@ -131,20 +129,19 @@ class _Making:
         self._end = end
         self._changing = threading.Lock()
         self._cancelled = False
-        self._control: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._thread = threading.Thread(target=self._run, name="report", daemon=True)
         self._thread.start()
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid if self._process is not None else None
+        return self._child.process.pid if self._child is not None else None
 
     def cancel(self) -> None:
         with self._changing:
             self._cancelled = True
-            if self._control is not None:
-                _shut(self._control)
+            if self._child is not None:
+                self._child.hang_up()
 
     def join(self, within_s: float) -> None:
         self._thread.join(within_s)
@@ -175,12 +172,16 @@ class _Making:
         """Start the child, and return what it made or why it made nothing. Raises OSError."""
         from kview.pipeline.messages import MessageKind, failure_of, messages
 
-        control = self._start(scratch)
+        environment = {"TMPDIR": str(scratch.path)}
+        with self._changing:
+            child = self._child = Child(self._command, _log, scratch.held_by, environment)
+            if self._cancelled:
+                child.hang_up()
         result: Made | KviewError | None = None
         try:
             with contextlib.suppress(BrokenPipeError):
-                control.sendall(msgspec.json.encode(self._scope) + b"\n")
-            for kind, body in messages(control):
+                child.control.sendall(msgspec.json.encode(self._scope) + b"\n")
+            for kind, body in messages(child.control):
                 if kind is MessageKind.PROGRESS:
                     self._on_progress(msgspec.json.decode(body, type=ReportProgress))
                 elif kind is MessageKind.FAILED:
@@ -190,46 +191,14 @@ class _Making:
                     result = Made(*pickle.loads(body))
                     import kview.plain.report.text  # noqa: F401 — while the screen does something else
         finally:
-            how = self._ended(control)
-        return result or how
-
-    def _start(self, scratch: Scratch) -> socket.socket:
-        control, theirs = socket.socketpair()
-        with theirs, self._changing:
-            if self._cancelled:
-                _shut(control)
-            try:
-                self._process = subprocess.Popen(
-                    [*self._command, "--control-fd", str(theirs.fileno())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    pass_fds=[theirs.fileno(), *scratch.held_by],
-                    process_group=0,
-                    env={**child_environment(), "TMPDIR": str(scratch.path)},
-                )
-            except OSError:
-                control.close()
-                raise
-            self._control = control
-        threading.Thread(
-            target=log_errors, args=(self._process, _log), name="report's log", daemon=True
-        ).start()
-        return control
-
-    def _ended(self, control: socket.socket) -> KviewError:
-        """End the child, and return how it ended."""
-        assert self._process is not None
-        with self._changing:
-            self._control = None
-            _shut(control)
-            control.close()
-        code = ended(self._process, END_WITHIN_S)
-        if code < 0:
-            return KviewError(ErrorKind.REPORT_KILLED, signal=signal.Signals(-code).name)
-        return KviewError(ErrorKind.REPORT_ENDED, code=code)
+            with self._changing:
+                self._child = None
+            code = child.end(END_WITHIN_S)
+        return result or _ended(code)
 
 
-def _shut(control: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        control.shutdown(socket.SHUT_RDWR)
+def _ended(code: int) -> KviewError:
+    """Return how the process ended."""
+    if code < 0:
+        return KviewError(ErrorKind.REPORT_KILLED, signal=signal.Signals(-code).name)
+    return KviewError(ErrorKind.REPORT_ENDED, code=code)
