@@ -80,8 +80,8 @@ def _refuse_unknown(name: str) -> None:
 def _list() -> None:
     from kview.language.errors import sentence
     from kview.language.glyphs import printable
-    from kview.language.lessons import ABOUT_INCIDENT, listed
     from kview.school.files import lesson_files, read_lesson
+    from kview.school.words.lessons import ABOUT_INCIDENT, listed
 
     wrong, lessons = [], {}
     for name, path in lesson_files().items():
@@ -101,9 +101,9 @@ def _list() -> None:
 
 def _check(name: str) -> None:
     from kview.language.glyphs import printable
-    from kview.language.lessons import result
     from kview.school.checking import play
     from kview.school.files import lesson_of
+    from kview.school.words.lessons import result
 
     steps = failures = took_ms = 0
     for played in play(lesson_of(name)):
@@ -117,7 +117,7 @@ def _check(name: str) -> None:
 
 
 def _failures(played: "Played") -> list[str]:
-    from kview.language.lessons import refused, unmet
+    from kview.school.words.lessons import refused, unmet
 
     return [
         refused(one.step, one.expected, one.refused)
@@ -129,8 +129,8 @@ def _failures(played: "Played") -> list[str]:
 
 def _check_incident(seed: int) -> None:
     from kview.language.glyphs import printable
-    from kview.language.lessons import drilled
     from kview.school.drills import check
+    from kview.school.words.lessons import drilled
 
     hidden = 0
     for drill, told in check(seed):

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +18,6 @@ from kview.language.errors import sentence
 from kview.model.ports import Feed, Timeline
 from kview.model.units import UNKNOWN
 from kview.recording.names import saved_folder, state_folder
-from kview.run.first_run import TourMark
 from kview.run.log import log_file
 from kview.run.memory import ChoiceFiles
 from kview.run.recorder import Recorder
@@ -29,7 +29,9 @@ from kview.run.timeline import LiveTimeline
 
 if TYPE_CHECKING:
     from kview.run.show import Shown
+    from kview.tui.app import KviewApp
     from kview.tui.session import Session
+    from kview.tui.teaching import Teaching
 
 END_WITHIN_S = {signal.SIGINT: 3.0, signal.SIGTERM: 3.0, signal.SIGHUP: 0.9}
 """After a signal kview ends within this number of seconds, because a terminal that is closed, or that does
@@ -63,7 +65,7 @@ def run_dashboard(shown: "Shown") -> int:
 
     Raises the error that ended the run before its first view, once the terminal has been restored.
     """
-    source, display, lab, demos = shown.source, shown.display, shown.lab, shown.demos
+    source, display, lab = shown.source, shown.display, shown.lab
     recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
     run = LiveTimeline(
         source,
@@ -90,14 +92,23 @@ def run_dashboard(shown: "Shown") -> int:
         profiles=shown.profiles,
         # A simulated cluster is another one every time.
         memory=ChoiceFiles(state_folder() / "choices", display.fresh) if lab is None else None,
-        demos=demos,
-        demo=shown.demo,
-        tour=TourMark(state_folder(), display.no_tour or shown.demo is not None) if demos else None,
+        teaching=_teaching(shown),
     )
     code = drive(run, session, spark, lambda: recorder.folder if recorder.first_ms != UNKNOWN else None)
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
     return code
+
+
+def _teaching(shown: "Shown") -> "Callable[[KviewApp], Teaching] | None":
+    """Return what makes the demos and the tour of a simulated cluster, None if there are none."""
+    if shown.demos is None:
+        return None
+    from kview.school.first_run import TourMark
+    from kview.school.shows.demo_keys import DemoKeys
+
+    mark = TourMark(state_folder(), shown.display.no_tour or shown.demo is not None)
+    return partial(DemoKeys, demos=shown.demos, opening=shown.demo, tour=mark)
 
 
 def wall_ms() -> int:

@@ -41,8 +41,8 @@ class RunDemos:
     def listed(self) -> list[Listed]:
         """Return all demos, those whose files are wrong last but one."""
         from kview.language.errors import sentence
-        from kview.language.lessons import ABOUT_INCIDENT
         from kview.school.files import lesson_files, read_lesson
+        from kview.school.words.lessons import ABOUT_INCIDENT
 
         made, wrong = [], []
         for name, path in lesson_files().items():

@@ -25,7 +25,6 @@ from kview.tui.colours import Colours
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.keys import APP_BINDINGS, SCREEN_ACTIONS
 from kview.tui.lab_keys import LabKeys
-from kview.tui.lesson_keys import LessonKeys
 from kview.tui.list_keys import ListKeys, holding
 from kview.tui.looks import Look
 from kview.tui.navigation import FIRST, SCREENS, Navigation, preload
@@ -34,13 +33,11 @@ from kview.tui.paint import Palette
 from kview.tui.remembering import Remembering
 from kview.tui.report_keys import ReportKeys
 from kview.tui.save_keys import SaveKeys
-from kview.tui.screens.answers import AnswerScreen
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.commands import CommandScreen
-from kview.tui.screens.demos import DemoScreen
-from kview.tui.screens.themes import ThemeScreen
+from kview.tui.screens.over import OverScreen
 from kview.tui.session import Session
 from kview.tui.status import Status
+from kview.tui.teaching import Teaching
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import StatusMessage, shown_key
@@ -88,7 +85,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.source, self.timeline, self.inspector = session.source, session.timeline, session.inspector
         self.clock_ms, self.wall_ms = session.clock_ms, session.wall_ms or session.clock_ms
         self.ascii_only, self.log_file, self.zone = session.ascii_only, session.log_file, session.zone
-        self.faults, self.lab, self.lessons = FaultKeys(self), LabKeys(self), LessonKeys(self)
+        self.faults, self.lab = FaultKeys(self), LabKeys(self)
+        self.teaching = Teaching() if session.teaching is None else session.teaching(self)
         self.attention, self.time, self.go = AttentionKeys(self), TimeKeys(self), Navigation(self)
         self._choices, self._lists, self._remembering = Choices(self), ListKeys(self), Remembering(self)
         self._saves, self._reports = SaveKeys(self), ReportKeys(self)
@@ -133,7 +131,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def on_mount(self) -> None:
         """Start the timer and the feed."""
         self.set_interval(1 / TICKS_A_SECOND, self._tick)
-        self.lessons.begin()
+        self.teaching.begin()
         self.session.feed.start(self._on_view, self._on_notice)
 
     def on_unmount(self) -> None:
@@ -160,7 +158,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.options = holding(restored, view)
         self.faults.follow(view)
         self.time.arrived(view)
-        self.lessons.see()
+        self.teaching.see()
         self.redraw()
         if screen := self.shown():
             self.attention.report_in_sight(screen.partitions_in_sight())
@@ -194,7 +192,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def _tick(self) -> None:
         screen = self._visible()
-        self.lessons.tick()
+        self.teaching.tick()
         self._ticks += 1
         is_counting = self._reports.is_busy and self._ticks % TICKS_A_SECOND == 0
         if (self.status.expire(self.wall_ms()) or is_counting) and screen is not None:
@@ -260,12 +258,12 @@ class KviewApp(OwnApp, inherit_bindings=False):
     @property
     def caption(self) -> Caption | None:
         """What the caption strip shows, None if nothing."""
-        return self.lessons.caption
+        return self.teaching.caption
 
     @property
     def looks(self) -> Sequence[Look]:
         """Where a demo says to look on the screen shown."""
-        return self.lessons.looks
+        return self.teaching.looks
 
     def redraw_caption(self) -> None:
         """Draw the caption strip again, because its clock has moved."""
@@ -277,7 +275,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
         Returns False if there is none, or if the user has opened one of the `depth` screens.
         """
-        return self.lessons.leave(depth)
+        return self.teaching.leave(depth)
 
     @property
     def active_faults(self) -> tuple[str, ...]:
@@ -291,7 +289,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def key_label(self, action: Action) -> str | None:
         """Return what a demo says that a key does now, '' if the key line leaves it out, None if nothing."""
-        return self.lessons.label(action)
+        return self.teaching.label(action)
 
     # -- colours
 
@@ -321,11 +319,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def _visible(self) -> KviewScreen | None:
         """Return the screen that draws views, also if the list of `:` or of themes lies over it."""
         below = self.screen_stack[-2:-1]
-        if (
-            below
-            and isinstance(self.screen, (CommandScreen, ThemeScreen, DemoScreen, AnswerScreen))
-            and isinstance(below[0], KviewScreen)
-        ):
+        if below and isinstance(self.screen, OverScreen) and isinstance(below[0], KviewScreen):
             return below[0]
         return self.shown()
 
@@ -444,19 +438,19 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
         The keys for faults, time and Spark exist only while they can do something.
         """
-        lessons = self.lessons
+        teaching = self.teaching
         if action == "lesson":
-            return lessons.allows(str(parameters[0]))
+            return teaching.allows(str(parameters[0]))
         if action == "go" and parameters[0] == "lab" and not self.lab.possible:
             return False
         if action == "go" and parameters[0] in _NUMBERED:
-            return not lessons.takes_screen(_NUMBERED.index(str(parameters[0])) + 1)
+            return not teaching.takes_screen(_NUMBERED.index(str(parameters[0])) + 1)
         if action == "show" and parameters[0] == "groups":
-            return not lessons.is_demo
-        if action == "time" and parameters[0] in ("pause", "play", "live") and lessons.is_on:
+            return not teaching.is_demo
+        if action == "time" and parameters[0] in ("pause", "play", "live") and teaching.is_on:
             return False
         if action == "spark":
-            return self.session.spark is not None and not lessons.is_demo
+            return self.session.spark is not None and not teaching.is_demo
         if action == "save":
             return self._saves.possible
         if action == "report":
@@ -471,7 +465,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def action_lesson(self, what: str) -> None:
         """Carry out a key of demos."""
-        self.lessons.do(what)
+        self.teaching.do(what)
 
     def action_fault(self, key: str) -> None:
         """Carry out a fault key: apply a fault, or end one."""

@@ -230,7 +230,7 @@ class FaultKeys:
             if reply.done.kind is CommandKind.UNDO:
                 self._app.lab.undone()
             self._tell(StatusMessage(f"{why}{words.done(reply.done)}"), reply.undone_by)
-            self._app.lessons.fault_done(command, reply, at_ms)
+            self._app.teaching.fault_done(command, reply, at_ms)
         elif reply.refused is not None:
             self._unsure |= reply.refused.kind is ErrorKind.CLUSTER_SILENT
             refusal = words.refusal(reply.refused, reply.undone_by, self._key_of)

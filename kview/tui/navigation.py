@@ -164,5 +164,5 @@ class Navigation:
     def palette(self) -> None:
         """Offer to jump to anything by its name. If nothing is chosen, the colours are those from before."""
         app, before = self._app, self._app.colours.palette
-        offered = [*commands(app), Command("quotas", "", QUOTAS_HELP, self.quotas), *app.lessons.commands()]
+        offered = [*commands(app), Command("quotas", "", QUOTAS_HELP, self.quotas), *app.teaching.commands()]
         app.push_screen(CommandScreen(offered, Places(app).found, lambda: app.colours.back_to(before)))

@@ -11,13 +11,13 @@ from kview.model.choices import Memory
 from kview.model.lab import Lab
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
 from kview.model.reporting import Reports
-from kview.model.tour import Tour
 from kview.tui.actions import Keys
 from kview.tui.keys import DEFAULT_KEYS
 from kview.tui.widgets.header import SourceInfo
 
 if TYPE_CHECKING:
-    from kview.school.demos import Demos, Opening
+    from kview.tui.app import KviewApp
+    from kview.tui.teaching import Teaching
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +47,8 @@ class Session:
     memory: Memory | None = None
     """None if nothing is kept for the next time."""
 
-    demos: "Demos | None" = None
-    demo: "Opening | None" = None
-    """The demo to begin with, on the cluster that is there."""
-    tour: Tour | None = None
+    teaching: "Callable[[KviewApp], Teaching] | None" = None
+    """Makes what is taught on the dashboard."""
 
     keys: Keys = DEFAULT_KEYS
     themes: Themes | None = None

@@ -14,12 +14,12 @@ from typing import NamedTuple
 from kview.school.conduct import Conduct, Phase
 from kview.school.figures import parse
 from kview.school.files import lesson_files
+from kview.school.shows.lesson import LessonShow
 from kview.tui.fault_actions import FAULT_KEYS
-from kview.tui.lessons import LessonShow
 from kview.tui.text import Role
 from kview.tui.widgets.caption import Paragraph
+from tests.school.shows.lesson_stage import Class, lesson, shown_demo
 from tests.tui.harness import lines, run
-from tests.tui.lesson_stage import Class, lesson
 from tests.tui.pictures import FOLDER, is_settled, with_spaces
 
 ANIMATED = FOLDER / "animated"
@@ -110,7 +110,7 @@ def _said(paragraph: Paragraph) -> str:
 async def frames(name: str) -> list[Frame]:
     """Play a lesson, and return its frames."""
     async with lesson(name, size=SIZE, theme="dark") as taken:
-        app, show, camera = taken.app, taken.app.lessons._show, _Camera(taken)
+        app, show, camera = taken.app, shown_demo(taken.app), _Camera(taken)
         assert isinstance(show, LessonShow)
         app.clock_ms = app.wall_ms = lambda: taken.demos.now_ms() + SEEN_AFTER_MS
         conduct = show.conduct

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,6 +37,9 @@ from kview.model.inspection import (
 )
 from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting, TopicSetting
 from kview.model.units import NEVER, PENDING, UNKNOWN
+from kview.school.demos import Listed
+from kview.school.shows.answer_list import ChoiceRows
+from kview.school.shows.demo_list import DemoRows
 from kview.tui.export import Format, Writer, titles, values
 from kview.tui.options import Options
 from kview.tui.rows import group as group_rows
@@ -61,9 +64,7 @@ from kview.tui.rows.throughput import ThroughputRows
 from kview.tui.rows.topic_groups import TopicGroupRows
 from kview.tui.rows.topic_list import TopicListRows
 from kview.tui.rows.topics import ALL, TopicRows
-from kview.tui.screens.answers import ChoiceRows
 from kview.tui.screens.commands import CommandRows
-from kview.tui.screens.demos import DemoRows
 from kview.tui.screens.help import HelpRows
 from kview.tui.screens.themes import ThemeRows
 from kview.tui.text import content
@@ -79,16 +80,6 @@ MARKS = {"", ">=", "~", "<=", "never"}
 LISTED = Options(groups=GroupList.ALL, internal=True)
 LATER_MS = 10_000
 """By then what was observed is old."""
-
-
-class Demo(NamedTuple):
-    """A demo as its list needs it."""
-
-    name: str
-    title: str
-    minutes: int
-    about: str
-    wrong: str
 
 
 LAB = LabSettings(
@@ -167,7 +158,7 @@ def of_answers() -> Iterator[tuple[str, Rows]]:
     yield "set", SetRows(BrokerDetails(settings=found))
     yield (
         "demos",
-        DemoRows([Demo("crash", "A crash", 3, "what happens", ""), Demo("bad", "", 0, "", "no file")]),
+        DemoRows([Listed("crash", "A crash", 3, "what happens", ""), Listed("bad", "", 0, "", "no file")]),
     )
 
 

@@ -9,11 +9,12 @@ from textual.pilot import Pilot
 
 from kview.model.lab import LabSettings
 from kview.model.units import NO_BROKER
+from kview.school.shows.lesson import LessonShow
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, World, default_world, racked_brokers
 from kview.tui.app import KviewApp
 from kview.tui.lab_steps import rate_step
-from kview.tui.lessons import LessonShow
 from kview.tui.widgets.table import Table
+from tests.school.shows.lesson_stage import lesson, shown_demo
 from tests.tui.harness import (
     HEALTHY,
     EngineLab,
@@ -26,7 +27,6 @@ from tests.tui.harness import (
     text,
     until,
 )
-from tests.tui.lesson_stage import lesson
 
 
 def settings(lab: EngineLab) -> LabSettings:
@@ -223,7 +223,7 @@ async def test_in_a_demo_the_panel_keeps_the_caption_and_both_their_keys_work(si
         await taken.press("plus", "z", "u", "x")
         after = taken.demos.stage.cluster.adjustments.settings()
         assert after.producers != before.producers and caption in text(app)
-        show = app.lessons._show
+        show = shown_demo(app)
         await taken.press("a")
         assert isinstance(show, LessonShow) and show.is_auto
         await taken.press("a", "space")

@@ -11,13 +11,13 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from kview.tui.fuzzy import rank
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed, name_width
 from kview.tui.rows.row import Row
+from kview.tui.screens.over import OverScreen
 from kview.tui.text import EMPTY, Line, Role, Span, line
 from kview.tui.widgets.prompt import fitting
 from kview.tui.widgets.table import Table
@@ -89,7 +89,7 @@ class CommandRows(Keyed[int]):
         )
 
 
-class CommandScreen(ModalScreen[None], inherit_bindings=False):
+class CommandScreen(OverScreen, inherit_bindings=False):
     """An input line above what matches."""
 
     CSS = """

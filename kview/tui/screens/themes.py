@@ -6,11 +6,11 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
+from kview.tui.screens.over import OverScreen
 from kview.tui.text import Line, Role, Span, line
 from kview.tui.widgets.table import Table
 
@@ -39,7 +39,7 @@ class ThemeRows(Keyed[str]):
         return Row((line(self.keys[index]),))
 
 
-class ThemeScreen(ModalScreen[None], inherit_bindings=False):
+class ThemeScreen(OverScreen, inherit_bindings=False):
     """The list of themes. The selected theme is in use while the list is open.
 
     `names` begins with the themes offered, and `current` is the one in use. `use` switches to a theme.

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.school.shows.lesson_stage import lesson
 from tests.tui.harness import lines, running, text
-from tests.tui.lesson_stage import lesson
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)])

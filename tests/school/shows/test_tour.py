@@ -1,34 +1,33 @@
 """The first-run tour: five captions with where to look, a fault, what it did, and never again."""
 
 import re
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kview.school.first_run import TourMark
+from kview.school.shows.demo_keys import DemoKeys
 from kview.tui.app import KviewApp
 from kview.tui.widgets.caption import CaptionStrip
 from kview.tui.widgets.drawn import Drawn
+from tests.school.shows.lesson_stage import Class, StagedDemos, lesson
 from tests.tui.harness import HEALTHY, FakeTimeline, dashboard, lines, press, running, state, text, until
-from tests.tui.lesson_stage import Class, StagedDemos, lesson
 
 
-class Mark:
-    """A mark in memory."""
-
-    def __init__(self, is_due: bool = True) -> None:
-        self.is_due = is_due
-
-    def done(self) -> None:
-        """Take note."""
-        self.is_due = False
+def new_mark(is_due: bool = True) -> TourMark:
+    """A mark in a folder of its own."""
+    return TourMark(Path(tempfile.mkdtemp()), skipped=not is_due)
 
 
 @asynccontextmanager
-async def tour(mark: Mark, **options: Any) -> AsyncIterator[Class]:
+async def tour(mark: TourMark, **options: Any) -> AsyncIterator[Class]:
     """A first run on an engine, with its first views."""
-    async with lesson("leader-crash", demo=None, tour=mark, **options) as played:
+    async with lesson("leader-crash", tour=mark, **options) as played:
         yield played
 
 
@@ -53,7 +52,7 @@ def marked(app: KviewApp) -> set[str | None]:
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
 @running
 async def test_five_captions_say_where_to_look_and_end_with_a_crash(size: tuple[int, int]) -> None:
-    mark = Mark()
+    mark = new_mark()
     async with tour(mark, size=size) as played:
         app = played.app
         for number, panel in enumerate(("brokers", "partitions", "groups", "keys"), 1):
@@ -92,7 +91,7 @@ async def test_five_captions_say_where_to_look_and_end_with_a_crash(size: tuple[
 @pytest.mark.parametrize("key", ["H", "S", "W", "X", "C"])
 @running
 async def test_any_fault_at_any_caption_is_welcome(key: str) -> None:
-    mark = Mark()
+    mark = new_mark()
     async with tour(mark) as played:
         await played.press(key)
         await played.second(2)
@@ -108,7 +107,7 @@ async def test_any_fault_at_any_caption_is_welcome(key: str) -> None:
 
 @running
 async def test_a_fault_that_is_caused_early_and_undone_is_asked_for_again() -> None:
-    async with tour(Mark(), size=(80, 24)) as played:
+    async with tour(new_mark(), size=(80, 24)) as played:
         await played.press("space", "1", "K")
         await played.second()
         assert "step 2 of 5" in text(played.app) and "Broker 0 was killed" in said(played.app)
@@ -120,7 +119,7 @@ async def test_a_fault_that_is_caused_early_and_undone_is_asked_for_again() -> N
 
 @running
 async def test_escape_skips_it_and_it_is_found_by_name() -> None:
-    mark = Mark()
+    mark = new_mark()
     async with tour(mark) as played:
         app = played.app
         await played.press("5", "enter")
@@ -138,9 +137,12 @@ async def test_escape_skips_it_and_it_is_found_by_name() -> None:
 
 @running
 async def test_it_is_not_shown_again_nor_before_a_view_nor_without_a_simulated_cluster() -> None:
-    async with tour(Mark(is_due=False)) as played:
+    async with tour(new_mark(is_due=False)) as played:
         assert "TOUR" not in text(played.app)
-    async with dashboard(tour=Mark(), demos=StagedDemos("topics")) as (app, pilot):
+    async with dashboard(teaching=partial(DemoKeys, demos=StagedDemos("topics"), tour=new_mark())) as (
+        app,
+        pilot,
+    ):
         assert "TOUR" not in text(app), "there is nothing to look at yet"
         app.session.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
         await until(pilot, lambda: "step 1 of 5" in text(app), "the tour")
@@ -151,8 +153,9 @@ async def test_it_is_not_shown_again_nor_before_a_view_nor_without_a_simulated_c
 
 @running
 async def test_a_demo_takes_its_place() -> None:
-    mark = Mark()
+    mark = new_mark()
     async with tour(mark, timeline=FakeTimeline()) as played:
-        played.app.lessons.start("topics")
+        assert isinstance(played.app.teaching, DemoKeys)
+        played.app.teaching.start("topics")
         await played.second(2)
         assert not mark.is_due and "TOUR" not in text(played.app) and "step 1 of" in text(played.app)

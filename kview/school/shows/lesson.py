@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kview.errors import error_of
-from kview.language import demo as said
 from kview.language import glyphs, words
 from kview.language.errors import sentence
 from kview.model.lab import Command, Reply
@@ -13,12 +12,13 @@ from kview.school.conduct import Conduct, Phase
 from kview.school.demos import Demos
 from kview.school.look import mark
 from kview.school.moment import Moment
+from kview.school.shows.captions import answered, paragraphs
+from kview.school.shows.labels import ANSWERS, label, space_does
+from kview.school.shows.places import first_subjects
+from kview.school.shows.prompts import fault_key, to_press, way_back
+from kview.school.shows.sight import Sight
+from kview.school.words import demo as said
 from kview.tui.actions import Action
-from kview.tui.lesson_captions import answered, paragraphs
-from kview.tui.lesson_labels import ANSWERS, label, space_does
-from kview.tui.lesson_places import first_subjects
-from kview.tui.lesson_prompts import fault_key, to_press, way_back
-from kview.tui.lesson_sight import Sight
 from kview.tui.looks import Look
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage

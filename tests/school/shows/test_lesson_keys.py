@@ -6,9 +6,9 @@ import pytest
 
 from kview.tui.text import content
 from kview.tui.widgets.caption import Caption, caption_lines
+from tests.school.shows.lesson_stage import Class, lesson
 from tests.tui.harness import lines as drawn
 from tests.tui.harness import running, text
-from tests.tui.lesson_stage import Class, lesson
 
 
 def keys(taken: Class) -> str:

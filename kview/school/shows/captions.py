@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from kview.language import demo as said
 from kview.language import glyphs
-from kview.language.expectations import between, expected, short_noun
 from kview.model.units import UNKNOWN
 from kview.school.conduct import Conduct, Phase
 from kview.school.expectations import Expectation, Operator
 from kview.school.figures import Figure
 from kview.school.lesson import Question
+from kview.school.words import demo as said
+from kview.school.words.expectations import between, expected, short_noun
 from kview.tui.text import Role
 from kview.tui.widgets.caption import Paragraph
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kview.run.first_run import TourMark
+from kview.school.first_run import TourMark
 
 
 def test_the_tour_is_due_once_and_never_if_it_is_skipped(tmp_path: Path) -> None:

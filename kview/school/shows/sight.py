@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from kview.model.lab import Command
 from kview.school.look import Mark
 from kview.school.moment import split
-from kview.tui.lesson_places import WIDE, Place, Subjects, looks, place
+from kview.school.shows.places import WIDE, Place, Subjects, looks, place
 from kview.tui.looks import Look
 
 if TYPE_CHECKING:

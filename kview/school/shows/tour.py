@@ -7,11 +7,11 @@ import numpy as np
 
 from kview.derive.outcome import Led, led_by, outcome, rejoined
 from kview.derive.view import Verdict
-from kview.language import demo as demo_words
 from kview.language import glyphs
-from kview.language import tour as said
 from kview.model.lab import Command, CommandKind, Done, NodeRole, Outcome, Reply
-from kview.model.tour import Tour
+from kview.school.first_run import TourMark
+from kview.school.words import demo as demo_words
+from kview.school.words import tour as said
 from kview.tui.actions import Action
 from kview.tui.layout import SIDE_BY_SIDE_WIDTH
 from kview.tui.looks import Look
@@ -45,8 +45,7 @@ _MOVES = (CommandKind.CRASH, CommandKind.STOP, CommandKind.HANG)
 
 
 class TourShow:
-    """The tour that is shown (`kview.tui.lesson_keys.Show`). `end` is called when the last caption has been
-    read."""
+    """The tour that is shown, a `Show` of demo_keys. `end` is called when the last caption has been read."""
 
     name = "tour"
     is_asking = 0
@@ -56,7 +55,7 @@ class TourShow:
     def __init__(
         self,
         app: "KviewApp",
-        tour: Tour,
+        tour: TourMark,
         end: Callable[[], None],
     ) -> None:
         self._app, self._tour, self._end = app, tour, end

@@ -6,17 +6,17 @@ import pytest
 
 from kview.model.lab import Command, CommandKind
 from kview.school.conduct import Conduct, Phase
+from kview.school.shows.answer_list import AnswerList
+from kview.school.shows.drill import DrillShow
+from kview.school.shows.lesson import LessonShow
 from kview.tui.app import KviewApp
-from kview.tui.drills import DrillShow
-from kview.tui.lessons import LessonShow
-from kview.tui.screens.answers import AnswerList
+from tests.school.shows.lesson_stage import Class, lesson, shown_demo
 from tests.tui.harness import FakeTimeline, lines, running, text
-from tests.tui.lesson_stage import Class, lesson
 
 
 def conduct(taken: Class) -> Conduct:
     """The lesson that goes on."""
-    show = taken.app.lessons._show
+    show = shown_demo(taken.app)
     assert isinstance(show, LessonShow)
     return show.conduct
 
@@ -227,7 +227,7 @@ async def test_a_drill_shows_symptoms_alone_until_it_is_answered() -> None:
         seed=26,  # broker 2 crashes
     ) as taken:
         app = taken.app
-        show = app.lessons._show
+        show = shown_demo(app)
         assert isinstance(show, DrillShow)
         assert "All is well so far" in text(app)
         await taken.second(12)
@@ -270,10 +270,10 @@ async def test_a_drill_announces_nothing_and_asks_before_it_ends() -> None:
         assert "press Esc again to leave" in text(app) and "INCIDENT" in text(app)
         await taken.press("ctrl+t", "escape")
         assert "INCIDENT" in text(app), "another key was pressed in between"
-        begun = taken.app.lessons._show
+        begun = shown_demo(taken.app)
         await taken.press("ctrl+r")
         assert "press ^r again to give this one up and begin another" in text(app)
-        assert taken.app.lessons._show is begun
+        assert shown_demo(taken.app) is begun
         await taken.press("space", "end", "enter")
         assert "WHAT HAPPENED?" in text(app) and "a broker crashed" not in text(app)
         await taken.press("down", "down", "enter")

@@ -1,8 +1,8 @@
 """Which keys a lesson's step asks for, and which ones end or repeat what was done besides."""
 
-from kview.language import demo as said
 from kview.model.lab import CommandKind, NodeRole
 from kview.school.conduct import Conduct
+from kview.school.words import demo as said
 from kview.tui.actions import Keys
 from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.fault_keys import FaultKeys

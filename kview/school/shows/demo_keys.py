@@ -6,25 +6,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from kview.errors import KviewError
-from kview.language import demo as said
-from kview.language import tour as tour_words
 from kview.language.errors import sentence
 from kview.model.events import Severity
 from kview.model.lab import Command as LabCommand
 from kview.model.lab import Reply
-from kview.model.tour import Tour
 from kview.model.units import UNKNOWN
+from kview.school.demos import INCIDENT, Demos, Opening
+from kview.school.first_run import TourMark
+from kview.school.shows.demo_list import DemoScreen
+from kview.school.words import demo as said
+from kview.school.words import tour as tour_words
 from kview.tui.actions import Action
 from kview.tui.looks import Look
 from kview.tui.screens.commands import Command
-from kview.tui.screens.demos import DemoScreen
+from kview.tui.teaching import Teaching
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.caption import Caption
 
 if TYPE_CHECKING:
-    from kview.school.demos import Demos
+    from kview.school.shows.tour import TourShow
     from kview.tui.app import KviewApp
-    from kview.tui.tour import TourShow
 
 ASKED_FOR_MS = 10_000
 """Within this time, the key that leaves has to be pressed again if it asks first."""
@@ -90,12 +91,17 @@ class Show(Protocol):
         ...
 
 
-class LessonKeys:
-    """Carries out the actions `lesson('…')`, which exist only with demos."""
+class DemoKeys(Teaching):
+    """Carries out the actions `lesson('…')`, and shows demos and the tour.
 
-    def __init__(self, app: "KviewApp") -> None:
-        self._app = app
-        self._demos, self._tour = app.session.demos, app.session.tour
+    `opening` is the demo to begin with, on the cluster that is there. Without it, the tour is shown if it is
+    due.
+    """
+
+    def __init__(
+        self, app: "KviewApp", demos: Demos, opening: Opening | None = None, tour: TourMark | None = None
+    ) -> None:
+        self._app, self._demos, self._opening, self._tour = app, demos, opening, tour
         self._show: Show | None = None
         self._tour_shown: TourShow | None = None
         self._is_tour_due = False
@@ -126,21 +132,20 @@ class LessonKeys:
     def begin(self) -> None:
         """Begin the demo that the dashboard was started for. The tour begins with the first view, if it is
         due."""
-        opening = self._app.session.demo
-        if opening is not None and self._demos is not None:
-            self._set(self._made(opening.name, opening.seed))
+        if self._opening is not None:
+            self._set(self._made(self._opening.name, self._opening.seed))
         else:
             self._is_tour_due = self._tour is not None and self._tour.is_due
 
-    def _begin_tour(self, tour: Tour) -> None:
-        from kview.tui.tour import TourShow
+    def _begin_tour(self, tour: TourMark) -> None:
+        from kview.school.shows.tour import TourShow
 
         shown = TourShow(self._app, tour, self._end_tour)
         self._set(shown)
         self._tour_shown = shown
         self._app.faults.is_told_above = True
 
-    async def _show_tour(self, tour: Tour) -> None:
+    async def _show_tour(self, tour: TourMark) -> None:
         self._app.return_to_live()
         self._begin_tour(tour)
         await self._app.go.to("overview")
@@ -153,7 +158,7 @@ class LessonKeys:
     def allows(self, what: str) -> bool:
         """Return whether an action works now."""
         if what == "list":
-            return self._demos is not None
+            return True
         if self._show is None:
             return False
         if what.startswith("answer"):
@@ -223,7 +228,7 @@ class LessonKeys:
         shows = (
             [] if tour is None else [Command("tour", "", tour_words.SHOWS, partial(self._show_tour, tour))]
         )
-        listed = [] if self._demos is None else self._demos.listed()
+        listed = self._demos.listed()
         return [
             *shows,
             *(
@@ -248,8 +253,6 @@ class LessonKeys:
     def start(self, name: str) -> None:
         """Start a demo on a fresh cluster."""
         demos = self._demos
-        if demos is None:
-            return
         self._app.return_to_live()
         self._app.clear_message(kept=False)
         seed = demos.seed_of(name)
@@ -265,7 +268,7 @@ class LessonKeys:
         self._app.redraw()
         self._app.run_worker(self._freshen(demos, show, name, seed), group="demo")
 
-    async def _freshen(self, demos: "Demos", show: Show, name: str, seed: int) -> None:
+    async def _freshen(self, demos: Demos, show: Show, name: str, seed: int) -> None:
         try:
             show.begins_at(await demos.fresh(name, seed))
         except KviewError as error:
@@ -275,8 +278,6 @@ class LessonKeys:
 
     def _set(self, show: Show | None) -> None:
         """Show a demo from now on. In a drill, fault keys and the lab would say what the fault is."""
-        from kview.school.demos import INCIDENT
-
         self._is_tour_due = False
         self._asked = ("", UNKNOWN)
         if self._tour_shown is not None:
@@ -288,22 +289,19 @@ class LessonKeys:
 
     def _made(self, name: str, seed: int) -> Show:
         """Return a demo that is about to begin. Raises KviewError."""
-        from kview.school.demos import INCIDENT
-        from kview.tui.drills import DrillShow
-        from kview.tui.lessons import LessonShow
+        from kview.school.shows.drill import DrillShow
+        from kview.school.shows.lesson import LessonShow
 
-        assert self._demos is not None
         if name == INCIDENT:
             return DrillShow(self._app, self._demos, seed)
         return LessonShow(self._app, self._demos, name)
 
     def _list(self) -> None:
-        if self._demos is not None:
-            name = "" if self._show is None else self._show.name
-            self._app.push_screen(DemoScreen(self._demos.listed(), name, self.start))
+        name = "" if self._show is None else self._show.name
+        self._app.push_screen(DemoScreen(self._demos.listed(), name, self.start))
 
     def _next_demo(self) -> None:
-        assert self._demos is not None and self._show is not None
+        assert self._show is not None
         names = [one.name for one in self._demos.listed() if not one.wrong]
         at = names.index(self._show.name) + 1 if self._show.name in names else len(names)
         if at < len(names):

@@ -1,7 +1,7 @@
 """What the keys do at the step that a lesson is at, for the key line and the head of the caption."""
 
-from kview.language import demo as said
 from kview.school.conduct import Conduct, Phase
+from kview.school.words import demo as said
 from kview.tui.actions import Action, Kind
 from kview.tui.fault_actions import FAULT_KEYS
 

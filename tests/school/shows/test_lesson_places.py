@@ -5,8 +5,8 @@ import pytest
 from kview.school.expectations import expectation
 from kview.school.files import lesson_files, lesson_of
 from kview.school.look import mark
-from kview.tui.lesson_captions import sentences
-from kview.tui.lesson_places import Place, Subjects, first_subjects, place
+from kview.school.shows.captions import sentences
+from kview.school.shows.places import Place, Subjects, first_subjects, place
 from kview.tui.text import content
 from kview.tui.widgets.caption import Caption, Paragraph, caption_lines, caption_rows
 

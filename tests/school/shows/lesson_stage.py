@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC
+from functools import partial
 from typing import Any
 
 from textual.pilot import Pilot
 
 from kview.lab.console import Console
-from kview.language.lessons import ABOUT_INCIDENT
 from kview.model.lab import ActiveFault, Command, Lab, LabSettings, Reply
 from kview.school.acts import staged
 from kview.school.checking import START_MS, Stage, stage_of
@@ -17,8 +17,11 @@ from kview.school.demos import INCIDENT, Listed, Opening
 from kview.school.drills import drill, drill_world, exercise
 from kview.school.exercise import Exercise
 from kview.school.files import lesson_files, lesson_of
+from kview.school.first_run import TourMark
 from kview.school.lesson import Lesson
 from kview.school.moment import Counters
+from kview.school.shows.demo_keys import DemoKeys, Show
+from kview.school.words.lessons import ABOUT_INCIDENT
 from kview.school.worlds import world
 from kview.simulate.cluster import build
 from kview.tui.app import KviewApp
@@ -94,6 +97,12 @@ class StagedDemos:
         return self.stage.cluster.counters()
 
 
+def shown_demo(app: KviewApp) -> Show | None:
+    """The lesson, the drill or the tour that is shown."""
+    assert isinstance(app.teaching, DemoKeys)
+    return app.teaching._show
+
+
 class Class:
     """A demo that a test plays as a person would: keys, and seconds that pass."""
 
@@ -107,7 +116,7 @@ class Class:
             await self.pilot.pause()
         await self.app.workers.wait_for_complete()
         await self.pilot.pause()
-        self.app.lessons.tick()
+        self.app.teaching.tick()
         await self.pilot.pause()
 
     async def second(self, seconds: int = 1) -> None:
@@ -121,18 +130,26 @@ class Class:
         await self.pilot.press(*keys)
         await self.app.workers.wait_for_complete()
         await self.pilot.pause()
-        self.app.lessons.tick()
+        self.app.teaching.tick()
         await self.pilot.pause()
 
 
 @asynccontextmanager
 async def lesson(
-    name: str, seed: int = 1, size: tuple[int, int] = (120, 40), **options: Any
+    name: str,
+    seed: int = 1,
+    size: tuple[int, int] = (120, 40),
+    tour: TourMark | None = None,
+    **options: Any,
 ) -> AsyncIterator[Class]:
-    """A dashboard that has begun with a demo and shows its first view."""
+    """A dashboard that has begun with a demo, or with the tour, and shows its first view."""
     demos, feed = StagedDemos(name, seed), FakeFeed()
-    settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC, "demos": demos}
-    settings |= {"demo": Opening(name, seed), "timeline": FakeTimeline(), "lab": demos}
+    opening = None if tour is not None else Opening(name, seed)
+    settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC, "lab": demos}
+    settings |= {
+        "timeline": FakeTimeline(),
+        "teaching": partial(DemoKeys, demos=demos, opening=opening, tour=tour),
+    }
     settings |= {"feed": feed, "source": SourceInfo("simulated"), "clock_ms": demos.now_ms}
     app = KviewApp(Session(**settings | options))
     async with running_app(app, size) as pilot:

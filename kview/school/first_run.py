@@ -8,7 +8,7 @@ MARK = "tour-seen"
 
 
 class TourMark:
-    """Implements `Tour` with an empty file in `folder`. With `skipped`, the tour is not due.
+    """Whether the tour has been shown: an empty file in `folder`. With `skipped`, the tour is not due.
 
     If the file cannot be written, the tour is due in the next run, too.
     """

@@ -6,11 +6,11 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
+from kview.tui.screens.over import OverScreen
 from kview.tui.text import Line, Role, Span, line
 from kview.tui.widgets.table import Table
 
@@ -51,7 +51,7 @@ class AnswerList(Table):
         self.step(by)
 
 
-class AnswerScreen(ModalScreen[None], inherit_bindings=False):
+class AnswerScreen(OverScreen, inherit_bindings=False):
     """A list of choices above the screen. `chosen` gets the key of the choice."""
 
     CSS = """

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from kview.language import demo as demo_words
-from kview.language import drills as said
 from kview.language import glyphs
 from kview.language import incidents as incident_words
 from kview.model.lab import Command, Reply
@@ -13,10 +11,12 @@ from kview.model.units import UNKNOWN
 from kview.school.demos import INCIDENT, Demos
 from kview.school.exercise import HINT_COSTS_MS, Hit, Target
 from kview.school.moment import Moment, Value
+from kview.school.shows.answer_list import AnswerScreen
+from kview.school.shows.captions import sentence
+from kview.school.words import demo as demo_words
+from kview.school.words import drills as said
 from kview.tui.actions import Action
-from kview.tui.lesson_captions import sentence
 from kview.tui.looks import Look
-from kview.tui.screens.answers import AnswerScreen
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.caption import Caption, Paragraph

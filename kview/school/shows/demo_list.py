@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from textwrap import wrap
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from kview.language import glyphs, words
+from kview.school.demos import Listed
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.figures import figure
 from kview.tui.rows.row import Row
+from kview.tui.screens.over import OverScreen
 from kview.tui.text import Line, Role, Span, line
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.table import Table
@@ -26,27 +27,12 @@ MARGIN_ROWS = 8
 """The rows of the screen that the list leaves free."""
 
 
-class Demo(Protocol):
-    """A demo in the list."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def minutes(self) -> int: ...
-    @property
-    def about(self) -> str: ...
-    @property
-    def wrong(self) -> str: ...
-
-
 class DemoRows(Keyed[str]):
     """The rows of demos. The key is the demo's name."""
 
     empty = "there is no demo"
 
-    def __init__(self, demos: Sequence[Demo]) -> None:
+    def __init__(self, demos: Sequence[Listed]) -> None:
         super().__init__([demo.name for demo in demos])
         self._demos = demos
         # What a demo is about stands below the list, too, but what is wrong with a file does not.
@@ -97,7 +83,7 @@ class About(Lines):
         return [(), *(line(f"  {each}") for each in wrap(self.text, max(10, width - 4)))][:height]
 
 
-class DemoScreen(ModalScreen[None], inherit_bindings=False):
+class DemoScreen(OverScreen, inherit_bindings=False):
     """The list of demos. `current` is the name of the one that is shown, and `start` starts one."""
 
     CSS = """
@@ -112,7 +98,7 @@ class DemoScreen(ModalScreen[None], inherit_bindings=False):
     """What Enter does, for the key line of the screen below."""
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,D", "leave", "back", key_display="Esc")]
 
-    def __init__(self, demos: Sequence[Demo], current: str, start: Callable[[str], None]) -> None:
+    def __init__(self, demos: Sequence[Listed], current: str, start: Callable[[str], None]) -> None:
         super().__init__()
         self._demos = demos
         self._current = current
