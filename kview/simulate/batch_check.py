@@ -8,6 +8,8 @@ compressed batch. What comes out of a compressed batch has limits.
 
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 from kview.simulate.codes import ErrorCode
 from kview.simulate.record_check import Refused, check_records
 from kview.simulate.records import (
@@ -25,7 +27,6 @@ from kview.simulate.records import (
     with_times,
 )
 from kview.wire.compression import TooLarge, Unreadable, inflated
-from kview.wire.crc32c import crc32c
 
 APPEND_TIME = "LogAppendTime"
 NO_TIMESTAMP = -1

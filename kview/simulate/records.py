@@ -4,8 +4,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 from kview.wire.compression import inflated
-from kview.wire.crc32c import crc32c
 from kview.wire.primitives import (
     VARINT_BYTES,
     MalformedBytes,

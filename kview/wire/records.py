@@ -9,8 +9,9 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 from kview.wire.compression import TooLarge, inflated
-from kview.wire.crc32c import crc32c
 from kview.wire.primitives import VARINT_BYTES, VARLONG_BYTES, MalformedBytes, read_record_field, read_varint
 
 INFLATED_MAX = 16 << 20

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from crc32c import crc32c
+
 from kview.serve.call import Api
 from kview.simulate.groups.records import (
     GroupKey,
@@ -18,7 +20,6 @@ from kview.simulate.groups.records import (
 )
 from kview.simulate.records import encode_batch
 from kview.wire.compression import GZIP, ZSTD
-from kview.wire.crc32c import crc32c
 from tests.simulate.client_batches import compressed
 
 STRINGS = {

@@ -4,11 +4,11 @@ import gzip
 from struct import pack
 
 import pyarrow as pa
+from crc32c import crc32c
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kview.simulate.records import CRC_FROM, HEADER_BYTES, LENGTH_FROM, encode_batch
 from kview.wire.compression import GZIP, LZ4, SNAPPY
-from kview.wire.crc32c import crc32c
 from kview.wire.primitives import record_field, varint
 from tests.simulate.engine import START_MS
 

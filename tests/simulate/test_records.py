@@ -1,26 +1,11 @@
 """Batches, checksums and simulated records, compared with kafka-python's own reader."""
 
-import random
-
-import pytest
 from kafka.record import MemoryRecords
-from kafka.record._crc32c import crc as reference_crc
 
 from kview.simulate.log import Log
 from kview.simulate.reading import RecordMaker
 from kview.simulate.records import decode_batch, encode_batch, header, placed
-from kview.wire.crc32c import crc32c
 from tests.simulate.client_batches import client_batch
-
-
-@pytest.mark.parametrize("size", [0, 1, 3, 4, 1023, 1024, 1025, 1027, 2048, 8191, 8192, 70_001, 1_300_003])
-def test_crc_is_castagnolis(size: int) -> None:
-    data = random.Random(size).randbytes(size)
-    assert crc32c(data) == reference_crc(data)
-
-
-def test_crc_of_the_check_value() -> None:
-    assert crc32c(b"123456789") == 0xE3069283
 
 
 def test_a_batch_reads_back_here_and_there() -> None:

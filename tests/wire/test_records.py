@@ -5,6 +5,7 @@ import zlib
 from struct import pack
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record import MemoryRecordsBuilder
@@ -12,7 +13,6 @@ from kafka.record import MemoryRecordsBuilder
 from kview.simulate.records import encode_batch
 from kview.wire import records as wire
 from kview.wire.compression import GZIP, LZ4, SNAPPY, ZSTD, TooLarge
-from kview.wire.crc32c import crc32c
 from kview.wire.primitives import MalformedBytes
 from tests.simulate.client_batches import client_batch, compressed, raw_batch, recompressed, with_field
 from tests.simulate.engine import START_MS
