@@ -74,7 +74,7 @@ def run_dashboard(shown: "Shown") -> int:
         wall_ms,
         display.ignore_groups,
         shown.opening,
-        shown.take,
+        shown.takers,
     )
     try:
         session = new_session(run, shown.name, display.interval_ms, display)

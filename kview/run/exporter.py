@@ -19,6 +19,7 @@ from kview import __version__
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
+from kview.model.snapshot import Snapshot
 from kview.plain.metrics import Costs, metrics, of_kview
 
 REQUEST_WITHIN_S = 10.0
@@ -70,8 +71,10 @@ class Exporter(Collector):
         """What the last page was written from, whether that was too old, and the page."""
         self._server: _Server | None = None
 
-    def take(self, view: View) -> None:
+    def take(self, snapshot: Snapshot, view: View | None) -> None:
         """Serve this view from now on."""
+        if view is None:
+            return
         costs = self._last[1] if self._last else Costs()
         self._last = view, costs.plus(view), self._clock_s()
 

@@ -1,19 +1,18 @@
 """A fold that contains its state. It takes snapshots and returns views."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kview.derive.view import View
 from kview.model.snapshot import Snapshot
 from kview.run.observing import Fold
 
-Taker = Callable[[View], None]
-"""Is called with each live view, on the thread that folds."""
+Taker = Callable[[Snapshot, View | None], None]
+"""Takes each snapshot and its view, on the thread that folds. One that could not be folded has no view: it
+shows the bug."""
 
 
-def new_fold(ignore: tuple[str, ...] = (), take: Taker | None = None) -> Fold[View]:
-    """Return a fold that has not seen a snapshot yet.
-
-    `ignore` has patterns of groups that count nowhere. `take` gets every view, too.
+def new_fold(ignore: tuple[str, ...] = (), takers: Sequence[Taker] = ()) -> Fold[View]:
+    """Return a fold that has not seen a snapshot yet. `ignore` has patterns of groups that count nowhere.
 
     The calculations are imported only here, so that this happens on the observer's thread.
     """
@@ -23,9 +22,12 @@ def new_fold(ignore: tuple[str, ...] = (), take: Taker | None = None) -> Fold[Vi
 
     def fold(snapshot: Snapshot) -> View:
         nonlocal state
-        state, view = step(state, snapshot)
-        if take is not None:
-            take(view)
-        return view
+        view = None
+        try:
+            state, view = step(state, snapshot)
+            return view
+        finally:
+            for take in takers:
+                take(snapshot, view)
 
     return fold

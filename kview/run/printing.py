@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
@@ -18,7 +18,7 @@ from kview.plain.blocks import block
 from kview.plain.documents import document
 from kview.run.folding import Taker, new_fold
 from kview.run.observing import Fold, Source, views
-from kview.run.recorder import TEXT_CLOSES_WITHIN_S, Recorder, recorded
+from kview.run.recorder import TEXT_CLOSES_WITHIN_S, Recorder
 from kview.run.settings import Display, Format
 
 OBSERVATIONS_FOR_RATES = 2
@@ -29,14 +29,14 @@ ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 kill the run."""
 
 
-def record_and_print(source: Source, name: str, display: Display, take: Taker | None = None) -> int:
+def record_and_print(source: Source, name: str, display: Display, takers: Sequence[Taker] = ()) -> int:
     """Print `source` like `print_source`, and record every observation to the folder that `display` names."""
     recorder = Recorder(display.record)
     for number in ENDS:
         signal.signal(number, _end)
     recorder.start(lambda notice: _note(notice, _fit(display.ascii_only)))
     try:
-        return print_source(source, name, display, take, recorder)
+        return print_source(source, name, display, (recorder.offer, *takers))
     finally:
         recorder.stop(TEXT_CLOSES_WITHIN_S)
         if recorder.unfinished is not None:
@@ -51,20 +51,16 @@ def print_source(
     source: Source,
     name: str,
     display: Display,
-    take: Taker | None = None,
-    recorder: Recorder | None = None,
+    takers: Sequence[Taker] = (),
 ) -> int:
     """Print a block or document of `source` every interval, or with `once` a single one.
 
     If `display` is quiet, nothing is printed but notices, and a cluster that cannot be reached yet is waited
-    for. `take` gets every view, too, and `recorder` every snapshot with its view. Notices go to standard
-    error. Returns the exit code 0, even if nobody reads the output any more. Raises KviewError, but only
-    before the first view.
+    for. `takers` get every snapshot with its view. Notices go to standard error. Returns the exit code 0,
+    even if nobody reads the output any more. Raises KviewError, but only before the first view.
     """
     fit = _fit(display.ascii_only)
-    fold: Callable[[], Fold[View]] = partial(new_fold, display.ignore_groups, take)
-    if recorder is not None:
-        fold = recorded(fold, recorder)
+    fold: Callable[[], Fold[View]] = partial(new_fold, display.ignore_groups, takers)
     seen = 0
     try:
         with until_nobody_reads():

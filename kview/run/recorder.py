@@ -16,7 +16,6 @@ from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.recording.names import MANIFEST
 from kview.recording.thread import RecordingThread, Writes
-from kview.run.observing import Fold
 from kview.run.settings import Record
 
 if TYPE_CHECKING:
@@ -176,29 +175,6 @@ class _ProgressWriter:
     def close(self) -> None:
         self._writer.close()
         self._recorder.closed()
-
-
-def recorded(new_fold: Callable[[], Fold[View]], recorder: Recorder) -> Callable[[], Fold[View]]:
-    """Return a function like `new_fold`, whose folds offer every snapshot and its view to a recorder.
-
-    A snapshot that cannot be folded is offered, too: it shows the bug. The recorder continues until its owner
-    stops it.
-    """
-
-    def new_recorded() -> Fold[View]:
-        fold = new_fold()
-
-        def record(snapshot: Snapshot) -> View:
-            view = None
-            try:
-                view = fold(snapshot)
-                return view
-            finally:
-                recorder.offer(snapshot, view)
-
-        return record
-
-    return new_recorded
 
 
 def check_target(record: Record) -> None:

@@ -34,8 +34,8 @@ class Shown:
     demos: "Demos | None" = None
     demo: "Opening | None" = None
     """The demo that a dashboard begins with."""
-    take: Taker | None = None
-    """What gets every live view, too."""
+    takers: Sequence[Taker] = ()
+    """What gets every snapshot and its view, too."""
 
 
 def show(shown: Shown) -> int:
@@ -56,7 +56,7 @@ def show(shown: Shown) -> int:
         shown.source.close()
         raise
     try:
-        return _show(replace(shown, take=exporter.take))
+        return _show(replace(shown, takers=(exporter.take,)))
     finally:
         exporter.stop()
 
@@ -73,4 +73,4 @@ def _show(shown: Shown) -> int:
     for notice in shown.opening:
         note(notice, display.ascii_only)
     print_it = record_and_print if display.record.folder is not None else print_source
-    return print_it(shown.source, shown.name, display, shown.take)
+    return print_it(shown.source, shown.name, display, shown.takers)

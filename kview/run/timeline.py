@@ -21,7 +21,7 @@ from kview.run.folding import Taker, new_fold
 from kview.run.history import read_history
 from kview.run.observing import ObservingFeed, Source
 from kview.run.publisher import Publisher
-from kview.run.recorder import DASHBOARD_CLOSES_WITHIN_S, Recorder, recorded
+from kview.run.recorder import DASHBOARD_CLOSES_WITHIN_S, Recorder
 
 if TYPE_CHECKING:
     from kview.recording.replay import Jump, Replay
@@ -50,16 +50,15 @@ class LiveTimeline:
         wall_ms: Callable[[], int],
         ignore: tuple[str, ...] = (),
         opening: Sequence[Notice] = (),
-        take: Taker | None = None,
+        takers: Sequence[Taker] = (),
     ) -> None:
         """`ignore` has patterns of the names of groups that count nowhere. `opening` are notices to begin
-        with. `take` gets every live view."""
+        with. `takers` get every snapshot and its view."""
         self._opening = tuple(opening)
         self._ignore = ignore
         self._recorder = recorder
-        self._observing = ObservingFeed(
-            source, recorded(partial(new_fold, ignore, take), recorder), interval_s
-        )
+        fold = partial(new_fold, ignore, (recorder.offer, *takers))
+        self._observing = ObservingFeed(source, fold, interval_s)
         self._publisher = Publisher(wall_ms)
         self._player: Player | None = None
         """The player, created at the first step. By then the recorder has imported the libraries that it

@@ -53,7 +53,7 @@ def test_a_scrape_and_the_health_of_kview(exporter: Exporter, clock: SetClock) -
     status, page = get(port, "/metrics")
     assert status == 200 and value(read(page), "kview_brokers") is None
     for view in views(default_world().tick() for _ in range(3)):
-        exporter.take(view)
+        exporter.take(view.snapshot, view)
     status, page = get(port, "/metrics")
     series = read(page)
     assert status == 200 and problems(page) == []
@@ -114,7 +114,7 @@ def test_it_ends_while_all_threads_are_busy() -> None:
 def test_many_scrapes_at_once_and_scrapers_that_never_read(exporter: Exporter) -> None:
     """A page is written once for all of them, and who does not read it holds up nobody else."""
     view = Counted(next(views((default_world().tick(),))))
-    exporter.take(view)  # type: ignore[arg-type]
+    exporter.take(view.snapshot, view)  # type: ignore[arg-type]
     port = exporter.start(free())
     get(port, "/metrics")
     once = view.read

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.errors import BadUse
 from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
 from kview.run.folding import new_fold
-from kview.run.observing import Fold
-from kview.run.recorder import Recorder, check_target, recorded
+from kview.run.recorder import Recorder, check_target
 from kview.run.settings import Record
 from tests.errors import raises_saying
 from tests.recording.runs_with_facts import rows
@@ -19,20 +19,19 @@ from tests.recording.snapshots import all_of, assert_all_equal, concluded, ticki
 from tests.waiting import PATIENCE_S
 
 
-def test_each_snapshot_is_folded_once_and_recorded_with_what_the_fold_concluded(tmp_path: Path) -> None:
+def test_each_snapshot_is_folded_once_and_recorded_with_what_the_fold_concluded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls: list[Snapshot] = []
     written = concluded(ticking(8, crash_at=4))
 
-    def counting() -> Fold[View]:
-        fold = new_fold()
+    def counted(state: State, snapshot: Snapshot) -> tuple[State, View]:
+        calls.append(snapshot)
+        if snapshot is written[5]:
+            raise ZeroDivisionError
+        return step(state, snapshot)
 
-        def counted(snapshot: Snapshot) -> View:
-            calls.append(snapshot)
-            if snapshot is written[5]:
-                raise ZeroDivisionError
-            return fold(snapshot)
-
-        return counted
+    monkeypatch.setattr("kview.derive.fold.step", counted)
 
     def see(fold: Callable[[Snapshot], View], snapshot: Snapshot) -> None:
         if snapshot is written[5]:
@@ -43,7 +42,7 @@ def test_each_snapshot_is_folded_once_and_recorded_with_what_the_fold_concluded(
 
     recorder = Recorder(Record(tmp_path / "r"))
     recorder.start(lambda notice: pytest.fail(str(notice)))
-    fold = recorded(counting, recorder)()
+    fold = new_fold(takers=(recorder.offer,))
     for snapshot in written:
         see(fold, snapshot)
     recorder.stop(PATIENCE_S)

@@ -12,6 +12,7 @@ from kview.derive.fold import State, step
 from kview.derive.view import LIVE, View
 from kview.errors import ErrorFacts
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
+from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
 from kview.recording.segment import STREAM_FILE
 from kview.run.recorder import Recorder
@@ -37,10 +38,14 @@ class Stage:
         self.taken: list[View] = []
         """What metrics are made of."""
         self.timeline = LiveTimeline(
-            self.source, self.recorder, INTERVAL_S, lambda: WALL_MS, take=self.taken.append
+            self.source, self.recorder, INTERVAL_S, lambda: WALL_MS, takers=(self._take,)
         )
         self.shown = Shown()
         self.timeline.start(self.shown.views.append, self.shown.notices.append)
+
+    def _take(self, snapshot: Snapshot, view: View | None) -> None:
+        assert view is not None and view.snapshot is snapshot
+        self.taken.append(view)
 
     def observe(self, until: int) -> None:
         """Observe up to the snapshot with that number, and wait until everything has been recorded."""
