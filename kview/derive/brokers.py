@@ -268,7 +268,6 @@ def broker_figures(
         since_is_bound=~up & (brokers.answered_ms == UNKNOWN),
         is_controller=np.asarray(brokers.id == snapshot.observation.controller_id, np.bool_),
         unreached=unreached,
-        undecided=np.zeros(size, np.bool_),
         late=owing,
         slow_since_ms=slow_since_ms,
         dirs=np.where(dirs == 0, UNKNOWN, dirs),

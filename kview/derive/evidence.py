@@ -11,7 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, among, positions, take
-from kview.derive.brokers import HEARD_MARGIN_MS, Silence, silence, still_heard
+from kview.derive.brokers import HEARD_MARGIN_MS, Silence, still_heard
 from kview.derive.quorum import is_old
 from kview.derive.standing import Standing
 from kview.model.failures import FailureKind
@@ -83,17 +83,6 @@ def evidence(now: Standing, proofs: Proofs) -> Evidence:
     starting = np.asarray(state == BrokerState.STARTING, np.bool_)
     lost = quiet.silent & ~unreached & ~starting & (~listed | refused | still | starved)
     return Evidence(brokers.id, lost, unreached)
-
-
-def undecided(snapshot: Snapshot, unreached: Flags) -> Flags:
-    """Return which silent brokers the past may judge otherwise than this snapshot does by itself.
-
-    Somebody may have seen signs of life, unless the quorum no longer hears the broker. `unreached` are the
-    brokers that it still hears.
-    """
-    quiet = silence(snapshot.brokers)
-    silent = np.asarray(snapshot.brokers.state == BrokerState.SILENT, np.bool_)
-    return silent & ~unreached & ~_not_fetching(snapshot, quiet)[0]
 
 
 def _not_fetching(snapshot: Snapshot, quiet: Silence) -> tuple[Flags, Flags]:

@@ -328,7 +328,6 @@ def partition_figures(
         leader_unreached=unreached.leader,
         replica_unreached=unreached.replicas,
         changed_ms=changed_ms,
-        undecided=np.empty(0, np.int64),
         busy=busy,
     )
 

@@ -29,8 +29,6 @@ class PartitionStatus(StrEnum):
     OK = "ok"
     UNKNOWN = "unknown"
     """Its leader is not known, or only kview cannot reach its leader, and nothing else is wrong with it."""
-    PENDING = "pending"
-    """Nothing is wrong according to the moment's own snapshot, while its past is still being read."""
 
 
 STATUSES = tuple(PartitionStatus)
@@ -86,8 +84,6 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
     """What was seen so far does not tell whether the group keeps up."""
     UNKNOWN = "unknown"
-    PENDING = "pending"
-    """The past on which the verdict depends is still being read."""
 
 
 class Reason(StrEnum):

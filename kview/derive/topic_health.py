@@ -21,12 +21,11 @@ _WORST_FIRST = (
     PartitionStatus.UNDER_REPLICATED,
     PartitionStatus.UNREAD,
     PartitionStatus.UNKNOWN,
-    PartitionStatus.PENDING,
     PartitionStatus.REASSIGNING,
     PartitionStatus.NOT_PREFERRED,
     PartitionStatus.OK,
 )
-TROUBLED = _WORST_FIRST[: _WORST_FIRST.index(PartitionStatus.PENDING)]
+TROUBLED = _WORST_FIRST[: _WORST_FIRST.index(PartitionStatus.REASSIGNING)]
 """The statuses that a topic's health counts. Each partition counts once, with its worst status."""
 _ORDER = {status: place for place, status in enumerate(_WORST_FIRST)}
 _PLACES = np.array([_ORDER[status] for status in STATUSES], np.int8)

@@ -108,8 +108,6 @@ class BrokerFigures(Struct, frozen=True):
     is_controller: Flags
     unreached: Flags
     """Whether the broker lives, as others prove, but does not answer us."""
-    undecided: Flags
-    """Whether the broker is silent, and may live for all that has been read of the past."""
     late: Flags
     """Whether the broker counts as up but owes us an answer: it may be silent, or only slow."""
     slow_since_ms: Longs
@@ -162,8 +160,6 @@ class PartitionFigures(Struct, frozen=True):
     replica_unreached: NDArray[np.bool_]
     changed_ms: Longs
     """When leader, epoch or ISR was last seen to change; UNKNOWN if not within the look-back."""
-    undecided: Longs
-    """The ids of the silent brokers that may live, for all that has been read of the past."""
     busy: Longs
     """How busy the partition is, in steps that rise with its traffic and hold for some seconds."""
 

@@ -6,7 +6,7 @@ from kview.derive.view import BrokerFigures
 from kview.language import directories, glyphs, words
 from kview.model.snapshot import Brokers
 from kview.model.states import BrokerState
-from kview.model.units import PENDING, UNKNOWN
+from kview.model.units import UNKNOWN
 
 SOON_MS = 24 * 3_600_000
 """The list of brokers only says when a log directory is full if that is sooner than this."""
@@ -56,9 +56,7 @@ def state(table: Brokers, figures: BrokerFigures, row: int, now_ms: int) -> Brok
             return BrokerWords(glyphs.DEAD, "dir failed")
         return BrokerWords(glyphs.OK, kind.value, fine=True)
     since_ms, is_bound = int(table.since_ms[row]), bool(figures.since_is_bound[row])
-    if figures.undecided[row]:
-        sign = words.NOT_YET
-    elif figures.unreached[row]:
+    if figures.unreached[row]:
         sign = words.UNSEEN
     elif kind is BrokerState.STARTING or (kind is BrokerState.FENCED and table.answers[row]):
         sign = glyphs.OUT_OF_SYNC
@@ -69,7 +67,7 @@ def state(table: Brokers, figures: BrokerFigures, row: int, now_ms: int) -> Brok
 
 
 def _length(since_ms: int, now_ms: int) -> int:
-    return since_ms if since_ms in (UNKNOWN, PENDING) else now_ms - since_ms
+    return since_ms if since_ms == UNKNOWN else now_ms - since_ms
 
 
 def log_dirs(figures: BrokerFigures, row: int, now_ms: int) -> str:

@@ -295,8 +295,6 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
         f"{words.plural(finding.count, 'broker')} up, no partitions seen"
     ),
     FindingKind.NOTHING_KNOWN: lambda finding, now_ms: "waiting for the first answer from the cluster",
-    FindingKind.PAST_PENDING: lambda finding, now_ms: f"{words.NOT_YET} loading earlier minutes",
-    FindingKind.REST_PENDING: lambda finding, now_ms: words.NOT_YET,
     FindingKind.NO_BROKER_ANSWERS: _none_answers,
     FindingKind.METADATA_FAILED: _metadata_failed,
     FindingKind.NOT_AUTHORIZED: lambda finding, now_ms: (

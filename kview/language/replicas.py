@@ -9,8 +9,6 @@ from kview.model.units import UNKNOWN
 def sign(table: Partitions, figures: PartitionFigures, row: int, position: int) -> str:
     """Return the sign of the replica at that position in a partition's replica list."""
     broker = int(table.replicas[row, position])
-    if (figures.undecided == broker).any():
-        return words.NOT_YET
     if figures.replica_unreached[row, position]:
         return words.UNSEEN
     if figures.replica_silent[row, position]:
@@ -26,8 +24,6 @@ def sign(table: Partitions, figures: PartitionFigures, row: int, position: int) 
 
 def leader_sign(table: Partitions, figures: PartitionFigures, row: int) -> str:
     """Return the sign of a partition's leader that does not answer kview, '' if it answers."""
-    if (figures.undecided == table.leader[row]).any():
-        return words.NOT_YET
     if figures.leader_unreached[row]:
         return words.UNSEEN
     return glyphs.DEAD if figures.leader_silent_since_ms[row] != UNKNOWN else ""

@@ -18,7 +18,6 @@ STATUSES: Mapping[str, str] = {
     PartitionStatus.NOT_PREFERRED: "not on preferred leader",
     PartitionStatus.OK: "ok",
     PartitionStatus.UNKNOWN: "unknown",
-    PartitionStatus.PENDING: NOT_YET,
 }
 
 VERDICTS: Mapping[str, str] = {
@@ -34,7 +33,6 @@ VERDICTS: Mapping[str, str] = {
     Verdict.NONE: NONE,
     Verdict.UNDECIDED: NOT_YET,
     Verdict.UNKNOWN: "unknown",
-    Verdict.PENDING: NOT_YET,
 }
 
 

@@ -8,7 +8,7 @@ import math
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
-from kview.model.units import NEVER, PENDING, PENDING_RATE, UNKNOWN, UNKNOWN_ID
+from kview.model.units import NEVER, UNKNOWN, UNKNOWN_ID
 
 if TYPE_CHECKING:  # words without figures do not wait for numpy
     import numpy as np
@@ -20,7 +20,7 @@ NONE = "–"
 """Shown for a figure that is not known."""
 
 NOT_YET = "…"
-"""Shown for a figure that is PENDING."""
+"""Shown for what was seen too shortly to be judged."""
 
 UNSEEN = "?"
 """Marks what kview cannot reach although the rest of the cluster can, and what is not known."""
@@ -54,7 +54,7 @@ def signed(value: int) -> str:
 def rate(per_second: float, is_bound: bool = False) -> str:
     """Return a rate without its unit: `1,861`, or `≥1,861`. Below 10, fractions get one decimal: `0.4`."""
     if not math.isfinite(per_second):
-        return NOT_YET if per_second == PENDING_RATE else NONE
+        return NONE
     rounded = round(per_second, 1)
     is_fraction = abs(rounded) < _DECIMAL_BELOW and rounded != int(rounded)
     return at_least(f"{rounded:.1f}" if is_fraction else f"{round(per_second):,}", is_bound)
@@ -68,7 +68,7 @@ def rate_at(per_second: "NDArray[np.float64]", is_bound: "Flags", row: int) -> s
 def si(value: float) -> str:
     """Return a number with at most three digits and a prefix: `7.9 k`, `79 k`, `41`."""
     if not math.isfinite(value):
-        return NOT_YET if value == PENDING_RATE else NONE
+        return NONE
     digits, prefix = _scaled(value, _SI)
     return f"{digits} {prefix}".rstrip()
 
@@ -95,8 +95,8 @@ def duration(length_ms: int, tenths: bool = True) -> str:
     Lengths below 10 s have tenths, unless `tenths` is False. Negative lengths, which come from clocks that
     differ, count as 0.
     """
-    if length_ms in (UNKNOWN, PENDING):
-        return NONE if length_ms == UNKNOWN else NOT_YET
+    if length_ms == UNKNOWN:
+        return NONE
     if length_ms >= NEVER:
         return "never"
     length_ms = max(0, length_ms)
@@ -119,7 +119,7 @@ def _two_units(length_ms: int, big_ms: int, big: str, small_ms: int, small: str)
 
 def age(since_ms: int, now_ms: int) -> str:
     """Return how long ago a moment was, in whole seconds: `4 s`, or `–` if the moment is not known."""
-    if since_ms in (UNKNOWN, PENDING):
+    if since_ms == UNKNOWN:
         return duration(since_ms)
     return duration(now_ms - since_ms, tenths=False)
 
@@ -139,7 +139,7 @@ def state_age(since_ms: int, now_ms: int, is_bound: bool) -> str:
 
     It stands in a narrow column, where the second unit would be cut off.
     """
-    if since_ms in (UNKNOWN, PENDING):
+    if since_ms == UNKNOWN:
         return duration(since_ms)
     lasted_ms = max(0, now_ms - since_ms)
     unit_ms, unit = next(((size, name) for size, name in _COARSE if lasted_ms >= size), (_SECOND_MS, "s"))

@@ -53,8 +53,8 @@ class Moment(Struct, frozen=True):
     """The first and last moment the user can step to, in epoch ms. UNKNOWN if there is no recording."""
     marks: tuple[TimeMark, ...] = ()
     """The incidents between these two moments, as far as they are known."""
-    complete: bool = True
-    """Whether all figures are known. False while those that need earlier snapshots are still shown as `…`."""
+    reading_ms: int = UNKNOWN
+    """The moment that takes the place of this one once it is read, epoch ms. UNKNOWN if there is none."""
 
 
 class Timeline(Protocol):

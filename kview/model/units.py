@@ -3,8 +3,6 @@
 Offsets are int64, times are epoch milliseconds UTC, sizes are bytes. Unknown is never 0.
 """
 
-import math
-
 UNKNOWN = -(2**63)
 """An int64 (offset, time, size, rate numerator) whose value is not known."""
 
@@ -25,9 +23,3 @@ NO_OFFSET = -1
 
 NEVER = 2**62
 """A duration that means "never at this rate"."""
-
-PENDING = UNKNOWN + 1
-"""A figure that depends on earlier snapshots while those are still being read."""
-
-PENDING_RATE = -math.inf
-"""The same as PENDING, for rates."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.model.failures import FailureKind
-from kview.model.units import PENDING, UNKNOWN, UNKNOWN_ID
+from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.schema_fields import Cause
 
 Item = TypeVar("Item")
@@ -39,7 +39,7 @@ def _values(column: NDArray[Any]) -> list[Any]:
 def _unknown(column: NDArray[Any]) -> NDArray[np.bool_]:
     if column.dtype.kind == "f":
         return np.asarray(~np.isfinite(column), np.bool_)
-    return np.asarray((column <= PENDING) | (column == UNKNOWN_ID), np.bool_)
+    return np.asarray((column == UNKNOWN) | (column == UNKNOWN_ID), np.bool_)
 
 
 def optional(texts: NDArray[np.object_]) -> list[str | None]:
@@ -58,7 +58,7 @@ def split(items: list[Item], sizes: Iterable[int]) -> list[list[Item]]:
 
 def known(value: int) -> int | None:
     """Return a number for JSON, None if it is not known."""
-    return None if value in (UNKNOWN, PENDING, UNKNOWN_ID) else value
+    return None if value in (UNKNOWN, UNKNOWN_ID) else value
 
 
 def rate(value: float) -> float | None:

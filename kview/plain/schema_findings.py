@@ -14,8 +14,6 @@ KINDS: Mapping[FindingKind, str] = {
     FindingKind.CLUSTER_WELL: "every broker is up, every partition has a leader, every replica is in sync",
     FindingKind.NO_PARTITIONS: "brokers are up, but no partition has been seen",
     FindingKind.NOTHING_KNOWN: "no broker has answered yet",
-    FindingKind.PAST_PENDING: "earlier observations are still being read, so there may be findings",
-    FindingKind.REST_PENDING: "earlier observations are still being read, so there may be more findings",
     FindingKind.NO_BROKER_ANSWERS: "no broker answers kview",
     FindingKind.METADATA_FAILED: "metadata is not read or not believed, so leaders, ISRs and topics are from"
     " since_ms; cause says why",

@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from kview.model.snapshot import Strings
-from kview.model.units import PENDING, UNKNOWN_ID
+from kview.model.units import UNKNOWN, UNKNOWN_ID
 
 BROKER, TOPIC, GROUP = ("broker",), ("topic",), ("group",)
 LOG_DIR = ("broker", "path")
@@ -39,7 +39,7 @@ def known(values: NDArray[np.generic], divisor: float = 1.0) -> Values:
         floats = values.astype(np.float64)
         return np.where(np.isfinite(floats), floats / divisor, np.nan)
     whole = values.astype(np.int64)
-    unknown = (whole <= PENDING) | (whole == UNKNOWN_ID)
+    unknown = (whole == UNKNOWN) | (whole == UNKNOWN_ID)
     return np.where(unknown, np.nan, whole.astype(np.float64) / divisor)
 
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec.structs import replace
 
 from kview.derive import slowness
-from kview.derive.fold import State, advance, fold_on, fold_to, step
+from kview.derive.fold import State, advance, fold_on, fold_to
 from kview.derive.view import View
 from kview.errors import KviewError
 from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Moment
 from kview.model.snapshot import Snapshot
+from kview.model.units import UNKNOWN
 from kview.recording.reader import AnswerTimes, Recording
 from kview.recording.replay import Jump, Onward, Replay
 
@@ -42,14 +43,15 @@ class Newer(Exception):
 class Player:
     """Plays a recording on a thread of its own. `open_replay` opens the recording there at the first command.
 
-    `show` receives a view and the number of the command that the view answers. A jump is shown at once as an
-    incomplete view and then, unless a newer command interrupts, as a complete view.
+    `show` receives a view and the number of the command that the view answers. `reading` receives the moment
+    (epoch ms) of a jump, whose past has to be read before there is a view, or UNKNOWN if that has failed.
     """
 
     def __init__(
         self,
         open_replay: Callable[[], Replay],
         show: Callable[[View, int], None],
+        reading: Callable[[int, int], None],
         notify: Callable[[Notice], None],
         clock_s: Callable[[], float] = time.monotonic,
         ignore: tuple[str, ...] = (),
@@ -58,6 +60,7 @@ class Player:
         self._ignore = ignore
         self._open_replay = open_replay
         self._show = show
+        self._reading = reading
         self._notify = notify
         self._clock_s = clock_s
         self._commands: queue.Queue[tuple[int, Command | None]] = queue.Queue(COMMANDS)
@@ -150,8 +153,8 @@ class Player:
             self._state = self._view = None
         if replay.ended:
             replay.pause()
-        if self._jump is not None and self._view is None and not self.newer():
-            _, self._view = step(State(self._ignore), self._jump.snapshot)
+        if self._jump is not None and not self.newer():
+            self._reading(self._jump.snapshot.observation.ended_ms, self._number)
         self._publish(replay)
 
     def _look_back(self, jump: Jump) -> None:
@@ -170,7 +173,6 @@ class Player:
             speed=replay.speed,
             first_ms=replay.first_ms,
             last_ms=replay.last_ms,
-            complete=self._state is not None,
         )
         self._shown_s = self._clock_s()
         self._show(replace(self._view, moment=moment), self._number)
@@ -178,6 +180,7 @@ class Player:
     def _halt(self) -> None:
         """Stop playing and folding after a failure, until the user tries again."""
         self._jump = None
+        self._reading(UNKNOWN, self._number)
         if self._replay is not None:
             self._replay.pause()
 

@@ -54,6 +54,14 @@ class Publisher:
                 self._last = view, self._clock_s()
                 self._on_view(view)
 
+    def reading(self, at_ms: int, wanted: Callable[[], bool]) -> None:
+        """Publish the last view again, with the moment that is being read, if that is still `wanted`."""
+        with self._calling:
+            if self._last is not None and self._on_view is not None and wanted():
+                view, at_s = self._last
+                self._last = replace(view, moment=replace(view.moment, reading_ms=at_ms)), at_s
+                self._on_view(self._last[0])
+
     @property
     def marks(self) -> tuple[TimeMark, ...]:
         """The marks of the time bar."""

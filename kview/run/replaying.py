@@ -155,7 +155,9 @@ class ReplayTimeline:
         self._speed = speed
         self._ignore = ignore
         self._publisher = Publisher(wall_ms)
-        self._player = Player(self._open, self._show, self._publisher.notify, ignore=ignore)
+        self._player = Player(
+            self._open, self._show, self._say_reading, self._publisher.notify, ignore=ignore
+        )
         self._ending = threading.Event()
         self._marking = threading.Thread(target=self._mark, name="time-marks", daemon=True)
         self._asking = threading.Lock()
@@ -221,6 +223,9 @@ class ReplayTimeline:
 
     def _show(self, view: View, number: int) -> None:
         self._publisher.publish(view, lambda: number == self._asked)
+
+    def _say_reading(self, at_ms: int, number: int) -> None:
+        self._publisher.reading(at_ms, lambda: number == self._asked)
 
     def _open(self) -> Replay:
         opened = replay_of(self._recording, self._player.newer, self._ignore)

@@ -163,7 +163,11 @@ class LiveTimeline:
                 from kview.run.player import Player
 
                 self._player = Player(
-                    self._open_replay, self._show_past, self._publisher.notify, ignore=self._ignore
+                    self._open_replay,
+                    self._show_past,
+                    self._say_reading,
+                    self._publisher.notify,
+                    ignore=self._ignore,
                 )
                 self._player.start()
             self._player.send(self._asked, command)
@@ -197,6 +201,9 @@ class LiveTimeline:
 
     def _show_past(self, view: View, number: int) -> None:
         self._publisher.publish(view, lambda: number == self._asked and not self._live)
+
+    def _say_reading(self, at_ms: int, number: int) -> None:
+        self._publisher.reading(at_ms, lambda: number == self._asked and not self._live)
 
     def _publish(self, view: View, number: int, live: bool) -> None:
         """Publish a live view, or the view at which the user paused."""

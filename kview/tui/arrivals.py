@@ -1,6 +1,6 @@
 """Views and notices that arrive from the feed's thread, and the choice of which views to show.
 
-An incomplete view is shown only if reading the observations before it takes a long time.
+That another moment is being read is shown only if that takes a while.
 """
 
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from textual.message import Message
 from textual.timer import Timer
 
-from kview.derive.pending import pending
 from kview.derive.view import View
 from kview.model.notices import Notice
+from kview.model.units import UNKNOWN
 
-INCOMPLETE_AFTER_S = 0.08
-"""How long an incomplete view waits for the complete one, so that figures do not flicker at every step. The
-wait, plus reading and folding a snapshot of 10,000 partitions, stays below 300 ms, which would feel slow."""
+READING_AFTER_S = 0.08
+"""After this time it is said that another moment is being read, so that the head does not flicker at every
+step."""
 
 
 class ViewArrived(Message):
@@ -39,19 +39,15 @@ class NoticeArrived(Message):
 
 
 class Arrivals:
-    """Calls `show` with the latest views.
-
-    A complete view is shown at once. An incomplete view is shown if it is the first one, or if no complete
-    view follows within `wait_s`.
-    """
+    """Calls `show` with the latest views: at once, or, if a view says that another moment is being read, if
+    that one does not follow within `wait_s`."""
 
     def __init__(
         self, show: Callable[[View], None], set_timer: Callable[[float, Callable[[], None]], Timer]
     ) -> None:
-        self.wait_s = INCOMPLETE_AFTER_S
+        self.wait_s = READING_AFTER_S
         self._show = show
         self._set_timer = set_timer
-        self._is_first = True
         self._waiting: View | None = None
         self._timer: Timer | None = None
 
@@ -62,12 +58,9 @@ class Arrivals:
 
     def take(self, view: View) -> None:
         """Show a view that has arrived, either now or after the wait."""
-        is_first, self._is_first = self._is_first, False
-        if view.moment.complete:
+        if view.moment.reading_ms == UNKNOWN:
             self._done()
             self._show(view)
-        elif is_first:
-            self._show(pending(view))
         else:
             self._waiting = view
             if self._timer is None:  # a key held down produces many views
@@ -77,7 +70,7 @@ class Arrivals:
         view = self._waiting
         self._done()
         if view is not None:
-            self._show(pending(view))
+            self._show(view)
 
     def _done(self) -> None:
         self._waiting = None

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from kview.derive.series import stretches
 from kview.language import glyphs, words
 from kview.language.glyphs import LEVELS
-from kview.model.units import PENDING_RATE
 from kview.tui.text import Line, Role, Span, line
 
 NONE_DRAWN = " \u2800"
@@ -49,15 +48,12 @@ NEAR = 1e-9
 def sparkline(values: Sequence[float], cells: int) -> str:
     """Return the last `cells` values as levels from 0 to a round number, right-aligned.
 
-    An unknown value is a gap, and PENDING_RATE is `…`.
+    An unknown value is a gap.
     """
     shown = values[-cells:] if cells > 0 else ()
     greatest = max((v for v in shown if math.isfinite(v)), default=0.0)
     top = nice_top(greatest) if greatest > 0 else 0.0
-    signs = [
-        level(v, top) if math.isfinite(v) else glyphs.ELLIPSIS if v == PENDING_RATE else " " for v in shown
-    ]
-    return "".join(signs).rjust(cells)
+    return "".join(level(v, top) if math.isfinite(v) else " " for v in shown).rjust(cells)
 
 
 def level(value: float, top: float) -> str:

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from kview.derive.align import Alignment
 from kview.derive.fold import State, step
 from kview.derive.partitions import same_lists
-from kview.derive.pending import pending
 from kview.derive.statuses import STATUSES
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.derive.watermarks import Watermarks, follow
@@ -387,12 +386,11 @@ def test_lists_are_compared_as_sets_whatever_their_order_and_padding(
 
 
 def test_the_rank_of_a_status_is_that_of_its_word() -> None:
-    """Also in views whose past is still being read, where a healthy partition is pending."""
     seen = set()
     for view in views(crash_script()):
-        for figures in (view.partitions, pending(view).partitions):
-            assert figures.status.tolist() == [STATUSES[rank] for rank in figures.rank]
-            assert figures.alarming.tolist() == [word != Severity.CALM for word in figures.severity]
-            seen |= set(figures.status.tolist())
-    assert seen >= {PartitionStatus.OK, PartitionStatus.FROZEN, PartitionStatus.PENDING}
+        figures = view.partitions
+        assert figures.status.tolist() == [STATUSES[rank] for rank in figures.rank]
+        assert figures.alarming.tolist() == [word != Severity.CALM for word in figures.severity]
+        seen |= set(figures.status.tolist())
+    assert seen >= {PartitionStatus.OK, PartitionStatus.FROZEN}
     assert seen >= {PartitionStatus.SILENT_LEADER, PartitionStatus.UNDER_REPLICATED}

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.inputs import Fall, input_findings
-from kview.derive.pending import pending
 from kview.derive.throttles import Quiet
 from kview.derive.view import View
 from kview.language.findings import sentence, sentences
@@ -119,7 +118,6 @@ def folded() -> tuple[tuple[Finding, int], ...]:
     log.isr, log.min_isr, log.stalled = [0], 2, frozenset({1, 3})
     seen += [view for _, view in (*unclean_run(20), *upgrade(70, minutes_apart=5))]
     seen += [*disasters(), *views(world.tick() for _ in range(5))]
-    seen += [pending(seen[0]), pending(seen[5])]
     return tuple(
         (finding, view.snapshot.observation.ended_ms) for view in seen for finding in view.headline.findings
     )

@@ -80,7 +80,7 @@ def folded() -> list[View]:
 
 def test_it_plays_from_the_beginning_to_the_end_and_stands(folder: Path, folded: list[View]) -> None:
     stage = Stage(folder, speed=64)
-    view = stage.wait_for(LAST, playing=False, complete=True, speed=64)
+    view = stage.wait_for(LAST, playing=False, speed=64)
     stage.timeline.stop()
     assert not any(seen.moment.live for seen in stage.shown.views)
     assert stage.shown.views[0].snapshot.observation.sequence == 0
@@ -104,7 +104,7 @@ def test_it_begins_at_a_time_and_takes_every_control(
     folder: Path, folded: list[View], state_home: Path
 ) -> None:
     stage = Stage(folder, begin_ms=at_ms(5))
-    stage.wait_for(5, playing=True, complete=True)
+    stage.wait_for(5, playing=True)
     stage.timeline.toggle()
     stage.wait_for(5, playing=False)
     stage.timeline.faster(1)
@@ -112,15 +112,15 @@ def test_it_begins_at_a_time_and_takes_every_control(
     stage.timeline.faster(-2)
     stage.wait_for(5, speed=1)
     stage.timeline.seek_event(1)
-    view = stage.wait_for(CRASH_AT, complete=True)
+    view = stage.wait_for(CRASH_AT)
     assert [*unlike(replace(view, moment=LIVE), folded[CRASH_AT])] == []
     stage.timeline.step(-4)
-    stage.wait_for(CRASH_AT - 4, complete=True)
+    stage.wait_for(CRASH_AT - 4)
     stage.timeline.seek(at_ms(30))
-    view = stage.wait_for(30, complete=True)
+    view = stage.wait_for(30)
     assert [*unlike(replace(view, moment=LIVE), folded[30])] == []
     stage.timeline.live()
-    stage.wait_for(LAST, complete=True, playing=False)
+    stage.wait_for(LAST, playing=False)
     stage.timeline.toggle()
     wait_until(lambda: stage.shown.said("the recording ends here"), "that it is the end")
     stage.timeline.keep("again")
@@ -137,11 +137,11 @@ def test_what_is_still_being_written_is_followed(tmp_path: Path) -> None:
     for snapshot in SNAPSHOTS[:3]:
         writer.append(snapshot)
     stage = Stage(Recording(tmp_path / "r", grows_within_s=600.0), speed=64)
-    stage.wait_for(2, playing=True, complete=True)
+    stage.wait_for(2, playing=True)
     assert stage.timeline.clock_ms() == at_ms(2), "at its end ages do not run ahead"
     for snapshot in SNAPSHOTS[3:6]:
         writer.append(snapshot)
-    stage.wait_for(5, playing=True, complete=True)
+    stage.wait_for(5, playing=True)
     stage.timeline.toggle()
     stage.wait_for(5, playing=False)
     writer.append(SNAPSHOTS[6])

@@ -13,6 +13,7 @@ from kview.derive.view import LIVE, View
 from kview.errors import ErrorFacts
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.model.snapshot import Snapshot
+from kview.model.units import UNKNOWN
 from kview.recording.reader import Recording
 from kview.recording.segment import STREAM_FILE
 from kview.run.recorder import Recorder
@@ -81,7 +82,7 @@ def folded(until: int) -> View:
 
 def test_live_pictures_say_that_they_are(stage: Stage) -> None:
     stage.observe(3)
-    view = stage.wait_for(3, live=True, playing=True, complete=True)
+    view = stage.wait_for(3, live=True, playing=True)
     assert view.moment.last_ms == SNAPSHOTS[3].observation.ended_ms
     stage.observe(4)
     assert stage.wait_for(4, live=True).moment.first_ms == SNAPSHOTS[0].observation.ended_ms
@@ -92,7 +93,7 @@ def test_a_pause_freezes_the_picture_and_nothing_else(stage: Stage) -> None:
     stage.observe(3)
     stage.wait_for(3)
     stage.timeline.toggle()
-    stage.wait_for(3, live=False, playing=False, complete=True)
+    stage.wait_for(3, live=False, playing=False)
     assert stage.timeline.clock_ms() == SNAPSHOTS[3].observation.ended_ms
     stage.observe(6)
     assert stage.shown.at(3, live=False)
@@ -107,20 +108,22 @@ def test_a_pause_freezes_the_picture_and_nothing_else(stage: Stage) -> None:
     assert_all_equal(all_of(Recording.open(stage.recorder.folder or "")), SNAPSHOTS[:8])
 
 
-def test_a_step_back_is_shown_at_once_and_then_completed(stage: Stage) -> None:
+def test_a_step_back_is_announced_while_it_is_read(stage: Stage) -> None:
     stage.observe(12)
     stage.wait_for(12)
     stage.timeline.step(-3)
-    view = stage.wait_for(9, live=False, playing=False, complete=True)
-    assert [seen.moment.complete for seen in stage.shown.views[-2:]] == [False, True]
+    view = stage.wait_for(9, live=False, playing=False)
+    announced = stage.shown.views[-2]
+    assert announced.moment.reading_ms == SNAPSHOTS[9].observation.ended_ms
+    assert announced.snapshot.observation.sequence == 12 and view.moment.reading_ms == UNKNOWN
     assert [*unlike(replace(view, moment=LIVE), folded(9))] == []
     assert stage.timeline.clock_ms() == SNAPSHOTS[9].observation.ended_ms
     stage.timeline.step(1)
-    view = stage.wait_for(10, complete=True)
+    view = stage.wait_for(10)
     assert [*unlike(replace(view, moment=LIVE), folded(10))] == []
     stage.observe(14)
     stage.timeline.step(4)
-    stage.wait_for(14, live=False, complete=True)
+    stage.wait_for(14, live=False)
     stage.timeline.live()
     assert stage.wait_for(14, live=True).moment.playing
 
@@ -129,9 +132,9 @@ def test_a_time_and_events_can_be_gone_to(stage: Stage) -> None:
     stage.observe(25)
     stage.wait_for(25)
     stage.timeline.seek(SNAPSHOTS[4].observation.ended_ms + 999)
-    stage.wait_for(4, live=False, complete=True)
+    stage.wait_for(4, live=False)
     stage.timeline.seek_event(1)
-    assert stage.wait_for(CRASH_AT, complete=True).new_events == folded(CRASH_AT).new_events != ()
+    assert stage.wait_for(CRASH_AT).new_events == folded(CRASH_AT).new_events != ()
     stage.timeline.seek_event(-1)
     wait_until(lambda: stage.shown.said("no earlier event"), "that there is none")
     assert stage.shown.at(CRASH_AT, live=False)
@@ -142,7 +145,7 @@ def test_the_newest_command_counts(stage: Stage) -> None:
     stage.wait_for(20)
     for _ in range(15):
         stage.timeline.step(-1)
-    stage.wait_for(5, complete=True)
+    stage.wait_for(5)
     before = len(stage.shown.views)
     stage.timeline.step(-1)
     stage.timeline.live()
@@ -221,7 +224,7 @@ def test_what_was_recorded_before_the_disk_was_full_is_still_there(stage: Stage)
         wait_until(lambda: stage.shown.said("recording has stopped: File too large"), "why not")
     stage.wait_for(8, live=True)
     stage.timeline.step(-2)
-    view = stage.wait_for(3, live=False, complete=True)
+    view = stage.wait_for(3, live=False)
     assert [*unlike(replace(view, moment=LIVE), folded(3))] == []
     stage.timeline.live()
     stage.wait_for(8, live=True)
@@ -231,7 +234,7 @@ def test_nothing_is_handed_on_after_the_end(stage: Stage) -> None:
     stage.observe(8)
     stage.wait_for(8)
     stage.timeline.step(-2)
-    stage.wait_for(6, complete=True)
+    stage.wait_for(6)
     stage.timeline.stop()
     count = len(stage.shown.views)
     stage.timeline.live()

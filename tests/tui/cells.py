@@ -51,13 +51,7 @@ CELLS: dict[str, tuple[str, ...]] = {
         row("invoice", "3", "2▲·6", "4○ 2● 5○", "3/3", "1,240,043", "+4"),
     ),
     "overview-paused": (r"❚❚ 08:54:23 · 3 m 20 s ago", r"fenced in ≈ 5\.8 s", *CRASHED, r"\[ \] step"),
-    "overview-incomplete": (
-        r"❚❚ 08:54:23 · 3 m 20 s ago",
-        r"^ ✕ broker 4 silent 3\.1 s",
-        *CRASHED,
-        row("4", "✕ silent 3 s", "4", "10", "…", "…"),
-        r"\+1,764 .*▮ …",
-    ),
+    "overview-reading": (r"reading 08:54:10 …", r"fenced in ≈ 5\.8 s", *CRASHED),
     "overview-playing": (r"► ×4 08:54:23 of 08:53–09:54", *CRASHED, r"< > speed"),
     "placement": (
         *FENCED_BROKER,

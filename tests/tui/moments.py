@@ -1,10 +1,9 @@
-"""Views of moments that are not live: paused, incomplete, and of a replay."""
+"""Views of moments that are not live: paused, about to change, and of a replay."""
 
 from functools import cache
 
 from msgspec.structs import replace
 
-from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.model.ports import Moment
 from kview.tui.widgets.header import SourceInfo
@@ -30,7 +29,8 @@ def paused(name: str = CRASH, moment: Moment = PAUSED) -> View:
 
 
 @cache
-def incomplete(name: str = CRASH) -> View:
-    """The same before its past is read: folded from only its own snapshot."""
-    _, view = step(State(), state(name).snapshot)
-    return replace(view, moment=replace(PAUSED, complete=False))
+def reading(name: str = CRASH) -> View:
+    """The same while the moment 13 seconds earlier is being read."""
+    view = paused(name)
+    at_ms = view.snapshot.observation.ended_ms - 13_000
+    return replace(view, moment=replace(PAUSED, reading_ms=at_ms))

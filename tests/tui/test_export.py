@@ -36,7 +36,7 @@ from kview.model.inspection import (
     SettingsRequest,
 )
 from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting, TopicSetting
-from kview.model.units import NEVER, PENDING, UNKNOWN
+from kview.model.units import NEVER, UNKNOWN
 from kview.school.demos import Listed
 from kview.school.shows.answer_list import ChoiceRows
 from kview.school.shows.demo_list import DemoRows
@@ -70,7 +70,6 @@ from kview.tui.screens.themes import ThemeRows
 from kview.tui.text import content
 from tests.tui.harness import BACK, CRASH, FENCED, HEALTHY, state
 from tests.tui.inspecting import DAMAGE, FIRST, NOW_MS, PRODUCERS, QUOTAS, RECORDS, SETTINGS
-from tests.tui.moments import incomplete
 from tests.tui.throughput_states import OFF, RUNNING, throughput_state
 from tests.worlds import default_world, views, wide_snapshots
 from tests.worlds.connect import with_connectors
@@ -103,8 +102,6 @@ def world(name: str) -> View:
             return made
         case "wide":
             return list(views(wide_snapshots(2_000, 3)))[-1]
-        case "incomplete":
-            return incomplete()
         case "spark":
             return throughput_state(RUNNING)
         case "direct":
@@ -112,7 +109,7 @@ def world(name: str) -> View:
     return state(name)
 
 
-WORLDS = (HEALTHY, CRASH, FENCED, BACK, "every kind", "wide", "incomplete", "spark", "direct")
+WORLDS = (HEALTHY, CRASH, FENCED, BACK, "every kind", "wide", "spark", "direct")
 
 
 def of_view(view: View) -> Iterator[tuple[str, Rows]]:
@@ -266,7 +263,7 @@ def agrees(drawn: str, found: Sequence[Any], where: object) -> None:
 
 def numbers(of: NDArray[Any], scale: float = 1.0) -> list[float | None]:
     """The view's own values, None for what is not known."""
-    nothing = (UNKNOWN, PENDING)
+    nothing = (UNKNOWN,)
     return [
         None if not math.isfinite(each) or each in nothing or each >= NEVER else each / scale
         for each in of.tolist()

@@ -263,7 +263,7 @@ async def test_a_paused_view_ends_at_its_moment() -> None:
     view = replace(
         script()[at],
         aggregates=script()[-1].aggregates,
-        moment=Moment(live=False, playing=False, complete=False),
+        moment=Moment(live=False, playing=False),
     )
     async with dashboard(view) as (app, pilot):
         app.clock_ms.now_ms += 3_600_000  # type: ignore[attr-defined]
@@ -278,16 +278,6 @@ async def test_a_paused_view_ends_at_its_moment() -> None:
             view.aggregates.rollups, Kind.CLUSTER, view.snapshot.observation.ended_ms // 1000 - 1, 10
         )
         assert rates_shown(shown, "all topics")[0] == f"{found.in_rate[0]:,.0f}"
-
-
-@running
-async def test_a_view_without_its_past_has_no_direct_rates() -> None:
-    view = replace(throughput_state(OFF), moment=Moment(live=False, complete=False))
-    async with dashboard(view) as (app, pilot):
-        assert "THROUGHPUT direct rates …" in text(app)
-        await press(pilot, ["6"])
-        await until(pilot, lambda: "TOPICS  brokers" in text(app), "the list")
-        assert rates_shown(text(app), "payment") == ("…", "…")
 
 
 class FakeJob:

@@ -33,14 +33,14 @@ from tests.tui.harness import (
     text,
     until,
 )
-from tests.tui.moments import DAY_MS, FIRST_MS, PAUSED, PLAYED, REPLAY, incomplete, paused
+from tests.tui.moments import DAY_MS, FIRST_MS, PAUSED, PLAYED, REPLAY, paused, reading
 from tests.tui.test_screens import agrees, at_other_sizes, shows_the_same, update
 
 __all__ = ["update"]
 
 MOMENTS: dict[str, Callable[[], View]] = {
     "paused": paused,
-    "incomplete": incomplete,
+    "reading": reading,
     "playing": lambda: paused(moment=PLAYED),
 }
 
@@ -81,11 +81,39 @@ async def test_overview_at_other_sizes(name: str, size: Size) -> None:
 
 @running
 async def test_in_ascii() -> None:
-    async with dashboard(incomplete(), timeline=FakeTimeline(), ascii_only=True) as (app, _):
+    async with dashboard(reading(), timeline=FakeTimeline(), ascii_only=True) as (app, _):
         drawn = text(app)
         assert drawn.isascii()
-        assert re.search(r"4 +x silent 3 s +4 +10 +~ +~ ", drawn)
-        assert "08:54:23 : 3 m 20 s ago" in drawn.splitlines()[0]
+        assert re.search(r"4 +x silent 3 s +4 +10 ", drawn)
+        assert "reading 08:54:10 ~" in drawn.splitlines()[0]
+
+
+@running
+async def test_while_a_moment_is_read_the_last_one_stays() -> None:
+    async with dashboard(paused(), timeline=FakeTimeline()) as (app, pilot):
+        assert isinstance(app.session.feed, FakeFeed)
+        before = text(app)
+        app.arrivals.wait_s = 600.0
+        app.session.feed.show(reading())
+        await until(pilot, lambda: app.arrivals.waits, "the news that another moment is read")
+        app.screen.tick(True)  # type: ignore[attr-defined]
+        assert text(app) == before, "nothing flickers if it is read soon"
+        app.session.feed.show(paused(HEALTHY))
+        await until(pilot, lambda: "cluster healthy" in text(app), "the other moment")
+        assert not app.arrivals.waits
+
+
+@running
+async def test_a_moment_that_takes_long_is_announced_however_many_are_asked_for() -> None:
+    async with dashboard(paused(), timeline=FakeTimeline()) as (app, pilot):
+        before = text(app)
+
+        def announced() -> bool:
+            app.session.feed.show(reading())  # type: ignore[attr-defined]
+            return "reading 08:54:10 …" in text(app).splitlines()[0]
+
+        await until(pilot, announced, "what is being read")
+        assert text(app).splitlines()[1:] == before.splitlines()[1:]
 
 
 @running

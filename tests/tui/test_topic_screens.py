@@ -28,7 +28,6 @@ from tests.tui.harness import (
     until,
 )
 from tests.tui.many import LONG, many
-from tests.tui.moments import incomplete
 from tests.worlds import views
 from tests.worlds.parts import Node, topic
 from tests.worlds.world import World
@@ -48,7 +47,6 @@ EXTREMES = [SIZES[0], SIZES[-1]]
 
 CLUSTERS: dict[str, Callable[[], View]] = {
     "crash": partial(state, CRASH),
-    "incomplete": incomplete,
     "no topics": partial(many, topics=0),
     "one broker": partial(many, brokers=1, racks=0),
     "all dead": partial(many, crashed=tuple(range(6)), brokers=6, racks=2),

@@ -80,7 +80,7 @@ def groups_not_judged(view: View) -> Iterator[NotJudged]:
     table, figures = view.snapshot.groups, view.groups
     verdicts = figures.verdict
     old = figures.verdict_age_ms != UNKNOWN
-    open_ = np.isin(verdicts, (Verdict.UNDECIDED, Verdict.UNKNOWN, Verdict.PENDING))
+    open_ = np.isin(verdicts, (Verdict.UNDECIDED, Verdict.UNKNOWN))
     by_cause: dict[tuple[NotJudgedWhy, Cause, tuple[int, ...]], list[str]] = {}
     for row in np.flatnonzero(open_ | (old & (verdicts == Verdict.OK))).tolist():
         why, cause = NotJudgedWhy.NO_HISTORY, Cause(FailureKind.NONE)

@@ -12,7 +12,7 @@ from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Flags, Snapshot
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 
-_NO_PROBLEM = frozenset({Verdict.OK, Verdict.UNDECIDED, Verdict.UNKNOWN, Verdict.PENDING})
+_NO_PROBLEM = frozenset({Verdict.OK, Verdict.UNDECIDED, Verdict.UNKNOWN})
 """Verdicts that name no problem. A group that has one of them and is not calm has old figures."""
 
 _ALARMS = (Severity.RISK, Severity.WARN)

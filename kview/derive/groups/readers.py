@@ -10,7 +10,7 @@ from kview.derive.groups.verdicts import RANK, VERDICTS
 from kview.derive.lookup import topic_row
 from kview.derive.view import Floats, Verdict, View
 from kview.model.snapshot import Flags, Longs
-from kview.model.units import NO_OFFSET, PENDING_RATE, UNKNOWN
+from kview.model.units import NO_OFFSET, UNKNOWN
 
 
 class TopicReaders(Struct, frozen=True):
@@ -111,12 +111,12 @@ def topic_out_rates(view: View) -> tuple[Floats, Flags]:
     topics = len(view.topics.topic)
     rows = np.flatnonzero(view.offsets.partition_row >= 0)
     topic, rate = _topic_of(view, view.offsets.partition_row[rows]), view.offsets.read_rate[rows]
-    known, pending = np.isfinite(rate), np.equal(rate, PENDING_RATE)
+    known = np.isfinite(rate)
     sums = np.bincount(topic, np.where(known, rate, 0.0), topics)
-    has, lacks, waits = (np.bincount(topic, flags, topics) > 0 for flags in (known, ~known, pending))
+    has, lacks = (np.bincount(topic, flags, topics) > 0 for flags in (known, ~known))
     shared = partition_rows(view.snapshot.share_offsets, view.snapshot.partitions)
     lacks[_topic_of(view, shared[shared >= 0])] = True
-    return np.where(waits, PENDING_RATE, np.where(has, sums, np.nan)), has & lacks
+    return np.where(has, sums, np.nan), has & lacks
 
 
 class Reader(NamedTuple):
@@ -166,7 +166,6 @@ def _reader(view: View, group: int, rows: Longs) -> Reader:
     missing = ~known & (view.snapshot.offsets.committed[rows] != NO_OFFSET)
     rate = figures.read_rate[rows]
     finite = np.isfinite(rate)
-    unknown_rate = PENDING_RATE if np.equal(rate, PENDING_RATE).any() else float("nan")
     return Reader(
         group=group,
         verdict=Verdict(VERDICTS[ranks.max()]),
@@ -175,7 +174,7 @@ def _reader(view: View, group: int, rows: Longs) -> Reader:
         lag=int(lag[known].sum()) if known.any() else UNKNOWN,
         lag_is_bound=bool((missing | figures.lag_is_bound[rows]).any()),
         behind=int(rows[figures.behind_ms[rows].argmax()]),
-        read_rate=float(rate[finite].sum()) if finite.any() else unknown_rate,
+        read_rate=float(rate[finite].sum()) if finite.any() else float("nan"),
         read_is_bound=bool(finite.any() and not finite.all()),
     )
 

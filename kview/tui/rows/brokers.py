@@ -192,7 +192,7 @@ class BrokerRows(Keyed[BrokerKey]):
         leads = int(figures.leads[at]) + (int(figures.leads_internal[at]) if internal else 0)
         replicas = int(figures.replicas[at]) + (int(figures.replicas_internal[at]) if internal else 0)
         state = str(table.state[at])
-        lost = state == BrokerState.SILENT and not (figures.unreached[at] or figures.undecided[at])
+        lost = state == BrokerState.SILENT and not figures.unreached[at]
         old = self._last_ms != UNKNOWN and now_ms - self._last_ms > self._options.stale_ms
         cells = (
             line(Span(self._rack(index), Role.HEAD)),

@@ -41,7 +41,6 @@ STATUS_SIGNS: dict[str, str] = {
     PartitionStatus.NOT_PREFERRED: glyphs.UP,
     PartitionStatus.OK: glyphs.OK,
     PartitionStatus.UNKNOWN: words.UNSEEN,
-    PartitionStatus.PENDING: glyphs.ELLIPSIS,
 }
 
 Key = TypeVar("Key", bound=Hashable)
@@ -223,10 +222,10 @@ def verdict(kind: str, reason: str, severity: str, age_ms: int = UNKNOWN, lost: 
     number of records that were deleted before they were read.
     """
     text = verdicts.name(kind, age_ms, lost)
-    if kind in (Verdict.PENDING, Verdict.UNDECIDED) and text != verdicts.LOST:
-        pending = Span(f"{text} {reason}".rstrip(), Role.DIM)
-        calm = kind == Verdict.PENDING or severity == Severity.CALM
-        return (pending,) if calm else (Span(f"{SIGNS[severity]} ", ROLES[severity]), pending)
+    if kind == Verdict.UNDECIDED and text != verdicts.LOST:
+        undecided = Span(f"{text} {reason}".rstrip(), Role.DIM)
+        calm = severity == Severity.CALM
+        return (undecided,) if calm else (Span(f"{SIGNS[severity]} ", ROLES[severity]), undecided)
     words_ = f"{text}: {reason}" if reason else text
     sign = "?" if kind == Verdict.UNKNOWN and text != verdicts.LOST else SIGNS[severity]
     if age_ms != UNKNOWN:

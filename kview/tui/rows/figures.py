@@ -11,7 +11,7 @@ from typing import Self
 from kview.derive.view import GroupFigures, OffsetFigures
 from kview.language import verdicts, words
 from kview.language.brokers import BrokerWords
-from kview.model.units import NEVER, PENDING, UNKNOWN, UNKNOWN_ID
+from kview.model.units import NEVER, UNKNOWN, UNKNOWN_ID
 from kview.tui.text import Line, Role, Span
 
 Value = str | int | float | None
@@ -127,7 +127,7 @@ def moment_figure(text: str, at_ms: int) -> Figure:
 
 def known(value: int) -> int | None:
     """Return a value, None for what is not known."""
-    return None if value in (UNKNOWN, UNKNOWN_ID, PENDING) else value
+    return None if value in (UNKNOWN, UNKNOWN_ID) else value
 
 
 def finite(value: float) -> float | None:

@@ -65,8 +65,7 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         self.title: Line = title("INCIDENTS", order, options.filter_of(Listed.EVENTS))
         if going:
             self.title += (Span(f"  {going} going on", Role.WARN),)
-        more = "the events before this moment are still being read" if not view.moment.complete else ""
-        self.empty = more or (
+        self.empty = (
             "no incident matches the filter"
             if view.incidents
             else f"none was seen to begin{_wrong_already(view)}"
@@ -204,10 +203,7 @@ class EventRows(Keyed[tuple[object, ...]]):
         super().__init__([event_key(event) for event in newest])
         self.events, self._zone = newest, zone
         self.title: Line = title("EVENTS", "newest first", options.filter_of(Listed.EVENTS))
-        if not view.moment.complete:
-            self.empty = glyphs.ELLIPSIS
-        else:
-            self.empty = "no event matches the filter" if view.events else f"none yet{_wrong_already(view)}"
+        self.empty = "no event matches the filter" if view.events else f"none yet{_wrong_already(view)}"
         self.columns: Sequence[Column] = (
             Column("at", "", 10),
             Column("what", "", 20, flex=1),

@@ -13,7 +13,7 @@ from kview.language.glyphs import DOT
 from kview.language.lab import Setting
 from kview.language.words import NONE, age, plural, rate, si
 from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting
-from kview.model.units import PENDING, UNKNOWN
+from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed, broker_state, name_width, title, verdict
@@ -112,7 +112,7 @@ class LabRows(Keyed[Key]):
             return text_figure(NONE)
         said = verdict(figures.verdict[at], "", figures.severity[at], int(figures.verdict_age_ms[at]))
         lag = int(figures.lag[at])
-        drawn = (*said, Span(f" lag {si(float(lag))}" if lag not in (UNKNOWN, PENDING) else "", Role.DIM))
+        drawn = (*said, Span(f" lag {si(float(lag))}" if lag != UNKNOWN else "", Role.DIM))
         return Figure(drawn, content(said), None, "", None, known(lag))
 
 

@@ -280,7 +280,7 @@ class PartitionRows(ListedPartitions):
         """Return a partition's state, for how many seconds it has been so, and for how many it was not
         read."""
         status = PartitionStatus(self._view.partitions.status[at])
-        said = None if status is PartitionStatus.PENDING else verdicts.STATUSES[status]
+        said = verdicts.STATUSES[status]
         read_ms = int(self._view.snapshot.partitions.high_watermark_ms[at])
         return said, age(self._aged_ms(at), now_ms), age(read_ms, now_ms)
 

@@ -10,7 +10,7 @@ from kview.derive.view import Floats, View
 from kview.language import glyphs
 from kview.model.events import SEVERITY_ORDER
 from kview.model.snapshot import Longs, Strings
-from kview.model.units import PENDING, UNKNOWN
+from kview.model.units import UNKNOWN
 from kview.tui.options import Options, Sort
 from kview.tui.rows.columns import Column
 
@@ -22,7 +22,7 @@ def figures(values: NDArray[Any]) -> Floats:
     """Return values as floats, NaN for what is not known."""
     made = np.asarray(values, np.float64).copy()
     if values.dtype.kind == "i":
-        made[(values == UNKNOWN) | (values == PENDING)] = np.nan
+        made[values == UNKNOWN] = np.nan
     made[~np.isfinite(made)] = np.nan
     return made
 

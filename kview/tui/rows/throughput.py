@@ -18,7 +18,6 @@ from kview.language import words
 from kview.model.aggregates import Key
 from kview.model.events import Severity
 from kview.model.sums import Kind, Sum
-from kview.model.units import PENDING_RATE
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column, with_bound
@@ -122,8 +121,8 @@ class ThroughputRows(Keyed[Key]):
         cells = (
             (Span(SIGNS[entry.severity], ROLES[entry.severity]),) if worrying else (),
             name,
-            rate_figure(self._rate(in_rate)),
-            rate_figure(self._rate(out_rate), is_bound=self._is_bound(entry)),
+            rate_figure(in_rate),
+            rate_figure(out_rate, is_bound=self._is_bound(entry)),
             figure(
                 words.size(round(bytes_rate)) if math.isfinite(bytes_rate) else words.NONE,
                 finite(bytes_rate),
@@ -133,10 +132,6 @@ class ThroughputRows(Keyed[Key]):
             (Span(self._spark(entry.key), Role.DIM),),
         )
         return Row(tuple(cells[place] for place in self._kept))
-
-    def _rate(self, per_second: float) -> float:
-        """Return a rate, PENDING_RATE for a direct rate whose past has not been read yet."""
-        return PENDING_RATE if self._end_s is None and not self._view.moment.complete else per_second
 
     def _is_bound(self, entry: Entry) -> bool:
         return self._end_s is None and entry.out_is_bound

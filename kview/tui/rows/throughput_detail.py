@@ -97,7 +97,7 @@ def _without_spark(
     cells, rows = size
     title = line(" ", Span(label, Role.BRIGHT))
     why = [line(Span(f" {text}", Role.DIM)) for text in wrap(_why_empty(view, options), max(1, cells - 2))]
-    made = direct_plots(view, key) if view.moment.complete else []
+    made = direct_plots(view, key)
     until = "now"
     if not view.moment.live:
         until = words.clock(view.snapshot.observation.ended_ms, zone, tenths=False)

@@ -216,8 +216,6 @@ def worst(view: View, health: TopicHealth, at: int) -> Line:
     status = PartitionStatus(health.status[at])
     severity = str(figures.severity[at])
     role = ROLES[severity]
-    if status is PartitionStatus.PENDING:
-        return line(Span(glyphs.ELLIPSIS, Role.DIM))
     if role is not Role.DIM:
         return line(Span(f"{SIGNS[severity]} {counted(status, int(health.count[at]))}", role))
     if status not in (PartitionStatus.OK, PartitionStatus.NOT_PREFERRED):

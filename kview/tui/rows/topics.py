@@ -150,8 +150,6 @@ class TopicRows(Keyed[str]):
         if shown.rack_safe[at] == RackSafety.NO:
             parts.append(f"{int(shown.not_rack_safe[at]):,} not rack-safe")
         role = ROLES[severity]
-        if not parts and not self._view.moment.complete:
-            return line(Span(glyphs.ELLIPSIS, Role.DIM))
         text = f" {glyphs.DOT} ".join(parts) or "ok"
         if role is Role.DIM and shown.unknown[at]:
             return line(Span(f"{words.UNSEEN} {text}", Role.DIM))

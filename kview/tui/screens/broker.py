@@ -101,7 +101,6 @@ class BrokerScreen(KviewScreen):
             history.TITLE_OF_BROKER,
             lambda: (events_of_broker(view.events, broker), ""),
             history.NOTHING_OF_BROKER,
-            view.moment.complete,
         )
 
     @property

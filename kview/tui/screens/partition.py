@@ -69,7 +69,6 @@ class PartitionScreen(KviewScreen):
                 history.unnamed(unnamed_events(view.events, topic, partition)),
             ),
             history.NOTHING_OF_PARTITION,
-            view.moment.complete,
             recorded.led,
         )
 

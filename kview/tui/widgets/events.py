@@ -22,15 +22,12 @@ _ROLES = {
 
 
 def event_lines(
-    events: tuple[Event, ...], complete: bool, now_ms: int, zone: tzinfo | None, cells: int, rows: int
+    events: tuple[Event, ...], now_ms: int, zone: tzinfo | None, cells: int, rows: int
 ) -> list[Line]:
     """Return the latest events, newest first, one per line.
 
-    If there is only one line, it has as many events as fit. `…` is shown while the events are not
-    `complete`.
+    If there is only one line, it has as many events as fit.
     """
-    if not complete:
-        return [line(Span(LABEL, Role.HEAD), Span(glyphs.ELLIPSIS, Role.DIM))]
     if not events:
         return [line(Span(LABEL, Role.HEAD), Span("none yet", Role.DIM))]
     newest = list(reversed(events))
@@ -74,4 +71,4 @@ class EventsPanel(Lines):
         if self.view is None:
             return []
         view = self.view
-        return event_lines(view.events, view.moment.complete, at.now_ms(), at.zone, width, height)
+        return event_lines(view.events, at.now_ms(), at.zone, width, height)

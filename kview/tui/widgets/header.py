@@ -95,7 +95,8 @@ def header_line(
         Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.BRIGHT)
     )
     if view is None:
-        waiting = line(Span(f"waiting {words.duration(now_ms - started_ms)} ", Role.DIM))
+        what = "reading" if replay else "waiting"
+        waiting = line(Span(f"{what} {words.duration(now_ms - started_ms)} ", Role.DIM))
         return justified(cut(name, cells), waiting, cells)
     has_badge = view.moment.live
     if has_badge:

@@ -11,17 +11,24 @@ SECONDS_BELOW_MS = 600_000
 
 
 def shown_moment(view: View, replay: bool, wall_ms: int, zone: tzinfo | None, cells: int) -> str:
-    """Return `❚❚ 14:02:07 · 3 m 20 s ago`, or, in a replay, `► ×4 14:02:07 of 13:30–14:31`.
+    """Return `❚❚ 14:02:07 · 3 m 20 s ago`, or, in a replay, `► ×4 14:02:07 of 13:30–14:31`. While another
+    moment is being read, that is `reading 14:02:06 …`.
 
     If that does not fit into `cells`, only the first part is returned. The day is included if it differs from
     that of `wall_ms`.
     """
     moment, shown_ms = view.moment, view.snapshot.observation.ended_ms
+    is_reading = moment.reading_ms != UNKNOWN
+    if is_reading:
+        shown_ms = moment.reading_ms
     sign = glyphs.PLAYING if moment.playing else glyphs.PAUSED
     speed = f" ×{moment.speed}" if moment.playing or moment.speed != 1 else ""
     day = words.day(shown_ms, zone)
     date = "" if day == words.day(wall_ms, zone) else f"{day} "
-    first = f"{sign}{speed} {date}{words.clock(shown_ms, zone, tenths=False)}"
+    clock = words.clock(shown_ms, zone, tenths=False)
+    if is_reading:
+        return f"reading {date}{clock} {glyphs.ELLIPSIS}"
+    first = f"{sign}{speed} {date}{clock}"
     if replay:
         rest = _range(view, zone)
     else:

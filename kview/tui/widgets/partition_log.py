@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kview.derive.partition_log import PartitionLog
 from kview.derive.view import View
-from kview.language import glyphs, history
+from kview.language import history
 from kview.model.events import Event
 from kview.model.history import Led
 from kview.model.units import UNKNOWN
@@ -85,7 +85,6 @@ class History(Lines):
     none = ""
     note = ""
     events: Sequence[Event] = ()
-    complete = True
     recorded: Sequence[Led] = ()
 
     def fill(
@@ -93,7 +92,6 @@ class History(Lines):
         title: str,
         make: Callable[[], tuple[Sequence[Event], str]],
         none: str,
-        complete: bool,
         recorded: Sequence[Led] = (),
     ) -> None:
         """Show the events that `make` returns with a note, among the leaders and ISRs that were `recorded`.
@@ -102,7 +100,7 @@ class History(Lines):
         """
 
         def take() -> None:
-            self.title, self.none, self.complete, self.recorded = title, none, complete, recorded
+            self.title, self.none, self.recorded = title, none, recorded
             self.events, self.note = make()
 
         self.attempt(take)
@@ -111,8 +109,6 @@ class History(Lines):
         """Return the title, and one line per event."""
         at = app_of(self)
         head = line("  ", Span(self.title, Role.HEAD), Span(f"  {self.note}" if self.note else "", Role.DIM))
-        if not self.complete:
-            return [head, line("  ", Span(glyphs.ELLIPSIS, Role.DIM))]
         if not self.events and not self.recorded:
             return [head, line("  ", Span(self.none, Role.DIM))]
         now_ms, most = at.now_ms(), max(0, height - 1)

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from kview.derive.order import HOLD_MS
 from kview.derive.view import View
 from kview.derive.windows import series, window
-from kview.language import glyphs, words
+from kview.language import words
 from kview.model.aggregates import Key
 from kview.model.sums import Kind, Sum
 from kview.model.units import UNKNOWN
@@ -88,9 +88,6 @@ def throughput_lines(
     """Return the title, a plot with its axes, and to its right the topics in the order that `hold`
     returns."""
     end_s = covered_until_s(view, options)
-    if end_s is None and not view.moment.complete:
-        source = Span(f" {basis(view, options)}", Role.DIM)
-        return [cut(line(" ", Span("THROUGHPUT", Role.HEAD), source, f" {glyphs.ELLIPSIS}"), cells)]
     rates = direct_rates(view) if end_s is None else spark_rates(view, end_s)
     head = _head(rates, basis(view, options), cells)
     body = rows - 1

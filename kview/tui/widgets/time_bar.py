@@ -68,7 +68,7 @@ def happened(view: View) -> Line:
             late = f", {of_incident.after(at_ms - one.began_ms)}" if at_ms - one.began_ms >= LATE_MS else ""
             return line(Span(of_incident.title(one) + late, ROLES[one.severity]))
     ranked = sorted(view.new_events, key=lambda event: SEVERITY_ORDER.index(event.severity))
-    if not view.moment.complete or not ranked:
+    if not ranked:
         return ()
     more = f" {glyphs.DOT} +{len(ranked) - 1} more" if len(ranked) > 1 else ""
     return line(Span(sentence(ranked[0]), ROLES[ranked[0].severity]), Span(more, Role.DIM))
