@@ -51,7 +51,6 @@ CELLS: dict[str, tuple[str, ...]] = {
         row("invoice", "3", "2▲·6", "4○ 2● 5○", "3/3", "1,240,043", "+4"),
     ),
     "overview-paused": (r"❚❚ 08:54:23 · 3 m 20 s ago", r"fenced in ≈ 5\.8 s", *CRASHED, r"\[ \] step"),
-    "overview-reading": (r"reading 08:54:10 …", r"fenced in ≈ 5\.8 s", *CRASHED),
     "overview-playing": (r"► ×4 08:54:23 of 08:53–09:54", *CRASHED, r"< > speed"),
     "placement": (
         *FENCED_BROKER,

@@ -26,12 +26,11 @@ from tests.tui.harness import (
     text,
     until,
 )
-from tests.tui.moments import PLAYED, REPLAY, paused, reading
+from tests.tui.moments import PLAYED, REPLAY, paused
 from tests.tui.throughput_states import INCIDENT, throughput_state
 
 MOMENTS: dict[str, Callable[[], View]] = {
     "paused": paused,
-    "reading": reading,
     "played": lambda: paused(moment=PLAYED),
 }
 
@@ -58,7 +57,6 @@ PICTURES: dict[str, tuple[str, tuple[int, int], str, list[str]]] = {
     "time-paused-light": ("paused", (120, 40), "light", []),
     "time-paused-plain": ("paused", (80, 24), PLAIN, []),
     "time-asked": ("paused", (80, 24), "dark", ["at"]),
-    "time-reading": ("reading", (120, 40), "dark", []),
     "time-played": ("played", (80, 24), "dark", []),
 }
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import kview.school.shows
 import kview.tui.rows
 import kview.tui.screens
 import kview.tui.widgets
@@ -203,7 +204,7 @@ def test_no_kind_of_rows_is_left_out() -> None:
     checked = {type(rows) for name in WORLDS for _, rows in of_view(world(name))}
     checked |= {type(rows) for _, rows in of_answers()}
     there = set()
-    for package in (kview.tui.rows, kview.tui.screens, kview.tui.widgets):
+    for package in (kview.tui.rows, kview.tui.screens, kview.tui.widgets, kview.school.shows):
         for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(found.name)
             there |= {kind for _, kind in inspect.getmembers(module, inspect.isclass) if _is_rows(kind)}

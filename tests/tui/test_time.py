@@ -40,7 +40,6 @@ __all__ = ["update"]
 
 MOMENTS: dict[str, Callable[[], View]] = {
     "paused": paused,
-    "reading": reading,
     "playing": lambda: paused(moment=PLAYED),
 }
 
@@ -81,7 +80,9 @@ async def test_overview_at_other_sizes(name: str, size: Size) -> None:
 
 @running
 async def test_in_ascii() -> None:
-    async with dashboard(reading(), timeline=FakeTimeline(), ascii_only=True) as (app, _):
+    async with dashboard(paused(), timeline=FakeTimeline(), ascii_only=True) as (app, pilot):
+        app.session.feed.show(reading())  # type: ignore[attr-defined]
+        await until(pilot, lambda: "reading" in text(app), "what is being read")
         drawn = text(app)
         assert drawn.isascii()
         assert re.search(r"4 +x silent 3 s +4 +10 ", drawn)
