@@ -68,6 +68,7 @@ class Hit(Struct, frozen=True):
     leader_after: Ids
     epoch_after: Ids
     isr_after: IdMatrix
+    """The smallest ISR since. Of equally small ones it is that of the election: who was lost is not in it."""
     isr_least: Longs
     frozen: Flags
     """Whether the watermark was frozen at any time since because of this incident."""
@@ -230,7 +231,7 @@ def follow(hit: Hit, then: Seen, now: Seen, alignment: Alignment, began_ms: int,
         moved_ms=moved_ms,
         leader_after=np.where(elected, leader, hit.leader_after).astype(np.int32),
         epoch_after=np.where(elected, table.leader_epoch[rows], hit.epoch_after).astype(np.int32),
-        isr_after=_smaller(hit.isr_after, table.isr[rows], fewer),
+        isr_after=_newer(hit.isr_after, table.isr[rows], fewer | (elected & (count == hit.isr_least))),
         isr_least=np.where(fewer, count, hit.isr_least),
         frozen=hit.frozen | (frozen & here),
         gone=_gone(hit, elected, moved, moved_ms, then, now, alignment, began_ms),
@@ -247,7 +248,7 @@ def _was_none(hit: Hit, then: Seen, alignment: Alignment) -> Flags:
     )
 
 
-def _smaller(before: IdMatrix, now: IdMatrix, where: Flags) -> IdMatrix:
+def _newer(before: IdMatrix, now: IdMatrix, where: Flags) -> IdMatrix:
     if not where.any():
         return before
     width = max(before.shape[1], now.shape[1])

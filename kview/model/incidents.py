@@ -86,7 +86,8 @@ class HitPartition(Struct, frozen=True):
     """A partition that an incident hit: its leader and its ISR before and after.
 
     `leader_after` and `epoch_after` are those of the first election within the incident, NO_BROKER if there
-    was none or nobody leads. `isr_after` is the smallest ISR that was seen within the incident.
+    was none or nobody leads. `isr_after` is the smallest ISR that was seen within the incident, of
+    equally small ones that of the election.
     """
 
     topic: str

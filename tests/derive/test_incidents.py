@@ -83,6 +83,25 @@ def test_it_counts_who_is_led_again_and_names_who_moved_where(crash: list[View])
     assert led and led.is_complete and led.last_ms > led.at_ms
 
 
+def test_a_lost_broker_is_not_in_the_isr_after_the_election_although_another_one_is_back() -> None:
+    """A follower is behind when the leader is lost, and has caught up by the first observation after that."""
+    world = default_world()
+    log = world.log("invoice", 3)
+    log.isr.remove(5)
+    log.stalled = frozenset({5})
+    snapshots = [world.tick() for _ in range(5)]
+    world.crash(4)
+    while log.leader == 4:
+        log.isr = [4, 2] if (snapshot := world.tick()) and log.leader == 4 else [2, 5]
+        snapshots.append(snapshot)
+    snapshots.append(world.tick())
+    (moved,) = (
+        one for one in only([*views(snapshots)][-1]).hit if (one.topic, one.partition) == ("invoice", 3)
+    )
+    assert (moved.isr_before, moved.leader_after) == ((4, 2), 2)
+    assert moved.isr_after in ((2,), (2, 5))
+
+
 def test_records_gone_are_known_from_the_election_on(crash: list[View]) -> None:
     assert {only(view).gone for view in crash[HEALTHY_S : HEALTHY_S + 9]} == {UNKNOWN}
     assert {only(view).gone for view in crash[HEALTHY_S + 9 :]} == {12}
