@@ -91,15 +91,13 @@ def test_a_lost_broker_is_not_in_the_isr_after_the_election_although_another_one
     log.stalled = frozenset({5})
     snapshots = [world.tick() for _ in range(5)]
     world.crash(4)
-    while log.leader == 4:
-        log.isr = [4, 2] if (snapshot := world.tick()) and log.leader == 4 else [2, 5]
-        snapshots.append(snapshot)
-    snapshots.append(world.tick())
+    log.stalled = frozenset()
+    snapshots += [world.tick() for _ in range(12)]
     (moved,) = (
         one for one in only([*views(snapshots)][-1]).hit if (one.topic, one.partition) == ("invoice", 3)
     )
     assert (moved.isr_before, moved.leader_after) == ((4, 2), 2)
-    assert moved.isr_after in ((2,), (2, 5))
+    assert moved.isr_after == (2, 5)
 
 
 def test_records_gone_are_known_from_the_election_on(crash: list[View]) -> None:
