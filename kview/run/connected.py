@@ -130,7 +130,8 @@ def connect(
     returns the security settings as their files have them now. Raises KviewError if there was never anything
     to show.
     """
-    from kview.run.show import Shown, show
+    from kview.run.show import show
+    from kview.run.shown import Shown
 
     check_target(display.record)
     source = ConnectedSource(

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from kview.run.demos import RunDemos, arguments_of
 from kview.run.recorder import check_target
 from kview.run.settings import Display
-from kview.run.show import Shown, show
+from kview.run.show import show
+from kview.run.shown import Shown
 from kview.run.simulated import SimulatedSource
 from kview.school.demos import Opening
 
