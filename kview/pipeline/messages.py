@@ -1,5 +1,6 @@
 """Messages from a child that runs Spark to kview: frames of kind, length and body on a socket."""
 
+import contextlib
 import socket
 import struct
 from collections.abc import Iterator
@@ -52,7 +53,8 @@ def send(to: socket.socket, kind: MessageKind, body: bytes) -> None:
 
 def messages(source: socket.socket) -> Iterator[tuple[MessageKind, bytes]]:
     """Yield messages until the other side closes the socket. Raises ValueError if it sends anything else."""
-    with source.makefile("rb") as stream:
+    # The reset says that it has ended without reading all that it was told.
+    with source.makefile("rb") as stream, contextlib.suppress(ConnectionResetError):
         while len(head := stream.read(_HEAD.size)) == _HEAD.size:
             kind, length = _HEAD.unpack(head)
             if length > MAX_BODY_BYTES:

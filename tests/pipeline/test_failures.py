@@ -259,7 +259,7 @@ def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: P
 
 def test_a_child_that_cannot_be_started_or_understood_is_reported(watch: Watch, tmp_path: Path) -> None:
     program = tmp_path / "python"
-    program.write_text(f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[4]), bytes(100))\n")
+    program.write_text(f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[-1]), bytes(100))\n")
     program.chmod(0o755)
     watched = watch(python=str(program))
     watched.job.start()
@@ -269,6 +269,17 @@ def test_a_child_that_cannot_be_started_or_understood_is_reported(watch: Watch, 
     program.unlink()
     not_started = KviewError(ErrorKind.SPARK_NOT_STARTED, reason="No such file or directory")
     assert watched.wait_for_failure(2).error == not_started.facts
+
+
+def test_a_child_that_ends_before_it_has_read_what_it_was_told_says_how_it_ended(
+    watch: Watch, tmp_path: Path
+) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nsleep 0.2\nexit 7\n")
+    program.chmod(0o755)
+    watched = watch(python=str(program))
+    watched.job.start()
+    assert watched.wait_for_failure().error == KviewError(ErrorKind.SPARK_ENDED, code=7).facts
 
 
 def test_its_rests_get_longer_until_somebody_asks_for_it(watch: Watch, tmp_path: Path) -> None:
