@@ -5,13 +5,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.derive import log_dirs
-from kview.derive.align import partition_rows, positions, take
-from kview.derive.rates import leaves_out, sum_by, total
-from kview.derive.series import Series
-from kview.derive.unheard import never_read, unheard
-from kview.derive.view import BrokerFigures, Floats, View
-from kview.model.events import Severity
+from kview.derive.align import positions, take
+from kview.derive.rates import sum_by, total
+from kview.derive.unheard import unheard
+from kview.derive.view import Floats, View
 from kview.model.snapshot import Brokers, Flags, Ids, Longs, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
@@ -144,30 +141,38 @@ def overdue(snapshot: Snapshot, slow_since_ms: Longs) -> Flags:
     return np.asarray(late(table) & ~heard & (slow_since_ms == UNKNOWN), np.bool_)
 
 
-def broker_severity(
-    brokers: Brokers, unreached: Flags, slow_since_ms: Longs, owing: Flags
-) -> NDArray[np.object_]:
-    """Return the severity of each broker.
+class Held(Struct, frozen=True):
+    """How many partitions each broker leads and keeps, those of internal topics apart, and how many it would
+    lead if all preferred leaders led. The arrays have the rows of `Brokers`."""
 
-    RISK for brokers that are silent and listed; WARN for brokers that are late (`owing`), slow, starting,
-    fenced, gone, or silent only to us; CALM for all others.
-    """
-    out = np.full(len(brokers), Severity.CALM, object)
-    out[np.asarray(brokers.state == BrokerState.STARTING, np.bool_)] = Severity.WARN
-    out[(slow_since_ms != UNKNOWN) | owing] = Severity.WARN
-    out[np.asarray(brokers.state == BrokerState.FENCED, np.bool_)] = Severity.WARN
-    out[np.asarray(brokers.state == BrokerState.GONE, np.bool_)] = Severity.WARN
-    out[np.asarray(brokers.state == BrokerState.SILENT, np.bool_)] = Severity.RISK
-    out[unreached] = Severity.WARN
-    return out
+    leads: Longs
+    leads_internal: Longs
+    replicas: Longs
+    replicas_internal: Longs
+    preferred: Longs
 
 
-def _counts(index: Longs, mask: NDArray[np.bool_], size: int) -> Longs:
-    counted: Longs = np.bincount(index[mask & (index >= 0)], minlength=size).astype(np.int64)
-    return counted
+def held(snapshot: Snapshot) -> Held:
+    """Return what each broker leads and keeps, according to metadata."""
+    ids, table = snapshot.brokers.id, snapshot.partitions
+    leader, replica = positions(ids, table.leader), positions(ids, table.replicas)
+    internal = np.broadcast_to(table.internal[:, None], replica.shape)
+
+    def counts(index: Longs, mask: Flags) -> Longs:
+        counted: Longs = np.bincount(index[mask & (index >= 0)], minlength=len(ids)).astype(np.int64)
+        return counted
+
+    first = replica[:, 0] if replica.shape[1] else leader[:0]
+    return Held(
+        counts(leader, ~table.internal),
+        counts(leader, table.internal),
+        counts(replica, ~internal),
+        counts(replica, internal),
+        counts(first, np.ones(len(first), np.bool_)),
+    )
 
 
-def _user_leader(snapshot: Snapshot) -> Longs:
+def user_leader(snapshot: Snapshot) -> Longs:
     """Return the row of each partition's leader, −1 for internal topics."""
     table = snapshot.partitions
     return np.where(table.internal, -1, positions(snapshot.brokers.id, table.leader))
@@ -178,7 +183,7 @@ def led_rates(snapshot: Snapshot, in_rate: Floats, quiet: Silence) -> Floats:
 
     `in_rate` has the rates of partitions.
     """
-    rates = sum_by(_user_leader(snapshot), in_rate, len(snapshot.brokers))
+    rates = sum_by(user_leader(snapshot), in_rate, len(snapshot.brokers))
     rates[quiet.silent] = np.nan
     return rates
 
@@ -192,89 +197,9 @@ def total_out(snapshot: Snapshot, offset_rows: Longs, read_rate: Floats, quiet: 
     if unheard(snapshot.observation):
         return np.nan
     of_user = take(~snapshot.partitions.internal, offset_rows, False)
-    leader = take(_user_leader(snapshot), offset_rows, -1)
+    leader = take(user_leader(snapshot), offset_rows, -1)
     answered = take(~quiet.silent, leader, False)
     return total(np.where(answered, read_rate, np.nan)[of_user]) if of_user.any() else 0.0
-
-
-def broker_figures(
-    snapshot: Snapshot,
-    offset_rows: Longs,
-    read_rate: Floats,
-    quiet: Silence,
-    unreached: Flags,
-    slow_since_ms: Longs,
-    partition_rate: Floats,
-    in_rate: Floats,
-    in_series: tuple[Series, ...],
-    can_fence: bool | None,
-    led_since_ms: int,
-    dirs_full_ms: Longs,
-) -> BrokerFigures:
-    """Return the figures of the brokers.
-
-    `offset_rows` and `read_rate` have the rows of `snapshot.offsets`, and `partition_rate` those of
-    `snapshot.partitions`. `in_rate` is the result of `led_rates`, and `in_series` already ends with these
-    rates. `dirs_full_ms` has the rows of `snapshot.log_dirs`. `unreached` marks brokers that only we cannot
-    reach. `can_fence` says whether there is a controller that can fence brokers, None if nobody can tell, and
-    `led_since_ms` since when it has led, UNKNOWN if that is long ago.
-    """
-    brokers, table = snapshot.brokers, snapshot.partitions
-    size = len(brokers)
-    leader = positions(brokers.id, table.leader)
-    replica = positions(brokers.id, table.replicas)
-    internal = np.broadcast_to(table.internal[:, None], replica.shape)
-    user_leader = _user_leader(snapshot)
-    reads_at = take(user_leader, offset_rows, -1)
-    out_rate = sum_by(reads_at, read_rate, size)
-    out_is_bound = leaves_out(reads_at, read_rate, size)
-    shares_at = take(user_leader, partition_rows(snapshot.share_offsets, table), -1)
-    out_is_bound[shares_at[shares_at >= 0]] = True  # what a share group reads is in no commit
-    unknown = bool(unheard(snapshot.observation)) or bool(never_read(snapshot).any())
-    out_rate[quiet.silent | unknown] = np.nan
-    preferred = positions(brokers.id, table.replicas[:, 0]) if table.replicas.shape[1] else leader[:0]
-    leads, leads_internal = (_counts(leader, mask, size) for mask in (~table.internal, table.internal))
-    wanted = _counts(preferred, np.ones(len(preferred), np.bool_), size)
-    up = np.asarray(brokers.state == BrokerState.UP, np.bool_)
-    due_ms = fencing_due(snapshot, quiet, unreached, led_since_ms)
-    owing = overdue(snapshot, slow_since_ms)
-    silent = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
-    severity = broker_severity(brokers, unreached, slow_since_ms, owing)
-    failed_dirs = np.zeros(size, np.int64)
-    for failed in log_dirs.failed_dirs(snapshot):
-        at = brokers.id == failed.broker
-        failed_dirs[at] = len(failed.paths)
-        severity[at] = failed.severity
-    of_dirs = positions(brokers.id, snapshot.log_dirs.broker)
-    dirs = _counts(of_dirs, np.ones(len(of_dirs), np.bool_), size)
-    never = np.iinfo(np.int64).max
-    full_ms = np.full(size, never)
-    there = (of_dirs >= 0) & (dirs_full_ms != UNKNOWN)
-    np.minimum.at(full_ms, of_dirs[there], dirs_full_ms[there])
-    return BrokerFigures(
-        severity=severity,
-        leads=leads,
-        leads_internal=leads_internal,
-        replicas=_counts(replica.ravel(), ~internal.ravel(), size),
-        replicas_internal=_counts(replica.ravel(), internal.ravel(), size),
-        in_rate=in_rate,
-        out_rate=out_rate,
-        in_is_bound=leaves_out(user_leader, partition_rate, size),
-        out_is_bound=out_is_bound,
-        in_series=in_series,
-        silent_since_ms=quiet.since_ms,
-        fencing_due_ms=due_ms if can_fence else np.full(size, UNKNOWN),
-        cannot_be_fenced=silent & ~unreached & (can_fence is False),
-        since_is_bound=~up & (brokers.answered_ms == UNKNOWN),
-        is_controller=np.asarray(brokers.id == snapshot.observation.controller_id, np.bool_),
-        unreached=unreached,
-        late=owing,
-        slow_since_ms=slow_since_ms,
-        dirs=np.where(dirs == 0, UNKNOWN, dirs),
-        failed_dirs=failed_dirs,
-        full_ms=np.where(up & (full_ms != never), full_ms, UNKNOWN),
-        leads_nothing=up & (leads + leads_internal == 0) & (wanted > 0),
-    )
 
 
 def other_apis(snapshot: Snapshot) -> Flags:

@@ -1,5 +1,6 @@
 """The headline, which says whether anything is wrong: one severity and the findings, the worst first."""
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -11,16 +12,16 @@ from kview.derive.groups.findings import group_findings, groups_ok, heeded
 from kview.derive.hidden import hidden, lacks_topics
 from kview.derive.log_dirs import log_dir_findings, stranded
 from kview.derive.partitions import Placement, at_min, under_min, under_replicated
+from kview.derive.seen import Seen
 from kview.derive.transactions import transaction_findings
 from kview.derive.unheard import unheard
 from kview.derive.view import (
     BrokerFigures,
     GroupFigures,
     Headline,
-    OffsetFigures,
     PartitionFigures,
     PartitionStatus,
-    TopicFigures,
+    View,
 )
 from kview.model.events import SEVERITY_ORDER, Event, EventKind, Severity
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, Part
@@ -45,27 +46,19 @@ LOSS_STAYS_MS = 120_000
 """How long records that were lost at an election stay in the headline. The event stays longer."""
 
 
-def headline(
-    snapshot: Snapshot,
-    brokers: BrokerFigures,
-    partitions: PartitionFigures,
-    topics: TopicFigures,
-    groups: GroupFigures,
-    offsets: OffsetFigures,
-    placed: Placement,
-    quiet: Silence,
-    controllers: Sequence[Finding],
-    advice: Sequence[Finding],
-    events: Sequence[Event],
-    unclean: UncleanElections,
-    requests_per_second: float,
-) -> Headline:
-    """Return the headline: what is wrong with the cluster, or that it is well, and what is wrong with groups.
+NO_HEADLINE = Headline(Severity.CALM, (), (), 0, 0, False, 0, 0, 0, 0, math.nan)
+"""That of a view which has none yet."""
 
-    `controllers` are the findings about these, `advice` calm ones, `events` the recent events, and `unclean`
-    the unclean elections that are remembered. The counts cover the user's topics; severity and findings
-    include internal topics.
+
+def headline(view: View, seen: Seen, controllers: Sequence[Finding], advice: Sequence[Finding]) -> Headline:
+    """Return the headline of a view: what is wrong with the cluster, or that it is well, and what is wrong
+    with groups.
+
+    `controllers` are the findings about these, `advice` calm ones. The counts cover the user's topics;
+    severity and findings include internal topics.
     """
+    snapshot, placed, quiet = seen.snapshot, seen.placed, seen.quiet
+    brokers, partitions, topics, groups = view.brokers, view.partitions, view.topics, view.groups
     table = snapshot.partitions
     mine = ~table.internal
     none_since = none_answer_since(snapshot.brokers)
@@ -83,10 +76,10 @@ def headline(
         ]
     well = () if findings else (_calm(snapshot),)
     if none_since == UNKNOWN:
-        findings += transaction_findings(snapshot, offsets)
+        findings += transaction_findings(snapshot, view.offsets)
         findings += group_findings(snapshot, groups)
         findings += connector_findings(snapshot)
-        findings += _lost_lately(events, snapshot.observation.ended_ms)
+        findings += _lost_lately(view.events, snapshot.observation.ended_ms)
         findings += advice
         findings += _leadership(snapshot, brokers, partitions)
         findings += _different_apis(snapshot)
@@ -94,7 +87,7 @@ def headline(
         well = (_all_well(well[0], groups),)
     findings.sort(key=lambda finding: (SEVERITY_ORDER.index(finding.severity), _is_internal(finding)))
     found = _composed(
-        findings, well, unclean_finding(unclean, lately(unclean, snapshot.observation.ended_ms))
+        findings, well, unclean_finding(view.unclean, lately(view.unclean, snapshot.observation.ended_ms))
     )
     offline = partitions.having(PartitionStatus.NO_LEADER)
     return Headline(
@@ -108,8 +101,14 @@ def headline(
         offline=int((mine & offline).sum()),
         under_min_isr=int((mine & under_min(table, placed)).sum()),
         at_min_isr=int((mine & at_min(table, placed)).sum()),
-        requests_per_second=requests_per_second,
+        requests_per_second=_requests_rate(seen),
     )
+
+
+def _requests_rate(seen: Seen) -> float:
+    """Return kview's own requests per second since the previous observation, NaN in the first step."""
+    requests, elapsed_ms = seen.snapshot.observation.requests, seen.interval_ms
+    return requests * 1000.0 / elapsed_ms if elapsed_ms > 0 else math.nan
 
 
 def _is_internal(finding: Finding) -> bool:

@@ -46,4 +46,17 @@ def see(now: Standing, known: Evidence, slow: Slowness, marks: Watermarks) -> Se
     waits = lost_in_isr_since(table, placed, now.quiet, known.lost)
     frozen = frozen_since(marks, table, waits, lost, (silent != UNKNOWN) & (lost == UNKNOWN))
     slow_since = slow.since_ms(snapshot.brokers)
-    return Seen(snapshot, now.quiet, placed, now.readings, now.interval_ms, known, slow_since, frozen, lost)
+    return Seen(
+        snapshot,
+        now.quiet,
+        placed,
+        now.readings,
+        now.interval_ms,
+        now.topic_rows,
+        now.rack_codes,
+        now.held,
+        known,
+        slow_since,
+        frozen,
+        lost,
+    )

@@ -1,37 +1,27 @@
 """The figures of a moment: those that are added to series, and the view, on which nothing depends."""
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kview.derive import log_dirs
-from kview.derive.brokers import broker_figures, led_rates, none_answer_since, total_out
+from kview.derive.broker_figures import broker_figures
+from kview.derive.brokers import led_rates, none_answer_since, total_out
 from kview.derive.groups import past_ends
-from kview.derive.groups.figures import GroupLags, group_figures, group_lags, group_series
+from kview.derive.groups.figures import group_figures, group_lags, group_series
 from kview.derive.groups.offsets import Kept
-from kview.derive.headline import headline
+from kview.derive.headline import NO_HEADLINE, headline
 from kview.derive.inputs import input_findings
-from kview.derive.partitions import in_rates, partition_figures, worst_first
+from kview.derive.partition_figures import partition_figures, worst_first
+from kview.derive.partitions import in_rates
 from kview.derive.quorum import can_fence, quorum_findings
 from kview.derive.reassignments import move_figures
-from kview.derive.seen import Seen
+from kview.derive.sampled import Sample
 from kview.derive.series import extended
 from kview.derive.state import State, log_ends, offsets_of, read_of, seen_of
 from kview.derive.throttles import throttle_findings
 from kview.derive.topics import throughput, topic_figures, topic_rates, total_in
-from kview.derive.view import Floats, OffsetFigures, View
+from kview.derive.view import View
 from kview.model.units import UNKNOWN
-
-
-class Sample(Struct, frozen=True):
-    """The figures of one moment that are added to series."""
-
-    in_rate: Floats
-    """The rates of partitions, with the rows of `Partitions`."""
-    broker_rates: Floats
-    topic_rates: Floats
-    offsets: OffsetFigures
-    groups: GroupLags
 
 
 def sample(state: State) -> tuple[State, Sample]:
@@ -39,7 +29,7 @@ def sample(state: State) -> tuple[State, Sample]:
     seen = seen_of(state)
     snapshot, points = seen.snapshot, len(state.moments)
     in_rate = in_rates(snapshot.partitions, seen.placed, state.ends.per_second)
-    topics, by_topic = topic_rates(snapshot.partitions.topic, in_rate)
+    topics, by_topic = topic_rates(seen, in_rate)
     by_broker = led_rates(snapshot, in_rate, seen.quiet)
     offsets = offsets_of(state, in_rate)
     groups = group_lags(snapshot, offsets, read_of(state).group, in_rate)
@@ -69,64 +59,28 @@ def sample(state: State) -> tuple[State, Sample]:
 def view_of(state: State, sampled: Sample) -> View:
     """Return the view of a state that was sampled."""
     seen = seen_of(state)
-    snapshot, quiet, placed = seen.snapshot, seen.quiet, seen.placed
-    table, offsets = snapshot.partitions, sampled.offsets
-    seeded = past_ends.seed_rate(state.points, *log_ends(snapshot))
-    figures = partition_figures(
-        snapshot,
-        placed,
-        seen.frozen_since_ms,
-        seen.unreached,
-        sampled.in_rate,
-        seeded,
-        state.changed_ms,
-        seen.readings,
-        state.busy,
-    )
+    snapshot, offsets = seen.snapshot, sampled.offsets
+    seeded = sampled.in_rate
+    if not np.isfinite(seeded).all():
+        seeded = past_ends.seed_rate(state.points, *log_ends(snapshot))
+    figures = partition_figures(seen, sampled.in_rate, seeded, state.changed_ms, state.busy)
     groups = group_figures(snapshot, offsets, sampled.groups, state.group_series, state.busy, state.ignore)
     dirs_full_ms = log_dirs.full_ms(state.rooms, snapshot.log_dirs, snapshot.observation.ended_ms)
     controllers = tuple(
         quorum_findings(snapshot, state.term, seen.interval_ms, state.incidents.controllers_lost)
     )
     brokers = broker_figures(
-        snapshot,
-        offsets.partition_row,
-        offsets.read_rate,
-        quiet,
-        seen.known.unreached,
-        seen.slow_since_ms,
-        sampled.in_rate,
-        sampled.broker_rates,
+        seen,
+        sampled,
         tuple(state.broker_series.values()),
         can_fence(controllers, none_answer_since(snapshot.brokers) != UNKNOWN),
         state.term.since_ms,
         dirs_full_ms,
     )
-    topics = topic_figures(
-        snapshot,
-        figures,
-        placed,
-        seen.readings.sizes,
-        sampled.topic_rates,
-        tuple(state.topic_series.values()),
-    )
-    return View(
+    topics = topic_figures(seen, figures, sampled.topic_rates, tuple(state.topic_series.values()))
+    view = View(
         snapshot=snapshot,
-        headline=headline(
-            snapshot,
-            brokers,
-            figures,
-            topics,
-            groups,
-            offsets,
-            placed,
-            quiet,
-            controllers,
-            (*input_findings(state.inputs.low), *throttle_findings(snapshot, state.quiet)),
-            state.events,
-            state.elections.unclean,
-            _requests_rate(seen),
-        ),
+        headline=NO_HEADLINE,
         brokers=brokers,
         partitions=figures,
         moves=move_figures(snapshot, figures, seen.readings.sizes, state.progress),
@@ -137,19 +91,15 @@ def view_of(state: State, sampled: Sample) -> View:
             topics,
             state.moments,
             state.in_series,
-            total_out(snapshot, offsets.partition_row, offsets.read_rate, quiet),
+            total_out(snapshot, offsets.partition_row, offsets.read_rate, seen.quiet),
         ),
         events=state.events,
         new_events=state.new_events,
-        worst_partitions=worst_first(table, figures),
+        worst_partitions=worst_first(snapshot.partitions, figures),
         dirs_full_ms=dirs_full_ms,
         unclean=state.elections.unclean,
         oldest_unread=state.unread.kept(snapshot),
         incidents=state.incidents.all,
     )
-
-
-def _requests_rate(seen: Seen) -> float:
-    """Return kview's own requests per second since the previous observation, NaN in the first step."""
-    requests, elapsed_ms = seen.snapshot.observation.requests, seen.interval_ms
-    return requests * 1000.0 / elapsed_ms if elapsed_ms > 0 else float("nan")
+    advice = (*input_findings(state.inputs.low), *throttle_findings(snapshot, state.quiet))
+    return replace(view, headline=headline(view, seen, controllers, advice))

@@ -3,14 +3,20 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.align import first_rows, first_that_holds
-from kview.derive.partitions import Placement, under_min, under_replicated
+from kview.derive.partitions import under_min, under_replicated
 from kview.derive.racks import topic_safety
+from kview.derive.seen import Seen
 from kview.derive.series import Series
-from kview.derive.view import Floats, PartitionFigures, PartitionStatus, RackSafety, Throughput, TopicFigures
-from kview.model.events import SEVERITY_ORDER
-from kview.model.snapshot import Longs, Partitions, Snapshot, Strings
+from kview.derive.standing import Standing
+from kview.derive.statuses import SEVERITIES, STATUSES
+from kview.derive.view import Floats, PartitionFigures, PartitionStatus, Throughput, TopicFigures
+from kview.model.events import SEVERITY_ORDER, Severity
+from kview.model.snapshot import Longs, Partitions, Strings
 from kview.model.units import UNKNOWN
+
+_SEVERITIES = np.array([*SEVERITY_ORDER, None], object)[:-1]
+_SEVERITY_OF = np.array([SEVERITY_ORDER.index(SEVERITIES.get(s, Severity.CALM)) for s in STATUSES], np.int8)
+"""The place in SEVERITY_ORDER of each status."""
 
 
 def _sums(values: Floats, first: Longs, none: float) -> Floats:
@@ -22,41 +28,32 @@ def _sums(values: Floats, first: Longs, none: float) -> Floats:
     return np.where(np.add.reduceat(known.astype(np.int64), first) > 0, sums, none)
 
 
-def topic_rates(topic: Strings, in_rate: Floats) -> tuple[Strings, Floats]:
+def topic_rates(seen: Standing, in_rate: Floats) -> tuple[Strings, Floats]:
     """Return the topics, and the records per second appended to each topic.
 
     `in_rate` has the rates of partitions.
     """
-    first = first_rows(topic)
-    return topic[first], _sums(in_rate, first, np.nan)
+    first = seen.topic_rows
+    return seen.snapshot.partitions.topic[first], _sums(in_rate, first, np.nan)
 
 
-def severities(partitions: Strings, first: Longs) -> Strings:
-    """Return the worst severity of each topic's partitions. `first` are the rows at which topics begin."""
-    words = np.array([*SEVERITY_ORDER, None], object)
+def severities(ranks: NDArray[np.int8], first: Longs) -> Strings:
+    """Return the worst severity of each topic's partitions, which have the statuses `ranks`. `first` are the
+    rows at which topics begin."""
     if not len(first):
-        return words[:0]
-    in_need = (np.asarray(partitions == severity, np.bool_) for severity in SEVERITY_ORDER[:2])
-    of_topics = [np.logical_or.reduceat(mask, first) for mask in in_need]
-    worst: Strings = words[first_that_holds(of_topics, (0, 1), 3)]
+        return np.empty(0, object)
+    worst: Strings = _SEVERITIES[np.minimum.reduceat(_SEVERITY_OF[ranks], first)]
     return worst
 
 
 def topic_figures(
-    snapshot: Snapshot,
-    figures: PartitionFigures,
-    placed: Placement,
-    sizes: NDArray[np.int64],
-    in_rate: Floats,
-    in_series: tuple[Series, ...],
+    seen: Seen, figures: PartitionFigures, in_rate: Floats, in_series: tuple[Series, ...]
 ) -> TopicFigures:
     """Return the figures of the topics.
 
-    `sizes` are bytes by replica (shape of `replicas`, UNKNOWN if unknown). `in_rate` is the result of
-    `topic_rates`, and `in_series` already ends with these rates.
+    `in_rate` is the result of `topic_rates`, and `in_series` already ends with these rates.
     """
-    table = snapshot.partitions
-    first = first_rows(table.topic)
+    table, placed, sizes, first = seen.snapshot.partitions, seen.placed, seen.readings.sizes, seen.topic_rows
     S = PartitionStatus
 
     def counted(mask: NDArray[np.bool_]) -> Longs:
@@ -67,10 +64,7 @@ def topic_figures(
     def having(status: PartitionStatus) -> Longs:
         return counted(figures.having(status))
 
-    not_safe, cannot = (
-        counted(np.asarray(figures.rack_safe == safety, np.bool_))
-        for safety in (RackSafety.NO, RackSafety.CANNOT_BE)
-    )
+    rack_safe, not_rack_safe = topic_safety(seen.rack_codes, first)
     replication = placed.target
     names = table.topic[first]
     per_partition = np.where(sizes == UNKNOWN, 0, sizes).sum(1).astype(np.float64)
@@ -83,7 +77,7 @@ def topic_figures(
         partitions=np.diff(np.append(first, len(table))).astype(np.int64),
         replication=np.maximum.reduceat(replication, first) if len(first) else first,
         min_isr=table.min_isr[first].astype(np.int64),
-        severity=severities(figures.severity, first),
+        severity=severities(figures.rank, first),
         no_leader=having(S.NO_LEADER),
         silent_leader=having(S.SILENT_LEADER),
         frozen=having(S.FROZEN),
@@ -91,8 +85,8 @@ def topic_figures(
         under_replicated=counted(under_replicated(placed)),
         not_preferred=counted(~figures.preferred & (table.leader >= 0)),
         unknown=having(S.UNKNOWN),
-        rack_safe=topic_safety(not_safe, cannot),
-        not_rack_safe=not_safe,
+        rack_safe=rack_safe,
+        not_rack_safe=not_rack_safe,
         busy=np.maximum.reduceat(figures.busy, first) if len(first) else first,
         in_rate=in_rate,
         in_is_bound=np.isfinite(in_rate) & (counted(~np.isfinite(figures.in_rate)) > 0),

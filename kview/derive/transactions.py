@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kview.derive.align import positions, rows_at
-from kview.derive.groups.verdicts import HELD_MS
+from kview.derive.groups.verdicts import HELD_MS, RANK
 from kview.derive.view import OffsetFigures, Verdict
 from kview.model.events import Severity
 from kview.model.failures import NO_FAILURE, refused
@@ -87,7 +87,7 @@ def held_partition(snapshot: Snapshot, offsets: OffsetFigures, row: int) -> Find
 
 
 def _waits(offsets: OffsetFigures) -> Flags:
-    return np.asarray(offsets.verdict == Verdict.HELD, np.bool_)
+    return np.asarray(offsets.rank == RANK[Verdict.HELD], np.bool_)
 
 
 def _finding(snapshot: Snapshot, offsets: OffsetFigures | None, holder: Longs, rows: Longs) -> Finding:

@@ -292,6 +292,8 @@ class OffsetFigures(Struct, frozen=True):
     catch_up_ms: Longs
     """The time to catch up at these rates. UNKNOWN if there is nothing to catch up with or the time is not
     known; NEVER if the lag does not shrink."""
+    rank: Longs
+    """The place of the verdict from best to worst, see `groups.verdicts.ORDER`."""
     verdict: Strings
     reason: Strings
     """A `Reason` for each row. Its two numbers follow; they are UNKNOWN if the reason has no such number."""

@@ -170,7 +170,7 @@ def group_figures(
     size, index, behind = len(groups), lags.index, lags.behind_ms
     committed = offsets.committed > NO_OFFSET
     known = _known(snapshot, figures)
-    ahead = np.asarray(figures.verdict == Verdict.AHEAD_OF_LOG, np.bool_)
+    ahead = np.asarray(figures.rank == RANK[Verdict.AHEAD_OF_LOG], np.bool_)
     at_worst = (index >= 0) & (figures.behind_ms == behind[index]) if size else np.zeros(len(index), np.bool_)
     ranks, rows = _worst(snapshot, figures, index)
     unread = (lags.uncommitted > 0) & (ranks <= RANK[Verdict.UNDECIDED])
@@ -349,8 +349,8 @@ def _active(snapshot: Snapshot) -> Longs:
 def _worst(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> tuple[Longs, Longs]:
     """Return the rank of each group's worst verdict, and the number of the group's rows with this verdict."""
     size = len(snapshot.groups)
-    ranks = np.array([RANK[verdict] for verdict in figures.verdict], np.int64)
-    ranks = np.where((snapshot.offsets.committed <= NO_OFFSET) & (ranks == RANK[Verdict.UNKNOWN]), -1, ranks)
+    unknown = (snapshot.offsets.committed <= NO_OFFSET) & (figures.rank == RANK[Verdict.UNKNOWN])
+    ranks = np.where(unknown, -1, figures.rank)
     worst = np.full(size, -1, np.int64)
     mine = index >= 0
     np.maximum.at(worst, index[mine], ranks[mine])
@@ -371,7 +371,7 @@ def _longest(times_ms: Longs, figures: OffsetFigures, index: Longs, ranks: Longs
     """Return the longest of these times among the partitions of each group that have the group's verdict."""
     longest = np.full(len(ranks), UNKNOWN, np.int64)
     mine = index >= 0
-    mine[mine] = figures.verdict[mine] == VERDICTS[ranks[index[mine]]]
+    mine[mine] = figures.rank[mine] == ranks[index[mine]]
     np.maximum.at(longest, index[mine], times_ms[mine])
     return longest
 

@@ -121,17 +121,13 @@ def same_answers(a: TimePoints, b: TimePoints) -> bool:
     return a is b or (same(a.received_ms, b.received_ms) and same(a.timestamp_ms, b.timestamp_ms))
 
 
-def gathered(points: Points, rows: Longs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the points of `rows` as (rows, points) matrices of times and log ends, in order of time."""
-    width = SEEDS + len(points.readings)
-    times = np.full((len(rows), width), UNKNOWN, np.int64)
-    ends = np.full((len(rows), width), UNKNOWN, np.int64)
+def of_rows(points: Points, rows: Longs) -> list[tuple[Longs, Longs]]:
+    """Return the points of `rows`, which are all known, as columns of times and log ends: first the seeds."""
     if not len(points.seed_ms):
-        return times, ends
-    known = rows >= 0
-    at = np.where(known, rows, 0)
-    times[:, :SEEDS], ends[:, :SEEDS] = points.seed_ms[at], points.seed_ends[at]
-    for column, then in enumerate(points.readings, SEEDS):
-        times[:, column], ends[:, column] = then.times_ms[at], then.ends[at]
-    times[~known] = UNKNOWN
-    return times, ends
+        return []
+    seed_ms, seed_ends = points.seed_ms[rows], points.seed_ends[rows]
+    seeds = np.flatnonzero((seed_ms != UNKNOWN).any(0)).tolist()
+    return [
+        *((seed_ms[:, seed], seed_ends[:, seed]) for seed in seeds),
+        *((then.times_ms[rows], then.ends[rows]) for then in points.readings),
+    ]

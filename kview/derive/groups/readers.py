@@ -160,7 +160,7 @@ def readers_of(view: View, topic: str) -> tuple[Reader, ...]:
 
 def _reader(view: View, group: int, rows: Longs) -> Reader:
     figures = view.offsets
-    ranks = np.array([RANK[Verdict(str(verdict))] for verdict in figures.verdict[rows]], np.int64)
+    ranks = figures.rank[rows]
     lag = figures.lag[rows]
     known = lag != UNKNOWN
     missing = ~known & (view.snapshot.offsets.committed[rows] != NO_OFFSET)

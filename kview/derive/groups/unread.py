@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from kview.derive.align import Alignment, align_offsets, take
-from kview.derive.groups.past_ends import Points, gathered
+from kview.derive.groups.past_ends import Points, of_rows
 from kview.derive.groups.trends import NEAR_MS
 from kview.model.snapshot import Flags, Longs, OldestUnread, Snapshot, empty
 from kview.model.units import NO_OFFSET, UNKNOWN
@@ -141,23 +141,23 @@ def follow(
 
 def _find(made: Unread, before: Unread, rows: Longs, points: Points, index: Longs, restarted: Flags) -> None:
     """Fill the rows `index` of `made` with the closest moments, of `points` and of `before` if it holds."""
-    times, ends = gathered(points, rows[index])
-    kept = ~restarted[index]
-    for moment, its_end in ((before.after_ms, before.after_end), (before.by_ms, before.by_end)):
-        times = np.column_stack((times, np.where(kept, moment[index], UNKNOWN)))
-        ends = np.column_stack((ends, np.where(kept, its_end[index], UNKNOWN)))
-    line, offsets = np.arange(len(index)), made.committed[index, None]
-    valid = (times != UNKNOWN) & (ends != UNKNOWN)
-    below = np.where(valid & (ends <= offsets), times, UNKNOWN)
-    left = below.argmax(1)
-    after = below[line, left]
+    kept, offsets = ~restarted[index], made.committed[index]
+    moments = of_rows(points, rows[index])
+    for moment, end in ((before.after_ms, before.after_end), (before.by_ms, before.by_end)):
+        moments.append((np.where(kept, moment[index], UNKNOWN), end[index]))
     never = np.iinfo(np.int64).max
-    above = np.where(valid & (ends > offsets) & (times > after[:, None]), times, never)
-    right = above.argmin(1)
-    by = above[line, right]
-    made.after_ms[index], made.after_end[index] = after, np.where(after == UNKNOWN, UNKNOWN, ends[line, left])
-    made.by_ms[index] = np.where(by == never, UNKNOWN, by)
-    made.by_end[index] = np.where(by == never, UNKNOWN, ends[line, right])
+    after, after_end = np.full(len(index), UNKNOWN), np.full(len(index), UNKNOWN)
+    for times, ends in moments:
+        closer = (times > after) & (ends <= offsets) & (ends != UNKNOWN)
+        np.copyto(after, times, where=closer)
+        np.copyto(after_end, ends, where=closer)
+    by, by_end = np.full(len(index), never), np.full(len(index), UNKNOWN)
+    for times, ends in moments:
+        closer = (ends > offsets) & (times > after) & (times < by)
+        np.copyto(by, times, where=closer)
+        np.copyto(by_end, ends, where=closer)
+    made.after_ms[index], made.after_end[index] = after, after_end
+    made.by_ms[index], made.by_end[index] = np.where(by == never, UNKNOWN, by), by_end
 
 
 def behind(unread: Unread, at_ms: Longs) -> Behind:

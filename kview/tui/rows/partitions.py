@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.lookup import index_of, partition_row, topic_partitions
-from kview.derive.partitions import ordered
+from kview.derive.partition_figures import ordered
 from kview.derive.passing import Listed, Passing
 from kview.derive.transactions import stands_still
 from kview.derive.view import PartitionStatus, RackSafety, View
