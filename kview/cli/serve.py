@@ -21,9 +21,10 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
     \b
       crash NODE      stop NODE      hang NODE      slow NODE 200ms
       start NODE      undo           lose-rack RACK crash-controller
-      rate PRODUCER RECORDS/S        bandwidth BROKER BYTES/S
-      pause GROUP     resume GROUP   set TOPIC KEY=VALUE    elect TOPIC
-      add-member GROUP               remove-member GROUP    kill-member GROUP
+      rate PRODUCER RECORDS/S        pause-producer PRODUCER  resume-producer PRODUCER
+      pause GROUP     resume GROUP   add-member GROUP         remove-member GROUP
+      kill-member GROUP              bandwidth BROKER BYTES/S elect TOPIC
+      set TOPIC KEY=VALUE            unset TOPIC KEY
       status          counters       quit
 
     NODE is a broker (0, 1 …) or a controller (101, 102, 103). elect holds an unclean

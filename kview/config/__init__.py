@@ -1,1 +1,1 @@
-"""Theme files as typed values, and the environment of child processes."""
+"""Theme files as typed values, and the child processes that kview starts."""

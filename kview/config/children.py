@@ -57,7 +57,7 @@ class Child:
         threading.Thread(target=self._log_errors, name="child's log", daemon=True).start()
 
     def hang_up(self) -> None:
-        """Ask it to end. What it has sent and nobody has read is lost."""
+        """Ask it to end."""
         with contextlib.suppress(OSError):  # Shutting the socket down ends its duplicates, too.
             self.control.shutdown(socket.SHUT_RDWR)
 

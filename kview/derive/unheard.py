@@ -22,4 +22,8 @@ def never_read(snapshot: Snapshot) -> Flags:
     failing = np.asarray(groups.error != "", np.bool_)
     if not failing.any():
         return failing
-    return np.asarray(failing & ~np.isin(groups.group, snapshot.offsets.group), np.bool_)
+    named, rows = snapshot.offsets.group, np.flatnonzero(failing)
+    names = groups.group[rows]
+    at = np.searchsorted(named, names)  # they are sorted by group
+    failing[rows] = [row == len(named) or named[row] != name for row, name in zip(at, names, strict=True)]
+    return failing

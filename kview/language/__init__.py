@@ -1,1 +1,1 @@
-"""Turns facts into words. Every sentence that kview says is written in this room."""
+"""Turns facts into words: the sentences that kview says, but for those of its lessons."""

@@ -58,7 +58,7 @@ _WORDS: Mapping[CommandKind, _Words] = {
         "slow down the selected broker: its answers and fetches take {amount} ms longer",
     ),
     CommandKind.START: _Words(
-        "{node} was started",
+        "",
         "restoring {node}",
         "end the faults of the selected broker, or of the node that was hit last if that broker has none",
         "restore {id}",
@@ -89,7 +89,7 @@ _WORDS: Mapping[CommandKind, _Words] = {
     CommandKind.ADD_MEMBER: _Words("a new member joins {name}", undoing="add a member"),
     CommandKind.REMOVE_MEMBER: _Words("a member of {name} commits and leaves", undoing="remove a member"),
     CommandKind.KILL_MEMBER: _Words(
-        "a member of {name} was killed: its partitions wait until its session ends", undoing="kill a member"
+        "a member of {name} was killed: its partitions wait until its session ends"
     ),
     CommandKind.SET: _Words("{name} now has {key}={value}", undoing="back to {value}"),
     CommandKind.UNSET: _Words(
@@ -198,7 +198,7 @@ def _filled(words: str, command: Command, node: str = "") -> str:
             amount = size(round(command.amount))
         case _:
             amount = f"{command.amount:.0f}"
-    what = "broker" if Argument.BROKER in ARGUMENTS[command.kind] else "node"
+    what = "node" if command.kind is CommandKind.START else "broker"
     return words.format(
         node=node or f"{what} {command.node}",
         id=command.node,

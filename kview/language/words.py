@@ -1,7 +1,7 @@
 """Figures as words: counts, rates, sizes, durations and times of day.
 
-An unknown figure is "–", never 0, and a figure that is still being calculated is "…". "≥" marks a bound, "≈"
-an estimate. Nothing here pads or colours.
+An unknown figure is "–", never 0, and what cannot be judged yet is "…". "≥" marks a bound, "≈" an estimate.
+Nothing here pads or colours.
 """
 
 import math

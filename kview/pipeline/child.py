@@ -109,11 +109,12 @@ class Job:
             send(self._control, kind, body)
 
     def _watch_parent(self) -> None:
-        while said := self._control.recv(1):
-            if said == WATCHED:
-                self._watched.set()
-            elif said == UNWATCHED:
-                self._watched.clear()
+        with contextlib.suppress(OSError):  # a reset says that it has ended without reading all that was sent
+            while said := self._control.recv(1):
+                if said == WATCHED:
+                    self._watched.set()
+                elif said == UNWATCHED:
+                    self._watched.clear()
         self.end()
 
     def _watch_jvm(self) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from kview.pipeline.reading import ENOUGH_ROWS, next_rollups
+from kview.pipeline.reading import ENOUGH_ROWS, MORE, next_rollups
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,8 @@ def run(
 ) -> NoReturn:
     """Roll up what comes after observation number `after` (−1: everything), without end.
 
-    `on_rollups` receives what `next_rollups` returns. While `watched` is not set, steps are longer. Each
+    `on_rollups` receives what `next_rollups` returns. While `watched` is not set, it rests longer between
+    steps, once it has caught up. Each
     observation is in one step only. Raises whatever Spark raises.
     """
     enough = FIRST_ROWS
@@ -51,9 +52,11 @@ def run(
         began_s = time.monotonic()
         step = partial(next_rollups, str(recording), enough=enough)
         (found,) = context.parallelize([after], 1).map(step).collect()
+        has_more = found is not None and MORE in (found.schema.metadata or {})
         if found is not None:
             on_rollups(found)
             after, enough = found["last_sequence"][0].as_py(), ENOUGH_ROWS
         took_s = time.monotonic() - began_s
         time.sleep(max(CYCLE_S - took_s, min(REST * took_s, MAX_REST_S)))
-        watched.wait(UNWATCHED_S - CYCLE_S)
+        if not has_more:
+            watched.wait(UNWATCHED_S - CYCLE_S)

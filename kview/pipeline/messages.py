@@ -53,7 +53,7 @@ def send(to: socket.socket, kind: MessageKind, body: bytes) -> None:
 
 def messages(source: socket.socket) -> Iterator[tuple[MessageKind, bytes]]:
     """Yield messages until the other side closes the socket. Raises ValueError if it sends anything else."""
-    # The reset says that it has ended without reading all that it was told.
+    # The reset says that it has ended and left something unread.
     with source.makefile("rb") as stream, contextlib.suppress(ConnectionResetError):
         while len(head := stream.read(_HEAD.size)) == _HEAD.size:
             kind, length = _HEAD.unpack(head)

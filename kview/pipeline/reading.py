@@ -24,13 +24,18 @@ def next_rollups(path: str, after: int, enough: int = ENOUGH_ROWS) -> pa.Table |
     """Return the roll-ups of what was recorded after observation `after`, None if there is nothing.
 
     Columns: those of `kview.pipeline.kernel.tables.SECONDS`, and from the observations included
-    `last_sequence`, `first_ms` and `last_ms`, the same in each row. Raises KviewError if there is no
-    recording.
+    `last_sequence`, `first_ms` and `last_ms`, the same in each row. The schema's metadata have MORE if there
+    is more to roll up. Raises KviewError if there is no recording.
     """
     recording = _opened(path)
     recording.refresh()
-    batches, _ = next_rows(recording, after, enough)
-    return rolled(batches) if batches else None
+    batches, last = next_rows(recording, after, enough)
+    if not batches:
+        return None
+    return rolled(batches).replace_schema_metadata({MORE: ""} if last < recording.sequences()[-1] else None)
+
+
+MORE = b"more"
 
 
 @cache

@@ -53,11 +53,8 @@ class LookBack:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """A command to show `snapshot` at once, then to fold `look_back` and show its last snapshot.
-
-    `snapshot` is folded without any before it. `look_back` ends with the same snapshot; see
-    `derive.fold.fold_to`.
-    """
+    """A command to show `snapshot`, for which `look_back`, which ends with it, has to be folded; see
+    `derive.fold.fold_to`."""
 
     snapshot: Snapshot
     look_back: Callable[[], LookBack]

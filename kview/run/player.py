@@ -5,6 +5,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -43,15 +44,15 @@ class Newer(Exception):
 class Player:
     """Plays a recording on a thread of its own. `open_replay` opens the recording there at the first command.
 
-    `show` receives a view and the number of the command that the view answers. `reading` receives the moment
-    (epoch ms) of a jump, whose past has to be read before there is a view, or UNKNOWN if that has failed.
+    `show` receives a view and the number of the command that the view answers. `reading` receives how
+    time goes on while the past of a jump is read, which takes until there is a view, or has failed.
     """
 
     def __init__(
         self,
         open_replay: Callable[[], Replay],
         show: Callable[[View, int], None],
-        reading: Callable[[int, int], None],
+        reading: Callable[[Moment, int], None],
         notify: Callable[[Notice], None],
         clock_s: Callable[[], float] = time.monotonic,
         ignore: tuple[str, ...] = (),
@@ -74,7 +75,7 @@ class Player:
         """The jump whose past has not been folded yet."""
         self._view: View | None = None
         """The view at the replay's position, None while there is no view."""
-        self._shown_s = -FRAME_S
+        self._shown_s, self._shown_ms = -FRAME_S, UNKNOWN
 
     def start(self) -> None:
         """Start the thread. Returns at once."""
@@ -116,6 +117,7 @@ class Player:
                 self._notify(Notice(NoticeKind.NOTHING_TO_STEP_TO, {"error": error.facts}))
             except Exception as error:
                 _log.exception("the player has failed")
+                self._halt()
                 self._forget()
                 bug = f"{type(error).__name__}: {error}"
                 self._notify(Notice(NoticeKind.REPLAY_FAILED, {"bug": bug}))
@@ -154,7 +156,7 @@ class Player:
         if replay.ended:
             replay.pause()
         if self._jump is not None and not self.newer():
-            self._reading(self._jump.snapshot.observation.ended_ms, self._number)
+            self._reading(_moment(replay, self._jump.snapshot.observation.ended_ms), self._number)
         self._publish(replay)
 
     def _look_back(self, jump: Jump) -> None:
@@ -167,25 +169,33 @@ class Player:
     def _publish(self, replay: Replay) -> None:
         if self._view is None:
             return
-        moment = Moment(
-            live=False,
-            playing=replay.playing,
-            speed=replay.speed,
-            first_ms=replay.first_ms,
-            last_ms=replay.last_ms,
-        )
-        self._shown_s = self._clock_s()
-        self._show(replace(self._view, moment=moment), self._number)
+        self._shown_s, self._shown_ms = self._clock_s(), self._view.snapshot.observation.ended_ms
+        self._show(replace(self._view, moment=_moment(replay)), self._number)
 
     def _halt(self) -> None:
         """Stop playing and folding after a failure, until the user tries again."""
         self._jump = None
-        self._reading(UNKNOWN, self._number)
-        if self._replay is not None:
-            self._replay.pause()
+        if self._replay is None:
+            return
+        self._replay.pause()
+        if self._shown_ms != UNKNOWN:
+            with suppress(KviewError):  # so that the next step goes on from what is shown
+                self._replay.seek(self._shown_ms, self._clock_s())
+        self._reading(_moment(self._replay), self._number)
 
     def _forget(self) -> None:
         self._replay = self._state = self._jump = self._view = None
+
+
+def _moment(replay: Replay, reading_ms: int = UNKNOWN) -> Moment:
+    return Moment(
+        live=False,
+        playing=replay.playing,
+        speed=replay.speed,
+        first_ms=replay.first_ms,
+        last_ms=replay.last_ms,
+        reading_ms=reading_ms,
+    )
 
 
 def _refresh(replay: Replay, now_s: float) -> None:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from kview.derive.view import NO_AGGREGATES, View
 from kview.model.aggregates import Aggregates
 from kview.model.notices import Notice
-from kview.model.ports import TimeMark
+from kview.model.ports import Moment, TimeMark
+from kview.model.units import UNKNOWN
 
 STOP_WITHIN_S = 0.25
 """How long `stop` waits for a callback in progress."""
@@ -54,13 +55,14 @@ class Publisher:
                 self._last = view, self._clock_s()
                 self._on_view(view)
 
-    def reading(self, at_ms: int, wanted: Callable[[], bool]) -> None:
-        """Publish the last view again, with the moment that is being read, if that is still `wanted`."""
+    def reading(self, moment: Moment, wanted: Callable[[], bool]) -> None:
+        """Publish the last view again with `moment`: another one is being read, or that has failed. It is
+        not published if it is not `wanted` any more."""
         with self._calling:
             if self._last is not None and self._on_view is not None and wanted():
-                view, at_s = self._last
-                self._last = replace(view, moment=replace(view.moment, reading_ms=at_ms)), at_s
-                self._on_view(self._last[0])
+                view = replace(self._last[0], moment=replace(moment, marks=self._marks))
+                self._last = view, self._clock_s()
+                self._on_view(view)
 
     @property
     def marks(self) -> tuple[TimeMark, ...]:
@@ -102,6 +104,6 @@ class Publisher:
             return self._wall_ms()
         view, at_s = last
         moment, at_ms = view.moment, view.snapshot.observation.ended_ms
-        if not moment.playing:
+        if not moment.playing or moment.reading_ms != UNKNOWN:
             return at_ms
         return min(at_ms + int((self._clock_s() - at_s) * 1000 * moment.speed), max(at_ms, moment.last_ms))

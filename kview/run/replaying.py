@@ -13,6 +13,8 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.aggregates import Aggregates
 from kview.model.history import PartitionHistory
 from kview.model.notices import Notice, NoticeKind
+from kview.model.ports import Moment
+from kview.model.units import UNKNOWN
 from kview.recording.damage import damage_in
 from kview.recording.incident_marks import incident_marks
 from kview.recording.missing import missing
@@ -224,8 +226,9 @@ class ReplayTimeline:
     def _show(self, view: View, number: int) -> None:
         self._publisher.publish(view, lambda: number == self._asked)
 
-    def _say_reading(self, at_ms: int, number: int) -> None:
-        self._publisher.reading(at_ms, lambda: number == self._asked)
+    def _say_reading(self, moment: Moment, number: int) -> None:
+        is_over = moment.reading_ms == UNKNOWN
+        self._publisher.reading(moment, lambda: is_over or number == self._asked)
 
     def _open(self) -> Replay:
         opened = replay_of(self._recording, self._player.newer, self._ignore)

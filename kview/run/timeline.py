@@ -202,8 +202,9 @@ class LiveTimeline:
     def _show_past(self, view: View, number: int) -> None:
         self._publisher.publish(view, lambda: number == self._asked and not self._live)
 
-    def _say_reading(self, at_ms: int, number: int) -> None:
-        self._publisher.reading(at_ms, lambda: number == self._asked and not self._live)
+    def _say_reading(self, moment: Moment, number: int) -> None:
+        is_over = moment.reading_ms == UNKNOWN
+        self._publisher.reading(moment, lambda: (is_over or number == self._asked) and not self._live)
 
     def _publish(self, view: View, number: int, live: bool) -> None:
         """Publish a live view, or the view at which the user paused."""

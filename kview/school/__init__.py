@@ -1,1 +1,2 @@
-"""Lessons on a simulated cluster: what they say, what happens in them, and whether the cluster did it."""
+"""All of teaching: lessons, drills and the tour, whether a cluster does what they say, and how they are
+shown."""

@@ -18,9 +18,9 @@ failover."""
 DIRECT = "direct rates"
 """The name of rates that are calculated from the difference between two observations."""
 
-USUAL_DELAY_MS = 7_000
+USUAL_DELAY_MS = 12_000
 """The longest usual time from the end of a second to its roll-up on the screen, in addition to the interval.
-Some seconds are still incomplete, and the job may be busy."""
+Some seconds are still incomplete, the job may be busy, and it rests for seconds while nobody looks."""
 
 
 def covered_until_s(view: View, options: Options) -> int | None:

@@ -26,6 +26,8 @@ class TimeKeys:
         self._app = app
         self._looking: tuple[StatusMessage, int] | None = None
         """What is said during a search for an event, and the moment (epoch ms) from which it goes."""
+        self._going = ""
+        """Which moment is to be shown, as it is said until it is."""
 
     @property
     def moment(self) -> Moment:
@@ -94,11 +96,17 @@ class TimeKeys:
         self._app.say(message, keep=True)
 
     def arrived(self, view: View) -> None:
-        """Take back what is said during a search, if this view is what the search has found."""
+        """Take back what is said during a search, if this view is what the search has found, and say that a
+        moment is shown, once it is."""
+        if self._going and view.moment.reading_ms == UNKNOWN and not view.moment.live:
+            going, self._going = self._going, ""
+            if self._app.status_message.text == f"going to {going}":
+                self._app.say(StatusMessage(f"now showing {going}"))
         if self._looking is None:
             return
         message, from_ms = self._looking
-        if view.moment.live or view.snapshot.observation.ended_ms != from_ms:
+        is_found = view.moment.reading_ms != UNKNOWN
+        if is_found or view.moment.live or view.snapshot.observation.ended_ms != from_ms:
             self._looking = None
             if self._app.status_message.text == message.text:
                 self._app.clear_message()
@@ -129,7 +137,7 @@ class TimeKeys:
             first = words.clock(moment.first_ms, zone, tenths=False)
             self._app.say(StatusMessage(f"the recording starts at {first}"))
         elif words.day(at_ms, zone) != words.day(shown_ms, zone):
-            self._app.say(StatusMessage(on_another_day(at_ms, shown_ms, zone)))
+            self._say_going(on_another_day(at_ms, shown_ms, zone))
         timeline.seek(at_ms)
 
     def show(self, at_ms: int, why: str = "") -> None:
@@ -143,8 +151,12 @@ class TimeKeys:
             self._app.say(StatusMessage(f"the recording starts at {first}"))
             timeline.seek(first_ms)
         else:
-            self._app.say(StatusMessage(f"now showing {words.clock(at_ms, zone)}{f': {why}' if why else ''}"))
+            self._say_going(f"{words.clock(at_ms, zone)}{f': {why}' if why else ''}")
             timeline.seek(at_ms)
+
+    def _say_going(self, to: str) -> None:
+        self._going = to
+        self._app.say(StatusMessage(f"going to {to}"))
 
     def _keep(self, typed: str) -> None:
         """Keep the recording under the name that was typed."""
@@ -153,12 +165,12 @@ class TimeKeys:
 
 
 def on_another_day(at_ms: int, shown_ms: int, zone: tzinfo | None) -> str:
-    """Return the sentence that `at_ms` is shown now, on another day than `shown_ms` was."""
+    """Return `at_ms` in words, on another day than `shown_ms` is."""
     at, shown = (datetime.fromtimestamp(ms / 1000, zone).date() for ms in (at_ms, shown_ms))
     days = (at - shown).days
     away = f"{words.plural(abs(days), 'day')} {'earlier' if days < 0 else 'later'}"
     said = {-1: "the day before", 1: "the day after"}.get(days, away)
-    return f"now showing {words.day(at_ms, zone)} {words.clock(at_ms, zone, tenths=False)}, {said}"
+    return f"{words.day(at_ms, zone)} {words.clock(at_ms, zone, tenths=False)}, {said}"
 
 
 def ends_before(at_ms: int, last_ms: int, zone: tzinfo | None) -> str:

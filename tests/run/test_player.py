@@ -11,7 +11,9 @@ from msgspec.structs import replace
 from kview.derive.fold import State, step
 from kview.derive.view import LIVE, View
 from kview.errors import ErrorKind, KviewError
+from kview.model.ports import Moment
 from kview.model.snapshot import Snapshot
+from kview.model.units import UNKNOWN
 from kview.recording.reader import Recording
 from kview.recording.replay import Jump, LookBack, Replay
 from kview.recording.writer import RecordingWriter
@@ -54,8 +56,8 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.shown = Shown()
         self.numbers: list[int] = []
-        self.reading: list[tuple[int, int]] = []
-        """The moments that were said to be read, and the numbers of their commands."""
+        self.reading: list[tuple[Moment, int]] = []
+        """How time goes on while moments are read, and the numbers of the commands."""
         self.player = Player(lambda: self.open(folder), self._show, self._read, self.shown.notices.append)
         self.player.start()
 
@@ -63,8 +65,8 @@ class Stage:
         """Open the recording as a run does."""
         return replay_of(Recording.open(folder), self.player.newer)
 
-    def _read(self, at_ms: int, number: int) -> None:
-        self.reading.append((at_ms, number))
+    def _read(self, moment: Moment, number: int) -> None:
+        self.reading.append((moment, number))
 
     def _show(self, view: View, number: int) -> None:
         self.numbers.append(number)
@@ -81,7 +83,8 @@ def test_a_step_on_from_a_look_back_that_was_interrupted_is_complete(folder: Pat
 
     stage.player.send(1, go_back)
     wait_until(Held.reached.is_set, "the look-back is under way")
-    assert stage.reading == [(SNAPSHOTS[8].observation.ended_ms, 1)]
+    ((moment, number),) = stage.reading
+    assert (moment.reading_ms, moment.playing, number) == (SNAPSHOTS[8].observation.ended_ms, False, 1)
     stage.player.send(2, lambda replay, now_s: replay.step(1))
     Held.go_on.set()
     wait_until(lambda: stage.shown.at(9), "the next one")
@@ -91,6 +94,27 @@ def test_a_step_on_from_a_look_back_that_was_interrupted_is_complete(folder: Pat
     for snapshot in SNAPSHOTS[:10]:
         state, view = step(state, snapshot)
     assert [*unlike(replace(stage.shown.last, moment=LIVE), view)] == []
+
+
+def test_a_past_that_cannot_be_read_leaves_time_where_it_is_shown(folder: Path) -> None:
+    stage = Stage(folder)
+
+    def forgotten() -> LookBack:
+        raise KviewError(ErrorKind.MOMENT_FORGOTTEN, folder="r")
+
+    def go_nowhere(replay: Replay, now_s: float) -> Jump:
+        replay.play(now_s)
+        return Jump(replay.seek(SNAPSHOTS[8].observation.ended_ms, now_s).snapshot, forgotten)
+
+    stage.player.send(1, lambda replay, now_s: replay.step(3))
+    wait_until(lambda: stage.shown.at(3), "a view")
+    stage.player.send(2, go_nowhere)
+    wait_until(lambda: stage.shown.said("r no longer contains that moment"), "why not")
+    wait_until(lambda: stage.reading[-1][0].reading_ms == UNKNOWN, "nothing is read any more")
+    assert stage.reading[-2][0].playing and not stage.reading[-1][0].playing
+    stage.player.send(3, lambda replay, now_s: replay.step(1))
+    wait_until(lambda: stage.shown.at(4), "the one after the one shown")
+    stage.player.stop()
 
 
 def test_a_command_that_fails_is_a_notice_and_the_next_one_is_carried_out(folder: Path) -> None:

@@ -209,7 +209,7 @@ async def test_enter_on_an_incident_shows_it_and_v_goes_there() -> None:
         assert timeline.asked == [("seek", incident.seen_ms)]
         first = next(one for one in script() if one.incidents)
         assert incident.seen_ms == first.snapshot.observation.ended_ms > incident.began_ms
-        assert "now showing 08:54:20.1: the incident is first seen here" in text(app)
+        assert "going to 08:54:20.1: the incident is first seen here" in text(app)
         await press(pilot, ["down", "enter"])
         await until(pilot, lambda: "log start" in text(app), "the topic of the partition")
         await press(pilot, ["escape", "escape"])

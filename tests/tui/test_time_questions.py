@@ -73,7 +73,7 @@ async def test_a_jump_to_another_day_names_the_day() -> None:
     moment = Moment(live=False, playing=False, first_ms=FIRST_MS - DAY_MS, last_ms=FIRST_MS + 3_600_000)
     async with dashboard(paused(moment=moment), timeline=timeline) as (app, pilot):
         await press(pilot, ["at", *"23:59", "enter"])
-        await until(pilot, lambda: "now showing 2025-10-08 23:59:00, the day before" in text(app), "the day")
+        await until(pilot, lambda: "going to 2025-10-08 23:59:00, the day before" in text(app), "the day")
         assert [asked[0] for asked in timeline.asked] == ["seek"]
 
 

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 ASKED_FOR_MS = 10_000
 """Within this time, the key that leaves has to be pressed again if it asks first."""
 
-MOST_ANSWERS = 4
-"""The number keys that choose an answer."""
-
 
 class Show(Protocol):
     """A lesson, a drill or the tour that is shown."""

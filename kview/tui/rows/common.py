@@ -183,7 +183,6 @@ _REPLICA_ROLES: dict[str, Role] = {
     glyphs.ADDED: Role.TEXT,
     glyphs.REMOVED: Role.TEXT,
     words.UNSEEN: Role.WARN,
-    words.NOT_YET: Role.DIM,
 }
 
 

@@ -398,9 +398,7 @@ class OffsetRows:
                 rate_figure(float(figures.read_rate[at]), old=old),
                 rate_figure(float(figures.write_rate[at]), old=old),
                 duration_figure(
-                    catch_up
-                    if catch_up in ("never", words.NONE, words.NOT_YET)
-                    else f"{glyphs.ABOUT} {catch_up}",
+                    catch_up if catch_up in ("never", words.NONE) else f"{glyphs.ABOUT} {catch_up}",
                     catch_up_ms,
                     ABOUT,
                     old=old,
