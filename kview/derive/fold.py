@@ -24,28 +24,18 @@ from msgspec.structs import replace
 from kview.derive import holds as holds_
 from kview.derive import incidents as incidents_
 from kview.derive import inputs as inputs_
-from kview.derive import log_dirs, rates, slowness
+from kview.derive import log_dirs, slowness
 from kview.derive.align import (
     Alignment,
-    align_offsets,
-    align_partitions,
-    group_rows,
-    partition_rows,
-    same,
-    take,
 )
 from kview.derive.elections import Memory, elected
 from kview.derive.events import differences, found, kept
 from kview.derive.evidence import Proofs, evidence, signs_of_life
 from kview.derive.going_on import Step
-from kview.derive.groups import commit_moves, past_ends, unread
-from kview.derive.groups import commits as past
-from kview.derive.groups import losses as losses_
-from kview.derive.groups import trends as trends_
-from kview.derive.groups.commits import Commits
 from kview.derive.groups.events import group_events, offset_events
 from kview.derive.groups.figures import is_ignored
-from kview.derive.groups.offsets import Kept, earlier, readers, reading, record_lag
+from kview.derive.groups.offsets import Kept
+from kview.derive.groups.past import Rows
 from kview.derive.groups.past_ends import TREND_BACK_MS
 from kview.derive.order import next_busy
 from kview.derive.partitions import changed_since, in_rates, is_led, replica_lag
@@ -55,9 +45,8 @@ from kview.derive.seen import Seen, see
 from kview.derive.series import next_moments
 from kview.derive.showing import sample, view_of
 from kview.derive.standing import standing
-from kview.derive.state import State, log_ends, offsets_of, seen_of
+from kview.derive.state import State, offsets_of, read_of, seen_of
 from kview.derive.view import SERIES_POINTS, Floats, OffsetFigures, View
-from kview.derive.watermarks import follow
 from kview.model.events import Event
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
@@ -116,113 +105,84 @@ def fold_on(state: State, snapshots: Sequence[Snapshot]) -> tuple[State, View]:
 
 def advance(state: State, snapshot: Snapshot) -> State:
     """Return the state after a snapshot, except for series and `kept`, which `sample` updates."""
-    now_ms = snapshot.observation.ended_ms
-    if state.seen is not None:
-        last = state.seen.snapshot.observation
-        if now_ms < last.ended_ms or not snapshot.observation.follows(last):
-            state = State(state.ignore)
-    before = state.seen
+    state = _begun(state, snapshot)
+    before, now_ms = state.seen, snapshot.observation.ended_ms
     then = before.snapshot if before else Snapshot(snapshot.observation)
     table = snapshot.partitions
-    rows = align_partitions(then.partitions, table)
-
-    read, read_ms = log_ends(snapshot)
-    ends, fell = rates.advance(state.ends.carried(rows), read, read_ms, now_ms)
-    marks = follow(state.watermarks, then.partitions.high_watermark_ms, rows, table, now_ms)
-    points = past_ends.capped(past_ends.carried(state.points, rows), fell, read)
-    answered = before is None or not past_ends.same_answers(then.time_points, snapshot.time_points)
-    if answered or rows.rows is not None:
-        points = past_ends.with_seeds(points, table, snapshot.time_points, read)
-    points = past_ends.with_reading(points, read_ms, read, now_ms)
-
-    offset_rows = align_offsets(then.offsets, snapshot.offsets)
-    if before is not None and rows.rows is None and offset_rows.rows is None:
-        at = state.partition_rows
-    else:
-        at = partition_rows(snapshot.offsets, table)
+    rows = state.groups.rows(then, snapshot)
+    logs = state.logs.follow(before.snapshot if before else None, snapshot, rows.partitions)
     standing_now = standing(snapshot, before)
-    read_back = then.offsets, offset_rows, at
     proofs: Proofs = {}
     if before is not None:
-        proofs = signs_of_life(state.proofs, before, standing_now, rows, read_back)
+        read_back = then.offsets, rows.offsets, rows.at
+        proofs = signs_of_life(state.proofs, before, standing_now, rows.partitions, read_back)
     slow = slowness.follow(state.slowness, snapshot.brokers, now_ms)
-    seen = see(standing_now, evidence(standing_now, proofs), slow, marks)
-    commits_then = past.carried(state.commits, offset_rows)
-    lags = record_lag(table, at, snapshot.offsets)
-    if state.read is not None and offset_rows.rows is None and then.groups.group is snapshot.groups.group:
-        group = state.read.group
-    else:
-        group = group_rows(snapshot.groups.group, snapshot.offsets.group)
-    at_last = earlier(then, rows, at, commits_then.received_ms)
-    now = reading(snapshot, at_last, at, lags, ends.per_second, seen.frozen_since_ms, group)
-    same_owners = before is not None and offset_rows.rows is None
-    same_owners = same_owners and same(then.offsets.owner, snapshot.offsets.owner)
-    commits = commit_moves.follow(commits_then, now)
-    restarted = take(fell | ~rows.known(), at, True)
-    if before is None:
-        oldest = unread.Unread.recorded(snapshot)
-        restarted = np.zeros(len(restarted), np.bool_)
-    else:
-        oldest = state.unread.carried(offset_rows)
-    losses = losses_.follow(state.losses.carried(offset_rows), commits, now)
-    term = state.term.next(snapshot.observation)
+    seen = see(standing_now, evidence(standing_now, proofs), slow, logs.watermarks)
+    groups = state.groups.follow(then, snapshot, rows, logs, seen.frozen_since_ms)
     led = is_led(table, seen.placed)
-    inputs, input_events = inputs_.follow(state.inputs, rows, table, ends, led, now_ms)
-    new_events: tuple[Event, ...] = ()
-    if before is None:
-        incidents = incidents_.first(seen, term)
-        new_events = (*found(snapshot), *incidents_.controller_events(None, incidents, snapshot))
-        elections = Memory(snapshot.unclean)
-    else:
-        lost = elected(before, seen, rows)
-        elections = state.elections.next(snapshot, rows, lost)
-        told = Step(before, seen, rows, state.changed_ms, term, at, now)
-        incidents = incidents_.follow(state.incidents, told)
-        new_events = (
-            *differences(before, seen, rows, lost),
-            *incidents_.incident_events(state.incidents, incidents, now_ms),
-            *incidents_.controller_events(state.incidents, incidents, snapshot),
-            *input_events,
-            *(
-                event
-                for event in (
-                    *group_events(then, snapshot),
-                    *offset_events(snapshot, commits_then, commits, losses),
-                )
-                if not is_ignored(event.group, state.ignore)
-            ),
-        )
-        new_events = tuple(e if e.at_ms == now_ms else replace(e, seen_ms=now_ms) for e in new_events)
+    inputs, input_events = inputs_.follow(state.inputs, rows.partitions, table, logs.ends, led, now_ms)
+    per_second = logs.ends.per_second
     after = replace(
         state,
         seen=seen,
-        ends=ends,
-        watermarks=marks,
-        points=points,
-        changed_ms=changed_since(then.partitions, state.changed_ms, rows, table, now_ms),
-        busy=next_busy(state.busy, rows, ends.per_second, then.observation.ended_ms, now_ms),
+        logs=logs,
+        groups=replace(groups, kept=_kept(state, snapshot, rows)),
+        changed_ms=changed_since(then.partitions, state.changed_ms, rows.partitions, table, now_ms),
+        busy=next_busy(state.busy, rows.partitions, per_second, then.observation.ended_ms, now_ms),
         slowness=slow,
         proofs=proofs,
-        term=term,
+        term=state.term.next(snapshot.observation),
         rooms=log_dirs.follow(state.rooms, then.log_dirs, snapshot.log_dirs),
-        partition_rows=at,
-        read=now,
-        commits=commits,
-        trends=trends_.follow(state.trends.carried(offset_rows), commits, now),
-        unread=unread.follow(oldest, now.committed, now.received_ms, at, points, restarted, answered),
-        losses=losses,
-        readers=state.readers if same_owners else readers(snapshot.offsets),
-        kept=_kept(state, snapshot, commits_then, offset_rows),
         moments=next_moments(state.moments, now_ms),
-        events=kept(state.events, new_events, now_ms),
-        new_events=new_events,
-        incidents=incidents,
-        progress=_progress(state.progress, seen, rows, ends.per_second),
+        progress=_progress(state.progress, seen, rows.partitions, per_second),
         quiet=state.quiet.next(snapshot),
         inputs=inputs,
-        elections=elections,
     )
-    return _with_holds(after, rows)
+    return _with_holds(_with_events(state, after, rows, input_events), rows.partitions)
+
+
+def _begun(state: State, snapshot: Snapshot) -> State:
+    """Return the state to go on from: nothing if the clock jumped back, or if this is another observer."""
+    if state.seen is None:
+        return state
+    last = state.seen.snapshot.observation
+    if snapshot.observation.ended_ms < last.ended_ms or not snapshot.observation.follows(last):
+        return State(state.ignore)
+    return state
+
+
+def _with_events(state: State, after: State, rows: Rows, input_events: Sequence[Event]) -> State:
+    """Return `after`, the state that follows `state`, with its incidents, elections and events."""
+    before, seen = state.seen, seen_of(after)
+    snapshot, now_ms = seen.snapshot, seen.snapshot.observation.ended_ms
+    if before is None:
+        incidents = incidents_.first(seen, after.term)
+        new_events = (*found(snapshot), *incidents_.controller_events(None, incidents, snapshot))
+        elections = Memory(snapshot.unclean)
+    else:
+        lost = elected(before, seen, rows.partitions)
+        elections = state.elections.next(snapshot, rows.partitions, lost)
+        told = Step(before, seen, rows.partitions, state.changed_ms, after.term, rows.at, read_of(after))
+        incidents = incidents_.follow(state.incidents, told)
+        of_groups = (
+            *group_events(before.snapshot, snapshot),
+            *offset_events(snapshot, state.groups.then(rows), after.groups.commits, after.groups.losses),
+        )
+        new_events = (
+            *differences(before, seen, rows.partitions, lost),
+            *incidents_.incident_events(state.incidents, incidents, now_ms),
+            *incidents_.controller_events(state.incidents, incidents, snapshot),
+            *input_events,
+            *(event for event in of_groups if not is_ignored(event.group, state.ignore)),
+        )
+        new_events = tuple(e if e.at_ms == now_ms else replace(e, seen_ms=now_ms) for e in new_events)
+    return replace(
+        after,
+        incidents=incidents,
+        elections=elections,
+        events=kept(state.events, new_events, now_ms),
+        new_events=new_events,
+    )
 
 
 def _with_holds(state: State, rows: Alignment) -> State:
@@ -231,7 +191,7 @@ def _with_holds(state: State, rows: Alignment) -> State:
     snapshot, now_ms = seen.snapshot, seen.snapshot.observation.ended_ms
 
     def offsets() -> OffsetFigures:
-        return offsets_of(state, in_rates(snapshot.partitions, seen.placed, state.ends.per_second))
+        return offsets_of(state, in_rates(snapshot.partitions, seen.placed, state.logs.ends.per_second))
 
     holds, events = holds_.follow(state.holds, rows, snapshot, offsets)
     if not events:
@@ -254,17 +214,16 @@ def _progress(before: Progress, seen: Seen, rows: Alignment, per_second: Floats)
     return progress.with_point(now_ms, left, is_bound, reassigning(snapshot))
 
 
-def _kept(state: State, snapshot: Snapshot, commits: Commits, offset_rows: Alignment) -> Kept:
-    """Return the figures of the cells that were not read again in `snapshot`.
+def _kept(state: State, snapshot: Snapshot, rows: Rows) -> Kept:
+    """Return the figures of the cells that were not read again in `snapshot`. `state` is the one before.
 
-    `commits` are the earlier commits, with the rows of this snapshot. If the earlier moment was not sampled,
-    its figures are calculated now.
+    If the earlier moment was not sampled, its figures are calculated now.
     """
-    carried = state.kept.carried(offset_rows)
+    carried = state.groups.kept.carried(rows.offsets)
     received_ms = snapshot.offsets.received_ms
-    stale = (commits.received_ms == received_ms) & (received_ms != UNKNOWN)
+    stale = (state.groups.then(rows).received_ms == received_ms) & (received_ms != UNKNOWN)
     if not np.any(stale & (carried.of_ms != received_ms)):
         return carried
     seen = seen_of(state)
-    in_rate = in_rates(seen.snapshot.partitions, seen.placed, state.ends.per_second)
-    return Kept.of(seen.snapshot.offsets, offsets_of(state, in_rate)).carried(offset_rows)
+    in_rate = in_rates(seen.snapshot.partitions, seen.placed, state.logs.ends.per_second)
+    return Kept.of(seen.snapshot.offsets, offsets_of(state, in_rate)).carried(rows.offsets)

@@ -11,13 +11,14 @@ from kview.derive.groups.figures import group_figures, group_lags, group_series
 from kview.derive.groups.offsets import Kept
 from kview.derive.headline import NO_HEADLINE, headline
 from kview.derive.inputs import input_findings
+from kview.derive.logs import log_ends
 from kview.derive.partition_figures import partition_figures, worst_first
 from kview.derive.partitions import in_rates
 from kview.derive.quorum import can_fence, quorum_findings
 from kview.derive.reassignments import move_figures
 from kview.derive.sampled import Sample
 from kview.derive.series import extended
-from kview.derive.state import State, log_ends, offsets_of, read_of, seen_of
+from kview.derive.state import State, offsets_of, read_of, seen_of
 from kview.derive.throttles import throttle_findings
 from kview.derive.topics import throughput, topic_figures, topic_rates, total_in
 from kview.derive.view import View
@@ -28,7 +29,7 @@ def sample(state: State) -> tuple[State, Sample]:
     """Add the figures of this moment to the series."""
     seen = seen_of(state)
     snapshot, points = seen.snapshot, len(state.moments)
-    in_rate = in_rates(snapshot.partitions, seen.placed, state.ends.per_second)
+    in_rate = in_rates(snapshot.partitions, seen.placed, state.logs.ends.per_second)
     topics, by_topic = topic_rates(seen, in_rate)
     by_broker = led_rates(snapshot, in_rate, seen.quiet)
     offsets = offsets_of(state, in_rate)
@@ -41,7 +42,7 @@ def sample(state: State) -> tuple[State, Sample]:
     broker_series = extended(state.broker_series, brokers, by_broker, points)
     now = replace(
         state,
-        kept=Kept.of(snapshot.offsets, offsets),
+        groups=replace(state.groups, kept=Kept.of(snapshot.offsets, offsets)),
         in_series=in_series,
         topic_series=dict(zip(names, topic_series, strict=True)),
         broker_series=dict(zip(brokers, broker_series, strict=True)),
@@ -62,7 +63,7 @@ def view_of(state: State, sampled: Sample) -> View:
     snapshot, offsets = seen.snapshot, sampled.offsets
     seeded = sampled.in_rate
     if not np.isfinite(seeded).all():
-        seeded = past_ends.seed_rate(state.points, *log_ends(snapshot))
+        seeded = past_ends.seed_rate(state.logs.points, *log_ends(snapshot))
     figures = partition_figures(seen, sampled.in_rate, seeded, state.changed_ms, state.busy)
     groups = group_figures(snapshot, offsets, sampled.groups, state.group_series, state.busy, state.ignore)
     dirs_full_ms = log_dirs.full_ms(state.rooms, snapshot.log_dirs, snapshot.observation.ended_ms)
@@ -98,7 +99,7 @@ def view_of(state: State, sampled: Sample) -> View:
         worst_partitions=worst_first(snapshot.partitions, figures),
         dirs_full_ms=dirs_full_ms,
         unclean=state.elections.unclean,
-        oldest_unread=state.unread.kept(snapshot),
+        oldest_unread=state.groups.unread.kept(snapshot),
         incidents=state.incidents.all,
     )
     advice = (*input_findings(state.inputs.low), *throttle_findings(snapshot, state.quiet))

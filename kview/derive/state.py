@@ -7,28 +7,24 @@ from msgspec import Struct, field
 
 from kview.derive.elections import Memory
 from kview.derive.evidence import Proofs
-from kview.derive.groups.commits import Commits, Reading
+from kview.derive.groups.commits import Reading
 from kview.derive.groups.figures import GroupSeries
-from kview.derive.groups.losses import Losses
-from kview.derive.groups.offsets import Followed, Kept, Led, offset_figures
-from kview.derive.groups.past_ends import Points
-from kview.derive.groups.trends import Trends
-from kview.derive.groups.unread import Unread
+from kview.derive.groups.offsets import Followed, Led, offset_figures
+from kview.derive.groups.past import Groups
 from kview.derive.holds import Hold
 from kview.derive.incidents import Incidents
 from kview.derive.inputs import Inputs
 from kview.derive.log_dirs import Rooms
+from kview.derive.logs import Logs
 from kview.derive.quorum import Term
-from kview.derive.rates import Ends
 from kview.derive.reassignments import Progress
 from kview.derive.seen import Seen
 from kview.derive.series import Series
 from kview.derive.slowness import Slowness
 from kview.derive.throttles import Quiet
 from kview.derive.view import Floats, OffsetFigures
-from kview.derive.watermarks import Watermarks
 from kview.model.events import Event
-from kview.model.snapshot import Longs, Snapshot
+from kview.model.snapshot import Longs
 
 _NONE = np.empty(0, np.int64)
 
@@ -42,9 +38,8 @@ class State(Struct, frozen=True):
     ignore: tuple[str, ...] = ()
     """Patterns of the names of groups that count nowhere. They come from the run."""
     seen: Seen | None = None
-    ends: Ends = field(default_factory=lambda: Ends.none(0))
-    watermarks: Watermarks = field(default_factory=lambda: Watermarks.none(0))
-    points: Points = field(default_factory=lambda: Points.none(0))
+    logs: Logs = field(default_factory=Logs.none)
+    groups: Groups = field(default_factory=Groups)
     changed_ms: Longs = field(default_factory=lambda: _NONE)
     """When the leader, epoch or ISR of each partition last changed."""
     busy: Longs = field(default_factory=lambda: _NONE)
@@ -53,17 +48,6 @@ class State(Struct, frozen=True):
     proofs: Proofs = field(default_factory=dict)
     term: Term = field(default_factory=Term)
     rooms: Rooms = field(default_factory=dict)
-    partition_rows: Longs = field(default_factory=lambda: _NONE)
-    """The row of each offset's partition."""
-    read: Reading | None = None
-    """What the last snapshot says about the groups' partitions."""
-    commits: Commits = field(default_factory=lambda: Commits.none(0))
-    trends: Trends = field(default_factory=lambda: Trends.none(0))
-    unread: Unread = field(default_factory=lambda: Unread.none(0))
-    losses: Losses = field(default_factory=lambda: Losses.none(0))
-    readers: Longs = field(default_factory=lambda: _NONE)
-    """A number for each offset's group and owner."""
-    kept: Kept = field(default_factory=lambda: Kept.none(0))
     in_series: Series = ()
     """The records in per second of all of the user's topics."""
     topic_series: Mapping[str, Series] = field(default_factory=dict)
@@ -89,26 +73,16 @@ def seen_of(state: State) -> Seen:
 
 def read_of(state: State) -> Reading:
     """Return what the last step read about the groups' partitions. There must have been one."""
-    assert state.read is not None
-    return state.read
-
-
-def log_ends(snapshot: Snapshot) -> tuple[Longs, Longs]:
-    """Return where logs end, and when these log ends were read.
-
-    If the cluster does not report log ends, high watermarks take their place.
-    """
-    table = snapshot.partitions
-    if "debugging_replica" in snapshot.observation.capabilities:
-        return table.log_end, table.log_end_ms
-    return table.high_watermark, table.high_watermark_ms
+    assert state.groups.read is not None
+    return state.groups.read
 
 
 def offsets_of(state: State, in_rate: Floats) -> OffsetFigures:
     """Return the figures of groups' partitions in a state. `in_rate` has the rates of partitions."""
     seen = seen_of(state)
     led = Led(in_rate, seen.leader_lost_since_ms, seen.frozen_since_ms, seen.unseen)
+    past = state.groups
     known = Followed(
-        read_of(state), state.unread, state.commits, state.trends, state.losses, state.readers, state.kept
+        read_of(state), past.unread, past.commits, past.trends, past.losses, past.readers, past.kept
     )
-    return offset_figures(seen.snapshot, state.partition_rows, led, known)
+    return offset_figures(seen.snapshot, past.partition_rows, led, known)

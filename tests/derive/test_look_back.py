@@ -165,9 +165,9 @@ def test_what_is_carried_is_bounded_whatever_the_length() -> None:
     world.groups = [world.group("billing")]
     world.groups[0].committed = {log.key: int(log.watermark) for log in world.logs}
     state, view = folded([world.tick() for _ in range(1500)])
-    assert len(state.points.readings) <= at_most(POINT_RULE)
-    assert state.points.seed_ms.shape[1] == SEEDS
-    assert len(state.commits.history) <= at_most(HISTORY_RULE)
+    assert len(state.logs.points.readings) <= at_most(POINT_RULE)
+    assert state.logs.points.seed_ms.shape[1] == SEEDS
+    assert len(state.groups.commits.history) <= at_most(HISTORY_RULE)
     assert len(state.moments) == len(view.throughput.at_ms) == SERIES_POINTS
     assert all(len(series) == SERIES_POINTS for series in state.topic_series.values())
     assert all(len(series) == SERIES_POINTS for series in (*view.topics.in_series, *view.brokers.in_series))
