@@ -20,7 +20,7 @@ from kview.derive.align import (
     same,
     take,
 )
-from kview.derive.partitions import Readings, under_min, under_replicated
+from kview.derive.partitions.placement import Readings, under_min, under_replicated
 from kview.derive.standing import Standing, standing
 from kview.model.snapshot import Brokers, Flags, Ids, Longs, Partitions, Snapshot, Strings
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID

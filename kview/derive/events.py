@@ -6,18 +6,18 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, same
-from kview.derive.broker_events import (
+from kview.derive.brokers.events import (
     api_events,
     broker_events,
     brokers_found_down,
     controller_events,
     slow_events,
 )
-from kview.derive.elections import Elected
 from kview.derive.groups.connect import connector_events
 from kview.derive.hidden import lacks_topics
-from kview.derive.partitions import same_lists
-from kview.derive.rates import LOOK_BACK_MS, SETTLE_MS
+from kview.derive.partitions.elections import Elected
+from kview.derive.partitions.placement import same_lists
+from kview.derive.partitions.rates import LOOK_BACK_MS, SETTLE_MS
 from kview.derive.seen import Seen
 from kview.model.events import Event, EventKind, Severity
 from kview.model.snapshot import Ids, Partitions, Snapshot

@@ -11,8 +11,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, among, positions, take
-from kview.derive.brokers import HEARD_MARGIN_MS, Silence, still_heard
-from kview.derive.quorum import is_old
+from kview.derive.brokers.quorum import is_old
+from kview.derive.brokers.silence import HEARD_MARGIN_MS, Silence, still_heard
 from kview.derive.standing import Standing
 from kview.model.failures import FailureKind
 from kview.model.snapshot import Flags, Ids, Longs, Offsets, Snapshot

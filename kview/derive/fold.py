@@ -21,31 +21,31 @@ from typing import Protocol
 import numpy as np
 from msgspec.structs import replace
 
-from kview.derive import holds as holds_
-from kview.derive import incidents as incidents_
-from kview.derive import inputs as inputs_
-from kview.derive import log_dirs, slowness
 from kview.derive.align import (
     Alignment,
 )
-from kview.derive.elections import Memory, elected
+from kview.derive.brokers import log_dirs, slowness
 from kview.derive.events import differences, found, kept
 from kview.derive.evidence import Proofs, evidence, signs_of_life
-from kview.derive.going_on import Step
 from kview.derive.groups.events import group_events, offset_events
 from kview.derive.groups.figures import is_ignored
 from kview.derive.groups.offsets import Kept
 from kview.derive.groups.past import Rows
 from kview.derive.groups.past_ends import TREND_BACK_MS
-from kview.derive.order import next_busy
-from kview.derive.partitions import changed_since, in_rates, is_led, replica_lag
-from kview.derive.rates import LOOK_BACK_MS
-from kview.derive.reassignments import Progress, reassigning, records_left
+from kview.derive.incidents import following as incidents_
+from kview.derive.incidents.going_on import Step
+from kview.derive.partitions import inputs as inputs_
+from kview.derive.partitions.elections import Memory, elected
+from kview.derive.partitions.order import next_busy
+from kview.derive.partitions.placement import changed_since, in_rates, is_led, replica_lag
+from kview.derive.partitions.rates import LOOK_BACK_MS
+from kview.derive.partitions.reassignments import Progress, reassigning, records_left
 from kview.derive.seen import Seen, see
 from kview.derive.series import next_moments
 from kview.derive.showing import sample, view_of
 from kview.derive.standing import standing
 from kview.derive.state import State, offsets_of, read_of, seen_of
+from kview.derive.transactions import holds as holds_
 from kview.derive.view import SERIES_POINTS, Floats, OffsetFigures, View
 from kview.model.events import Event
 from kview.model.snapshot import Snapshot

@@ -6,15 +6,15 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from kview.derive.brokers import Silence, none_answer_since, other_apis
+from kview.derive.brokers.log_dirs import log_dir_findings, stranded
+from kview.derive.brokers.silence import Silence, none_answer_since, other_apis
 from kview.derive.groups.connect import connector_findings
 from kview.derive.groups.findings import group_findings, groups_ok, heeded
+from kview.derive.groups.unheard import unheard
 from kview.derive.hidden import hidden, lacks_topics
-from kview.derive.log_dirs import log_dir_findings, stranded
-from kview.derive.partitions import Placement, at_min, under_min, under_replicated
+from kview.derive.partitions.placement import Placement, at_min, under_min, under_replicated
 from kview.derive.seen import Seen
-from kview.derive.transactions import transaction_findings
-from kview.derive.unheard import unheard
+from kview.derive.transactions.findings import transaction_findings
 from kview.derive.view import (
     BrokerFigures,
     GroupFigures,

@@ -3,11 +3,11 @@
 import numpy as np
 
 from kview.derive.align import among
+from kview.derive.brokers.slowness import Slowness
 from kview.derive.evidence import Evidence
-from kview.derive.partitions import Unreached, lost_in_isr_since
-from kview.derive.slowness import Slowness
+from kview.derive.partitions.placement import Unreached, lost_in_isr_since
+from kview.derive.partitions.watermarks import Watermarks, frozen_since
 from kview.derive.standing import Standing
-from kview.derive.watermarks import Watermarks, frozen_since
 from kview.model.snapshot import Flags, Longs
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.derive.view import SERIES_POINTS, Floats
 
 Key = TypeVar("Key", str, int)

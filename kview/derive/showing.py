@@ -3,24 +3,24 @@
 import numpy as np
 from msgspec.structs import replace
 
-from kview.derive import log_dirs
-from kview.derive.broker_figures import broker_figures
-from kview.derive.brokers import led_rates, none_answer_since, total_out
+from kview.derive.brokers import log_dirs
+from kview.derive.brokers.figures import broker_figures
+from kview.derive.brokers.quorum import can_fence, quorum_findings
+from kview.derive.brokers.silence import led_rates, none_answer_since, total_out
+from kview.derive.brokers.throttles import throttle_findings
 from kview.derive.groups import past_ends
 from kview.derive.groups.figures import group_figures, group_lags, group_series
 from kview.derive.groups.offsets import Kept
 from kview.derive.headline import NO_HEADLINE, headline
-from kview.derive.inputs import input_findings
-from kview.derive.logs import log_ends
-from kview.derive.partition_figures import partition_figures, worst_first
-from kview.derive.partitions import in_rates
-from kview.derive.quorum import can_fence, quorum_findings
-from kview.derive.reassignments import move_figures
+from kview.derive.partitions.figures import partition_figures, worst_first
+from kview.derive.partitions.inputs import input_findings
+from kview.derive.partitions.logs import log_ends
+from kview.derive.partitions.placement import in_rates
+from kview.derive.partitions.reassignments import move_figures
+from kview.derive.partitions.topics import throughput, topic_figures, topic_rates, total_in
 from kview.derive.sampled import Sample
 from kview.derive.series import extended
 from kview.derive.state import State, offsets_of, read_of, seen_of
-from kview.derive.throttles import throttle_findings
-from kview.derive.topics import throughput, topic_figures, topic_rates, total_in
 from kview.derive.view import View
 from kview.model.units import UNKNOWN
 

@@ -3,9 +3,15 @@
 from msgspec import Struct
 
 from kview.derive.align import first_rows, same
-from kview.derive.brokers import Held, Silence, held, silence
-from kview.derive.partitions import Placement, Readings, listed_replicas, placement, replica_readings
-from kview.derive.racks import RackCodes, rack_codes
+from kview.derive.brokers.silence import Held, Silence, held, silence
+from kview.derive.partitions.placement import (
+    Placement,
+    Readings,
+    listed_replicas,
+    placement,
+    replica_readings,
+)
+from kview.derive.partitions.racks import RackCodes, rack_codes
 from kview.model.snapshot import Brokers, Longs, Snapshot
 from kview.model.units import UNKNOWN
 

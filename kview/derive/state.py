@@ -5,23 +5,23 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct, field
 
-from kview.derive.elections import Memory
+from kview.derive.brokers.log_dirs import Rooms
+from kview.derive.brokers.quorum import Term
+from kview.derive.brokers.slowness import Slowness
+from kview.derive.brokers.throttles import Quiet
 from kview.derive.evidence import Proofs
 from kview.derive.groups.commits import Reading
 from kview.derive.groups.figures import GroupSeries
 from kview.derive.groups.offsets import Followed, Led, offset_figures
 from kview.derive.groups.past import Groups
-from kview.derive.holds import Hold
-from kview.derive.incidents import Incidents
-from kview.derive.inputs import Inputs
-from kview.derive.log_dirs import Rooms
-from kview.derive.logs import Logs
-from kview.derive.quorum import Term
-from kview.derive.reassignments import Progress
+from kview.derive.incidents.following import Incidents
+from kview.derive.partitions.elections import Memory
+from kview.derive.partitions.inputs import Inputs
+from kview.derive.partitions.logs import Logs
+from kview.derive.partitions.reassignments import Progress
 from kview.derive.seen import Seen
 from kview.derive.series import Series
-from kview.derive.slowness import Slowness
-from kview.derive.throttles import Quiet
+from kview.derive.transactions.holds import Hold
 from kview.derive.view import Floats, OffsetFigures
 from kview.model.events import Event
 from kview.model.snapshot import Longs

@@ -1,6 +1,6 @@
 """What is said about a controller of the KRaft quorum."""
 
-from kview.derive.controllers import Controller, ControllerState, lags
+from kview.derive.brokers.controllers import Controller, ControllerState, lags
 from kview.language import glyphs, words
 from kview.language.brokers import BrokerWords
 from kview.model.events import Severity

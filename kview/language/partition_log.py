@@ -1,6 +1,6 @@
 """What is said about the drawing of a partition's log."""
 
-from kview.derive.partition_log import PartitionLog, ReplicaEnd
+from kview.derive.partitions.log import PartitionLog, ReplicaEnd
 from kview.derive.view import PartitionStatus
 from kview.language import words
 from kview.language.nouns import brokers, listed

@@ -1,7 +1,7 @@
 """Reassignments as words: from where to where, what is left to copy, and how long that takes."""
 
-from kview.derive.reassignments import Move, move_of
-from kview.derive.throttles import NO_LIMIT, throttle_of
+from kview.derive.brokers.throttles import NO_LIMIT, throttle_of
+from kview.derive.partitions.reassignments import Move, move_of
 from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.model.units import UNKNOWN

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from kview.derive.retention import Removal, RemovalKind, Retention
-from kview.derive.topic_health import Trouble
+from kview.derive.partitions.retention import Removal, RemovalKind, Retention
+from kview.derive.partitions.topic_health import Trouble
 from kview.language import words
 from kview.model.units import NEVER, UNKNOWN
 

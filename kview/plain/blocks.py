@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import tzinfo
 
-from kview.derive.brokers import answering
-from kview.derive.unheard import unheard
+from kview.derive.brokers.silence import answering
+from kview.derive.groups.unheard import unheard
 from kview.derive.view import PartitionStatus, View
 from kview.language import (
     brokers,

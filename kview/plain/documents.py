@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.brokers import answering, other_apis
-from kview.derive.controllers import quorum_nodes
-from kview.derive.unheard import unheard
+from kview.derive.brokers.controllers import quorum_nodes
+from kview.derive.brokers.silence import answering, other_apis
+from kview.derive.groups.unheard import unheard
 from kview.derive.view import RackSafety, Verdict, View
 from kview.language import events, failures, findings
 from kview.model import events as facts

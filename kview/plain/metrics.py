@@ -7,10 +7,10 @@ import numpy as np
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from kview.derive.brokers import answering, other_apis
-from kview.derive.controllers import ControllerState, controllers, quorum_nodes
+from kview.derive.brokers.controllers import ControllerState, controllers, quorum_nodes
+from kview.derive.brokers.silence import answering, other_apis
 from kview.derive.groups.connect import are_known
-from kview.derive.unheard import unheard
+from kview.derive.groups.unheard import unheard
 from kview.derive.view import PartitionStatus, View
 from kview.model.failures import Part
 from kview.model.snapshot import Longs

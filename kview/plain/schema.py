@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Struct
 
-from kview.derive.controllers import ControllerState
+from kview.derive.brokers.controllers import ControllerState
 from kview.derive.view import PartitionStatus
 from kview.model.events import EventKind
 from kview.model.failures import FailureKind, Part

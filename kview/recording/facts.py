@@ -6,9 +6,9 @@ from dataclasses import fields
 import numpy as np
 import pyarrow as pa
 
-from kview.derive.elections import elections, last_leaders
 from kview.derive.facts import Facts
-from kview.derive.sizes import TopicSizes, topic_sizes
+from kview.derive.partitions.elections import elections, last_leaders
+from kview.derive.partitions.sizes import TopicSizes, topic_sizes
 from kview.model.snapshot import Flags, Ids, Snapshot, Strings
 from kview.model.units import UNKNOWN
 from kview.recording.columns import Array

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.model.snapshot import Longs, Snapshot
 from kview.recording.reader import AnswerTimes, Recording
 

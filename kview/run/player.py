@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from kview.derive import slowness
+from kview.derive.brokers import slowness
 from kview.derive.fold import State, advance, fold_on, fold_to
 from kview.derive.view import View
 from kview.errors import KviewError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from kview.derive.time_marks import time_marks
+from kview.derive.incidents.time_marks import time_marks
 from kview.derive.view import View
 from kview.model.aggregates import Aggregates
 from kview.model.history import PartitionHistory

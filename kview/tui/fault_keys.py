@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from kview.derive.outcome import Led, led_by, outcome, rejoined
+from kview.derive.incidents.outcome import Led, led_by, outcome, rejoined
 from kview.derive.view import View
 from kview.errors import ErrorKind
 from kview.language import commands as words

@@ -12,11 +12,11 @@ from functools import partial
 
 import numpy as np
 
+from kview.derive.brokers.log_dirs import stranded
 from kview.derive.checks.impact import Loss, Standing, broker_domains, losses, rack_domains, standing
 from kview.derive.checks.judge import Watch
 from kview.derive.checks.judge import step as judge
 from kview.derive.fold import State, step
-from kview.derive.log_dirs import stranded
 from kview.model.snapshot import Longs
 from tests.worlds import wide_snapshots
 

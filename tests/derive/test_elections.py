@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kview.derive.facts import Facts
 from kview.derive.fold import State, fold_on, fold_to, step
 from kview.derive.headline import UNCLEAN_STAYS_MS, opened_with, with_unclean
-from kview.derive.partition_log import partition_log
+from kview.derive.partitions.log import partition_log
 from kview.derive.view import PartitionStatus, View
 from kview.language import events, findings
 from kview.language.partition_log import meaning

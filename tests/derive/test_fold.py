@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from kview.derive.fold import LOOK_BACK_MS, State, step
 from kview.derive.groups.commits import HISTORY_RULE
 from kview.derive.groups.past_ends import POINT_RULE, SEEDS
-from kview.derive.rates import Ends, advance
+from kview.derive.partitions.rates import Ends, advance
 from kview.derive.view import View
 from kview.language.events import sentence
 from kview.model.events import EventKind, Severity

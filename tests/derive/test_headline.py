@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kview.derive.brokers import Answering, answering
+from kview.derive.brokers.silence import Answering, answering
 from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.language import brokers as broker_words

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kview.derive.controllers import ControllerState, controllers
+from kview.derive.brokers.controllers import ControllerState, controllers
 from kview.derive.fold import State, fold_to, step
-from kview.derive.hit import MAX_NAMED
-from kview.derive.incidents import MAX_INCIDENTS
+from kview.derive.incidents.following import MAX_INCIDENTS
+from kview.derive.incidents.hit import MAX_NAMED
 from kview.derive.view import View
 from kview.language import incidents as words
 from kview.language.findings import sentences

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.brokers.log_dirs import follow, full_ms
 from kview.derive.checks.judge import Watch
 from kview.derive.checks.judge import step as judge
 from kview.derive.fold import State, step
-from kview.derive.log_dirs import follow, full_ms
 from kview.derive.view import View
 from kview.language import brokers, checks
 from kview.language.findings import sentence

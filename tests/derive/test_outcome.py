@@ -1,6 +1,6 @@
 """What a fault led to, for the partitions that the broker led when it was hit."""
 
-from kview.derive.outcome import led_by, outcome, rejoined
+from kview.derive.incidents.outcome import led_by, outcome, rejoined
 from kview.derive.view import View
 from kview.language import commands
 from kview.model.lab import Command, CommandKind, Done, NodeRole, Outcome

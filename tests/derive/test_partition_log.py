@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kview.derive.partition_log import (
+from kview.derive.partitions.log import (
     LEAST_ZOOM,
     events_of_broker,
     events_of_partition,

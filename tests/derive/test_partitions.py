@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from kview.derive.align import Alignment
 from kview.derive.fold import State, step
-from kview.derive.partitions import same_lists
+from kview.derive.partitions.placement import same_lists
+from kview.derive.partitions.watermarks import Watermarks, follow
 from kview.derive.statuses import STATUSES
 from kview.derive.view import PartitionStatus, RackSafety, View
-from kview.derive.watermarks import Watermarks, follow
 from kview.model.events import Severity
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.findings import Finding, FindingKind

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kview.derive.controllers import controllers
+from kview.derive.brokers.controllers import controllers
 from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.language import brokers, events, findings, incidents

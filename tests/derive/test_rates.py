@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kview.derive.align import Alignment
-from kview.derive.rates import MIN_INTERVAL_MS, STALE_RATE_MS, Ends, advance, minus, sum_by, total
+from kview.derive.partitions.rates import MIN_INTERVAL_MS, STALE_RATE_MS, Ends, advance, minus, sum_by, total
 from kview.model.units import UNKNOWN
 
 NOW = 1_760_000_000_000

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from kview.derive.checks.judge import Watch
 from kview.derive.checks.judge import step as judge
 from kview.derive.fold import step
-from kview.derive.partition_log import partition_log
-from kview.derive.reassignments import Move, move_of
+from kview.derive.partitions.log import partition_log
+from kview.derive.partitions.reassignments import Move, move_of
 from kview.derive.view import View
 from kview.model.checks import CheckKind
 from kview.model.snapshot import Snapshot

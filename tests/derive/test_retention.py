@@ -2,7 +2,7 @@
 
 import pytest
 
-from kview.derive.retention import Removal, RemovalKind, Retention, removal
+from kview.derive.partitions.retention import Removal, RemovalKind, Retention, removal
 from kview.model.units import NEVER, UNKNOWN
 
 NOW, HOUR, GB = 1_760_000_000_000, 3_600_000, 10**9

@@ -3,8 +3,8 @@
 import numpy as np
 from msgspec.structs import replace
 
+from kview.derive.brokers.slowness import Slowness, follow
 from kview.derive.fold import State, step
-from kview.derive.slowness import Slowness, follow
 from kview.derive.view import View
 from kview.language.events import sentence as event_sentence
 from kview.language.findings import sentence

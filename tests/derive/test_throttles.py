@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.brokers.throttles import LEADER, NO_LIMIT, throttle_of
 from kview.derive.checks.judge import Watch, more_tells
 from kview.derive.checks.judge import step as judge
 from kview.derive.fold import step
-from kview.derive.throttles import LEADER, NO_LIMIT, throttle_of
 from kview.derive.view import View
 from kview.language import checks
 from kview.language.findings import sentence

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from kview.derive.lookup import partition_row, topic_partitions, topic_row
-from kview.derive.topic_health import Trouble, topic_health, troubles
+from kview.derive.partitions.topic_health import Trouble, topic_health, troubles
 from kview.derive.view import PartitionStatus, View
 from kview.model.units import NO_BROKER
 from tests.worlds import crash_script, views

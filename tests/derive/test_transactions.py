@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 
 from kview.derive.fold import State, step
-from kview.derive.partition_log import partition_log
-from kview.derive.transactions import held_partition
+from kview.derive.partitions.log import partition_log
+from kview.derive.transactions.findings import held_partition
 from kview.derive.view import Reason, Verdict, View
 from kview.language.findings import abort_command, sentence
 from kview.model.events import Severity

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.brokers.throttles import Quiet
 from kview.derive.fold import State, step
-from kview.derive.inputs import Fall, input_findings
-from kview.derive.throttles import Quiet
+from kview.derive.partitions.inputs import Fall, input_findings
 from kview.derive.view import View
 from kview.language.findings import sentence, sentences
 from kview.model.events import Severity

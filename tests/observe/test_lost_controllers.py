@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kview.derive.controllers import controllers
+from kview.derive.brokers.controllers import controllers
 from kview.derive.view import View
 from kview.model.findings import FindingKind
 from kview.observe.observer import ObserveSettings

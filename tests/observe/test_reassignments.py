@@ -5,8 +5,8 @@ import uuid
 import numpy as np
 from confluent_kafka import Producer
 
-from kview.derive.reassignments import Move, move_of
-from kview.derive.throttles import throttle_of, throttles
+from kview.derive.brokers.throttles import throttle_of, throttles
+from kview.derive.partitions.reassignments import Move, move_of
 from kview.derive.view import PartitionStatus, View
 from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings

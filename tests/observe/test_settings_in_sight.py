@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 
-from kview.derive.retention import retention
+from kview.derive.partitions.retention import retention
 from kview.derive.view import View
 from kview.model.units import NO_PARTITION
 from kview.observe.observer import ObserveSettings

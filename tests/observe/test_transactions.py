@@ -15,7 +15,7 @@ from kafka.protocol.producer import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kview.derive.groups.verdicts import HELD_MS
-from kview.derive.transactions import held_partition
+from kview.derive.transactions.findings import held_partition
 from kview.derive.view import Verdict, View
 from kview.language import inspection
 from kview.language.findings import abort_command

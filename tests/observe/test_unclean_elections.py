@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import Producer
 
-from kview.derive.controllers import quorum_nodes
+from kview.derive.brokers.controllers import quorum_nodes
 from kview.derive.view import View
 from kview.model.events import Severity
 from kview.model.findings import Finding, FindingKind

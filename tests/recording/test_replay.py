@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kview.derive.fold import State, fold_to, step
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.errors import KviewError
 from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording

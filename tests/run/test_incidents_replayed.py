@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 
 from kview.derive.facts import Facts
 from kview.derive.fold import State, fold_to, step
-from kview.derive.time_marks import time_marks
+from kview.derive.incidents.time_marks import time_marks
 from kview.derive.view import View
 from kview.model.failures import FailureKind
 from kview.model.incidents import Incident, PhaseKind

@@ -14,7 +14,7 @@ from datetime import UTC
 
 import numpy as np
 
-from kview.derive.brokers import late
+from kview.derive.brokers.silence import late
 from kview.derive.checks.judge import Watch, step
 from kview.derive.view import PartitionStatus, View
 from kview.language import checks, glyphs

@@ -21,7 +21,7 @@ import kview.school.shows
 import kview.tui.rows
 import kview.tui.screens
 import kview.tui.widgets
-from kview.derive.controllers import Controller, ControllerState
+from kview.derive.brokers.controllers import Controller, ControllerState
 from kview.derive.groups.readers import topic_readers
 from kview.derive.view import View
 from kview.language.lists import GroupList

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kview.derive.brokers import overdue
+from kview.derive.brokers.silence import overdue
 from kview.derive.view import View
 from kview.language.findings import sentences
 from kview.model.events import Severity

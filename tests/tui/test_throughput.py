@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from kview.derive.groups.readers import topic_readers
-from kview.derive.order import HOLD_MS
+from kview.derive.partitions.order import HOLD_MS
 from kview.derive.windows import whole_until_s, window
 from kview.language import words
 from kview.model.aggregates import Aggregates, Rollups, SparkState, SparkStatus

@@ -5,7 +5,7 @@ from datetime import UTC
 import pytest
 from msgspec.structs import replace
 
-from kview.derive.time_marks import time_marks
+from kview.derive.incidents.time_marks import time_marks
 from kview.derive.view import View
 from kview.model.ports import Moment, TimeMark
 from kview.model.units import UNKNOWN

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
+from kview.derive.brokers.throttles import FOLLOWER, LEADER
 from kview.derive.fold import State, step
-from kview.derive.throttles import FOLLOWER, LEADER
 from kview.derive.view import View
 from kview.model.failures import Part
 from kview.model.snapshot import BrokerConfigs, Reassignments, Snapshot, TopicConfigs, empty

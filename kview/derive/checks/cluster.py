@@ -5,7 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kview.derive.brokers import late
+from kview.derive.brokers.log_dirs import failed_dirs, stranded
+from kview.derive.brokers.silence import late
+from kview.derive.brokers.slowness import SLOW_AFTER_MS
+from kview.derive.brokers.throttles import throttles
 from kview.derive.checks.causes import cause_of, why_of
 from kview.derive.checks.consequences import Causes, Down
 from kview.derive.checks.impact import (
@@ -17,9 +20,6 @@ from kview.derive.checks.impact import (
     standing,
 )
 from kview.derive.checks.partitions import names_of
-from kview.derive.log_dirs import failed_dirs, stranded
-from kview.derive.slowness import SLOW_AFTER_MS
-from kview.derive.throttles import throttles
 from kview.derive.view import View
 from kview.model.checks import CheckFinding, CheckKind, Key, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Part

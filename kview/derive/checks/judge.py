@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from kview.derive.brokers.log_dirs import stranded
 from kview.derive.checks.cluster import (
     Limits,
     broker_findings,
@@ -31,7 +32,6 @@ from kview.derive.checks.consequences import Causes, causes_first, down_brokers,
 from kview.derive.checks.failed_parts import failed_not_judged
 from kview.derive.checks.groups import group_findings, groups_not_judged
 from kview.derive.checks.partitions import partition_findings, partitions_not_judged
-from kview.derive.log_dirs import stranded
 from kview.derive.view import View
 from kview.model.checks import (
     GROUP_KINDS,

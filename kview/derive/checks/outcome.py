@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kview.derive.brokers import answering
+from kview.derive.brokers.silence import answering
 from kview.derive.view import View
 from kview.model.checks import LEVELS, WEAKNESSES, CheckFinding, Judgement, Level, NotJudged
 

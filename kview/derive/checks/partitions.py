@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kview.derive.brokers.log_dirs import stranded
 from kview.derive.checks.causes import cause_of, why_of
 from kview.derive.checks.consequences import Causes
-from kview.derive.log_dirs import stranded
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.model.checks import LEVELS, CheckFinding, CheckKind, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Cause, FailureKind, Part

@@ -20,7 +20,7 @@ from kview.derive.groups.commits import (
 )
 from kview.derive.groups.simple import STILL_MS
 from kview.derive.history import thinned
-from kview.derive.rates import LOOK_BACK_MS, STALE_RATE_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS, STALE_RATE_MS
 from kview.derive.view import Floats
 from kview.model.snapshot import Longs
 from kview.model.units import NO_OFFSET, UNKNOWN

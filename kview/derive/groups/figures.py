@@ -8,19 +8,19 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from kview.derive import order
 from kview.derive.align import group_rows, same, take
 from kview.derive.groups import share
 from kview.derive.groups.connect import paused_sinks
 from kview.derive.groups.past_ends import TREND_BACK_MS
 from kview.derive.groups.simple import are_simple
 from kview.derive.groups.trends import NEAR_MS
+from kview.derive.groups.unheard import never_read
 from kview.derive.groups.verdicts import ORDER, RANK, SEVERITIES, VERDICTS
 from kview.derive.hidden import lacks_topics
-from kview.derive.order import HOLD_MS
-from kview.derive.rates import leaves_out, sum_by
+from kview.derive.partitions import order
+from kview.derive.partitions.order import HOLD_MS
+from kview.derive.partitions.rates import leaves_out, sum_by
 from kview.derive.series import Series, extended
-from kview.derive.unheard import never_read
 from kview.derive.view import Floats, GroupFigures, OffsetFigures, Reason, Verdict
 from kview.model.events import SEVERITY_ORDER, Severity
 from kview.model.snapshot import Groups, Longs, Snapshot, Strings

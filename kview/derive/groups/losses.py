@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from kview.derive.align import Alignment
 from kview.derive.groups.commits import Commits, Reading
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.model.snapshot import Longs
 from kview.model.units import NO_OFFSET, UNKNOWN
 

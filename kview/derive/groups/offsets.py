@@ -21,7 +21,7 @@ from kview.derive.groups.trends import NEAR_MS, Trends
 from kview.derive.groups.turns import cadence, resting, stuck
 from kview.derive.groups.unread import Behind, Unread, behind
 from kview.derive.groups.verdicts import RANK, VERDICTS, Circumstances, reasons, verdict_ranks
-from kview.derive.rates import minus
+from kview.derive.partitions.rates import minus
 from kview.derive.view import Floats, OffsetFigures, Reason, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
 from kview.model.states import REBALANCING, GroupState

@@ -21,7 +21,7 @@ from kview.derive.groups.losses import Losses
 from kview.derive.groups.offsets import Kept, earlier, readers, reading, record_lag
 from kview.derive.groups.trends import Trends
 from kview.derive.groups.unread import Unread
-from kview.derive.logs import Logs
+from kview.derive.partitions.logs import Logs
 from kview.model.snapshot import Longs, Snapshot
 
 

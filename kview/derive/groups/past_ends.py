@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, rows_at, same, take
 from kview.derive.history import Thinning, each, thinned
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.derive.view import Floats
 from kview.model.snapshot import Longs, Partitions, TimePoints
 from kview.model.units import UNKNOWN

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, first_that_holds
 from kview.derive.groups.commits import Commits, CommitsThen, Reading
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.derive.view import Floats
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN

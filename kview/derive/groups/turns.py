@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.groups.commits import PAUSE_MS, STUCK_AFTER_MS, Commits
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 

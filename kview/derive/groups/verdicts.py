@@ -11,7 +11,7 @@ from kview.derive.align import first_that_holds
 from kview.derive.groups import simple
 from kview.derive.groups.commits import LATE_FACTOR, STOPPED_AFTER_MS, Commits
 from kview.derive.groups.trends import FALLS_BEHIND, FAR_MS, KEEPS_UP, NEAR_MS
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.derive.view import Floats, Reason, Verdict
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Strings

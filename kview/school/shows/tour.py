@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kview.derive.outcome import Led, led_by, outcome, rejoined
+from kview.derive.incidents.outcome import Led, led_by, outcome, rejoined
 from kview.derive.view import Verdict
 from kview.language import glyphs
 from kview.model.lab import Command, CommandKind, Done, NodeRole, Outcome, Reply

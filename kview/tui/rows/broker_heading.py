@@ -1,8 +1,8 @@
 """What a broker's screen says first: what it is doing, where it is, and what it holds."""
 
-from kview.derive.broker_replicas import broker_row
-from kview.derive.brokers import other_apis
-from kview.derive.controllers import quorum_nodes
+from kview.derive.brokers.controllers import quorum_nodes
+from kview.derive.brokers.replicas import broker_row
+from kview.derive.brokers.silence import other_apis
 from kview.derive.view import View
 from kview.language import brokers, failures, glyphs, words
 from kview.language import controllers as controller_words

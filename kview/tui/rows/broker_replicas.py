@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.broker_replicas import broker_replicas
+from kview.derive.brokers.replicas import broker_replicas
 from kview.derive.lookup import replica_rows
 from kview.derive.passing import Listed
 from kview.derive.view import Floats, PartitionStatus, View

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.brokers import answering, other_apis
-from kview.derive.controllers import Controller
+from kview.derive.brokers.controllers import Controller
+from kview.derive.brokers.silence import answering, other_apis
 from kview.derive.passing import Listed, Passing
 from kview.derive.view import View
 from kview.language import brokers, controllers, failures, glyphs, words

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kview.derive.groups.unheard import unheard
 from kview.derive.passing import Listed, Passing
-from kview.derive.unheard import unheard
 from kview.derive.view import Verdict, View
 from kview.language import failures, glyphs, verdicts, words
 from kview.language import unheard as whose

@@ -5,8 +5,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from kview.derive.lookup import index_of, topic_row
+from kview.derive.partitions.topic_health import topic_health
 from kview.derive.passing import Passing
-from kview.derive.topic_health import topic_health
 from kview.derive.view import View
 from kview.language import lab as words
 from kview.language.glyphs import DOT

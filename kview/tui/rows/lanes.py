@@ -5,7 +5,7 @@ from datetime import tzinfo
 
 import numpy as np
 
-from kview.derive.controllers import CONTROLLER_FINDINGS, lost_controllers
+from kview.derive.brokers.controllers import CONTROLLER_FINDINGS, lost_controllers
 from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.model.events import Event, EventKind, Severity

@@ -3,7 +3,7 @@
 from enum import Enum, auto
 from typing import NamedTuple
 
-from kview.derive.partition_log import PartitionLog, ReplicaEnd, zoomed
+from kview.derive.partitions.log import PartitionLog, ReplicaEnd, zoomed
 from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.language import partition_log as log_words

@@ -3,9 +3,9 @@
 from textwrap import wrap
 
 from kview.derive.lookup import replication
-from kview.derive.partition_log import PartitionLog
-from kview.derive.retention import removal, retention
-from kview.derive.transactions import held_partition
+from kview.derive.partitions.log import PartitionLog
+from kview.derive.partitions.retention import removal, retention
+from kview.derive.transactions.findings import held_partition
 from kview.derive.view import PartitionStatus, View
 from kview.language import failures, findings, glyphs, reassignments, verdicts, words
 from kview.language import topics as topic_words

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.lookup import index_of, partition_row, topic_partitions
-from kview.derive.partition_figures import ordered
+from kview.derive.partitions.figures import ordered
 from kview.derive.passing import Listed, Passing
-from kview.derive.transactions import stands_still
+from kview.derive.transactions.findings import stands_still
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import failures, glyphs, reassignments, verdicts, words
 from kview.language.lists import Order, order_name

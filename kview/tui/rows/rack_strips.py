@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from kview.derive.controllers import ControllerState, controllers
+from kview.derive.brokers.controllers import ControllerState, controllers
 from kview.derive.view import View
 from kview.language import brokers, glyphs, words
 from kview.tui.rows.common import ROLES, rank

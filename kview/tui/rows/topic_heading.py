@@ -1,8 +1,8 @@
 """What a topic's screen says first: its size, its settings that matter, and what is wrong with it."""
 
 from kview.derive.lookup import topic_row
-from kview.derive.retention import retention
-from kview.derive.topic_health import topic_health
+from kview.derive.partitions.retention import retention
+from kview.derive.partitions.topic_health import topic_health
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
 from kview.language import topics as topic_words

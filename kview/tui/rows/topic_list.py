@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from kview.derive.groups.readers import topic_readers
 from kview.derive.lookup import index_of, topic_row
+from kview.derive.partitions.retention import Retention, retention
+from kview.derive.partitions.topic_health import TopicHealth, topic_health
 from kview.derive.passing import Listed, Passing
-from kview.derive.retention import Retention, retention
-from kview.derive.topic_health import TopicHealth, topic_health
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs
 from kview.language import topics as topic_words

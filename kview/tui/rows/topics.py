@@ -4,9 +4,9 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from kview.derive.partitions.topic_health import TROUBLED
 from kview.derive.passing import Listed, Passing
 from kview.derive.statuses import RANK, STATUSES
-from kview.derive.topic_health import TROUBLED
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
 from kview.language.lists import Order, order_name

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 
-from kview.derive.partition_log import events_of_broker
+from kview.derive.partitions.log import events_of_broker
 from kview.derive.view import View
 from kview.language import history
 from kview.language.payloads import Form

@@ -7,7 +7,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from kview.derive.controllers import controllers, is_troubled
+from kview.derive.brokers.controllers import controllers, is_troubled
 from kview.derive.view import View
 from kview.language.controllers import state
 from kview.tui import layout

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from kview.derive.lookup import partition_row, topic_partitions
-from kview.derive.partition_log import events_of_partition, partition_log, unnamed_events
+from kview.derive.partitions.log import events_of_partition, partition_log, unnamed_events
 from kview.derive.view import View
 from kview.language import history
 from kview.tui.actions import Where, bindings

@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from kview.derive.topic_health import ALWAYS_COUNTED, Trouble, troubles
+from kview.derive.partitions.topic_health import ALWAYS_COUNTED, Trouble, troubles
 from kview.derive.view import View
 from kview.language.topics import NONE_IN_TROUBLE, TROUBLES
 from kview.tui.actions import Where, bindings

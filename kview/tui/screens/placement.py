@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
-from kview.derive.order import HOLD_MS
+from kview.derive.partitions.order import HOLD_MS
 from kview.derive.view import View
 from kview.tui import layout
 from kview.tui.actions import Where, bindings

@@ -1,6 +1,6 @@
 """The badge at the top right: whether the cluster answers, and how old the figures are."""
 
-from kview.derive.brokers import answering, late
+from kview.derive.brokers.silence import answering, late
 from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.model.units import UNKNOWN

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from kview.derive.broker_replicas import broker_row
-from kview.derive.log_dirs import full_by_path
+from kview.derive.brokers.log_dirs import full_by_path
+from kview.derive.brokers.replicas import broker_row
 from kview.derive.view import View
 from kview.language import directories as said
 from kview.model.inspection import DirectoriesRequest, SettingsRequest

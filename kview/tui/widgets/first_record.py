@@ -5,7 +5,7 @@ from typing import Any
 
 from textual.screen import Screen
 
-from kview.derive.partition_log import PartitionLog
+from kview.derive.partitions.log import PartitionLog
 from kview.derive.view import View
 from kview.model.inspection import FirstRecordRequest
 from kview.model.ports import Inspector

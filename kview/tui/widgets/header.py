@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from msgspec import Struct
 
-from kview.derive.brokers import answering, none_answer_since
+from kview.derive.brokers.silence import answering, none_answer_since
 from kview.derive.view import View
 from kview.language import glyphs, notices, nouns, words
 from kview.language.findings import sentences

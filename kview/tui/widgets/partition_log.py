@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kview.derive.partition_log import PartitionLog
+from kview.derive.partitions.log import PartitionLog
 from kview.derive.view import View
 from kview.language import history
 from kview.model.events import Event

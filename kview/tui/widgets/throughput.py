@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from typing import NamedTuple, TypeAlias
 
-from kview.derive.order import HOLD_MS
+from kview.derive.partitions.order import HOLD_MS
 from kview.derive.view import View
 from kview.derive.windows import series, window
 from kview.language import words

@@ -4,16 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.align import first_that_holds
-from kview.derive.partitions import (
+from kview.derive.partitions.placement import (
     at_min,
     replica_lag,
     under_min,
     under_replicated,
     unread,
 )
-from kview.derive.racks import safety_words
-from kview.derive.rates import minus
-from kview.derive.reassignments import reassigning
+from kview.derive.partitions.racks import safety_words
+from kview.derive.partitions.rates import minus
+from kview.derive.partitions.reassignments import reassigning
 from kview.derive.seen import Seen
 from kview.derive.statuses import RANK, SEVERITIES, STATUSES
 from kview.derive.view import Floats, PartitionFigures, PartitionStatus

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from kview.derive.quorum import MAJORITY_QUIET_MS, QUORUM_SILENT_MS, VOTER_QUIET_MS
+from kview.derive.brokers.quorum import MAJORITY_QUIET_MS, QUORUM_SILENT_MS, VOTER_QUIET_MS
 from kview.derive.view import View
 from kview.model.findings import FindingKind
 from kview.model.states import QuorumRole

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from kview.derive.retention import settings_of
+from kview.derive.partitions.retention import settings_of
 from kview.derive.view import PartitionFigures
 from kview.model.events import Severity
 from kview.model.failures import Part

@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive import log_dirs
 from kview.derive.align import partition_rows, positions, take
-from kview.derive.brokers import fencing_due, overdue, user_leader
-from kview.derive.rates import leaves_out, sum_by
+from kview.derive.brokers import log_dirs
+from kview.derive.brokers.silence import fencing_due, overdue, user_leader
+from kview.derive.groups.unheard import never_read, unheard
+from kview.derive.partitions.rates import leaves_out, sum_by
 from kview.derive.sampled import Sample
 from kview.derive.seen import Seen
 from kview.derive.series import Series
-from kview.derive.unheard import never_read, unheard
 from kview.derive.view import BrokerFigures
 from kview.model.events import Severity
 from kview.model.snapshot import Brokers, Flags, Longs

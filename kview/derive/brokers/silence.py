@@ -6,8 +6,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import positions, take
-from kview.derive.rates import sum_by, total
-from kview.derive.unheard import unheard
+from kview.derive.groups.unheard import unheard
+from kview.derive.partitions.rates import sum_by, total
 from kview.derive.view import Floats, View
 from kview.model.snapshot import Brokers, Flags, Ids, Longs, Snapshot
 from kview.model.states import BrokerState

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kview.derive.align import Alignment, first_rows
-from kview.derive.rates import LOOK_BACK_MS, SETTLE_MS, Ends
+from kview.derive.partitions.rates import LOOK_BACK_MS, SETTLE_MS, Ends
 from kview.derive.view import Floats
 from kview.model.events import Event, EventKind, Severity
 from kview.model.findings import Finding, FindingKind

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kview.derive.align import same
-from kview.derive.brokers import other_apis
+from kview.derive.brokers.silence import other_apis
 from kview.derive.seen import Seen
 from kview.model.events import Event, EventKind, Severity
 from kview.model.failures import FailureKind

@@ -12,12 +12,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kview.derive import hit as hits
-from kview.derive.brokers import late, none_answer_since
-from kview.derive.going_on import Open, Step, charged, followed
-from kview.derive.hit import Hit, Layer
-from kview.derive.phases import finished
-from kview.derive.quorum import Term, quorum_findings, voters_lost
+from kview.derive.brokers.quorum import Term, quorum_findings, voters_lost
+from kview.derive.brokers.silence import late, none_answer_since
+from kview.derive.incidents import hit as hits
+from kview.derive.incidents.going_on import Open, Step, charged, followed
+from kview.derive.incidents.hit import Hit, Layer
+from kview.derive.incidents.phases import finished
 from kview.derive.seen import Seen
 from kview.model.events import Event, EventKind, Severity
 from kview.model.findings import Finding, FindingKind

@@ -6,12 +6,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kview.derive import hit as hits
-from kview.derive import phases
 from kview.derive.align import Alignment, take
+from kview.derive.brokers.quorum import Term
 from kview.derive.groups.commits import Reading
-from kview.derive.hit import Hit
-from kview.derive.quorum import Term
+from kview.derive.incidents import hit as hits
+from kview.derive.incidents import phases
+from kview.derive.incidents.hit import Hit
 from kview.derive.seen import Seen
 from kview.model.incidents import Incident
 from kview.model.snapshot import Longs

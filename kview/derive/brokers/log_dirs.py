@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from msgspec import Struct
 
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.derive.view import View
 from kview.model.events import Severity
 from kview.model.failures import STORAGE_ERROR

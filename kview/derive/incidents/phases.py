@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kview.derive.hit import Hit
+from kview.derive.incidents.hit import Hit
 from kview.derive.seen import Seen
 from kview.model.incidents import ENDS, Incident, IncidentKind, Phase, PhaseKind
 from kview.model.snapshot import Flags

@@ -5,10 +5,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, take
-from kview.derive.brokers import Silence
+from kview.derive.brokers.silence import Silence
 from kview.derive.lookup import replication
-from kview.derive.rates import LOOK_BACK_MS
-from kview.derive.reassignments import changing
+from kview.derive.partitions.rates import LOOK_BACK_MS
+from kview.derive.partitions.reassignments import changing
 from kview.derive.view import Floats, LongMatrix
 from kview.model.snapshot import Flags, IdMatrix, Longs, Partitions, Reassignments, Replicas
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID

@@ -5,13 +5,13 @@ from typing import Self
 import numpy as np
 from msgspec import Struct
 
-from kview.derive import rates
 from kview.derive.align import Alignment
 from kview.derive.groups import past_ends
 from kview.derive.groups.past_ends import Points
-from kview.derive.rates import Ends
-from kview.derive.watermarks import Watermarks
-from kview.derive.watermarks import follow as follow_watermarks
+from kview.derive.partitions import rates
+from kview.derive.partitions.rates import Ends
+from kview.derive.partitions.watermarks import Watermarks
+from kview.derive.partitions.watermarks import follow as follow_watermarks
 from kview.model.snapshot import Flags, Longs, Snapshot
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from kview.derive.history import Thinning, thinned
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.model.snapshot import Brokers, Ids, Longs, Strings
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.partitions import under_min, under_replicated
-from kview.derive.racks import topic_safety
+from kview.derive.partitions.placement import under_min, under_replicated
+from kview.derive.partitions.racks import topic_safety
 from kview.derive.seen import Seen
 from kview.derive.series import Series
 from kview.derive.standing import Standing

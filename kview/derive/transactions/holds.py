@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kview.derive.align import Alignment
 from kview.derive.events import Picker
-from kview.derive.transactions import waits_long, who_holds
+from kview.derive.transactions.findings import waits_long, who_holds
 from kview.derive.view import OffsetFigures
 from kview.model.events import Event, EventKind, Severity
 from kview.model.findings import Finding, FindingKind

@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from kview.derive.align import align_partitions, positions, take
-from kview.derive.brokers import silence
+from kview.derive.brokers.silence import silence
 from kview.derive.view import View
 from kview.model.events import EventKind
 from kview.model.lab import CommandKind, Done, NodeRole, Outcome

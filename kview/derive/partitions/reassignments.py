@@ -5,7 +5,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, rows_at
-from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.derive.view import LongMatrix, MoveFigures, PartitionFigures
 from kview.model.snapshot import Flags, Longs, Partitions, Reassignments, Snapshot
 from kview.model.units import UNKNOWN

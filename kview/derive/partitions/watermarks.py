@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from kview.derive.align import Alignment
-from kview.derive.rates import LOOK_BACK_MS, SETTLE_MS
+from kview.derive.partitions.rates import LOOK_BACK_MS, SETTLE_MS
 from kview.model.snapshot import Flags, Longs, Partitions
 from kview.model.units import NO_BROKER, UNKNOWN
 

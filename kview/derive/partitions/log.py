@@ -8,7 +8,7 @@ import numpy as np
 
 from kview.derive.align import group_rows
 from kview.derive.lookup import partition_row, replica_rows
-from kview.derive.transactions import stands_still
+from kview.derive.transactions.findings import stands_still
 from kview.derive.view import View
 from kview.model.events import Event, EventKind
 from kview.model.snapshot import Snapshot

@@ -1,0 +1,1 @@
+"""What is calculated about brokers and controllers."""

@@ -1,0 +1,1 @@
+"""Which faults go on, what followed from them, and when they end."""

@@ -1,0 +1,1 @@
+"""What is calculated about partitions, their logs and their topics."""

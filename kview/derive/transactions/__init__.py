@@ -1,0 +1,1 @@
+"""Transactions that hold back what others may read."""
