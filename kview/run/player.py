@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
-from msgspec.structs import replace
-
 from kview.derive.brokers import slowness
 from kview.derive.fold import State, advance, fold_on, fold_to
 from kview.derive.view import View
@@ -44,15 +42,14 @@ class Newer(Exception):
 class Player:
     """Plays a recording on a thread of its own. `open_replay` opens the recording there at the first command.
 
-    `show` receives a view and the number of the command that the view answers. `reading` receives how
-    time goes on while the past of a jump is read, which takes until there is a view, or has failed.
+    `show` receives a view, its moment, and the number of the command that the view answers. Without a view,
+    the last one stays at another moment: the past of a jump is being read, or that has failed.
     """
 
     def __init__(
         self,
         open_replay: Callable[[], Replay],
-        show: Callable[[View, int], None],
-        reading: Callable[[Moment, int], None],
+        show: Callable[[View | None, Moment, int], None],
         notify: Callable[[Notice], None],
         clock_s: Callable[[], float] = time.monotonic,
         ignore: tuple[str, ...] = (),
@@ -61,7 +58,6 @@ class Player:
         self._ignore = ignore
         self._open_replay = open_replay
         self._show = show
-        self._reading = reading
         self._notify = notify
         self._clock_s = clock_s
         self._commands: queue.Queue[tuple[int, Command | None]] = queue.Queue(COMMANDS)
@@ -156,7 +152,7 @@ class Player:
         if replay.ended:
             replay.pause()
         if self._jump is not None and not self.newer():
-            self._reading(_moment(replay, self._jump.snapshot.observation.ended_ms), self._number)
+            self._show(None, _moment(replay, self._jump.snapshot.observation.ended_ms), self._number)
         self._publish(replay)
 
     def _look_back(self, jump: Jump) -> None:
@@ -170,7 +166,7 @@ class Player:
         if self._view is None:
             return
         self._shown_s, self._shown_ms = self._clock_s(), self._view.snapshot.observation.ended_ms
-        self._show(replace(self._view, moment=_moment(replay)), self._number)
+        self._show(self._view, _moment(replay), self._number)
 
     def _halt(self) -> None:
         """Stop playing and folding after a failure, until the user tries again."""
@@ -181,7 +177,7 @@ class Player:
         if self._shown_ms != UNKNOWN:
             with suppress(KviewError):  # so that the next step goes on from what is shown
                 self._replay.seek(self._shown_ms, self._clock_s())
-        self._reading(_moment(self._replay), self._number)
+        self._show(None, _moment(self._replay), self._number)
 
     def _forget(self) -> None:
         self._replay = self._state = self._jump = self._view = None

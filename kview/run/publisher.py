@@ -45,22 +45,16 @@ class Publisher:
         if taken:
             self._calling.release()
 
-    def publish(self, view: View, wanted: Callable[[], bool] = lambda: True) -> None:
-        """Publish a view if it is still `wanted` when its turn comes."""
-        with self._calling:
-            if self._on_view is not None and wanted():
-                view = replace(
-                    view, aggregates=self._aggregates, moment=replace(view.moment, marks=self._marks)
-                )
-                self._last = view, self._clock_s()
-                self._on_view(view)
+    def publish(self, view: View | None, moment: Moment, wanted: Callable[[], bool] = lambda: True) -> None:
+        """Publish a view at `moment` if it is still `wanted` when its turn comes.
 
-    def reading(self, moment: Moment, wanted: Callable[[], bool]) -> None:
-        """Publish the last view again with `moment`: another one is being read, or that has failed. It is
-        not published if it is not `wanted` any more."""
+        None stands for the last view, of which only the moment is another one.
+        """
         with self._calling:
-            if self._last is not None and self._on_view is not None and wanted():
-                view = replace(self._last[0], moment=replace(moment, marks=self._marks))
+            if view is None and self._last is not None:
+                view = self._last[0]
+            if view is not None and self._on_view is not None and wanted():
+                view = replace(view, aggregates=self._aggregates, moment=replace(moment, marks=self._marks))
                 self._last = view, self._clock_s()
                 self._on_view(view)
 

@@ -157,9 +157,7 @@ class ReplayTimeline:
         self._speed = speed
         self._ignore = ignore
         self._publisher = Publisher(wall_ms)
-        self._player = Player(
-            self._open, self._show, self._say_reading, self._publisher.notify, ignore=ignore
-        )
+        self._player = Player(self._open, self._show, self._publisher.notify, ignore=ignore)
         self._ending = threading.Event()
         self._marking = threading.Thread(target=self._mark, name="time-marks", daemon=True)
         self._asking = threading.Lock()
@@ -223,12 +221,9 @@ class ReplayTimeline:
             self._asked += 1
             self._player.send(self._asked, command)
 
-    def _show(self, view: View, number: int) -> None:
-        self._publisher.publish(view, lambda: number == self._asked)
-
-    def _say_reading(self, moment: Moment, number: int) -> None:
-        is_over = moment.reading_ms == UNKNOWN
-        self._publisher.reading(moment, lambda: is_over or number == self._asked)
+    def _show(self, view: View | None, moment: Moment, number: int) -> None:
+        is_over = view is None and moment.reading_ms == UNKNOWN
+        self._publisher.publish(view, moment, lambda: is_over or number == self._asked)
 
     def _open(self) -> Replay:
         opened = replay_of(self._recording, self._player.newer, self._ignore)

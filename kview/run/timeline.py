@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from kview.derive.incidents.time_marks import time_marks
 from kview.derive.view import View
 from kview.model.aggregates import Aggregates
@@ -165,7 +163,6 @@ class LiveTimeline:
                 self._player = Player(
                     self._open_replay,
                     self._show_past,
-                    self._say_reading,
                     self._publisher.notify,
                     ignore=self._ignore,
                 )
@@ -199,18 +196,15 @@ class LiveTimeline:
         if first:
             self._recorder.start(self._publisher.notify)
 
-    def _show_past(self, view: View, number: int) -> None:
-        self._publisher.publish(view, lambda: number == self._asked and not self._live)
-
-    def _say_reading(self, moment: Moment, number: int) -> None:
-        is_over = moment.reading_ms == UNKNOWN
-        self._publisher.reading(moment, lambda: (is_over or number == self._asked) and not self._live)
+    def _show_past(self, view: View | None, moment: Moment, number: int) -> None:
+        is_over = view is None and moment.reading_ms == UNKNOWN
+        self._publisher.publish(view, moment, lambda: (is_over or number == self._asked) and not self._live)
 
     def _publish(self, view: View, number: int, live: bool) -> None:
         """Publish a live view, or the view at which the user paused."""
         last_ms = view.snapshot.observation.ended_ms
         moment = Moment(live=live, playing=live, first_ms=self._recorder.first_ms, last_ms=last_ms)
-        self._publisher.publish(replace(view, moment=moment), lambda: number == self._asked)
+        self._publisher.publish(view, moment, lambda: number == self._asked)
 
     def _open_replay(self) -> "Replay":
         """Open the recording at the moment at which the user paused. Raises KviewError."""

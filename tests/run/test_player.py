@@ -58,19 +58,19 @@ class Stage:
         self.numbers: list[int] = []
         self.reading: list[tuple[Moment, int]] = []
         """How time goes on while moments are read, and the numbers of the commands."""
-        self.player = Player(lambda: self.open(folder), self._show, self._read, self.shown.notices.append)
+        self.player = Player(lambda: self.open(folder), self._show, self.shown.notices.append)
         self.player.start()
 
     def open(self, folder: Path) -> Replay:
         """Open the recording as a run does."""
         return replay_of(Recording.open(folder), self.player.newer)
 
-    def _read(self, moment: Moment, number: int) -> None:
-        self.reading.append((moment, number))
-
-    def _show(self, view: View, number: int) -> None:
-        self.numbers.append(number)
-        self.shown.views.append(view)
+    def _show(self, view: View | None, moment: Moment, number: int) -> None:
+        if view is None:
+            self.reading.append((moment, number))
+        else:
+            self.numbers.append(number)
+            self.shown.views.append(replace(view, moment=moment))
 
 
 def test_a_step_on_from_a_look_back_that_was_interrupted_is_complete(folder: Path) -> None:
@@ -138,12 +138,12 @@ def test_a_command_that_fails_is_a_notice_and_the_next_one_is_carried_out(folder
 def test_pictures_that_are_not_wanted_any_more_are_not_handed_on() -> None:
     publisher, shown = Publisher(lambda: 0), Shown()
     _, view = step(State(), SNAPSHOTS[0])
-    publisher.publish(view)
+    publisher.publish(view, LIVE)
     publisher.start(shown.views.append, shown.notices.append)
-    publisher.publish(view, wanted=lambda: False)
+    publisher.publish(view, LIVE, wanted=lambda: False)
     assert not shown.views
-    publisher.publish(view, wanted=lambda: True)
+    publisher.publish(view, LIVE, wanted=lambda: True)
     assert len(shown.views) == 1
     publisher.stop()
-    publisher.publish(view)
+    publisher.publish(view, LIVE)
     assert len(shown.views) == 1
