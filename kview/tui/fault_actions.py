@@ -41,7 +41,7 @@ class FaultKey(Struct, frozen=True):
 
 _BACK = "{restore}"
 
-FAULT_KEYS: dict[str, FaultKey] = {
+FAULTS_BY_KEY: dict[str, FaultKey] = {
     fault.key: fault
     for fault in (
         FaultKey("K", CommandKind.CRASH, "crash", "broker", _BACK, 5),
@@ -76,5 +76,5 @@ FAULT_ACTIONS = tuple(
         kind=Kind.FAULT,
         short=fault.short,
     )
-    for fault in FAULT_KEYS.values()
+    for fault in FAULTS_BY_KEY.values()
 )

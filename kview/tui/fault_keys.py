@@ -12,7 +12,7 @@ from kview.model.events import Severity
 from kview.model.lab import ActiveFault, Command, CommandKind, Done, Lab, NodeRole
 from kview.model.units import UNKNOWN_ID
 from kview.tui.aim import Target, command_for, to_bring_back
-from kview.tui.keys import FAULT_KEYS
+from kview.tui.keys import FAULTS_BY_KEY
 from kview.tui.widgets.bottom import StatusMessage
 
 if TYPE_CHECKING:
@@ -81,12 +81,12 @@ class FaultKeys:
         if not self.has_lab:
             return False
         screen = self._app.shown()
-        needs_broker = FAULT_KEYS[key].aims in ("broker", "rack")
+        needs_broker = FAULTS_BY_KEY[key].aims in ("broker", "rack")
         return not needs_broker or (screen is not None and screen.has_targets)
 
     def inert(self, key: str) -> str:
         """Return why a key does nothing here if it is a fault's key, otherwise ''."""
-        found = [fault for fault in FAULT_KEYS.values() if key in self._app.keys.of(fault.name)]
+        found = [fault for fault in FAULTS_BY_KEY.values() if key in self._app.keys.of(fault.name)]
         if not found:
             return ""
         key = self._app.keys.name(found[0].name)
@@ -99,7 +99,7 @@ class FaultKeys:
 
     def do(self, key: str) -> None:
         """Apply a fault to what is selected."""
-        app, fault, screen = self._app, FAULT_KEYS[key], self._app.shown()
+        app, fault, screen = self._app, FAULTS_BY_KEY[key], self._app.shown()
         if self._lab is None or screen is None:
             return
         if fault.aims and not app.live:
@@ -161,12 +161,12 @@ class FaultKeys:
 
     def aims(self, command: Command) -> bool:
         """Return whether the key of a fault needs a selected broker."""
-        return any(fault.aims for fault in FAULT_KEYS.values() if fault.kind is command.kind)
+        return any(fault.aims for fault in FAULTS_BY_KEY.values() if fault.kind is command.kind)
 
     def would_do(self, command: Command) -> bool:
         """Return whether the key of this fault would carry out exactly this now."""
         app, screen = self._app, self._app.shown()
-        fault = next(fault for fault in FAULT_KEYS.values() if fault.kind is command.kind)
+        fault = next(fault for fault in FAULTS_BY_KEY.values() if fault.kind is command.kind)
         target = screen.target() if screen is not None else None
         if fault.aims == "fault":
             target = self._to_bring_back()

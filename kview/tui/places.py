@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kview.model import lab
-from kview.tui.fault_actions import FAULT_KEYS
+from kview.tui.fault_actions import FAULTS_BY_KEY
 from kview.tui.fuzzy import Names, rank
 from kview.tui.screens.commands import Command, Found
 
@@ -67,7 +67,7 @@ class Places:
         made: list[Command] = []
         for broker in table.id.tolist():
             made.append(Command(f"broker {broker}", "", "broker", partial(self._app.go.broker, broker)))
-        for fault in FAULT_KEYS.values() if self._app.faults.has_lab else ():
+        for fault in FAULTS_BY_KEY.values() if self._app.faults.has_lab else ():
             if fault.aims in ("broker", "fault"):
                 for broker in table.id.tolist():
                     command = lab.Command(fault.kind, broker, amount=fault.amount)

@@ -23,7 +23,7 @@ from kview.model.lab import (
     NodeRole,
     Outcome,
 )
-from kview.tui.fault_actions import FAULT_KEYS
+from kview.tui.fault_actions import FAULTS_BY_KEY
 from tests.language.turns import banned_turns
 
 
@@ -32,7 +32,7 @@ from tests.language.turns import banned_turns
 def test_every_command_is_said_before_while_and_after_it_is_done(kind: CommandKind, role: NodeRole) -> None:
     command = parse(example(kind))
     said = [doing(command), done(Done(command, (4,), role))]
-    if kind in {fault.kind for fault in FAULT_KEYS.values()}:
+    if kind in {fault.kind for fault in FAULTS_BY_KEY.values()}:
         said.append(does(command))
     for sentence in said:
         assert sentence and "{" not in sentence and not sentence.endswith(".")

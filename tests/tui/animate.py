@@ -15,7 +15,7 @@ from kview.school.conduct import Conduct, Phase
 from kview.school.figures import parse
 from kview.school.files import lesson_files
 from kview.school.shows.lesson import LessonShow
-from kview.tui.fault_actions import FAULT_KEYS
+from kview.tui.fault_actions import FAULTS_BY_KEY
 from kview.tui.text import Role
 from kview.tui.widgets.caption import Paragraph
 from tests.school.shows.lesson_stage import Class, lesson, shown_demo
@@ -133,7 +133,7 @@ async def _step(taken: Class, conduct: Conduct, camera: _Camera) -> None:
     if conduct.phase is Phase.PRESS:
         key = conduct.staged.key
         assert key is not None
-        fault = next(one for one in FAULT_KEYS.values() if one.kind is key.kind)
+        fault = next(one for one in FAULTS_BY_KEY.values() if one.kind is key.kind)
         if taken.app.faults.would_do(key):
             await taken.press(taken.app.keys.name(fault.name))
         else:

@@ -14,7 +14,7 @@ from kview.model.lab import (
     NodeRole,
     Reply,
 )
-from kview.tui.fault_actions import FAULT_KEYS
+from kview.tui.fault_actions import FAULTS_BY_KEY
 from kview.tui.text import content
 from kview.tui.widgets.bottom import StatusMessage, status_lines
 from kview.tui.widgets.table import Table
@@ -294,4 +294,4 @@ async def test_while_the_window_is_too_small_no_key_acts_but_quit() -> None:
 
 def test_crashing_the_controller_is_undone_on_the_controller() -> None:
     """Restore prefers the selected broker if that has a fault."""
-    assert FAULT_KEYS["C"].help.endswith("Undo: {restore} on the controller, or {undo-faults}")
+    assert FAULTS_BY_KEY["C"].help.endswith("Undo: {restore} on the controller, or {undo-faults}")

@@ -6,7 +6,7 @@ import pytest
 
 from kview.model.lab import Command, CommandKind
 from kview.tui.actions import Kind, conflict
-from kview.tui.keys import ACTIONS, APP_BINDINGS, DEFAULT_KEYS, FAULT_KEYS
+from kview.tui.keys import ACTIONS, APP_BINDINGS, DEFAULT_KEYS, FAULTS_BY_KEY
 from kview.tui.screens.help import entries
 from kview.tui.screens.topic import TopicScreen
 from kview.tui.text import content, line_width
@@ -43,7 +43,7 @@ async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -
             assert binding.tooltip or binding.description, binding
             said = (binding.tooltip or binding.description).split()
             assert " ".join(said[:4]) in " ".join(shown.split()), binding
-        for fault in FAULT_KEYS.values():
+        for fault in FAULTS_BY_KEY.values():
             if not keys or keys == ["2"]:
                 assert f"Undo: {DEFAULT_KEYS.said(fault.undo)}" in " ".join(shown.split())
 

@@ -13,7 +13,7 @@ from kview.derive.view import View
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
 from kview.tui.app import KviewApp
-from kview.tui.keys import FAULT_KEYS
+from kview.tui.keys import FAULTS_BY_KEY
 from kview.tui.text import Role
 from kview.tui.widgets.header import header_line
 from kview.tui.widgets.moment import shown_moment
@@ -293,7 +293,7 @@ async def test_help_and_palette_have_the_keys_of_time() -> None:
 async def test_faults_do_not_work_in_the_past() -> None:
     lab = FakeLab()
     async with dashboard(paused(), lab=lab, timeline=FakeTimeline()) as (app, pilot):
-        for fault in FAULT_KEYS.values():
+        for fault in FAULTS_BY_KEY.values():
             if fault.aims:
                 await press(pilot, [fault.key])
                 assert f"{fault.key} works only on the live view" in text(app)

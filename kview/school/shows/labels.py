@@ -3,7 +3,7 @@
 from kview.school.conduct import Conduct, Phase
 from kview.school.words import demo as said
 from kview.tui.actions import Action, Kind
-from kview.tui.fault_actions import FAULT_KEYS
+from kview.tui.fault_actions import FAULTS_BY_KEY
 
 ANSWERS = ("overview", "placement", "topics", "partitions")
 """The actions whose keys choose an answer."""
@@ -34,5 +34,5 @@ def label(action: Action, conduct: Conduct, is_away: bool, is_auto: bool) -> str
     key = conduct.staged.key
     if conduct.phase is not Phase.PRESS or is_away or key is None or action.kind is not Kind.FAULT:
         return None
-    fault = FAULT_KEYS.get(action.keys[0])
+    fault = FAULTS_BY_KEY.get(action.keys[0])
     return action.label if fault is not None and fault.kind is key.kind else None

@@ -4,7 +4,7 @@ from kview.model.lab import CommandKind, NodeRole
 from kview.school.conduct import Conduct
 from kview.school.words import demo as said
 from kview.tui.actions import Keys
-from kview.tui.fault_actions import FAULT_KEYS
+from kview.tui.fault_actions import FAULTS_BY_KEY
 from kview.tui.fault_keys import FaultKeys
 
 _CAUSES = {"crashed": CommandKind.CRASH, "stopped": CommandKind.STOP, "hung": CommandKind.HANG}
@@ -16,7 +16,7 @@ def to_press(conduct: Conduct, keys: Keys, faults: FaultKeys) -> str:
     key = conduct.staged.key
     if key is None:
         return ""
-    fault = next(fault for fault in FAULT_KEYS.values() if fault.kind is key.kind)
+    fault = next(fault for fault in FAULTS_BY_KEY.values() if fault.kind is key.kind)
     return said.to_press(key, keys.name(fault.name), faults.would_do(key))
 
 
@@ -35,4 +35,4 @@ def fault_key(conduct: Conduct, keys: Keys) -> str:
     """Return the key that causes a fault which was ended too early."""
     state = conduct.missing[0][2] if conduct.missing else ""
     kind = _CAUSES.get(state, CommandKind.SLOW)
-    return keys.name(next(one.name for one in FAULT_KEYS.values() if one.kind is kind))
+    return keys.name(next(one.name for one in FAULTS_BY_KEY.values() if one.kind is kind))
