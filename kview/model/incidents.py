@@ -87,7 +87,7 @@ class HitPartition(Struct, frozen=True):
 
     `leader_after` and `epoch_after` are those of the first election within the incident, NO_BROKER if there
     was none or nobody leads. `isr_after` is the smallest ISR that was seen within the incident, of
-    equally small ones that of the election.
+    equally small ones the first without the incident's brokers.
     """
 
     topic: str

@@ -88,7 +88,7 @@ def followed(one: Open, step: Step, counted: Longs, none_since: int, none_acts: 
     no controller can act.
     """
     now, incident = step.now, one.incident
-    hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms, counted)
+    hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms, counted, incident.brokers)
     hit, longest_ms = _waits(one.hit, hit, step, counted)
     groups = one.groups | _waiting(hit, step) if len(one.groups) < MAX_GROUPS else one.groups
     table = now.snapshot.partitions

@@ -68,7 +68,7 @@ class Hit(Struct, frozen=True):
     leader_after: Ids
     epoch_after: Ids
     isr_after: IdMatrix
-    """The smallest ISR since. Of equally small ones it is that of the election: who was lost is not in it."""
+    """The smallest ISR since. Of equally small ones it is the first without the incident's brokers."""
     isr_least: Longs
     frozen: Flags
     """Whether the watermark was frozen at any time since because of this incident."""
@@ -212,8 +212,17 @@ def leaders_ends(then: Seen, changed_ms: Longs, alignment: Alignment) -> Longs:
     return alignment.carry(np.where(own & (table.leader >= 0), table.log_end, UNKNOWN), UNKNOWN)
 
 
-def follow(hit: Hit, then: Seen, now: Seen, alignment: Alignment, began_ms: int, charged: Longs) -> Hit:
-    """Add a step. `hit` already has this step's rows, and `charged` are those whose wait counts here."""
+def follow(
+    hit: Hit,
+    then: Seen,
+    now: Seen,
+    alignment: Alignment,
+    began_ms: int,
+    charged: Longs,
+    brokers: Collection[int],
+) -> Hit:
+    """Add a step. `hit` already has this step's rows, `charged` are those whose wait counts here, and
+    `brokers` are those of the incident."""
     table, rows, now_ms = now.snapshot.partitions, hit.rows, now.snapshot.observation.ended_ms
     leader = table.leader[rows]
     frozen, here = np.asarray(now.frozen_since_ms[rows] != UNKNOWN, np.bool_), np.isin(rows, charged)
@@ -224,6 +233,8 @@ def follow(hit: Hit, then: Seen, now: Seen, alignment: Alignment, began_ms: int,
     moved_ms = np.where(elected, now_ms, hit.moved_ms)
     count = now.placed.isr_count[rows]
     fewer = (count < hit.isr_least) & (count > 0)
+    lost, isr = sorted(brokers), table.isr[rows]
+    better = (count == hit.isr_least) & np.isin(hit.isr_after, lost).any(1) & ~np.isin(isr, lost).any(1)
     return replace(
         hit,
         orphan=orphan,
@@ -231,7 +242,7 @@ def follow(hit: Hit, then: Seen, now: Seen, alignment: Alignment, began_ms: int,
         moved_ms=moved_ms,
         leader_after=np.where(elected, leader, hit.leader_after).astype(np.int32),
         epoch_after=np.where(elected, table.leader_epoch[rows], hit.epoch_after).astype(np.int32),
-        isr_after=_newer(hit.isr_after, table.isr[rows], fewer | (elected & (count == hit.isr_least))),
+        isr_after=_newer(hit.isr_after, isr, fewer | better),
         isr_least=np.where(fewer, count, hit.isr_least),
         frozen=hit.frozen | (frozen & here),
         gone=_gone(hit, elected, moved, moved_ms, then, now, alignment, began_ms),
