@@ -166,7 +166,7 @@ def _with_events(state: State, after: State, rows: Rows, input_events: Sequence[
         incidents = incidents_.follow(state.incidents, told)
         of_groups = (
             *group_events(before.snapshot, snapshot),
-            *offset_events(snapshot, state.groups.then(rows), after.groups.commits, after.groups.losses),
+            *offset_events(snapshot, rows.commits, after.groups.commits, after.groups.losses),
         )
         new_events = (
             *differences(before, seen, rows.partitions, lost),
@@ -221,7 +221,7 @@ def _kept(state: State, snapshot: Snapshot, rows: Rows) -> Kept:
     """
     carried = state.groups.kept.carried(rows.offsets)
     received_ms = snapshot.offsets.received_ms
-    stale = (state.groups.then(rows).received_ms == received_ms) & (received_ms != UNKNOWN)
+    stale = (rows.commits.received_ms == received_ms) & (received_ms != UNKNOWN)
     if not np.any(stale & (carried.of_ms != received_ms)):
         return carried
     seen = seen_of(state)

@@ -44,8 +44,7 @@ def run(
     """Roll up what comes after observation number `after` (−1: everything), without end.
 
     `on_rollups` receives what `next_rollups` returns. While `watched` is not set, it rests longer between
-    steps, once it has caught up. Each
-    observation is in one step only. Raises whatever Spark raises.
+    steps, once it has caught up. Each observation is in one step only. Raises whatever Spark raises.
     """
     enough = FIRST_ROWS
     while True:

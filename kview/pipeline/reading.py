@@ -19,6 +19,9 @@ of data. An observation is never split."""
 
 _ALL = Scope(head_s=0, tail_s=0, set_backs=())
 
+MORE = b"more"
+"""Metadata of roll-ups after which there is more to roll up."""
+
 
 def next_rollups(path: str, after: int, enough: int = ENOUGH_ROWS) -> pa.Table | None:
     """Return the roll-ups of what was recorded after observation `after`, None if there is nothing.
@@ -33,9 +36,6 @@ def next_rollups(path: str, after: int, enough: int = ENOUGH_ROWS) -> pa.Table |
     if not batches:
         return None
     return rolled(batches).replace_schema_metadata({MORE: ""} if last < recording.sequences()[-1] else None)
-
-
-MORE = b"more"
 
 
 @cache

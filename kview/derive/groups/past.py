@@ -32,6 +32,8 @@ class Rows(NamedTuple):
     offsets: Alignment
     at: Longs
     """The row of each offset's partition in this snapshot."""
+    commits: Commits
+    """The commits before this snapshot, in its rows."""
 
 
 class Groups(Struct, frozen=True):
@@ -54,33 +56,30 @@ class Groups(Struct, frozen=True):
         partitions = align_partitions(then.partitions, snapshot.partitions)
         offsets = align_offsets(then.offsets, snapshot.offsets)
         if self.read is not None and partitions.rows is None and offsets.rows is None:
-            return Rows(partitions, offsets, self.partition_rows)
-        return Rows(partitions, offsets, partition_rows(snapshot.offsets, snapshot.partitions))
-
-    def then(self, rows: Rows) -> Commits:
-        """Return the commits before a step, in its rows."""
-        return past.carried(self.commits, rows.offsets)
+            at = self.partition_rows
+        else:
+            at = partition_rows(snapshot.offsets, snapshot.partitions)
+        return Rows(partitions, offsets, at, past.carried(self.commits, offsets))
 
     def follow(
         self, then: Snapshot, snapshot: Snapshot, rows: Rows, logs: Logs, frozen_since_ms: Longs
     ) -> "Groups":
         """Add a step, but for `kept`. `then` is the previous snapshot; an empty one in the first step."""
         offsets, at, is_first = snapshot.offsets, rows.at, self.read is None
-        commits_then = self.then(rows)
         if self.read is not None and rows.offsets.rows is None and then.groups.group is snapshot.groups.group:
             group = self.read.group
         else:
             group = group_rows(snapshot.groups.group, offsets.group)
         now = reading(
             snapshot,
-            earlier(then, rows.partitions, at, commits_then.received_ms),
+            earlier(then, rows.partitions, at, rows.commits.received_ms),
             at,
             record_lag(snapshot.partitions, at, offsets),
             logs.ends.per_second,
             frozen_since_ms,
             group,
         )
-        commits = commit_moves.follow(commits_then, now)
+        commits = commit_moves.follow(rows.commits, now)
         restarted = take(logs.fell | ~rows.partitions.known(), at, True)
         oldest = self.unread.carried(rows.offsets)
         if is_first:
