@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,6 @@ from kview.derive.headline import opened_with, with_unclean
 from kview.derive.view import View
 from kview.language.notices import text
 from kview.model.notices import Notice
-from kview.tui.actions import Action
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
 from kview.tui.choices import Choices
@@ -26,7 +25,6 @@ from kview.tui.fault_keys import FaultKeys
 from kview.tui.keys import APP_BINDINGS, SCREEN_ACTIONS
 from kview.tui.lab_keys import LabKeys
 from kview.tui.list_keys import ListKeys, holding
-from kview.tui.looks import Look
 from kview.tui.navigation import FIRST, SCREENS, Navigation, preload
 from kview.tui.options import Options
 from kview.tui.paint import Palette
@@ -41,7 +39,6 @@ from kview.tui.teaching import Teaching
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import StatusMessage, shown_key
-from kview.tui.widgets.caption import Caption
 from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
@@ -255,41 +252,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
         message = self.lab.with_undo(self.faults.with_undo(self.status.message), in_lab)
         return self._reports.told_with(message)
 
-    @property
-    def caption(self) -> Caption | None:
-        """What the caption strip shows, None if nothing."""
-        return self.teaching.caption
-
-    @property
-    def looks(self) -> Sequence[Look]:
-        """Where a demo says to look on the screen shown."""
-        return self.teaching.looks
-
     def redraw_caption(self) -> None:
         """Draw the caption strip again, because its clock has moved."""
         if screen := self._visible():
             screen.redraw_caption()
-
-    def leave_lesson(self, depth: int) -> bool:
-        """Leave the demo that is shown.
-
-        Returns False if there is none, or if the user has opened one of the `depth` screens.
-        """
-        return self.teaching.leave(depth)
-
-    @property
-    def active_faults(self) -> tuple[str, ...]:
-        """The faults in force."""
-        return self.faults.active
-
-    @property
-    def back_name(self) -> str:
-        """What the key that ends a fault does now, '' if no node has a fault."""
-        return self.faults.back_name
-
-    def key_label(self, action: Action) -> str | None:
-        """Return what a demo says that a key does now, '' if the key line leaves it out, None if nothing."""
-        return self.teaching.label(action)
 
     # -- colours
 

@@ -68,7 +68,7 @@ class _Camera:
         while not is_settled(taken.app, last):
             taken.app._tick()
             await taken.pilot.pause()
-        drawn, caption = lines(taken.app), taken.app.caption
+        drawn, caption = lines(taken.app), taken.app.teaching.caption
         if caption is None or (self._frames and self._frames[-1].lines == drawn):
             return None
         svg = with_spaces(taken.app.export_screenshot(title="kview"))

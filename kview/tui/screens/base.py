@@ -193,7 +193,7 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         header.view = headline.view = view
         headline.notice = dashboard.notice
         self._fit_strip()
-        looks = dashboard.looks
+        looks = dashboard.teaching.looks
         for drawn in self._all_drawn:
             drawn.looks = tuple(look for look in looks if drawn.id in look.ids)
         if view is not None:
@@ -232,7 +232,7 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         )
         strip.hint = "" if self._leaves_before_strip() else f"{dashboard.keys.name('back')} hide"
         size, caption = self.app.size, self.query_one(CaptionStrip)
-        caption.caption = shown = dashboard.caption
+        caption.caption = shown = dashboard.teaching.caption
         self.query_one(HeadlinePanel).instead = shown.headline if shown is not None else ""
         below = caption_rows(caption.caption, size.width, size.height)
         bar, height = self.query_one(TimeBar), size.height - below
@@ -250,12 +250,12 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         """Draw the caption strip again, because its clock has moved."""
         strip = self.query_one_optional(CaptionStrip)
         if strip is not None:
-            strip.caption = self.dashboard.caption
+            strip.caption = self.dashboard.teaching.caption
             strip.redraw()
 
     def _leaves_before_strip(self) -> bool:
         """Return whether Escape does something else before it hides the strip."""
-        is_above = len(self.app.screen_stack) > 1 or self.dashboard.caption is not None
+        is_above = len(self.app.screen_stack) > 1 or self.dashboard.teaching.caption is not None
         return is_above or self._has_filter() or self.has_class("-filtering", "-asking")
 
     def _has_filter(self) -> bool:
@@ -285,7 +285,7 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
             return
         dashboard = self.dashboard
         # The faults in force are of now, not of an earlier moment.
-        active = dashboard.active_faults if dashboard.live else ()
+        active = dashboard.faults.active if dashboard.live else ()
         options, message = dashboard.options, dashboard.status_message
         wrong = filters.problem(options.wanted)
         self.set_class(bool(wrong), "-wrong")
@@ -331,7 +331,7 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
             pass
         elif self._has_filter() or self.has_class("-filtering"):
             self._end_filter(keep=False)
-        elif self.dashboard.leave_lesson(len(self.app.screen_stack)):
+        elif self.dashboard.teaching.leave(len(self.app.screen_stack)):
             pass
         elif len(self.app.screen_stack) > 1:
             self.app.pop_screen()

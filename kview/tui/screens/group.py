@@ -199,7 +199,7 @@ class GroupScreen(KviewScreen):
         """Leave a small screen to the partitions: they are what is behind. If a demo marks the members, they
         come first."""
         is_low = self.page_height < LOW
-        asked = any(MEMBERS_PANEL in look.ids for look in self.dashboard.looks)
+        asked = any(MEMBERS_PANEL in look.ids for look in self.dashboard.teaching.looks)
         for id in ("lower", "selected"):
             self.query_one(f"#{id}").display = not is_low
         listed, offsets = self.query_one(f"#{MEMBERS_PANEL}", Table), self.query_one("#offsets", Table)

@@ -91,7 +91,7 @@ class OverviewScreen(KviewScreen):
         if view is None:
             return layout.overview(size.width, height, 6, 3, strip=strip)
         counts = len(view.snapshot.brokers), len(view.snapshot.groups)
-        captioned = self.dashboard.caption is not None
+        captioned = self.dashboard.teaching.caption is not None
         return layout.overview(size.width, height, *counts, *_quorum(view), strip, captioned)
 
     def _brokers(self, view: View) -> brokers.BrokerRows:
@@ -101,7 +101,7 @@ class OverviewScreen(KviewScreen):
         )
         if self.page_height < layout.ONE_CONTROLLER_HEIGHT:
             others = [other for other in others if not state(other).fine][:1]
-        caption = self.dashboard.caption
+        caption = self.dashboard.teaching.caption
         is_short = self._shared.strips > 0 and (caption is None or not caption.keeps_order)
         return brokers.BrokerRows(view, self.dashboard.options, others, is_short)
 

@@ -74,7 +74,7 @@ class PartitionScreen(KviewScreen):
 
     def _zoom(self) -> Zoom:
         has_both = self.page_height >= BOTH_FROM_HEIGHT
-        is_end = any(look.column in ENDS for look in self.dashboard.looks if look.column)
+        is_end = any(look.column in ENDS for look in self.dashboard.teaching.looks if look.column)
         if self._is_zoomed != (is_end and not has_both):
             return Zoom.END
         return Zoom.BOTH if has_both else Zoom.WHOLE

@@ -102,7 +102,7 @@ class PlacementScreen(KviewScreen):
         height = self.page_height
         room = self.panel_height - layout.CHROME - layout.headline_height(height) - HEADING
         # A caption is about the brokers: they come before the lists.
-        is_crowded = self.dashboard.caption is not None and room - LISTS < len(grid.rows) + 1
+        is_crowded = self.dashboard.teaching.caption is not None and room - LISTS < len(grid.rows) + 1
         is_low = height < LOW or is_crowded
         room -= 0 if is_low else LISTS
         grid.styles.height = max(3, min(len(grid.rows) + 1, room))

@@ -206,7 +206,7 @@ class KeyLine(Lines):
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the line, made from the bindings that are in force."""
         at = app_of(self)
-        return [key_line(self._shown(), at.keys, width, at.live, at.back_name, at.key_label)]
+        return [key_line(self._shown(), at.keys, width, at.live, at.faults.back_name, at.teaching.label)]
 
     def _shown(self) -> list[Binding]:
         over = self.app.screen
@@ -234,7 +234,9 @@ class KeyLine(Lines):
     async def on_click(self, event: Click) -> None:
         """Do what the key under the mouse does."""
         at = app_of(self)
-        shown = key_marks(self._shown(), at.keys, self.size.width, at.live, at.back_name, at.key_label)
+        shown = key_marks(
+            self._shown(), at.keys, self.size.width, at.live, at.faults.back_name, at.teaching.label
+        )
         for mark in shown:
             entry = next(
                 (e for e in self.screen.active_bindings.values() if e.binding.action == mark.run), None
