@@ -89,6 +89,30 @@ def test_a_deletion_that_was_never_seen_before_the_group_went_on_is_a_loss() -> 
     assert max(float(view.offsets.read_rate[rows(view, "billing")[3]]) for view in made[30:]) < 60
 
 
+@pytest.mark.parametrize("gap_s", [3, 12])
+def test_a_deletion_soon_after_kview_could_not_see_the_commits_is_a_loss(gap_s: int) -> None:
+    """Too few commits were seen since to tell how fast the group reads. Those before the gap tell it."""
+    world = default_world()
+    group = world.group("billing")
+    group.committed = {key: offset - 300_000 for key, offset in group.committed.items()}
+    group.read_share = 56 / 440
+
+    def each(second: int) -> None:
+        if second == 36 - gap_s:
+            world.cut(group.coordinator)
+        if second == 36:
+            world.back(group.coordinator)
+        if second == 40:
+            world.log(*KEY).start = int(group.read[KEY]) + 24_000
+            group.read[KEY] = float(world.log(*KEY).start)
+
+    made = watch(world, 60, each)
+    (told,) = happened(made, EventKind.GROUP_RECORDS_LOST)
+    assert told.startswith("≥ 24,0") and told.endswith(" before group billing read them: invoice-3")
+    rates = [float(view.offsets.read_rate[rows(view, "billing")[3]]) for view in made[30:]]
+    assert max(rate for rate in rates if rate == rate) < 60
+
+
 def test_a_group_that_deletes_what_it_has_read_loses_nothing() -> None:
     """Kafka Streams does so with its repartition topics."""
     world = default_world()

@@ -37,6 +37,23 @@ def rows(view: View, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.flatnonzero(view.snapshot.offsets.group == name)
 
 
+def test_a_lag_by_chance_stays_one_when_nobody_writes_any_more() -> None:
+    """Commits come half a second later than they did, as kview reads them. Then all writers stop."""
+    world = default_world()
+    world.groups = [world.group("billing")]
+    state, seen = State(), []
+    for second in range(70):
+        if second == 60:
+            for log in world.logs:
+                log.rate = 0.0
+        snapshot = world.tick()
+        late = replace(snapshot.offsets, committed=snapshot.offsets.committed - (220 if second > 30 else 0))
+        state, view = step(state, replace(snapshot, offsets=late))
+        seen.append(view)
+    assert {verdict(view, "billing") for view in seen[40:]} == {Verdict.OK}
+    assert seen[-1].groups.lag[at(seen[-1], "billing")] > 0
+
+
 def test_groups_that_keep_up_are_ok_at_every_moment() -> None:
     for view in watch(default_world(), 90):
         assert {verdict(view, name) for name in ("billing", "reporting", "fraud-check")} == {Verdict.OK}

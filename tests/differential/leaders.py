@@ -6,6 +6,8 @@ from tests.serve import questions as q
 THREE = [[0, 1, 2]]
 TEN = [f"before-{n}" for n in range(10)]
 SESSION_S = 6.0
+FETCH_WAIT_S = 0.6
+"""A follower's fetch waits for half a second at most."""
 
 
 def leader_crash(play: Play) -> None:
@@ -62,6 +64,7 @@ def unreplicated_records(play: Play) -> None:
     play.hang(1)
     play.hang(2)
     play.see("error with acks=1", play.produce(0, t, ["into their sockets"], acks=1))
+    play.hold(FETCH_WAIT_S)  # a busy leader acknowledges records before it answers waiting fetches
     play.see("error with acks=1", play.produce(0, t, ["lost-1", "lost-2"], acks=1))
     play.see("offsets", play.ends(0, t))
     play.crash(0)

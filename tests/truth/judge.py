@@ -323,7 +323,7 @@ def _events(frame: Frame, truth: Truth) -> Iterator[Difference]:
 def _kind(frame: Frame, truth: Truth, window: range, group: str) -> Iterator[Difference]:
     """What a group is, and whether it has members."""
     said, kind = frame.groups.get(group), truth.groups.kind(group)
-    reads = [truth.groups.has_member(group, at_ms) for at_ms in range(window[0] - LISTED_MS, window[-1], 500)]
+    reads = truth.groups.had_member(group, window[0] - LISTED_MS, window[-1])
     if said is None:
         if all(reads):
             yield _difference(frame, Kind.GROUP_GONE, group, "no row", f"a {kind} group that reads")

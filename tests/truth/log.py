@@ -116,6 +116,11 @@ class Track:
         row = bisect_right(self.at_ms, at_ms) - 1
         return self.values[row] if row >= 0 else None
 
+    def between(self, since_ms: int, until_ms: int) -> list[int]:
+        """Return every value that was in force at some time of a period, however short."""
+        first = max(0, bisect_right(self.at_ms, since_ms) - 1)
+        return self.values[first : bisect_right(self.at_ms, until_ms)]
+
     def changed_ms(self, at_ms: int) -> int | None:
         """Return when the figure was last added to at a moment, None before its first value."""
         row = bisect_right(self.at_ms, at_ms) - 1

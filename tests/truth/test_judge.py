@@ -276,6 +276,16 @@ def test_a_share_group_falls_behind_if_it_is_given_less_than_is_written() -> Non
     assert low.kind is Kind.GROUP_OK
 
 
+@pytest.mark.parametrize("second", [15, 30])
+def test_a_group_may_be_listed_as_empty_after_its_member_left_for_a_moment(second: float) -> None:
+    """A reset takes a tenth of a second, and its consumer joins again when its coordinator lets it."""
+    truth = log()
+    for moment, value in ((14.21, 0), (14.33, 1)):
+        truth.members[KEEPER].add(at(moment), value)
+    empty = {KEEPER: GroupSaid("ok", 0, state="Empty", members=0), IDLER: GroupSaid("ok", 0, members=1)}
+    assert (Kind.MEMBERS in kinds(truth, frame(second, groups=empty))) is (second == 30)
+
+
 OPEN = (Said("open_transaction", "warn", transaction="ledger-1"),)
 HANGING = (Said("hanging_transaction", "risk", transaction="ledger-1"),)
 DIR = (Said("log_dir_offline", "risk", brokers=(1,)),)

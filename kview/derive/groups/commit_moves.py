@@ -75,12 +75,23 @@ def _unusual(before: Commits, now: Reading, moved: NDArray[np.bool_]) -> NDArray
     """
     if not moved.any():
         return moved
-    rate = np.nan_to_num(read_rate(before, now.now_ms))
+    rate = read_rate(before, now.now_ms)
+    rate = np.nan_to_num(np.where(np.isnan(rate), _pace(before), rate))
     since_ms = np.where(before.moved_ms == UNKNOWN, before.received_ms, before.moved_ms)
     elapsed_ms = np.where(moved, now.received_ms - since_ms, 0)
     usual = rate * elapsed_ms / 1000
     went = np.where(moved, now.committed - before.committed, 0)
     return np.asarray(moved & (rate > 0) & (went > UNUSUAL_FACTOR * usual), np.bool_)
+
+
+def _pace(commits: Commits) -> Floats:
+    """Return records per second read in the whole history, across gaps, NaN where it has no time."""
+    if not commits.history:
+        return np.full(len(commits.committed), np.nan)
+    then = commits.history[0]
+    elapsed_ms = np.where(then.committed > NO_OFFSET, commits.received_ms - then.received_ms, 0)
+    grown = commits.passed - then.passed
+    return np.where(elapsed_ms > 0, grown * 1000.0 / np.maximum(elapsed_ms, 1), np.nan)
 
 
 def _leapt(before: Commits, now: Reading, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -78,11 +78,11 @@ class Trends(Struct, frozen=True):
 def follow(before: Trends, commits: Commits, now: Reading) -> Trends:
     """Add the evidence of this observation. `commits` includes its readings."""
     sums = _sums(commits, now.group)
-    traffic = sums.write_rate(now)
+    rate = np.nan_to_num(now.write_rate)
+    traffic = sums.traffic(np.maximum(rate, _written(commits, now)), now.group)
     noise = np.maximum(traffic * _chance_s(commits), 1.0)
     grew = sums.known & (sums.growth > noise)
     gained = sums.known & (sums.gain > noise)
-    rate = np.nan_to_num(now.write_rate)
     waits = (now.lag != UNKNOWN) & (now.lag > 0)
     lag_ms = np.where(rate > 0, now.lag * 1000.0 / np.where(rate > 0, rate, 1.0), np.inf)
     left = (commits.lag_left != UNKNOWN) & (commits.lag_left * 1000.0 < rate * NEAR_MS)
@@ -120,6 +120,18 @@ def _kept(before: Trends, commits: Commits, near: NDArray[np.bool_], now_ms: int
     return kept & (before.shown_ms > commits.leapt_ms)
 
 
+def _written(commits: Commits, now: Reading) -> Floats:
+    """Return records per second written since the history began, 0 if not known.
+
+    What lag was by chance depends on the traffic of its own time, also if nobody writes any more.
+    """
+    then = commits.history[0]
+    known = (then.lag_left != UNKNOWN) & (now.end != UNKNOWN) & (now.end_ms > then.moved_ms)
+    written = np.where(known, now.end - then.committed - then.lag_left, 0)
+    elapsed_ms = np.where(known, now.end_ms - then.moved_ms, 1)
+    return np.maximum(written, 0) * 1000.0 / elapsed_ms
+
+
 def _chance_s(commits: Commits) -> Floats:
     return MIN_GROWTH_S + 2 * np.where(commits.gap_ms == UNKNOWN, 0, commits.gap_ms) / 1000
 
@@ -139,12 +151,11 @@ class _Sums(Struct, frozen=True):
     """Whether the history is long enough to show slow growth, too."""
     of_group: NDArray[np.bool_]
 
-    def write_rate(self, now: Reading) -> Floats:
-        """Return the traffic of the row or of its group."""
-        rate = np.nan_to_num(now.write_rate)
-        group = np.where(now.group >= 0, now.group, 0)
-        total = np.bincount(group, np.where(now.group >= 0, rate, 0.0), minlength=1)
-        return np.where(self.of_group, total[group], rate)
+    def traffic(self, rate: Floats, group: Longs) -> Floats:
+        """Return the records per second of the row or of its group. `group` is as for `_sums`."""
+        mine = np.where(group >= 0, group, 0)
+        total = np.bincount(mine, np.where(group >= 0, rate, 0.0), minlength=1)
+        return np.where(self.of_group, total[mine], rate)
 
 
 def _sums(commits: Commits, group: Longs) -> _Sums:
