@@ -141,7 +141,7 @@ class Groups:
 
     def had_member(self, group: str, since_ms: int, until_ms: int) -> list[bool]:
         """Return whether the group's consumer ran, once for each part of a period."""
-        return [bool(value) for value in self._log.members[group].between(since_ms, until_ms)]
+        return [bool(value) for value in self._log.members[group].between(since_ms, until_ms)] or [False]
 
     def beyond_end(self, group: str, at_ms: int) -> bool:
         """Return whether the group has committed far beyond the end of a log.
