@@ -21,7 +21,7 @@ from kview.language import filters
 from kview.model.events import Severity
 from kview.model.units import NO_PARTITION, UNKNOWN
 from kview.tui.actions import Where, bindings
-from kview.tui.aim import Target
+from kview.tui.fault_actions import Target
 from kview.tui.keys import ACTIONS
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.looks import Look

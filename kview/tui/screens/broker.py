@@ -14,8 +14,8 @@ from kview.language import history
 from kview.language.payloads import Form
 from kview.model.inspection import SettingsRequest
 from kview.tui.actions import Where, bindings
-from kview.tui.aim import Target
 from kview.tui.app_of import app_of
+from kview.tui.fault_actions import Target
 from kview.tui.keys import ACTIONS
 from kview.tui.rows import broker_replicas
 from kview.tui.rows.broker_details import SetRows
