@@ -24,7 +24,6 @@ from msgspec.structs import replace
 from kview.derive.align import (
     Alignment,
 )
-from kview.derive.brokers import log_dirs, slowness
 from kview.derive.events import differences, found, kept
 from kview.derive.evidence import Proofs, evidence, signs_of_life
 from kview.derive.groups.events import group_events, offset_events
@@ -116,8 +115,8 @@ def advance(state: State, snapshot: Snapshot) -> State:
     if before is not None:
         read_back = then.offsets, rows.offsets, rows.at
         proofs = signs_of_life(state.proofs, before, standing_now, rows.partitions, read_back)
-    slow = slowness.follow(state.slowness, snapshot.brokers, now_ms)
-    seen = see(standing_now, evidence(standing_now, proofs), slow, logs.watermarks)
+    brokers = state.brokers.follow(then, snapshot)
+    seen = see(standing_now, evidence(standing_now, proofs), brokers.slowness, logs.watermarks)
     groups = state.groups.follow(then, snapshot, rows, logs, seen.frozen_since_ms)
     led = is_led(table, seen.placed)
     inputs, input_events = inputs_.follow(state.inputs, rows.partitions, table, logs.ends, led, now_ms)
@@ -125,17 +124,14 @@ def advance(state: State, snapshot: Snapshot) -> State:
     after = replace(
         state,
         seen=seen,
+        brokers=brokers,
         logs=logs,
         groups=replace(groups, kept=_kept(state, snapshot, rows)),
         changed_ms=changed_since(then.partitions, state.changed_ms, rows.partitions, table, now_ms),
         busy=next_busy(state.busy, rows.partitions, per_second, then.observation.ended_ms, now_ms),
-        slowness=slow,
         proofs=proofs,
-        term=state.term.next(snapshot.observation),
-        rooms=log_dirs.follow(state.rooms, then.log_dirs, snapshot.log_dirs),
         moments=next_moments(state.moments, now_ms),
         progress=_progress(state.progress, seen, rows.partitions, per_second),
-        quiet=state.quiet.next(snapshot),
         inputs=inputs,
     )
     return _with_holds(_with_events(state, after, rows, input_events), rows.partitions)
@@ -156,13 +152,15 @@ def _with_events(state: State, after: State, rows: Rows, input_events: Sequence[
     before, seen = state.seen, seen_of(after)
     snapshot, now_ms = seen.snapshot, seen.snapshot.observation.ended_ms
     if before is None:
-        incidents = incidents_.first(seen, after.term)
+        incidents = incidents_.first(seen, after.brokers.term)
         new_events = (*found(snapshot), *incidents_.controller_events(None, incidents, snapshot))
         elections = Memory(snapshot.unclean)
     else:
         lost = elected(before, seen, rows.partitions)
         elections = state.elections.next(snapshot, rows.partitions, lost)
-        told = Step(before, seen, rows.partitions, state.changed_ms, after.term, rows.at, read_of(after))
+        told = Step(
+            before, seen, rows.partitions, state.changed_ms, after.brokers.term, rows.at, read_of(after)
+        )
         incidents = incidents_.follow(state.incidents, told)
         of_groups = (
             *group_events(before.snapshot, snapshot),

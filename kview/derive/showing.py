@@ -66,16 +66,16 @@ def view_of(state: State, sampled: Sample) -> View:
         seeded = past_ends.seed_rate(state.logs.points, *log_ends(snapshot))
     figures = partition_figures(seen, sampled.in_rate, seeded, state.changed_ms, state.busy)
     groups = group_figures(snapshot, offsets, sampled.groups, state.group_series, state.busy, state.ignore)
-    dirs_full_ms = log_dirs.full_ms(state.rooms, snapshot.log_dirs, snapshot.observation.ended_ms)
+    dirs_full_ms = log_dirs.full_ms(state.brokers.rooms, snapshot.log_dirs, snapshot.observation.ended_ms)
     controllers = tuple(
-        quorum_findings(snapshot, state.term, seen.interval_ms, state.incidents.controllers_lost)
+        quorum_findings(snapshot, state.brokers.term, seen.interval_ms, state.incidents.controllers_lost)
     )
     brokers = broker_figures(
         seen,
         sampled,
         tuple(state.broker_series.values()),
         can_fence(controllers, none_answer_since(snapshot.brokers) != UNKNOWN),
-        state.term.since_ms,
+        state.brokers.term.since_ms,
         dirs_full_ms,
     )
     topics = topic_figures(seen, figures, sampled.topic_rates, tuple(state.topic_series.values()))
@@ -102,5 +102,5 @@ def view_of(state: State, sampled: Sample) -> View:
         oldest_unread=state.groups.unread.kept(snapshot),
         incidents=state.incidents.all,
     )
-    advice = (*input_findings(state.inputs.low), *throttle_findings(snapshot, state.quiet))
+    advice = (*input_findings(state.inputs.low), *throttle_findings(snapshot, state.brokers.quiet))
     return replace(view, headline=headline(view, seen, controllers, advice))

@@ -5,10 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct, field
 
-from kview.derive.brokers.log_dirs import Rooms
-from kview.derive.brokers.quorum import Term
-from kview.derive.brokers.slowness import Slowness
-from kview.derive.brokers.throttles import Quiet
+from kview.derive.brokers.past import Brokers
 from kview.derive.evidence import Proofs
 from kview.derive.groups.commits import Reading
 from kview.derive.groups.figures import GroupSeries
@@ -38,16 +35,14 @@ class State(Struct, frozen=True):
     ignore: tuple[str, ...] = ()
     """Patterns of the names of groups that count nowhere. They come from the run."""
     seen: Seen | None = None
+    brokers: Brokers = field(default_factory=Brokers)
     logs: Logs = field(default_factory=Logs.none)
     groups: Groups = field(default_factory=Groups)
     changed_ms: Longs = field(default_factory=lambda: _NONE)
     """When the leader, epoch or ISR of each partition last changed."""
     busy: Longs = field(default_factory=lambda: _NONE)
     """How busy each partition is, see `order.next_busy`."""
-    slowness: Slowness = field(default_factory=Slowness)
     proofs: Proofs = field(default_factory=dict)
-    term: Term = field(default_factory=Term)
-    rooms: Rooms = field(default_factory=dict)
     in_series: Series = ()
     """The records in per second of all of the user's topics."""
     topic_series: Mapping[str, Series] = field(default_factory=dict)
@@ -58,7 +53,6 @@ class State(Struct, frozen=True):
     new_events: tuple[Event, ...] = ()
     incidents: Incidents = field(default_factory=Incidents)
     progress: Progress = field(default_factory=Progress)
-    quiet: Quiet = field(default_factory=Quiet)
     inputs: Inputs = field(default_factory=Inputs)
     holds: tuple[Hold, ...] = ()
     """The transactions that were found holding back last stable offsets, and whose ends are not seen."""

@@ -7,10 +7,10 @@ from kview.derive.times import FORMS
 from kview.language.filters import FORMS as FILTER_FORMS
 from kview.language.panels import DELETE_HELP
 from kview.tui.actions import Action, Keys, Kind, Where, bindings
-from kview.tui.fault_actions import FAULT_ACTIONS, FAULTS_BY_KEY, FaultKey
+from kview.tui.fault_actions import FAULT_ACTIONS
 from kview.tui.screen_actions import OWN_ACTIONS
 
-__all__ = ["ACTIONS", "APP_BINDINGS", "DEFAULT_KEYS", "FAULTS_BY_KEY", "FaultKey"]
+__all__ = ["ACTIONS", "APP_BINDINGS", "DEFAULT_KEYS"]
 
 
 def _time(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.brokers.past import Brokers
 from kview.derive.brokers.throttles import Quiet
 from kview.derive.fold import State, step
 from kview.derive.partitions.inputs import Fall, input_findings
@@ -80,7 +81,7 @@ def disasters() -> Iterator[View]:
     for opened in (TransactionState.ONGOING, TransactionState.HANGING):
         yield one(holding(snapshot, "invoice", 0, 5, seen.ended_ms - TIMEOUT_MS * 2 // 3, opened))
     slowed = throttled(snapshot, {FOLLOWERS: "*"}, RATES)
-    yield step(State(quiet=Quiet(from_ms=0)), slowed)[1]
+    yield step(State(brokers=Brokers(quiet=Quiet(from_ms=0))), slowed)[1]
     falls = tuple(Fall(name, 290.0, 4.0, seen.ended_ms) for name in ("orders", "returns", "mails"))
     for low in (falls[:1], falls):
         fallen = one(snapshot)
