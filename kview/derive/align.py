@@ -104,8 +104,8 @@ def rows_at(table: Partitions, topics: NDArray[Any], partitions: NDArray[Any]) -
     for begin, end in zip(*runs(topics), strict=True):
         where = bounds.get(topics[begin])
         if where is not None:
-            found = positions(table.partition[slice(*where)], partitions[begin:end])
-            rows[begin:end] = np.where(found >= 0, found + where[0], -1)
+            there = positions(table.partition[slice(*where)], partitions[begin:end])
+            rows[begin:end] = np.where(there >= 0, there + where[0], -1)
     return rows
 
 
@@ -144,10 +144,10 @@ def positions(ids: NDArray[Any], wanted: NDArray[Any]) -> Longs:
 def first_that_holds(masks: Sequence[NDArray[np.bool_]], values: Sequence[int], otherwise: int) -> Longs:
     """Return for each row the value of the first mask that holds: `numpy.select`, without what its checks
     take."""
-    found = np.full(masks[0].shape, otherwise, np.int64)
+    chosen = np.full(masks[0].shape, otherwise, np.int64)
     for mask, value in zip(reversed(masks), reversed(values), strict=True):
-        found[mask] = value
-    return found
+        chosen[mask] = value
+    return chosen
 
 
 def among(column: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:

@@ -80,20 +80,20 @@ def topic_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     lost_sight, was_blind = lacks_topics(now.observation), lacks_topics(before.observation)
     if not old and not was_blind:
         return ()
-    at_ms, made = now.observation.ended_ms, []
+    at_ms, changes = now.observation.ended_ms, []
     for name in sorted(old.keys() | new.keys()):
         was, is_ = old.get(name), new.get(name)
         again = bool(was and is_ and was[1] and is_[1] and was[1] != is_[1])
         if is_ is None or again:
             kind = EventKind.TOPIC_UNSEEN if lost_sight and not again else EventKind.TOPIC_DELETED
-            made.append(Event(at_ms, kind, Severity.WARN, topic=name))
+            changes.append(Event(at_ms, kind, Severity.WARN, topic=name))
         if is_ is not None and (was is None or again):
             kind = EventKind.TOPIC_SEEN if was_blind and not again else EventKind.TOPIC_CREATED
-            made.append(Event(at_ms, kind, Severity.CALM, topic=name, after=is_[0]))
+            changes.append(Event(at_ms, kind, Severity.CALM, topic=name, after=is_[0]))
         elif was and is_ and is_[0] > was[0]:
             kind = EventKind.PARTITIONS_ADDED
-            made.append(Event(at_ms, kind, Severity.CALM, topic=name, before=was[0], after=is_[0]))
-    return tuple(made)
+            changes.append(Event(at_ms, kind, Severity.CALM, topic=name, before=was[0], after=is_[0]))
+    return tuple(changes)
 
 
 class Picker(Struct, frozen=True):
@@ -156,20 +156,20 @@ def _leader_events(before: Seen, now: Seen, alignment: Alignment, pick: Picker) 
     changed = known & (leader != table.leader) & (leader != UNKNOWN_ID) & (table.leader != UNKNOWN_ID)
     if not changed.any():
         return []
-    made = []
+    changes = []
     none = changed & (table.leader == NO_BROKER)
     again = changed & ~none & (leader == NO_BROKER)
     led = changed & ~none & ~again
     if led.any():
         lost = alignment.carry(before.placed.leader_silent_since_ms, UNKNOWN) != UNKNOWN
         severity = Severity.GOOD if (led & lost).any() else Severity.CALM
-        made.append(pick.event(led, EventKind.LEADER_MOVED, severity, _distinct(table.leader[led])))
+        changes.append(pick.event(led, EventKind.LEADER_MOVED, severity, _distinct(table.leader[led])))
     if again.any():
         leaders = _distinct(table.leader[again])
-        made.append(pick.event(again, EventKind.LEADER_RETURNED, Severity.GOOD, leaders))
+        changes.append(pick.event(again, EventKind.LEADER_RETURNED, Severity.GOOD, leaders))
     if none.any():
-        made.append(pick.event(none, EventKind.LEADER_LOST, Severity.RISK))
-    return made
+        changes.append(pick.event(none, EventKind.LEADER_LOST, Severity.RISK))
+    return changes
 
 
 def _distinct(ids: Ids) -> tuple[int, ...]:
@@ -186,15 +186,15 @@ def _isr_events(before: Seen, now: Seen, alignment: Alignment, pick: Picker) -> 
         return []
     left = (old >= 0) & ~(old[:, :, None] == is_.isr[:, None, :]).any(2)
     came = (is_.isr >= 0) & ~(is_.isr[:, :, None] == old[:, None, :]).any(2)
-    made = []
+    changes = []
     for who, members, kind, severity in (
         (left, old, EventKind.ISR_SHRANK, Severity.WARN),
         (came, is_.isr, EventKind.ISR_GREW, Severity.GOOD),
     ):
         mask = changed & who.any(1)
         if mask.any():
-            made.append(pick.event(mask, kind, severity, _distinct(members[mask][who[mask]])))
-    return made
+            changes.append(pick.event(mask, kind, severity, _distinct(members[mask][who[mask]])))
+    return changes
 
 
 def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: Picker) -> list[Event]:
@@ -205,29 +205,29 @@ def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: Picke
         return []
     answers = now.placed.leader_silent_since_ms == UNKNOWN
     led = (now.snapshot.partitions.leader >= 0) & answers
-    made = []
+    changes = []
     freezes = known & frozen & ~frozen_then
     if freezes.any():
-        made.append(pick.event(freezes, EventKind.WATERMARK_FROZEN, Severity.RISK))
+        changes.append(pick.event(freezes, EventKind.WATERMARK_FROZEN, Severity.RISK))
     moves = known & frozen_then & ~frozen & led
     if moves.any():
-        made.append(pick.event(moves, EventKind.WATERMARK_MOVES, Severity.GOOD))
-    return made
+        changes.append(pick.event(moves, EventKind.WATERMARK_MOVES, Severity.GOOD))
+    return changes
 
 
 def _lost_events(found: Elected | None, pick: Picker) -> list[Event]:
     """Return the unclean elections, and what other elections lost."""
     if found is None:
         return []
-    made, lost = [], np.maximum(found.lost, 0)
+    losses, lost = [], np.maximum(found.lost, 0)
     for mask, kind in (
         (found.unclean, EventKind.UNCLEAN_ELECTION),
         (~found.unclean & (lost > 0), EventKind.RECORDS_LOST),
     ):
         if mask.any():
             leaders = _distinct(pick.table.leader[mask]) if kind is EventKind.UNCLEAN_ELECTION else ()
-            made.append(pick.event(mask, kind, Severity.RISK, leaders, int(lost[mask].sum())))
-    return made
+            losses.append(pick.event(mask, kind, Severity.RISK, leaders, int(lost[mask].sum())))
+    return losses
 
 
 def _cut_events(before: Seen, now: Seen, alignment: Alignment, pick: Picker) -> list[Event]:
@@ -243,9 +243,9 @@ def _cut_events(before: Seen, now: Seen, alignment: Alignment, pick: Picker) -> 
         return []
     fell &= (replicas_then == is_.replicas) & alignment.known()[:, None]
     cut = np.where(fell, then - end, 0)
-    made = []
+    cuts = []
     for broker in sorted(set(is_.replicas[fell].tolist())):
         mine = fell & (is_.replicas == broker)
         records = int(cut[mine].sum())
-        made.append(pick.event(mine.any(1), EventKind.LOG_CUT, Severity.WARN, (broker,), records))
-    return made
+        cuts.append(pick.event(mine.any(1), EventKind.LOG_CUT, Severity.WARN, (broker,), records))
+    return cuts

@@ -71,15 +71,15 @@ def evidence(now: Standing, proofs: Proofs) -> Evidence:
     state = brokers.state
     listed = np.asarray((state == BrokerState.SILENT) | (state == BrokerState.STARTING), np.bool_)
     old = is_old(snapshot.observation, now.interval_ms)
-    still, told = _not_fetching(snapshot, quiet)
+    still, heard_of = _not_fetching(snapshot, quiet)
     heard = still_heard(snapshot, quiet)
     if old:
-        still = told = heard = np.zeros(len(brokers), np.bool_)
+        still = heard_of = heard = np.zeros(len(brokers), np.bool_)
     proved = np.array([proofs.get(broker, UNKNOWN) for broker in brokers.id.tolist()], np.int64)
     lives = proved > now_ms - PROOF_HOLDS_MS
     unreached = listed & (heard | (lives & ~still))
     refused = np.asarray(brokers.error == FailureKind.REFUSED, np.bool_)
-    starved = ~told & _starves_followers(now)
+    starved = ~heard_of & _starves_followers(now)
     starting = np.asarray(state == BrokerState.STARTING, np.bool_)
     lost = quiet.silent & ~unreached & ~starting & (~listed | refused | still | starved)
     return Evidence(brokers.id, lost, unreached)
@@ -95,9 +95,9 @@ def _not_fetching(snapshot: Snapshot, quiet: Silence) -> tuple[Flags, Flags]:
     if latest == UNKNOWN or received == UNKNOWN:
         nothing = np.zeros(len(brokers), np.bool_)
         return nothing, nothing
-    told = quiet.silent & (brokers.last_fetch_ms != UNKNOWN) & (received >= quiet.since_ms)
-    gap = np.where(told, latest - np.where(told, brokers.last_fetch_ms, 0), 0)
-    return told & (gap >= HEARD_MARGIN_MS), told
+    heard_of = quiet.silent & (brokers.last_fetch_ms != UNKNOWN) & (received >= quiet.since_ms)
+    gap = np.where(heard_of, latest - np.where(heard_of, brokers.last_fetch_ms, 0), 0)
+    return heard_of & (gap >= HEARD_MARGIN_MS), heard_of
 
 
 def _starves_followers(now: Standing) -> Flags:

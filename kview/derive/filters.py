@@ -96,14 +96,14 @@ def parse(text: str) -> Filter:
         if text[at].isspace():
             at += 1
             continue
-        found = _TERM.match(text, at)
-        if found is None or found.end() == at:
+        match = _TERM.match(text, at)
+        if match is None or match.end() == at:
             return Filter(problem=Problem.EMPTY, wrong=text[at:])
-        made = _term(found)
-        if isinstance(made, Filter):
-            return made
-        terms.append(made)
-        at = found.end()
+        term = _term(match)
+        if isinstance(term, Filter):
+            return term
+        terms.append(term)
+        at = match.end()
     if len(terms) > MOST_TERMS:
         return Filter(problem=Problem.TOO_MANY, wrong=str(len(terms)))
     return Filter(tuple(terms))

@@ -158,10 +158,10 @@ def _with_events(state: State, after: State, rows: Rows, input_events: Sequence[
     else:
         lost = elected(before, seen, rows.partitions)
         elections = state.elections.next(snapshot, rows.partitions, lost)
-        told = Step(
+        incident_step = Step(
             before, seen, rows.partitions, state.changed_ms, after.brokers.term, rows.at, read_of(after)
         )
-        incidents = incidents_.follow(state.incidents, told)
+        incidents = incidents_.follow(state.incidents, incident_step)
         of_groups = (
             *group_events(before.snapshot, snapshot),
             *offset_events(snapshot, rows.commits, after.groups.commits, after.groups.losses),

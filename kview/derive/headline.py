@@ -235,10 +235,10 @@ def _rack(snapshot: Snapshot, mask: Flags) -> str:
     """Return the rack if the masked brokers are all its brokers and there are at least two of them, else
     ''."""
     racks = snapshot.brokers.rack
-    found = set(racks[mask])
-    if int(mask.sum()) < 2 or len(found) != 1:
+    racks_hit = set(racks[mask])
+    if int(mask.sum()) < 2 or len(racks_hit) != 1:
         return ""
-    rack = str(found.pop())
+    rack = str(racks_hit.pop())
     return rack if int((racks == rack).sum()) == int(mask.sum()) else ""
 
 
@@ -309,25 +309,25 @@ def unclean_finding(unclean: UncleanElections, which: Flags) -> Finding | None:
     """Return what unclean elections lost, None if `which` has none of them."""
     if not which.any():
         return None
-    told = unclean.take(which)
-    known = told.records != UNKNOWN
+    elections = unclean.take(which)
+    known = elections.records != UNKNOWN
     return Finding(
         K.UNCLEAN_ELECTION,
         Severity.RISK,
-        topics=tuple(dict.fromkeys(reversed(told.topic.tolist()))),
-        partitions=int(told.partitions.sum()),
-        internal_partitions=int(told.internal_partitions.sum()),
-        count=int(told.records[known].sum()) if known.any() else UNKNOWN,
+        topics=tuple(dict.fromkeys(reversed(elections.topic.tolist()))),
+        partitions=int(elections.partitions.sum()),
+        internal_partitions=int(elections.internal_partitions.sum()),
+        count=int(elections.records[known].sum()) if known.any() else UNKNOWN,
         count_is_bound=True,
-        since_ms=int(told.at_ms[-1]),
+        since_ms=int(elections.at_ms[-1]),
     )
 
 
 def with_unclean(head: Headline, unclean: UncleanElections, which: Flags) -> Headline:
     """Return a headline that tells `which` of the unclean elections, and no others."""
     others = [f for f in head.findings if f.kind is not K.UNCLEAN_ELECTION and f not in head.well]
-    found = _composed(others, head.well, unclean_finding(unclean, which))
-    return replace(head, findings=found, severity=_worst(found))
+    findings = _composed(others, head.well, unclean_finding(unclean, which))
+    return replace(head, findings=findings, severity=_worst(findings))
 
 
 def opened_with(
@@ -336,7 +336,10 @@ def opened_with(
     """Return the times of the unclean elections that somebody has opened with an incident, or that belong to
     no known incident if `key` is None."""
     at_ms = unclean.at_ms
-    inside = {one.key: (at_ms >= one.began_ms) & (one.is_open | (at_ms <= one.ended_ms)) for one in incidents}
+    inside = {
+        incident.key: (at_ms >= incident.began_ms) & (incident.is_open | (at_ms <= incident.ended_ms))
+        for incident in incidents
+    }
     nowhere = ~np.any([*inside.values(), np.zeros(len(at_ms), np.bool_)], axis=0)
     which = nowhere if key is None else inside.get(key, np.zeros(len(at_ms), np.bool_))  # type: ignore[call-overload]
     return frozenset(at_ms[which].tolist())

@@ -39,8 +39,8 @@ def partition_row(view: View, topic: str, partition: int) -> int | None:
 
 def index_of(rows: Longs, row: int) -> int | None:
     """Return where `row` is in `rows`, or None if it is not there."""
-    found = np.flatnonzero(rows == row)
-    return int(found[0]) if len(found) else None
+    at = np.flatnonzero(rows == row)
+    return int(at[0]) if len(at) else None
 
 
 def replica_rows(replicas_row: NDArray[np.int32], row: int) -> range:

@@ -112,17 +112,17 @@ class Passing:
             if of_group and bool(_names(term, np.array([group], object))[0]):
                 continue
             at = self._of_partitions(term)
-            found = at[np.maximum(rows, 0)] & (rows >= 0) if len(at) else np.zeros(len(rows), bool)
-            passing &= found ^ term.negated
+            holds = at[np.maximum(rows, 0)] & (rows >= 0) if len(at) else np.zeros(len(rows), bool)
+            passing &= holds ^ term.negated
         return passing
 
     def _any(self, partitions: Flags) -> Flags:
         """Return which topics have a partition with the flag."""
         has_rows = self._rows_of_topic > 0
-        found = np.zeros(len(self._topics), bool)
+        of_topic = np.zeros(len(self._topics), bool)
         if len(partitions) and has_rows.any():
-            found[has_rows] = np.logical_or.reduceat(partitions, self._view.topics.first_row[has_rows])
-        return found
+            of_topic[has_rows] = np.logical_or.reduceat(partitions, self._view.topics.first_row[has_rows])
+        return of_topic
 
     def _of_partitions(self, term: Term) -> Flags:
         """Return for which partitions a term's condition holds."""
@@ -220,12 +220,12 @@ def passing_texts(texts: Sequence[str], brokers: Sequence[Collection[int]], want
     for term in wanted.terms:
         if term.field is Field.BROKER:
             ids = {int(text) for text in term.texts}
-            found = np.array([not ids.isdisjoint(each) for each in brokers], bool)
+            holds = np.array([not ids.isdisjoint(each) for each in brokers], bool)
         elif not _concerns(term, Listed.EVENTS):
             continue
         else:
-            found = _names(term, listed)
-        passing &= found ^ term.negated
+            holds = _names(term, listed)
+        passing &= holds ^ term.negated
     return passing
 
 
@@ -241,10 +241,10 @@ def _states(term: Term, column: Strings) -> Flags:
     """Return where a column has one of the states that a term names."""
     known = {str(state) for state in set(column.tolist())}
     passing = [state for state in known if any(names(text, [plain(state)]) for text in term.texts)]
-    found = np.zeros(len(column), bool)
+    has_state = np.zeros(len(column), bool)
     for state in passing:
-        found |= np.asarray(column == state, bool)
-    return found
+        has_state |= np.asarray(column == state, bool)
+    return has_state
 
 
 def _trouble(term: Term, severity: Strings) -> Flags:

@@ -220,10 +220,10 @@ def _summed(figures: Longs, rows: Longs, there: slice) -> Longs:
 
 def _seconds(rollups: Rollups, rows: Longs, seconds: range, column: Sum) -> Longs:
     """Return a column's value in each second: [rows, seconds]."""
-    found = np.zeros((len(rows), len(seconds)), np.int64)
+    values = np.zeros((len(rows), len(seconds)), np.int64)
     for block, here, there, at in _pieces(rollups, rows, seconds):
-        found[here, at] = block.sums[_AT[column]][rows[here], there]
-    return found
+        values[here, at] = block.sums[_AT[column]][rows[here], there]
+    return values
 
 
 def _percentiles(values: Longs) -> list[Longs]:

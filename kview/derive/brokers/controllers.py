@@ -68,8 +68,8 @@ _STATES = {
 
 def lost_controllers(view: View) -> frozenset[int]:
     """Return the controllers that are known to be lost."""
-    found = (f.controllers for f in view.headline.findings if f.kind is FindingKind.CONTROLLERS_LOST)
-    return frozenset(node for nodes in found for node in nodes)
+    lost = (f.controllers for f in view.headline.findings if f.kind is FindingKind.CONTROLLERS_LOST)
+    return frozenset(node for nodes in lost for node in nodes)
 
 
 def controllers(view: View) -> tuple[Controller, ...]:
@@ -89,7 +89,7 @@ def quorum_nodes(view: View) -> tuple[Controller, ...]:
     brokers = set(view.snapshot.brokers.id.tolist())
     clock_ms = int(quorum.last_fetch_ms.max(initial=UNKNOWN))
     end = int(quorum.log_end.max(initial=UNKNOWN))
-    found = []
+    nodes = []
     for row, role in enumerate(quorum.role):
         node, is_leader = int(quorum.node[row]), role == QuorumRole.LEADER
         fetched_ms, log_end = int(quorum.last_fetch_ms[row]), int(quorum.log_end[row])
@@ -101,7 +101,7 @@ def quorum_nodes(view: View) -> tuple[Controller, ...]:
             state = ControllerState.UNKNOWN
         else:
             state = _STATES[QuorumRole(role)]
-        found.append(
+        nodes.append(
             Controller(
                 node=node,
                 state=state,
@@ -112,7 +112,7 @@ def quorum_nodes(view: View) -> tuple[Controller, ...]:
                 received_ms=seen.quorum_received_ms,
             )
         )
-    return tuple(sorted(found))
+    return tuple(sorted(nodes))
 
 
 def rank(controller: Controller) -> int:

@@ -77,7 +77,7 @@ def broker_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
         return ()
     old = dict(zip(before.brokers.id.tolist(), before.brokers.state, strict=True))
     answered_before = set(before.brokers.id[before.brokers.answered_ms != UNKNOWN].tolist())
-    made, never_answered = [], []
+    changes, never_answered = [], []
     table = now.brokers
     for row, broker in enumerate(table.id.tolist()):
         state, was = BrokerState(table.state[row]), old.get(broker)
@@ -95,15 +95,15 @@ def broker_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
         if state is BrokerState.SILENT:
             at_ms = max(int(table.since_ms[row]), before.observation.began_ms)
             cause = _cause(str(table.error[row]))
-        made.append(Event(at_ms, kind, severity, brokers=(broker,), cause=cause))
-    return (*_found_down(now, never_answered), *made)
+        changes.append(Event(at_ms, kind, severity, brokers=(broker,), cause=cause))
+    return (*_found_down(now, never_answered), *changes)
 
 
 def slow_events(before: Seen, now: Seen) -> tuple[Event, ...]:
     """Return the brokers that became slow, and those that are no longer slow although they answer."""
     table, at_ms = now.snapshot.brokers, now.snapshot.observation.ended_ms
     was = dict(zip(before.snapshot.brokers.id.tolist(), before.slow_since_ms.tolist(), strict=True))
-    made = []
+    changes = []
     for row, broker in enumerate(table.id.tolist()):
         then, is_ = was.get(broker, UNKNOWN) != UNKNOWN, bool(now.slow_since_ms[row] != UNKNOWN)
         if then == is_ or (then and (table.state[row] != BrokerState.UP or table.latency_us[row] < 0)):
@@ -112,8 +112,8 @@ def slow_events(before: Seen, now: Seen) -> tuple[Event, ...]:
             (EventKind.BROKER_SLOW, Severity.WARN) if is_ else (EventKind.BROKER_NOT_SLOW, Severity.GOOD)
         )
         latency_ms = int(table.latency_us[row]) // 1000
-        made.append(Event(at_ms, kind, severity, brokers=(broker,), after=latency_ms))
-    return tuple(made)
+        changes.append(Event(at_ms, kind, severity, brokers=(broker,), after=latency_ms))
+    return tuple(changes)
 
 
 def api_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:

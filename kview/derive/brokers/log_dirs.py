@@ -111,11 +111,11 @@ def follow(before: Rooms, then: LogDirs, now: LogDirs) -> Rooms:
     if all(getattr(then, name) is getattr(now, name) for name in now.__struct_fields__):
         return before
     names = ("broker", "path", "received_ms", "usable_bytes", "total_bytes")
-    told, newest_ms = set(now.broker.tolist()), int(now.received_ms.max(initial=UNKNOWN))
+    answered, newest_ms = set(now.broker.tolist()), int(now.received_ms.max(initial=UNKNOWN))
     after = {
         key: earlier
         for key, earlier in before.items()
-        if key[0] not in told and earlier[-1].at_ms > newest_ms - LOOK_BACK_MS
+        if key[0] not in answered and earlier[-1].at_ms > newest_ms - LOOK_BACK_MS
     }
     for broker, path, *reading in zip(*(getattr(now, name).tolist() for name in names), strict=True):
         room, earlier = Room(*reading), before.get((broker, path), ())
@@ -124,7 +124,9 @@ def follow(before: Rooms, then: LogDirs, now: LogDirs) -> Rooms:
         if earlier and earlier[-1].total_bytes != room.total_bytes:  # its volume was resized
             earlier = ()
         if not earlier or earlier[-1].at_ms < room.at_ms:
-            recent = [one for one in earlier if one.at_ms > room.at_ms - LOOK_BACK_MS]
+            recent = [
+                reading_then for reading_then in earlier if reading_then.at_ms > room.at_ms - LOOK_BACK_MS
+            ]
             earlier = (*recent[1 - MOST_READINGS :], room)
         after[broker, path] = earlier
     return after

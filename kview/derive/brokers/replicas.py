@@ -28,5 +28,5 @@ def broker_replicas(view: View, broker: int, rows: Longs) -> BrokerReplicas:
 
 def broker_row(view: View, broker: int) -> int | None:
     """Return the row of a broker in `snapshot.brokers`, or None if it is not listed."""
-    found = np.flatnonzero(view.snapshot.brokers.id == broker)
-    return int(found[0]) if len(found) else None
+    rows = np.flatnonzero(view.snapshot.brokers.id == broker)
+    return int(rows[0]) if len(rows) else None

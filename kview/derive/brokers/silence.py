@@ -209,10 +209,10 @@ def other_apis(snapshot: Snapshot) -> Flags:
     nobody = np.zeros(len(table), np.bool_)
     if snapshot.observation.apis_differ_since_ms == UNKNOWN:
         return nobody
-    told = np.asarray(table.apis != "", np.bool_)
+    listed = np.asarray(table.apis != "", np.bool_)
     for state in (BrokerState.FENCED, BrokerState.GONE):
-        told &= np.asarray(table.state != state, np.bool_)
-    kinds, counts = np.unique(table.apis[told].astype(str), return_counts=True)
+        listed &= np.asarray(table.state != state, np.bool_)
+    kinds, counts = np.unique(table.apis[listed].astype(str), return_counts=True)
     if len(kinds) < 2:
         return nobody
-    return told & np.asarray(table.apis != str(kinds[counts.argmax()]), np.bool_)
+    return listed & np.asarray(table.apis != str(kinds[counts.argmax()]), np.bool_)

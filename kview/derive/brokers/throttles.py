@@ -71,8 +71,8 @@ def throttle_of(snapshot: Snapshot, figures: PartitionFigures, row: int) -> int:
 
 def _rate(snapshot: Snapshot, broker: int, name: str) -> int:
     table = snapshot.broker_configs
-    found = np.flatnonzero((table.broker == broker) & (table.name == name))
-    return _number(str(table.value[found[0]])) if len(found) else UNKNOWN
+    rows = np.flatnonzero((table.broker == broker) & (table.name == name))
+    return _number(str(table.value[rows[0]])) if len(rows) else UNKNOWN
 
 
 def _number(value: str) -> int:

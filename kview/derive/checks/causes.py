@@ -20,5 +20,5 @@ def why_of(cause: Cause) -> NotJudgedWhy:
 
 def cause_of(seen: Observation, part: Part) -> Cause:
     """Return why `part` failed. Without a failure, it has only not been answered yet."""
-    found = (Cause(FailureKind(f.kind), f.code) for f in seen.failures if f.part == part)
-    return next(found, Cause(FailureKind.NOT_CONNECTED))
+    causes = (Cause(FailureKind(f.kind), f.code) for f in seen.failures if f.part == part)
+    return next(causes, Cause(FailureKind.NOT_CONNECTED))

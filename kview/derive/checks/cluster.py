@@ -129,8 +129,8 @@ def log_dir_findings(view: View) -> Iterator[CheckFinding]:
 def log_dirs_not_judged(view: View, findings: Iterable[CheckFinding]) -> Iterator[NotJudged]:
     """Yield the brokers that are up and have offline replicas, but have not named a failed directory."""
     replicas, offline = view.snapshot.partitions.replicas, stranded(view.snapshot)
-    told = [int(finding.name) for finding in findings if finding.kind is CheckKind.LOG_DIR_OFFLINE]
-    ids = tuple(np.setdiff1d(replicas[offline], told).tolist())
+    named = [int(finding.name) for finding in findings if finding.kind is CheckKind.LOG_DIR_OFFLINE]
+    ids = tuple(np.setdiff1d(replicas[offline], named).tolist())
     if ids:
         cause = cause_of(view.snapshot.observation, Part.LOG_DIRS)
         yield NotJudged((CheckKind.LOG_DIR_OFFLINE,), why_of(cause), _named(ids), ids, cause)

@@ -85,9 +85,9 @@ def losses(left: Standing, domain: Longs) -> Iterator[Loss]:
 def _rows(domain: Longs, mask: Flags) -> dict[int, Longs]:
     """Return the rows that are marked, by domain."""
     rows, columns = np.nonzero(mask)
-    found = domain[rows, columns]
-    order = np.argsort(found, kind="stable")
-    numbers, starts = np.unique(found[order], return_index=True)
+    domains = domain[rows, columns]
+    order = np.argsort(domains, kind="stable")
+    numbers, starts = np.unique(domains[order], return_index=True)
     return dict(zip(numbers.tolist(), np.split(rows[order].astype(np.int64), starts[1:]), strict=False))
 
 

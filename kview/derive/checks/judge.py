@@ -80,20 +80,20 @@ def step(watch: Watch, view: View) -> tuple[Watch, Judgement]:
     now_ms = view.snapshot.observation.ended_ms
     is_first = watch.began_ms == UNKNOWN or now_ms < watch.began_ms  # the clock was set back
     began_ms = now_ms if is_first else watch.began_ms
-    found = list(_findings(view, watch))
-    kept = [finding for finding in found if not is_ignored(*finding.key, watch.ignore)]
+    findings = list(_findings(view, watch))
+    kept = [finding for finding in findings if not is_ignored(*finding.key, watch.ignore)]
     new_ms = UNKNOWN if is_first else now_ms
     before = {} if is_first else watch.since_ms
-    since = {finding.key: before.get(finding.key, new_ms) for finding in found}
+    since = {finding.key: before.get(finding.key, new_ms) for finding in findings}
     dated = [
         finding
         if finding.since_ms != UNKNOWN or finding.kind in GROUP_KINDS
         else replace(finding, since_ms=since[finding.key])
         for finding in kept
     ]
-    heeded = _heeded(_not_judged(view, now_ms - began_ms, found), watch.ignore)
+    heeded = _heeded(_not_judged(view, now_ms - began_ms, findings), watch.ignore)
     not_judged = with_causes(heeded, down_brokers(kept, or_unreached=True))
-    judgement = Judgement(causes_first(dated, not_judged), not_judged, len(found) - len(kept))
+    judgement = Judgement(causes_first(dated, not_judged), not_judged, len(findings) - len(kept))
     return replace(watch, began_ms=began_ms, since_ms=since), judgement
 
 
@@ -122,7 +122,7 @@ def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
         return
     of_brokers = [*broker_findings(view), *vanished_findings(view)]
     of_dirs = list(log_dir_findings(view))
-    heeded = [found for found in (*of_brokers, *of_dirs) if not is_ignored(*found.key, watch.ignore)]
+    heeded = [finding for finding in (*of_brokers, *of_dirs) if not is_ignored(*finding.key, watch.ignore)]
     down, table = down_brokers(heeded), view.snapshot.partitions
     may_explain = Causes(table.replicas, stranded(view.snapshot), down, with_failed_dirs(heeded))
     yield from of_brokers

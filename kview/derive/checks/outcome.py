@@ -48,14 +48,16 @@ class Outcome:
     @property
     def healthy(self) -> bool:
         """Whether the check passes."""
-        found, rules = self.judgement, self.rules
-        return not (any(map(rules.fails, found.findings)) or any(map(rules.fails_unjudged, found.not_judged)))
+        judged, rules = self.judgement, self.rules
+        return not (
+            any(map(rules.fails, judged.findings)) or any(map(rules.fails_unjudged, judged.not_judged))
+        )
 
     @property
     def counts(self) -> Mapping[Level, int]:
         """The number of findings by level, the worst first."""
-        found = [finding.level for finding in self.judgement.findings]
-        return {level: found.count(level) for level in LEVELS}
+        levels = [finding.level for finding in self.judgement.findings]
+        return {level: levels.count(level) for level in LEVELS}
 
 
 def outcome_of(view: View, judgement: Judgement, watched_ms: int, rules: Rules) -> Outcome:

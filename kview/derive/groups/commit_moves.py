@@ -141,7 +141,7 @@ def follow(before: Commits, now: Reading) -> Commits:
     passed = np.where(moved & ~seen.reset & ~seen.overran, committed - before.committed, 0)
     judged = fresh & (committed > NO_OFFSET) & (now.start_then != UNKNOWN)
     group_lag, group_size, group_moved = _group_sums(now, moved)
-    made = Commits(
+    commits = Commits(
         committed=np.where(fresh, committed, before.committed),
         received_ms=received_ms,
         still_since_ms=np.where(still == UNKNOWN, UNKNOWN, np.maximum(still, floor)),
@@ -173,8 +173,8 @@ def follow(before: Commits, now: Reading) -> Commits:
         history=(),
     )
     names = [name for name in CommitsThen.__struct_fields__ if name != "at_ms"]
-    layer = CommitsThen(at_ms=now.now_ms, **{name: getattr(made, name) for name in names})
-    return replace(made, history=thinned((*before.history, layer), now.now_ms, HISTORY_RULE))
+    layer = CommitsThen(at_ms=now.now_ms, **{name: getattr(commits, name) for name in names})
+    return replace(commits, history=thinned((*before.history, layer), now.now_ms, HISTORY_RULE))
 
 
 def _young(times_ms: Longs, floor: int) -> Longs:

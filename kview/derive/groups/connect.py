@@ -69,7 +69,7 @@ def connector_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     was, is_ = _states(before), _states(now)
     fell = [key for key, state in is_.items() if state == _FAILED and was.get(key, _FAILED) != _FAILED]
     rose = [key for key, state in is_.items() if state == _RUNNING and was.get(key) == _FAILED]
-    made = (
+    kinds = (
         (fell, EventKind.CONNECT_TASK_FAILED, Severity.RISK),
         (rose, EventKind.CONNECT_TASK_RUNS, Severity.GOOD),
     )
@@ -82,7 +82,7 @@ def connector_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
             task=keys[0][1],
             tasks=len(keys),
         )
-        for keys, kind, severity in made
+        for keys, kind, severity in kinds
         if keys
     )
 

@@ -43,21 +43,21 @@ def group_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     if not moved and one_set and same(a.state, b.state) and same(a.coordinator, b.coordinator):
         return ()
     owners_then, owners = (_owners(before), _owners(now)) if moved else ({}, {})
-    made = [] if one_set else _listed(before, now)
+    changes = [] if one_set else _listed(before, now)
     for row, name in enumerate(now.groups.group):
         if name not in old:
             continue
         was, state = str(before.groups.state[old[name]]), str(now.groups.state[row])
         then, coordinator = int(a.coordinator[old[name]]), int(b.coordinator[row])
         if then != coordinator and then >= 0 and coordinator >= 0:
-            made.append(_event(now, EventKind.COORDINATOR_MOVED, Severity.WARN, name, then, coordinator))
+            changes.append(_event(now, EventKind.COORDINATOR_MOVED, Severity.WARN, name, then, coordinator))
         other = moved and name in owners_then and name in owners and owners_then[name] != owners[name]
-        found = _change(was, state, other)
-        if found is not None:
-            (kind, severity), members = found, int(now.groups.members[row])
+        change = _change(was, state, other)
+        if change is not None:
+            (kind, severity), members = change, int(now.groups.members[row])
             event = _event(now, kind, severity, name, was, state)
-            made.append(replace(event, members=members if members != UNKNOWN_ID else UNKNOWN))
-    return tuple(made)
+            changes.append(replace(event, members=members if members != UNKNOWN_ID else UNKNOWN))
+    return tuple(changes)
 
 
 def _event(
@@ -93,26 +93,26 @@ def offset_events(now: Snapshot, before: Commits, commits: Commits, losses: Loss
     """
     reset = (commits.reset_ms != before.reset_ms) & (commits.reset_ms != UNKNOWN)
     lost = losses.new > 0
-    made = []
+    changes = []
     for group in sorted(set(now.offsets.group[reset])):
         rows = np.flatnonzero(reset & (now.offsets.group == group))
-        made.append(_reset_event(now, str(group), rows, commits))
+        changes.append(_reset_event(now, str(group), rows, commits))
     for group in sorted(set(now.offsets.group[lost])):
         rows = np.flatnonzero(lost & (now.offsets.group == group))
         event = _event(now, EventKind.GROUP_RECORDS_LOST, Severity.RISK, str(group))
-        made.append(replace(_at(now, event, rows), records=int(losses.new[rows].sum())))
-    return tuple(made)
+        changes.append(replace(_at(now, event, rows), records=int(losses.new[rows].sum())))
+    return tuple(changes)
 
 
 def _reset_event(now: Snapshot, group: str, rows: Longs, commits: Commits) -> Event:
-    one = len(rows) == 1
+    is_one_row = len(rows) == 1
     event = _event(
         now,
         EventKind.GROUP_RESET,
         Severity.WARN,
         group,
-        int(commits.reset_from[rows[0]]) if one else None,
-        int(commits.committed[rows[0]]) if one else None,
+        int(commits.reset_from[rows[0]]) if is_one_row else None,
+        int(commits.committed[rows[0]]) if is_one_row else None,
     )
     by = int((commits.committed[rows] - commits.reset_from[rows]).sum())
     return replace(_at(now, event, rows), records=by)

@@ -310,7 +310,7 @@ def trend(series: BehindSeries) -> Longs:
 
     The shortest of TREND_SPANS_MS that shows a change decides.
     """
-    found = np.zeros(series.values.shape[1], np.int64)
+    direction = np.zeros(series.values.shape[1], np.int64)
     age = series.at_ms[-1] - series.at_ms
     for length, distance in TREND_SPANS_MS:
         new = np.fmax.reduce(series.values[age < length], axis=0, initial=np.nan)
@@ -319,8 +319,8 @@ def trend(series: BehindSeries) -> Longs:
         )
         change = new - old
         shows = np.abs(change) > np.fmax(TREND_NOISE_MS, 0.1 * old)  # False where one is not known
-        found = np.where((found == 0) & shows, np.where(change > 0, 1, -1), found)
-    return np.where(np.isnan(series.values[-1]), 0, found)
+        direction = np.where((direction == 0) & shows, np.where(change > 0, 1, -1), direction)
+    return np.where(np.isnan(series.values[-1]), 0, direction)
 
 
 def _floats(values: Longs) -> Floats:

@@ -28,10 +28,10 @@ def group_findings(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding
     troubled = _by_place(groups, alarms & ~calm)
     unread = np.flatnonzero(alarms & calm & safe).tolist()
     unjudged = int((counts & calm & ~judged & ~(alarms & safe)).sum())
-    found = [(row, _lost(snapshot, groups, row)) for row in lossy]
+    by_row = [(row, _lost(snapshot, groups, row)) for row in lossy]
     if troubled:
-        found.append((troubled[0], _troubled(snapshot, groups, troubled)))
-    yield from (finding for _, finding in sorted(found, key=lambda pair: int(groups.place[pair[0]])))
+        by_row.append((troubled[0], _troubled(snapshot, groups, troubled)))
+    yield from (finding for _, finding in sorted(by_row, key=lambda pair: int(groups.place[pair[0]])))
     if unread:
         yield _unread(snapshot, groups, unread)
     if unjudged:

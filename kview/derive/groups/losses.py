@@ -98,12 +98,12 @@ def follow(before: Losses, commits: Commits, now: Reading) -> Losses:
     skipped_ms = np.where(just, commits.overran_ms, before.skipped_ms)
     passed_ms = np.where(skipped_ms == UNKNOWN, 0, now.received_ms - skipped_ms)
     past = (skipped_ms <= floor) | ((gap == 0) & (passed_ms >= PAST_AFTER_MS))
-    told = np.maximum(before.gap, before.skipped)
+    known_records = np.maximum(before.gap, before.skipped)
     rested = judged & (gap > 0) & (commits.still_since_ms <= now.log_start_ms)
     rested &= gap == now.log_start - now.committed
     exact = np.where(gap > 0, rested | (before.exact & (gap == before.gap) & ~judged), before.exact)
-    exact &= ~just | (skipped == told)
-    new = np.where(overtaken, gap, np.where(just, np.maximum(skipped - told, 0), 0))
+    exact &= ~just | (skipped == known_records)
+    new = np.where(overtaken, gap, np.where(just, np.maximum(skipped - known_records, 0), 0))
     return Losses(
         gap,
         side,

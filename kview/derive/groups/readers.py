@@ -149,13 +149,15 @@ def readers_of(view: View, topic: str) -> tuple[Reader, ...]:
     figures = view.offsets
     rows = np.flatnonzero((figures.partition_row >= first) & (figures.partition_row < last))
     group = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group[rows])
-    found = [_reader(view, int(row), rows[group == row]) for row in np.unique(group[group >= 0])]
+    topic_readers = [_reader(view, int(row), rows[group == row]) for row in np.unique(group[group >= 0])]
     shared = view.snapshot.share_offsets
     mine = np.flatnonzero(shared.topic == topic)
     sharing = group_rows(view.snapshot.groups.group, shared.group[mine])
-    found += [_share_reader(view, int(row), mine[sharing == row]) for row in np.unique(sharing[sharing >= 0])]
+    topic_readers += [
+        _share_reader(view, int(row), mine[sharing == row]) for row in np.unique(sharing[sharing >= 0])
+    ]
     place = view.groups.place
-    return tuple(sorted(found, key=lambda reader: (-RANK[reader.verdict], int(place[reader.group]))))
+    return tuple(sorted(topic_readers, key=lambda reader: (-RANK[reader.verdict], int(place[reader.group]))))
 
 
 def _reader(view: View, group: int, rows: Longs) -> Reader:

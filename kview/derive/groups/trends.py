@@ -96,12 +96,12 @@ def follow(before: Trends, commits: Commits, now: Reading) -> Trends:
     up |= sums.known & (sums.growth <= 0) & sums.whole & (lag_ms < FAR_MS) & ~falling
     up |= (now.lag != UNKNOWN) & ~waits
     held = _any_of_group(now.held, now.group)  # some lag may shrink only because nobody can write
-    found = first_that_holds([falls, up], [FALLS_BEHIND, KEEPS_UP], NONE)
-    found = np.where((now.lag == UNKNOWN) | held, NONE, found)
-    shown = np.where(found != NONE, found, np.where(kept, before.shown, NONE))
+    evidence = first_that_holds([falls, up], [FALLS_BEHIND, KEEPS_UP], NONE)
+    evidence = np.where((now.lag == UNKNOWN) | held, NONE, evidence)
+    shown = np.where(evidence != NONE, evidence, np.where(kept, before.shown, NONE))
     return Trends(
         shown,
-        np.where(found != NONE, now.now_ms, np.where(kept, before.shown_ms, UNKNOWN)),
+        np.where(evidence != NONE, now.now_ms, np.where(kept, before.shown_ms, UNKNOWN)),
         sums.known & ~grew & ~gained & waits & (lag_ms >= FAR_MS),
     )
 
@@ -219,5 +219,5 @@ def _any_of_group(mask: NDArray[np.bool_], group: Longs) -> NDArray[np.bool_]:
     """Return which rows belong to a group that has a row in `mask`."""
     mine = group >= 0
     known = np.where(mine, group, 0)
-    found = np.bincount(known[mine & mask], minlength=int(known.max(initial=0)) + 1) > 0
-    return found[known] & mine
+    has_row = np.bincount(known[mine & mask], minlength=int(known.max(initial=0)) + 1) > 0
+    return has_row[known] & mine

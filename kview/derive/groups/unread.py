@@ -129,14 +129,14 @@ def follow(
     for column in (after_ms, after_end, by_ms, by_end):
         column[~has] = UNKNOWN
     guess = before.guess & has & ~at_end & ~changed
-    made = Unread(np.where(has, committed, UNKNOWN), after_ms, after_end, by_ms, by_end, guess)
+    followed = Unread(np.where(has, committed, UNKNOWN), after_ms, after_end, by_ms, by_end, guess)
     again = np.flatnonzero(has & (changed | answered) & ~at_end)
     if len(again):
-        _find(made, before, rows, points, again, restarted)
+        _find(followed, before, rows, points, again, restarted)
         moved = changed[again] & ~restarted[again] & (before.committed[again] != UNKNOWN)
-        near = behind(made, at_ms).guess_ms[again] < NEAR_MS
+        near = behind(followed, at_ms).guess_ms[again] < NEAR_MS
         guess[again] |= (by_ms[again] != UNKNOWN) & (moved | near)
-    return made
+    return followed
 
 
 def _find(made: Unread, before: Unread, rows: Longs, points: Points, index: Longs, restarted: Flags) -> None:

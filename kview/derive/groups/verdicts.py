@@ -152,7 +152,7 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
     reads = at.has_members | (at.simple & known)
     at_stable = (at.has_members | at.simple) & (at.stable_since_ms != UNKNOWN) & at.leader_known
     held_ms = commits.received_ms - np.maximum(at.stable_since_ms, commits.still_since_ms)
-    found = (
+    candidates = (
         (Verdict.ABANDONED, at.abandoned),
         (Verdict.BLOCKED, reads & (at.leader_lost | (at.frozen & at_end))),
         (Verdict.AHEAD_OF_LOG, at.beyond > 0),
@@ -171,7 +171,7 @@ def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
         (Verdict.OK, near),
         (Verdict.FALLING_BEHIND, at.level & far),
     )
-    masks, ranks = [mask for _, mask in found], [RANK[verdict] for verdict, _ in found]
+    masks, ranks = [mask for _, mask in candidates], [RANK[verdict] for verdict, _ in candidates]
     return first_that_holds(masks, ranks, RANK[Verdict.UNDECIDED])
 
 
@@ -193,7 +193,7 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
         return np.equal(ranks, RANK[verdict])
 
     blocked, stuck, unknown = having(Verdict.BLOCKED), having(Verdict.STUCK), having(Verdict.UNKNOWN)
-    found = (
+    candidates = (
         (Reason.LEADER_SILENT, blocked & at.leader_silent),
         (Reason.NO_LEADER, blocked & at.no_leader),
         (Reason.WATERMARK_FROZEN, blocked),
@@ -211,8 +211,8 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
         (Reason.NO_COMMIT, unknown & (commits.committed <= NO_OFFSET)),
         (Reason.LAG_UNKNOWN, unknown),
     )
-    values = [_REASON_NUMBERS[reason] for reason, _ in found]
-    numbers = first_that_holds([mask for _, mask in found], values, 0)
+    values = [_REASON_NUMBERS[reason] for reason, _ in candidates]
+    numbers = first_that_holds([mask for _, mask in candidates], values, 0)
     timed = _TIMED[numbers]
     waits_ms = np.maximum(commits.waits_ms, commits.received_ms - LOOK_BACK_MS)
     since_ms = np.where(stuck, waits_ms, commits.still_since_ms)

@@ -67,12 +67,15 @@ class Incidents(Struct, frozen=True):
     @property
     def of_quorum(self) -> Incident | None:
         """The open incident of the quorum, None while a controller can act."""
-        return next((one.incident for one in self.open if one.incident.kind is IncidentKind.QUORUM), None)
+        return next(
+            (running.incident for running in self.open if running.incident.kind is IncidentKind.QUORUM),
+            None,
+        )
 
     @property
     def all(self) -> tuple[Incident, ...]:
         """All incidents in the order in which they began."""
-        ours = (*self.closed, *(one.incident for one in self.open))
+        ours = (*self.closed, *(running.incident for running in self.open))
         return tuple(sorted(ours, key=lambda incident: incident.began_ms))
 
 
@@ -90,7 +93,7 @@ def follow(before: Incidents, step: Step) -> Incidents:
         before = replace(
             before,
             layers=tuple(layer.carried(step.alignment) for layer in before.layers),
-            open=tuple(replace(one, hit=one.hit.carried(step.alignment)) for one in before.open),
+            open=tuple(replace(running, hit=running.hit.carried(step.alignment)) for running in before.open),
         )
     none_since = none_answer_since(step.now.snapshot.brokers)
     begun = _begin_brokers(before, step, none_since)
@@ -100,13 +103,13 @@ def follow(before: Incidents, step: Step) -> Incidents:
     hurt = charged(begun.open, step)
     going, over = [], list(begun.closed)
     none_acts = begun.of_quorum is not None
-    for one in begun.open:
-        if one.incident.kind is not IncidentKind.QUORUM:
-            one = followed(one, step, hurt.get(one.incident.key, _NO_ROWS), none_since, none_acts)
-        if one.incident.is_open:
-            going.append(one)
+    for running in begun.open:
+        if running.incident.kind is not IncidentKind.QUORUM:
+            running = followed(running, step, hurt.get(running.incident.key, _NO_ROWS), none_since, none_acts)
+        if running.incident.is_open:
+            going.append(running)
         else:
-            over.append(one.incident)
+            over.append(running.incident)
     going = going[-MAX_INCIDENTS:]
     room = MAX_INCIDENTS - len(going)
     return replace(
@@ -129,11 +132,11 @@ def controller_events(before: Incidents | None, now: Incidents, snapshot: Snapsh
     new = now.controllers_lost - (was or frozenset())
     back = ((was or frozenset()) - now.controllers_lost) & frozenset(snapshot.quorum.node.tolist())
     kind = EventKind.CONTROLLER_FOUND_DOWN if was is None else EventKind.CONTROLLER_LOST
-    made = [Event(now_ms, kind, Severity.WARN, controllers=tuple(sorted(new)))] if new else []
+    events = [Event(now_ms, kind, Severity.WARN, controllers=tuple(sorted(new)))] if new else []
     if back:
         back_again = tuple(sorted(back))
-        made.append(Event(now_ms, EventKind.CONTROLLER_BACK, Severity.GOOD, controllers=back_again))
-    return tuple(made)
+        events.append(Event(now_ms, EventKind.CONTROLLER_BACK, Severity.GOOD, controllers=back_again))
+    return tuple(events)
 
 
 def incident_events(before: Incidents, now: Incidents, now_ms: int) -> tuple[Event, ...]:
@@ -149,11 +152,11 @@ def incident_events(before: Incidents, now: Incidents, now_ms: int) -> tuple[Eve
 
 def _layers(before: tuple[Layer, ...], step: Step) -> tuple[Layer, ...]:
     """Return the layers with this step's, if anything changed. The oldest one holds for all time before."""
-    made = Layer.of(step.now.snapshot.partitions, step.now_ms)
+    layer_now = Layer.of(step.now.snapshot.partitions, step.now_ms)
     last = before[-1]
-    if last.leader is made.leader and last.epoch is made.epoch and last.isr is made.isr:
+    if last.leader is layer_now.leader and last.epoch is layer_now.epoch and last.isr is layer_now.isr:
         return before
-    after = (*before, made)[-MAX_LAYERS:]
+    after = (*before, layer_now)[-MAX_LAYERS:]
     back_ms = step.now_ms - max(LAYERS_BACK_MS, 3 * max(0, step.now.interval_ms))
     old = sum(layer.at_ms <= back_ms for layer in after)
     return after[max(0, old - 1) :]
@@ -193,38 +196,41 @@ def _begin_brokers(before: Incidents, step: Step, none_since: int) -> Incidents:
     ended = list(before.closed)
     joined = False
     join_ms = began_ms if none_answer else JOIN_MS
-    for one in before.open:
-        incident = one.incident
+    for running in before.open:
+        incident = running.incident
         if incident.kind is IncidentKind.BROKERS and set(incident.brokers) & set(new):
             ended.append(finished(incident, PhaseKind.REPEATED, step.now_ms, step.now))
-            hit = hit.with_more(one.hit.as_before())
+            hit = hit.with_more(running.hit.as_before())
         elif incident.kind is IncidentKind.BROKERS and not joined and began_ms - incident.began_ms <= join_ms:
             joined = True
-            going.append(_joined(one, new, hit, began_ms))
+            going.append(_joined(running, new, hit, began_ms))
         else:
-            going.append(one)
+            going.append(running)
     if not joined:
         kind = PhaseKind.SILENT if silent else PhaseKind.STOPPED
         phase = Phase(kind, began_ms, len(new), len(new), last_ms=began_ms)
         incident = Incident(IncidentKind.BROKERS, began_ms, step.now_ms, (phase,), brokers=tuple(new))
         going.append(Open(incident, hit))
     if none_answer:  # there is no other loss any more than that of all brokers
-        first, *others = [one for one in going if one.incident.kind is IncidentKind.BROKERS]
+        first, *others = [running for running in going if running.incident.kind is IncidentKind.BROKERS]
         for other in others:
             at_ms = other.incident.phases[0].last_ms
             first = _joined(first, list(other.incident.brokers), other.hit.as_before(), at_ms)
             ended.append(finished(other.incident, PhaseKind.JOINED, step.now_ms, step.now))
-        going = [first, *(one for one in going if one.incident.kind is not IncidentKind.BROKERS)]
+        going = [
+            first,
+            *(running for running in going if running.incident.kind is not IncidentKind.BROKERS),
+        ]
     return replace(state, open=tuple(going), closed=tuple(ended))
 
 
-def _joined(one: Open, new: list[int], hit: Hit, at_ms: int) -> Open:
+def _joined(running: Open, new: list[int], hit: Hit, at_ms: int) -> Open:
     """Return an incident with more brokers, which were lost at `at_ms`, and the partitions that they hit."""
-    ids = tuple(sorted({*one.incident.brokers, *new}))
-    first, *rest = one.incident.phases
+    ids = tuple(sorted({*running.incident.brokers, *new}))
+    first, *rest = running.incident.phases
     first = replace(first, count=len(ids), total=len(ids), last_ms=max(first.last_ms, at_ms))
-    incident = replace(one.incident, brokers=ids, phases=(first, *rest))
-    return replace(one, incident=incident, hit=one.hit.joined(hit))
+    incident = replace(running.incident, brokers=ids, phases=(first, *rest))
+    return replace(running, incident=incident, hit=running.hit.joined(hit))
 
 
 def _since(broker: int, step: Step) -> tuple[int, bool]:
@@ -248,17 +254,17 @@ def _begin_partitions(before: Incidents, step: Step) -> Incidents:
         stuck |= (table.leader == NO_BROKER) & (was >= 0)
     if not stuck.any():
         return before
-    for one in before.open:
-        stuck[one.hit.rows] = False
+    for running in before.open:
+        stuck[running.hit.rows] = False
     rows = np.flatnonzero(stuck).astype(np.int64)
     rows = rows[~_undecided(now, rows)]
     if not len(rows):
         return before
     ends = hits.leaders_ends(step.then, step.changed_ms, step.alignment)
     hit = hits.hit_rows(rows, before.layers, ends)
-    for at, one in enumerate(before.open):
-        if one.incident.kind is IncidentKind.PARTITIONS:
-            longer = replace(one, hit=one.hit.with_more(hit))
+    for at, running in enumerate(before.open):
+        if running.incident.kind is IncidentKind.PARTITIONS:
+            longer = replace(running, hit=running.hit.with_more(hit))
             return replace(before, open=(*before.open[:at], longer, *before.open[at + 1 :]))
     since = frozen[rows][frozen[rows] != UNKNOWN]
     began_ms = int(since.min()) if len(since) else step.now_ms
@@ -277,7 +283,10 @@ def _undecided(now: Seen, rows: Longs) -> Flags:
 def _quorum(before: Incidents, step: Step) -> Incidents:
     """Begin or end the incident of the quorum."""
     found = _cannot_act(step)
-    at = next((n for n, one in enumerate(before.open) if one.incident.kind is IncidentKind.QUORUM), None)
+    at = next(
+        (n for n, running in enumerate(before.open) if running.incident.kind is IncidentKind.QUORUM),
+        None,
+    )
     if found is None:
         state = replace(before, quorum_since_ms=UNKNOWN)
         if at is None:

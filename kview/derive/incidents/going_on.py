@@ -70,27 +70,32 @@ def charged(going: Sequence[Open], step: Step) -> dict[tuple[str, int], Longs]:
     left = hurt.copy()
     mine: dict[tuple[str, int], list[Longs]] = {}
     waits = []
-    for one in going:
-        rows = one.hit.rows[left[one.hit.rows]]
-        ids = gone[np.isin(gone, one.incident.brokers)]
-        waits.append((one, rows[np.isin(table.isr[rows], ids).any(1) | np.isin(table.leader[rows], ids)]))
-    for one, rows in (*waits, *((one, one.hit.rows) for one in reversed(going))):
+    for running in going:
+        rows = running.hit.rows[left[running.hit.rows]]
+        ids = gone[np.isin(gone, running.incident.brokers)]
+        waits.append((running, rows[np.isin(table.isr[rows], ids).any(1) | np.isin(table.leader[rows], ids)]))
+    for running, rows in (
+        *waits,
+        *((running, running.hit.rows) for running in reversed(going)),
+    ):
         rows = rows[left[rows]]
         left[rows] = False
-        mine.setdefault(one.incident.key, []).append(rows)
+        mine.setdefault(running.incident.key, []).append(rows)
     return {key: np.concatenate(parts) for key, parts in mine.items()}
 
 
-def followed(one: Open, step: Step, counted: Longs, none_since: int, none_acts: bool) -> Open:
+def followed(before: Open, step: Step, counted: Longs, none_since: int, none_acts: bool) -> Open:
     """Add a step to an incident of brokers or partitions.
 
     `counted` are the rows of the frozen and leaderless partitions that count here, and `none_acts` says that
     no controller can act.
     """
-    now, incident = step.now, one.incident
-    hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms, counted, incident.brokers)
-    hit, longest_ms = _waits(one.hit, hit, step, counted)
-    groups = one.groups | _waiting(hit, step) if len(one.groups) < MAX_GROUPS else one.groups
+    now, incident = step.now, before.incident
+    hit = hits.follow(
+        before.hit, step.then, now, step.alignment, incident.began_ms, counted, incident.brokers
+    )
+    hit, longest_ms = _waits(before.hit, hit, step, counted)
+    groups = before.groups | _waiting(hit, step) if len(before.groups) < MAX_GROUPS else before.groups
     table = now.snapshot.partitions
     internal = int(table.internal[hit.rows].sum())
     leaderless = (table.leader[hit.rows] == NO_BROKER) & ~hit.elsewhere
@@ -101,7 +106,7 @@ def followed(one: Open, step: Step, counted: Longs, none_since: int, none_acts: 
     gone = int(hit.gone[known].sum())
     if not gone and hit.lost_leader.any():  # a lower bound of 0 does not show that nothing is gone
         gone = UNKNOWN
-    made = replace(
+    updated = replace(
         incident,
         away=tuple(id for id in incident.brokers if id not in up),
         unfenced=int(np.isin(silent, incident.brokers).sum()),
@@ -119,7 +124,7 @@ def followed(one: Open, step: Step, counted: Longs, none_since: int, none_acts: 
         groups=tuple(sorted(groups)[:MAX_GROUPS_NAMED]),
         groups_count=len(groups),
     )
-    return Open(phases.followed(made, hit, now, none_since), hit, groups)
+    return Open(phases.followed(updated, hit, now, none_since), hit, groups)
 
 
 def _waits(before: Hit, hit: Hit, step: Step, counted: Longs) -> tuple[Hit, int]:

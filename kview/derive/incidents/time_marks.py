@@ -13,9 +13,9 @@ _REPAIRS = (PhaseKind.ELECTED, PhaseKind.MOVES)
 def time_marks(incidents: Iterable[Incident]) -> tuple[TimeMark, ...]:
     """Return the marks of incidents, in their order."""
     return tuple(
-        TimeMark(one.began_ms, one.seen_ms, _healing_ms(one), one.ended_ms)
-        for one in incidents
-        if one.is_open or one.phases[-1].kind is not PhaseKind.JOINED
+        TimeMark(incident.began_ms, incident.seen_ms, _healing_ms(incident), incident.ended_ms)
+        for incident in incidents
+        if incident.is_open or incident.phases[-1].kind is not PhaseKind.JOINED
     )
 
 

@@ -35,7 +35,7 @@ def status_ranks(seen: Seen, unreached: Flags) -> Longs:
     table, placed = seen.snapshot.partitions, seen.placed
     moving, now_ms = reassigning(seen.snapshot), seen.snapshot.observation.ended_ms
     preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
-    found = (
+    statuses = (
         (S.NO_LEADER, table.leader == NO_BROKER),
         (S.UNKNOWN, (table.leader == UNKNOWN_ID) | (placed.assigned == 0)),
         (S.SILENT_LEADER, (placed.leader_silent_since_ms != UNKNOWN) & ~unreached),
@@ -48,8 +48,8 @@ def status_ranks(seen: Seen, unreached: Flags) -> Longs:
         (S.REASSIGNING, moving),
         (S.NOT_PREFERRED, table.leader != preferred),
     )
-    ranks = [RANK[status] for status, _ in found]
-    return first_that_holds([mask for _, mask in found], ranks, RANK[S.OK])
+    ranks = [RANK[status] for status, _ in statuses]
+    return first_that_holds([mask for _, mask in statuses], ranks, RANK[S.OK])
 
 
 def words(ranks: Longs) -> tuple[NDArray[np.object_], NDArray[np.object_]]:

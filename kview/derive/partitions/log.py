@@ -101,7 +101,7 @@ def partition_log(view: View, topic: str, partition: int) -> PartitionLog | None
 def _replicas(view: View, row: int) -> list[ReplicaEnd]:
     table, figures, replicas = view.snapshot.partitions, view.partitions, view.snapshot.replicas
     sizes = {int(replicas.broker[at]): int(replicas.size_bytes[at]) for at in replica_rows(replicas.row, row)}
-    found = []
+    replica_ends = []
     for position, broker in enumerate(table.replicas[row].tolist()):
         if broker == NO_BROKER:
             continue
@@ -110,7 +110,7 @@ def _replicas(view: View, row: int) -> list[ReplicaEnd]:
         if is_leader and table.log_end_ms[row] != UNKNOWN and int(table.log_end_ms[row]) >= end_ms:
             end, end_ms = int(table.log_end[row]), int(table.log_end_ms[row])
         silent = bool(figures.replica_silent[row, position] or figures.replica_unreached[row, position])
-        found.append(
+        replica_ends.append(
             ReplicaEnd(
                 position=position,
                 broker=broker,
@@ -123,7 +123,7 @@ def _replicas(view: View, row: int) -> list[ReplicaEnd]:
                 answers=not silent,
             )
         )
-    return found
+    return replica_ends
 
 
 def _groups(view: View, row: int) -> list[GroupPosition]:

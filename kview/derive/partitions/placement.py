@@ -140,8 +140,8 @@ def listed_replicas(table: Partitions, replicas: Replicas) -> LongMatrix:
     listed = np.full(table.replicas.shape, -1, np.int64)
     if len(replicas) and table.replicas.shape[1]:
         match = table.replicas[replicas.row] == replicas.broker[:, None]
-        found = np.flatnonzero(match.any(1))
-        listed[replicas.row[found], match.argmax(1)[found]] = found
+        listed_rows = np.flatnonzero(match.any(1))
+        listed[replicas.row[listed_rows], match.argmax(1)[listed_rows]] = listed_rows
     return listed
 
 

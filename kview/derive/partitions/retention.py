@@ -82,23 +82,23 @@ def removal(kept: Retention, first_ms: int, size: int, records: int, in_rate: fl
     """
     if not kept.is_deleted or (kept.ms == NEVER and kept.bytes == NEVER):
         return Removal(RemovalKind.NEVER if kept.ms != UNKNOWN else RemovalKind.NOT_KNOWN)
-    found: list[Removal] = []
+    removals: list[Removal] = []
     if kept.ms != NEVER:
         if UNKNOWN in (kept.ms, first_ms):
             return Removal(RemovalKind.NOT_KNOWN)
-        found.append(Removal(RemovalKind.BY_TIME, first_ms + kept.ms))
+        removals.append(Removal(RemovalKind.BY_TIME, first_ms + kept.ms))
     if kept.bytes != NEVER:
         if UNKNOWN in (kept.bytes, size, records) or np.isnan(in_rate):
             return Removal(RemovalKind.NOT_KNOWN)
         growth = in_rate * size / records if records > 0 else 0.0
         room = kept.bytes - size
         if room <= 0:
-            found.append(Removal(RemovalKind.BY_SIZE, now_ms))
+            removals.append(Removal(RemovalKind.BY_SIZE, now_ms))
         elif growth > 0:
-            found.append(Removal(RemovalKind.BY_SIZE, now_ms + int(min(room / growth * 1000, _FAR_MS))))
-    if not found:
+            removals.append(Removal(RemovalKind.BY_SIZE, now_ms + int(min(room / growth * 1000, _FAR_MS))))
+    if not removals:
         return Removal(RemovalKind.NEVER)
-    first = min(found, key=lambda one: one.at_ms)
+    first = min(removals, key=lambda removal: removal.at_ms)
     return Removal(RemovalKind.OVERDUE) if first.at_ms <= now_ms else first
 
 

@@ -98,8 +98,8 @@ def troubles(view: View) -> dict[Trouble, NDArray[np.bool_]]:
     replicas, in_sync = replication(table), figures.isr_count
     adding = figures.being_added.sum(1)
     known, under = table.min_isr != UNKNOWN_ID, in_sync < replicas - adding
-    found = {trouble: figures.having(status) for trouble, status in _BY_STATUS.items()}
-    return found | {
+    by_status = {trouble: figures.having(status) for trouble, status in _BY_STATUS.items()}
+    return by_status | {
         Trouble.ALL: np.ones(len(table), np.bool_),
         Trouble.NO_LEADER: np.equal(table.leader, NO_BROKER),
         Trouble.UNDER_MIN_ISR: known & (in_sync < np.minimum(table.min_isr, replicas)),

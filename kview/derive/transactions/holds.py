@@ -69,8 +69,8 @@ def follow(
     `offsets` is called only if groups may wait for a transaction.
     """
     figures = offsets() if waits_long(snapshot).any() else None
-    found = who_holds(snapshot, figures)
-    if not before and not found:
+    findings = who_holds(snapshot, figures)
+    if not before and not findings:
         return (), ()
     carried = [hold.carried(alignment) for hold in before]
     held = [hold for hold in carried if len(hold.held(snapshot))]
@@ -80,7 +80,7 @@ def follow(
         if not len(hold.held(snapshot)) and len(hold.moved(snapshot))
     ]
     now, known_again = [], set[int]()
-    for finding, rows in found:
+    for finding, rows in findings:
         same = [at for at, hold in enumerate(held) if np.isin(rows, hold.held(snapshot)).any()]
         hold = _hold(snapshot, finding, rows)
         if same and hold.producer_id == UNKNOWN:
@@ -111,12 +111,12 @@ def _hold(snapshot: Snapshot, finding: Finding, rows: Longs) -> Hold:
 
 def _together(hold: Hold, earlier: Sequence[Hold]) -> Hold:
     """Return a transaction with all partitions that the same producer was known to hold before."""
-    for one in earlier:
-        more = ~np.isin(one.rows, hold.rows)
-        if one.producer_id != hold.producer_id or not more.any():
+    for known in earlier:
+        more = ~np.isin(known.rows, hold.rows)
+        if known.producer_id != hold.producer_id or not more.any():
             continue
-        rows = np.concatenate((hold.rows, one.rows[more]))
-        stable = np.concatenate((hold.stable, one.stable[more]))
+        rows = np.concatenate((hold.rows, known.rows[more]))
+        stable = np.concatenate((hold.stable, known.stable[more]))
         order = np.argsort(rows)
         hold = replace(hold, rows=rows[order], stable=stable[order])
     return hold
