@@ -128,7 +128,18 @@ def read_replicas(
     readings: Readings, layout: Layout, broker: int, answer: ListOffsetsAnswer, at_ms: int
 ) -> int:
     """Store the log ends that `broker` answered for its own replicas, and return their number."""
-    rows, errors, offsets = answered_rows(layout, answer)
+    return _store_replicas(readings, layout, broker, *answered_rows(layout, answer), at_ms)
+
+
+def _store_replicas(
+    readings: Readings,
+    layout: Layout,
+    broker: int,
+    rows: Rows,
+    errors: NDArray[np.int16],
+    offsets: Longs,
+    at_ms: int,
+) -> int:
     places = replica_rows(layout, broker, rows)
     good = (errors == 0) & (offsets >= 0) & (places >= 0)
     readings.replica_log_end[places[good]] = offsets[good]
@@ -176,13 +187,17 @@ def read_leader(
     if log_ends is not None:
         ends, ends_ms = log_ends
         end_rows, end_errors, end_offsets = answered_rows(layout, ends)
+        _store_replicas(readings, layout, broker, end_rows, end_errors, end_offsets, ends_ms)
         end_good = (end_errors == 0) & (end_offsets >= 0)
-        both = np.intersect1d(rows[good], end_rows[end_good])
-        good &= np.isin(rows, both)
-        end_good &= np.isin(end_rows, both)
+        if np.array_equal(rows, end_rows):  # as almost always, and much quicker
+            good &= end_good
+            end_good = good
+        else:
+            both = np.intersect1d(rows[good], end_rows[end_good])
+            good &= np.isin(rows, both)
+            end_good &= np.isin(end_rows, both)
         readings.log_end[end_rows[end_good]] = end_offsets[end_good]
         readings.log_end_ms[end_rows[end_good]] = ends_ms
-        read_replicas(readings, layout, broker, ends, ends_ms)
     readings.high_watermark[rows[good]] = offsets[good]
     readings.high_watermark_ms[rows[good]] = at_ms
 

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from kview.model.failures import Cause, FailureKind, Part, refused
-from kview.model.snapshot import IdMatrix, Reassignments
+from kview.model.snapshot import IdMatrix, Reassignments, Strings
 from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
@@ -88,6 +88,8 @@ class SlowLane(Struct):
     """The topics in trouble, of this layout and these reassignments."""
     _held: Rows = field(default_factory=lambda: np.empty(0, np.intp))
     """The partition rows whose last stable offset stands still."""
+    _read: tuple[Layout, Strings, Rows] | None = None
+    """The partition rows for which groups have committed offsets, of this layout and these topics."""
 
     @property
     def idle(self) -> bool:
@@ -462,8 +464,7 @@ class SlowLane(Struct):
     def _wanted_points(self) -> None:
         """Ask where the logs that groups read ended some time ago, once per partition."""
         layout, points = self.state.layout, self.state.points
-        read = rows_read(layout, self.state)
-        due = points.due(layout, read)
+        due = points.due(layout, self._rows_read())
         if not len(due):
             return
         for broker in self._healthy:
@@ -471,6 +472,18 @@ class SlowLane(Struct):
             if len(rows) and self._free(broker):
                 points.mark(layout, rows)
                 self._start(Part.TIME_POINTS, broker, self._points_of(layout, rows))
+
+    def _rows_read(self) -> Rows:
+        """Return the partition rows for which groups have committed offsets, ascending.
+
+        They are the same until partitions or committed offsets come or go, and are asked for all the time.
+        """
+        layout, offsets = self.state.layout, self.state.group_tables.offsets
+        known = self._read
+        if known is None or known[0] is not layout or known[1] is not offsets.topic:
+            rows = layout.rows_at(offsets.topic, offsets.partition)
+            known = self._read = layout, offsets.topic, np.unique(rows[rows >= 0])
+        return known[2]
 
     def _points_of(self, layout: Layout, rows: Rows) -> Callable[[Link, int], Awaitable[None]]:
         async def ask(link: Link, broker: int) -> None:
@@ -489,10 +502,3 @@ class SlowLane(Struct):
                     )
 
         return ask
-
-
-def rows_read(layout: Layout, state: State) -> Rows:
-    """Return the partition rows for which groups have committed offsets, ascending."""
-    offsets = state.group_tables.offsets
-    found = layout.rows_at(offsets.topic, offsets.partition)
-    return np.unique(found[found >= 0])

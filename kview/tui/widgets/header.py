@@ -109,18 +109,23 @@ def header_line(
 
 def _fitting(view: View, name: Line, has_badge: bool, cells: int) -> Line:
     """Return the name and as many facts as fit, the most important ones. The name is cut at last."""
-    facts: list[Line] = []
-    for left_out in range(len(Fact)):
-        facts = _facts(view, frozenset(list(Fact)[left_out:]), has_badge)
-        parts = [name, *facts]
+    facts = _facts(view, has_badge)
+    for least in Fact:
+        if least is not Fact.EPOCH:
+            facts[Fact.CONTROLLER] = _controller(view, False)
+        parts = [name, *(said for fact, said in facts.items() if fact.value >= least.value and said)]
         if sum(map(line_width, parts)) + len(BETWEEN) * (len(parts) - 1) <= cells:
             return joined(parts, Span(BETWEEN), cells)
-    room = cells - line_width(facts[0]) - len(BETWEEN)
-    return (*cut(name, room), Span(BETWEEN), *facts[0]) if room >= LEAST_NAME_CELLS else cut(name, cells)
+    brokers = facts[Fact.BROKERS]
+    room = cells - line_width(brokers) - len(BETWEEN)
+    return (*cut(name, room), Span(BETWEEN), *brokers) if room >= LEAST_NAME_CELLS else cut(name, cells)
 
 
-def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
-    """Return what is said of the cluster, in order. How many brokers answer is left to the badge, if any."""
+def _facts(view: View, has_badge: bool) -> dict[Fact, Line]:
+    """Return what can be said of the cluster, in order, with the controller's epoch.
+
+    How many brokers answer is left to the badge, if there is one.
+    """
     table, head = view.snapshot.brokers, view.headline
     found = answering(view)
     up = int((table.state == BrokerState.UP).sum())
@@ -130,15 +135,14 @@ def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
     racks = len({rack for rack in table.rack if rack})
     brokers = words.plural(up, "broker") if up == all_of else f"{up:,}/{all_of:,} brokers up"
     topics, partitions = words.plural(head.topics, "topic"), words.plural(head.partitions, "partition")
-    facts = {
+    return {
         Fact.BROKERS: line(Span(brokers, Role.HEAD if up == all_of else Role.WARN)),
         Fact.RACKS: line(Span(words.plural(racks, "rack"), Role.HEAD)) if racks else (),
         Fact.TOPICS: line(Span(words.at_least(topics, head.topics_are_bound), Role.HEAD)),
         Fact.PARTITIONS: line(Span(words.at_least(partitions, head.topics_are_bound), Role.HEAD)),
-        Fact.CONTROLLER: _controller(view, Fact.EPOCH in said),
+        Fact.CONTROLLER: _controller(view, True),
         Fact.REQUESTS: _requests(head.requests_per_second),
     }
-    return [made for fact, made in facts.items() if fact in said and made]
 
 
 def _requests(per_second: float) -> Line:
