@@ -177,10 +177,10 @@ class Peek:
         while high > self._log_start and len(self._records) < self._request.count:
             low = max(self._log_start, high - window)
             fetched = self._fetched
-            found, first, complete = await self._window(low, high)
+            records, first, complete = await self._window(low, high)
             if not complete and self._records:
                 return  # there would be a gap before the records already read
-            self._records = found + self._records
+            self._records = records + self._records
             if not complete:
                 return
             first = min(low, first)
@@ -272,11 +272,11 @@ class Peek:
             return list_offsets.request(version, topic, timestamp, read_committed=committed)
 
         def taken(answer: list_offsets.ListOffsetsAnswer) -> tuple[int, int]:
-            for found in answer.topics:
-                if len(found.error) and found.error[0]:
-                    raise _Code(int(found.error[0]))
-                if len(found.offset):
-                    return int(found.offset[0]), int(found.timestamp[0])
+            for of_topic in answer.topics:
+                if len(of_topic.error) and of_topic.error[0]:
+                    raise _Code(int(of_topic.error[0]))
+                if len(of_topic.offset):
+                    return int(of_topic.offset[0]), int(of_topic.timestamp[0])
             raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.INCOMPLETE))
 
         try:

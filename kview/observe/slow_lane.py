@@ -449,15 +449,15 @@ class SlowLane(Struct):
     async def _elr(self, link: Link, broker: int) -> None:
         layout = self.state.layout
         names = sorted(set(layout.topic[elr.wanting(layout, self.state.min_isr())].tolist()))
-        found: dict[tuple[str, int], tuple[elr.Brokers, elr.Brokers]] = {}
+        eligible: dict[tuple[str, int], tuple[elr.Brokers, elr.Brokers]] = {}
         cursor = None
         for _ in range(elr.MOST_PAGES):
             answer, _ = await link.ask(elr.request(names, cursor))
-            found.update(elr.answered(answer))
+            eligible.update(elr.answered(answer))
             cursor = answer.next_cursor
             if cursor is None:
                 break
-        self.state.elr = found
+        self.state.elr = eligible
 
     def _wanted_points(self) -> None:
         """Ask where the logs that groups read ended some time ago, once per partition."""
@@ -494,5 +494,5 @@ class SlowLane(Struct):
 def rows_read(layout: Layout, state: State) -> Rows:
     """Return the partition rows for which groups have committed offsets, ascending."""
     offsets = state.group_tables.offsets
-    found = layout.rows_at(offsets.topic, offsets.partition)
-    return np.unique(found[found >= 0])
+    rows = layout.rows_at(offsets.topic, offsets.partition)
+    return np.unique(rows[rows >= 0])

@@ -259,11 +259,21 @@ def _of(
     """Return what the coordinators say about a partition's producer, as the columns of `Transactions`, and
     when the last of them answered."""
     for answer in answers.values():
-        found = answer.by_producer.get(producer.id)
-        if found is not None:
-            facts = (found.transactional_id, found.coordinator)
-            state = found.state if key in found.partitions or found.error_code else TransactionState.HANGING
-            return (*facts, str(state), found.began_ms, found.timeout_ms, found.error_code), answer.at_ms
+        transaction = answer.by_producer.get(producer.id)
+        if transaction is not None:
+            facts = (transaction.transactional_id, transaction.coordinator)
+            state = (
+                transaction.state
+                if key in transaction.partitions or transaction.error_code
+                else TransactionState.HANGING
+            )
+            return (
+                *facts,
+                str(state),
+                transaction.began_ms,
+                transaction.timeout_ms,
+                transaction.error_code,
+            ), answer.at_ms
     telling = {
         broker: answer.at_ms
         for broker, answer in answers.items()
