@@ -76,8 +76,12 @@ class MetadataImage:
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """Return a topic's partition by its number, or None if it does not exist."""
-        found = self.topics.get(topic)
-        return found.partitions[partition] if found and 0 <= partition < len(found.partitions) else None
+        topic_image = self.topics.get(topic)
+        return (
+            topic_image.partitions[partition]
+            if topic_image and 0 <= partition < len(topic_image.partitions)
+            else None
+        )
 
     def topic_by_id(self, topic_id: bytes) -> TopicImage | None:
         """Return the topic with this id, or None."""

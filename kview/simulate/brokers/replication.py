@@ -251,11 +251,11 @@ class Pair:
         if self.follower.id in replica.isr:
             return []
         leader, follower, now_us = self.leader, self.follower, self.kernel.now_us
-        found = (
+        buckets = (
             leader.sending.bucket_for(replica.key, leader.image, now_us),
             follower.fetching.bucket_for(replica.key, follower.image, now_us),
         )
-        return [bucket for bucket in found if bucket is not None]
+        return [bucket for bucket in buckets if bucket is not None]
 
 
 def _copy(own: Replica, leader: Replica, end: int, allowed: int, first: bool) -> int:

@@ -46,13 +46,17 @@ class BrokerHost:
 
     def offsets_leader(self, partition: int) -> int:
         """Return the leader of an offsets partition according to the broker's own metadata."""
-        found = self._broker.image.partition(OFFSETS_TOPIC, partition)
-        return NO_LEADER if found is None else found.leader
+        partition_image = self._broker.image.partition(OFFSETS_TOPIC, partition)
+        return NO_LEADER if partition_image is None else partition_image.leader
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
         """Return the topic's id, or None if the broker's metadata has no such partition."""
-        found = self._broker.image.topics.get(topic)
-        return found.topic_id if found is not None and 0 <= partition < len(found.partitions) else None
+        topic_image = self._broker.image.topics.get(topic)
+        return (
+            topic_image.topic_id
+            if topic_image is not None and 0 <= partition < len(topic_image.partitions)
+            else None
+        )
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
         """Append a batch to an offsets partition with acks=all."""

@@ -54,8 +54,8 @@ class CoordinatorLink:
     def find(self) -> bool:
         """Ask any broker for the coordinator and connect to it, and return whether it answers."""
         broker = self._metadata.any_broker()
-        found = self._cluster.groups(broker).find(self._group) if broker >= 0 else -1
-        if found < 0 or self._cluster.nodes.refuses(found):
+        coordinator = self._cluster.groups(broker).find(self._group) if broker >= 0 else -1
+        if coordinator < 0 or self._cluster.nodes.refuses(coordinator):
             return False
-        self.broker = found
-        return self._cluster.nodes.serves(found)
+        self.broker = coordinator
+        return self._cluster.nodes.serves(coordinator)
