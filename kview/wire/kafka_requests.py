@@ -134,8 +134,8 @@ def _bounded_decoder(request: Any, version: int, flexible: bool) -> Decoder:
 def _checks(struct: Any, version: int) -> list[tuple[str, _Check]]:
     """Return the fields of a struct that need a check, with their checks."""
     fields = [field for field in struct.fields.values() if field.for_version_q(version)]
-    found = [(field.name, _check_of(field, version)) for field in fields]
-    return [(name, check) for name, check in found if check is not None]
+    checks = [(field.name, _check_of(field, version)) for field in fields]
+    return [(name, check) for name, check in checks if check is not None]
 
 
 def _check_of(field: Any, version: int) -> _Check | None:
