@@ -89,8 +89,12 @@ def _made(parent: Path, prefix: str) -> tuple[Path, int | None]:
 def _clean(parent: Path, prefix: str) -> None:
     """Remove this user's folders that no running process needs. Raises OSError."""
     with os.scandir(parent) as entries:
-        found = [one for one in entries if one.name.startswith(prefix) and one.is_dir(follow_symlinks=False)]
-    for entry in found:
+        prefixed = [
+            entry
+            for entry in entries
+            if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)
+        ]
+    for entry in prefixed:
         with suppress(OSError):
             about = entry.stat(follow_symlinks=False)
             if about.st_uid != os.getuid():
