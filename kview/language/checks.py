@@ -54,7 +54,7 @@ def what(finding: CheckFinding) -> str:
 
 
 def remedy(finding: CheckFinding) -> str:
-    """Return what to do about it."""
+    """Return what to do about what a check found."""
     return _REMEDIES[finding.kind](finding)
 
 

@@ -98,7 +98,7 @@ class _Answer(io.RawIOBase):
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: io.BufferedReader asks before it reads."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -265,7 +265,7 @@ class ConnectorReader(Struct):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is in flight."""
+        """Whether no request to Connect's REST API is in flight."""
         return self._since_s is None
 
     def step(self) -> None:

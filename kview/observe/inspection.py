@@ -73,7 +73,6 @@ class Inspection:
         self._busy = False
 
     def close(self) -> None:
-        """Close the connections."""
         self._asking.close()
 
     async def answer(self, question: Question[Any], ticket: Ticket) -> Answer:
@@ -155,9 +154,8 @@ class Inspection:
         result = answer.results[0]
         if result.error_code:
             return (), _refusal(broker, result.error_code)
-        return tuple(
-            sorted(map(_setting, result.configs), key=lambda setting: setting.name)
-        ), InspectionFailure()
+        settings = map(_setting, result.configs)
+        return tuple(sorted(settings, key=lambda setting: setting.name)), InspectionFailure()
 
     async def _directories(self, request: DirectoriesRequest, ticket: Ticket) -> DirectoriesAnswer:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
@@ -255,7 +253,11 @@ def quotas(answer: Any) -> tuple[Quota, ...]:
 
 def _setting(row: Any) -> Setting:
     synonyms = tuple(
-        SettingValue(synonym.value, _SOURCES.get(synonym.source, SettingSource.OTHER), synonym.name)
+        SettingValue(
+            None if row.is_sensitive else synonym.value,
+            _SOURCES.get(synonym.source, SettingSource.OTHER),
+            synonym.name,
+        )
         for synonym in row.synonyms or ()
     )
     return Setting(
@@ -264,9 +266,7 @@ def _setting(row: Any) -> Setting:
         _SOURCES.get(row.config_source, SettingSource.OTHER),
         bool(row.is_sensitive),
         bool(row.read_only),
-        tuple(SettingValue(None, synonym.source, synonym.name) for synonym in synonyms)
-        if row.is_sensitive
-        else synonyms,
+        synonyms,
     )
 
 

@@ -35,7 +35,6 @@ class Latency(Struct):
     _slowest: deque[float] = field(default_factory=lambda: deque(maxlen=OBSERVATIONS))
 
     def add(self, duration_s: float) -> None:
-        """Add the duration of one request."""
         self._new.append(duration_s)
 
     def observed(self, owed_s: float) -> None:

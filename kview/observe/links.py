@@ -60,7 +60,6 @@ class Links:
             self.slow[broker].expect(within_s)
 
     def close(self) -> None:
-        """Close all links."""
         for link in [*self.fast.values(), *self.slow.values()]:
             link.close()
 

@@ -52,7 +52,7 @@ class Keeper:
         return Payload(kept, len(data))
 
     def record(self, raw: RawRecord, batch: Batch) -> Record:
-        """Return a record of `batch`."""
+        """Return a record of `batch`, whose payloads may be cut."""
         timeless = raw.timestamp_ms < 0
         created = TimeType.APPEND if raw.append_time else TimeType.CREATE
         return Record(

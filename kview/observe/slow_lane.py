@@ -91,7 +91,7 @@ class SlowLane(Struct):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is in flight."""
+        """Whether no request is in flight, and no healthy broker is being connected to."""
         return not self._running and not any(
             self.links[b].connecting for b in self._healthy if b in self.links
         )

@@ -87,7 +87,7 @@ class State(Struct):
     _last: Snapshot | None = None
 
     def succeeded(self, part: Part, broker: int, at_ms: int) -> None:
-        """Note that `broker` answered for `part`."""
+        """Note that `broker` answered for `part`, which ends the part's failure."""
         self.failures.pop((part, broker), None)
         self.received_ms[part, broker] = at_ms
 

@@ -259,21 +259,12 @@ def _of(
     """Return what the coordinators say about a partition's producer, as the columns of `Transactions`, and
     when the last of them answered."""
     for answer in answers.values():
-        transaction = answer.by_producer.get(producer.id)
-        if transaction is not None:
-            facts = (transaction.transactional_id, transaction.coordinator)
-            state = (
-                transaction.state
-                if key in transaction.partitions or transaction.error_code
-                else TransactionState.HANGING
-            )
-            return (
-                *facts,
-                str(state),
-                transaction.began_ms,
-                transaction.timeout_ms,
-                transaction.error_code,
-            ), answer.at_ms
+        described = answer.by_producer.get(producer.id)
+        if described is not None:
+            belongs = key in described.partitions or described.error_code
+            state = described.state if belongs else TransactionState.HANGING
+            facts = (described.transactional_id, described.coordinator, str(state))
+            return (*facts, described.began_ms, described.timeout_ms, described.error_code), answer.at_ms
     telling = {
         broker: answer.at_ms
         for broker, answer in answers.items()

@@ -220,7 +220,7 @@ class BatchSession:
 
     @property
     def context(self) -> "SparkContext":
-        """The context."""
+        """Spark's context. The session must have started."""
         assert self._context is not None
         return self._context
 

@@ -57,7 +57,7 @@ class Share:
         return self.rolled.cluster
 
     def known_s(self, within: Seconds = ALWAYS) -> int:
-        """Return the number of known seconds."""
+        """Return the number of seconds in `within` that no gap covers."""
         return _without(self.seconds.within(within), self.gaps)
 
     def out_known_s(self, within: Seconds = ALWAYS) -> int:
@@ -98,13 +98,7 @@ def shares(recordings: Sequence[RolledUp], period: Seconds) -> tuple[list[Share]
         for rolled in recordings
         if all(rolled is not other for other, _ in known)
     ]
-    known.sort(
-        key=lambda rolled_and_whole: (
-            rolled_and_whole[0].cluster,
-            rolled_and_whole[1],
-            rolled_and_whole[0].source.address,
-        )
-    )
+    known.sort(key=lambda pair: (pair[0].cluster, pair[1], pair[0].source.address))
     counted: list[Share] = []
     taken: dict[str, tuple[int, RolledUp]] = {}
     for rolled, whole in known:

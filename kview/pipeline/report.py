@@ -85,9 +85,8 @@ def report(
                 raise
             except Exception:
                 rolling_up(0, 0)  # raises if the report was cancelled
-                if is_last or not remove_damaged(
-                    [batch for recording in rolled for batch in recording.batches]
-                ):
+                batches = [batch for recording in rolled for batch in recording.batches]
+                if is_last or not remove_damaged(batches):
                     raise
     raise AssertionError("the last attempt returns or raises")
 
@@ -119,9 +118,8 @@ def _answered(
             lambda done, total: tell(Stage.FIGURES, done, total),
         )
         period_notes += _unmatched(answered, question)
-        return Period(
-            answered.since_ms, answered.until_ms, answered.tables, (*notes, *period_notes, *answered.notes)
-        ), step_s
+        all_notes = (*notes, *period_notes, *answered.notes)
+        return Period(answered.since_ms, answered.until_ms, answered.tables, all_notes), step_s
 
     now, step_s = period(question.since_ms, question.until_ms, question.step_s)
     before = period(*question.against, step_s)[0] if question.against is not None else None

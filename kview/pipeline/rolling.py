@@ -275,9 +275,7 @@ class Rolling:
                 segments = [segment for segment, _ in some]
                 of_part = RollUp(number, part, folder, scope, DELTAS, dict(FACTS), segments)
                 work.append((of_part, sum(size for _, size in some) + BATCH_BYTES))
-        tasks = [
-            [rollup for rollup, _ in some] for some in _cut(work, most, lambda sized_work: sized_work[1])
-        ]
+        tasks = [[rollup for rollup, _ in some] for some in _cut(work, most, lambda part: part[1])]
         if tasks:
             for unreadable in self._context.parallelize(tasks, len(tasks)).flatMap(roll_up).collect():
                 batches[unreadable.batch].unreadable.append(unreadable)

@@ -117,7 +117,7 @@ class Settings:
         self.explicit = check_broker_settings(settings)
 
     def text(self, name: str) -> str:
-        """Return the effective value as text."""
+        """Return a broker's setting as text: the explicit one, else Kafka's default."""
         return self.explicit.get(name, BROKER_KEYS[name].default)
 
     def number(self, name: str) -> int:

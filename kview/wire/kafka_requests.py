@@ -88,7 +88,7 @@ class _Tail:
         self.reads = 0
 
     def read(self, size: int) -> bytes:
-        """Return the next `size` bytes."""
+        """Return the next `size` bytes. Raises MalformedBytes if there are fewer, or after too many reads."""
         end = self._at + size
         self.reads += 1
         if not self._at <= end <= len(self._data) or self.reads > self._left:

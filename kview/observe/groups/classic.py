@@ -23,7 +23,7 @@ from kview.observe.groups.members import (
 
 
 def classic_request(names: Sequence[str]) -> Any:
-    """Return the request for classic groups."""
+    """Return the request (DescribeGroups) for groups of the classic protocol."""
     return DescribeGroupsRequest(groups=list(names), include_authorized_operations=False)
 
 

@@ -6,7 +6,7 @@ from kview.observe.groups.members import GroupDescription, MemberFacts, count_of
 
 
 def read_consumer(entry: Any) -> GroupDescription:
-    """Read a group of the consumer protocol."""
+    """Read a group of the consumer protocol (KIP-848), from ConsumerGroupDescribe."""
     members = []
     for member in entry.members:
         owned, target = topics_of(member.assignment), topics_of(member.target_assignment)

@@ -91,14 +91,14 @@ class Columns:
         """The place of each row's batch."""
 
     def keep(self, mask: Bools) -> None:
-        """Leave out the rows that are not in a mask."""
+        """Leave out the rows that are not in a mask. It has the rows of all batches, in their order."""
         ends = np.cumsum([len(kept) for kept in self._kept])[:-1]
         masks = np.split(mask, ends)
         self._kept = [kept[part_mask] for kept, part_mask in zip(self._kept, masks, strict=True)]
         self.times, self.owners = self.times[mask], self.owners[mask]
 
     def numbers(self, name: str, null: int = 0) -> Longs:
-        """Return a column of integers or flags."""
+        """Read a column of integers or flags, with `null` where a row has no value."""
         return np.concatenate(
             [
                 pc.fill_null(column.cast(pa.int64()), null).to_numpy()[kept]
@@ -151,12 +151,12 @@ class FactRows:
         return len(self.owners)
 
     def keep(self, mask: Bools) -> None:
-        """Leave out the rows that are not in a mask."""
+        """Leave out the rows of `table` and `owners` that are not in a mask."""
         if not mask.all():
             self.table, self.owners = self.table.filter(pa.array(mask)), self.owners[mask]
 
     def numbers(self, name: str, null: int = 0) -> Longs:
-        """Return a column of integers or flags."""
+        """Return a column of `table`, of integers or flags, with `null` where a row has no value."""
         column = self.table[name].cast(pa.int64())
         numbers: Longs = pc.fill_null(column, null).to_numpy()
         return numbers
@@ -205,7 +205,7 @@ class _Files:
         return len(self._paths)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return a column. Raises OSError."""
+        """Read a column of the row groups that may have the names. Raises OSError."""
         parts = [
             file.read_row_groups(self._groups(file.metadata), columns=[name], use_threads=False)[name]
             for file in self._opened()

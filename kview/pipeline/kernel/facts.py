@@ -93,7 +93,7 @@ class _Facts:
         self.sequence = self.rows.numbers("sequence")
 
     def keep(self, mask: Bools) -> None:
-        """Leave out the rows that are not in a mask."""
+        """Leave out the rows that are not in a mask, and set the attributes to the others."""
         self.rows.keep(mask)
         self._find()
 
@@ -130,7 +130,7 @@ class _Facts:
 
 
 def _with(rows: Rows, columns: dict[str, list[Any]]) -> Rows:
-    """Add columns to rows."""
+    """Add columns to rows, in place, and return the rows."""
     for name, values in columns.items():
         for row, value in zip(rows, values, strict=True):
             row[name] = value

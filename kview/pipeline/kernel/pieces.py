@@ -122,7 +122,7 @@ class Rows:
         return np.asarray(sum(some, np.zeros(len(self), np.int64)) > 0, np.bool_)
 
     def take(self, at: Longs) -> "Rows":
-        """Return some rows."""
+        """Return the rows at these places."""
         names = [name for name in self.__slots__ if name != "numbers"]
         numbers = {name: values[at] for name, values in self.numbers.items()}
         return Rows(**{name: getattr(self, name)[at] for name in names}, numbers=numbers)
@@ -235,7 +235,7 @@ class Pieces:
         return np.where(self.second == self._spans.end_s[self.at], value[self.at], 0)
 
     def held_ms(self, name: str) -> Longs | None:
-        """Return how long a state held in the pieces."""
+        """Return for how many ms a state held in each piece, None if no row has the state."""
         state = self._rows.numbers.get(name)
         if state is None:
             return None

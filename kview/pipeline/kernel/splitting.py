@@ -23,7 +23,7 @@ class Shares:
     """Records per second in the row's interval; −1 if the share has no part of it, or nothing came in."""
 
     def some(self, mask: Bools) -> "Shares":
-        """Return the shares in a mask."""
+        """Return the shares for which the mask is true."""
         at = np.flatnonzero(mask) if isinstance(self.at, slice) else self.at[mask]
         sums = {name: values[mask] for name, values in self.sums.items()}
         return Shares(at, self.second[mask], sums, None if self.rates is None else self.rates[mask])

@@ -16,7 +16,7 @@ class Words:
         self._places: dict[str, int] = {}
 
     def place(self, word: str) -> int:
-        """Return the code of a word."""
+        """Return the code of a word. A new word gets the next one."""
         return self._places.setdefault(word, len(self._places))
 
     def codes(self, column: pa.Array) -> Longs:

@@ -132,13 +132,8 @@ def _rows(
     latest = records.latest_offsets(call.broker, topic, replica_id == DEBUGGING_REPLICA)
     pack = _PARTITION_V4.pack
     for done, (index, epoch, timestamp) in enumerate(rows, start=1):
-        if (
-            timestamp == LATEST
-            and epoch < 0
-            and version >= 4
-            and (offset_and_epoch := latest(index)) is not None
-        ):
-            offset, leader_epoch = offset_and_epoch
+        if timestamp == LATEST and epoch < 0 and version >= 4 and (newest := latest(index)) is not None:
+            offset, leader_epoch = newest
             pieces.append(pack(index, 0, -1, offset, leader_epoch) + tags)
         else:
             if timestamp < 0 and version < MEANT_FROM.get(timestamp, NEVER):

@@ -28,7 +28,7 @@ class CoordinatorLink:
         return self._cluster.nodes.slow_ms(self.broker) * 1000 if self.broker >= 0 else 0
 
     def answers(self) -> bool:
-        """Return whether the coordinator answers."""
+        """Return whether the coordinator answers. If so, forget since when it was silent."""
         if self._cluster.nodes.serves(self.broker):
             self._silent_since_us = None
             return True
