@@ -61,7 +61,7 @@ class Probed(Protocol):
 
     @property
     def owed_s(self) -> float:
-        """Seconds for which the oldest request in flight has waited, or 0."""
+        """Seconds for which the oldest request in flight has waited, or 0: it counts as a latency."""
 
     def probe(self) -> None:
         """Send a small request and measure it, unless one is in flight."""

@@ -99,7 +99,7 @@ class Peek:
         try:
             if self._leader < 0:
                 await self._look_up()
-            offset, timestamp_ms = await self._found(0, self._committed)
+            offset, timestamp_ms = await self._listed_offset(0, self._committed)
         except Failed as failed:
             return UNKNOWN, UNKNOWN, failed.failure
         except OutOfTime:
@@ -132,7 +132,7 @@ class Peek:
             self._log_start = await self._offset(list_offsets.EARLIEST)
             self._end = await self._offset(list_offsets.LATEST)
             if self._committed:
-                self._watermark, _ = await self._found(list_offsets.LATEST, committed=False)
+                self._watermark, _ = await self._listed_offset(list_offsets.LATEST, committed=False)
             try:
                 await work()
             except _Code as error:
@@ -258,10 +258,10 @@ class Peek:
 
     async def _offset(self, timestamp: int) -> int:
         """Return the first offset at that time, or the one that EARLIEST or LATEST stands for; −1: none."""
-        offset, _ = await self._found(timestamp, self._committed)
+        offset, _ = await self._listed_offset(timestamp, self._committed)
         return offset
 
-    async def _found(self, timestamp: int, committed: bool) -> tuple[int, int]:
+    async def _listed_offset(self, timestamp: int, committed: bool) -> tuple[int, int]:
         """Return the offset for a timestamp, and the timestamp of its record, −1 if there is none."""
         topic = [(self._request.topic, np.array([self._request.partition], np.int32))]
 
