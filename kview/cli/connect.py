@@ -108,10 +108,10 @@ def _list_profiles() -> None:
 
 def _of_profile(ctx: click.Context, profile: "Profile") -> dict[str, Any]:
     """Return the values of the flags that are not on the command line but in the profile."""
-    found = {}
+    values = {}
     for param in ctx.command.params:
         name = param.name or ""
         value = getattr(profile, WORDS[name]) if name in WORDS else None
         if value and ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
-            found[name] = param.process_value(ctx, value)
-    return found
+            values[name] = param.process_value(ctx, value)
+    return values

@@ -89,7 +89,7 @@ def _list() -> None:
             lessons[name] = read_lesson(path)
         except BadUse as error:
             wrong.append(sentence(error))
-    rows = [(name, one.title, one.minutes, one.about) for name, one in lessons.items()]
+    rows = [(name, lesson.title, lesson.minutes, lesson.about) for name, lesson in lessons.items()]
     lines = listed([*rows, (INCIDENT, *ABOUT_INCIDENT)])
     for line in lines:
         click.echo(printable(line))
@@ -120,10 +120,10 @@ def _failures(played: "Played") -> list[str]:
     from kview.school.words.lessons import refused, unmet
 
     return [
-        refused(one.step, one.expected, one.refused)
-        if one.refused is not None
-        else unmet(one.step, one.expected, one.seen)
-        for one in played.failed
+        refused(failure.step, failure.expected, failure.refused)
+        if failure.refused is not None
+        else unmet(failure.step, failure.expected, failure.seen)
+        for failure in played.failed
     ]
 
 
@@ -133,10 +133,10 @@ def _check_incident(seed: int) -> None:
     from kview.school.words.lessons import drilled
 
     hidden = 0
-    for drill, told in check(seed):
-        hidden += not told.is_visible
-        symptoms = [(one.symptom, one.after_ms, one.value) for one in told.seen]
-        for line in drilled(drill.fault.name, told.cause, symptoms):
+    for drill, debriefing in check(seed):
+        hidden += not debriefing.is_visible
+        symptoms = [(sighting.symptom, sighting.after_ms, sighting.value) for sighting in debriefing.seen]
+        for line in drilled(drill.fault.name, debriefing.cause, symptoms):
             click.echo(printable(line))
     if hidden:
         raise SystemExit(1)

@@ -19,8 +19,8 @@ def _recordings(ctx: click.Context, param: click.Parameter, typed: str) -> list[
         names = kept_names(state_folder())
     except OSError:
         names = ()
-    found = [CompletionItem(name) for name in names if name.startswith(typed)]
-    return [*found, CompletionItem(typed, type="dir")]
+    recordings = [CompletionItem(name) for name in names if name.startswith(typed)]
+    return [*recordings, CompletionItem(typed, type="dir")]
 
 
 @click.command()

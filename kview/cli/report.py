@@ -184,12 +184,12 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
             signal.signal(number, cancel)
     error = KviewError(ErrorKind.REPORT_CANCELLED)
     try:
-        made = reporting.make()
+        result = reporting.make()
         is_writing = True
         if ended_by:
             raise error
         line.end()
-        write_report(made, form, out, ascii_only)
+        write_report(result, form, out, ascii_only)
     except KeyboardInterrupt:
         pass
     except KviewError as failure:
@@ -251,17 +251,17 @@ def _moments(recordings: Sequence[str], texts: Sequence[str | None]) -> list[int
     from kview.run.reporting import span_ms
 
     first_ms, last_ms = span_ms(folders_of(recordings))
-    found: list[int | None] = []
+    moments: list[int | None] = []
     for text in texts:
         at_ms = None
         if text is not None:
             at_ms = moment_of(text, minus_from_ms=last_ms, plus_from_ms=first_ms, last_ms=last_ms, zone=None)
             if at_ms is None or not 0 <= at_ms < _END_MS:
                 raise BadUse(ErrorKind.NOT_A_TIME, text=text, forms=FORMS)
-        found.append(at_ms)
-    for since_ms, until_ms in zip(found[::2], found[1::2], strict=True):
+        moments.append(at_ms)
+    for since_ms, until_ms in zip(moments[::2], moments[1::2], strict=True):
         _check_period(since_ms, until_ms, first_ms, last_ms)
-    return found
+    return moments
 
 
 def _check_period(since_ms: int | None, until_ms: int | None, first_ms: int, last_ms: int) -> None:

@@ -145,9 +145,9 @@ def of_profile(
     target = _of_servers(name, profile.servers, command_config, (*profile.map, *maps), environment)
     properties = profile.client_properties()
     if properties and command_config is None:
-        found = of_properties(str(path), properties, environment, path.parent)
-        security = replace(found.security, routes=target.security.routes)
-        target = replace(target, security=security, file=str(path), unused=found.unused)
+        client_properties = of_properties(str(path), properties, environment, path.parent)
+        security = replace(client_properties.security, routes=target.security.routes)
+        target = replace(target, security=security, file=str(path), unused=client_properties.unused)
     security = replace(target.security, connect=profile.connect(str(path), name, environment))
     return replace(target, security=security, profile=profile)
 
@@ -158,8 +158,8 @@ def _of_servers(
     from kview.config.client_properties import read_client_properties
     from kview.config.security import PLAINTEXT
 
-    found, routes = bootstrap_servers(servers), address_map(maps)
+    addresses, routes = bootstrap_servers(servers), address_map(maps)
     if command_config is None:
-        return Target(name, found, replace(PLAINTEXT, routes=routes))
+        return Target(name, addresses, replace(PLAINTEXT, routes=routes))
     read = read_client_properties(command_config, environment)
-    return Target(name, found, replace(read.security, routes=routes), str(command_config), read.unused)
+    return Target(name, addresses, replace(read.security, routes=routes), str(command_config), read.unused)

@@ -80,14 +80,14 @@ def listening_address(text: str) -> Address:
 
 def address_map(texts: Iterable[str]) -> dict[Address, Address]:
     """Return the addresses in `FROM=TO`, such as `kafka:9092=localhost:9092`. Raises BadUse."""
-    found = {}
+    addresses = {}
     for text in texts:
         advertised, _, reached = text.partition("=")
         try:
-            found[Address.parse(advertised.strip())] = Address.parse(reached.strip())
+            addresses[Address.parse(advertised.strip())] = Address.parse(reached.strip())
         except AddressError as error:
             raise BadUse(ErrorKind.MAP_WRONG, text=text) from error
-    return found
+    return addresses
 
 
 def _address(server: str, text: str) -> Address:

@@ -69,9 +69,9 @@ def of_properties(
     Relative paths in them start at `folder`.
     """
     known = {key: resolved(value, environment, folder) for key, value in values.items()}
-    found = _Properties(file, folder, known)
-    security = found.security()
-    return ClientProperties(security, tuple(found.unused()))
+    properties = _Properties(file, folder, known)
+    security = properties.security()
+    return ClientProperties(security, tuple(properties.unused()))
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ class ConnectRest(Struct, frozen=True):
 
     @property
     def has_tls(self) -> bool:
-        """Whether connections are encrypted."""
+        """Whether connections to Connect's REST API are encrypted."""
         return self.url.startswith("https:")
 
 

@@ -39,14 +39,14 @@ def _tokens(text: str) -> list[tuple[str, bool]]:
     """Return the words, and whether each is a symbol: `=` or `;`."""
     tokens, at, text = [], 0, text.rstrip()
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        token = _TOKEN.match(text, at)
+        if token is None:
             raise NotJaas
-        at = found.end()
-        double, single, sign, bare = found.groups()
+        at = token.end()
+        double, single, sign, bare = token.groups()
         quoted = double if double is not None else single
         if quoted is not None:
-            tokens.append((_ESCAPE.sub(lambda one: _LETTERS.get(one[1], one[1]), quoted), False))
+            tokens.append((_ESCAPE.sub(lambda escape: _LETTERS.get(escape[1], escape[1]), quoted), False))
         else:
             tokens.append((sign or bare, bool(sign)))
     return tokens

@@ -38,12 +38,12 @@ def read_key_file(path: Path) -> tuple[KeyLine, ...]:
     data = read_file(path)
     try:
         text = data.decode()
-        found: dict[str, Any] = msgspec.toml.decode(data)
+        document: dict[str, Any] = msgspec.toml.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         place = _PLACE.search(str(error))
         line = int(place[1]) if place and place[1] else len(data.splitlines()) if place else 1
         raise BadUse(ErrorKind.KEY_FILE_GARBLED, file=str(path), line=line) from None
-    return tuple(_line(path, text, action, value) for action, value in found.items())
+    return tuple(_line(path, text, action, value) for action, value in document.items())
 
 
 def _line(path: Path, text: str, action: str, value: object) -> KeyLine:

@@ -115,12 +115,12 @@ def read_config(path: Path) -> Config:
         reason = error.strerror or str(error)
         raise BadUse(ErrorKind.FILE_NOT_READ, file=str(path), reason=reason) from error
     try:
-        found = msgspec.toml.decode(read_file(path), type=_File).clusters
+        clusters = msgspec.toml.decode(read_file(path), type=_File).clusters
     except msgspec.ValidationError as error:
         raise _unlike(str(path), "", str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadUse(ErrorKind.CONFIG_WRONG, file=str(path), reason=_place(error)) from None
-    return Config({name: _profile(str(path), name, values) for name, values in found.items()})
+    return Config({name: _profile(str(path), name, values) for name, values in clusters.items()})
 
 
 def _profile(file: str, name: str, values: Mapping[str, Any]) -> Profile:
@@ -164,8 +164,8 @@ def _place(error: Exception) -> str:
 
     The parser's own message may quote the file, which may have secrets.
     """
-    found = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
-    return f"not TOML at {found[1].removeprefix('at ')}" if found else "not TOML"
+    place = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
+    return f"not TOML at {place[1].removeprefix('at ')}" if place else "not TOML"
 
 
 def _flat(prefix: str, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

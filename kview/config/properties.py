@@ -45,7 +45,7 @@ def _logical_lines(text: str) -> list[str]:
 
 
 def _unescaped(text: str) -> str:
-    def value(found: re.Match[str]) -> str:
-        return chr(int(found[1], 16)) if found[1] else _LETTERS.get(found[2], found[2])
+    def value(escape: re.Match[str]) -> str:
+        return chr(int(escape[1], 16)) if escape[1] else _LETTERS.get(escape[2], escape[2])
 
     return _ESCAPE.sub(value, text)

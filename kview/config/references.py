@@ -21,8 +21,8 @@ def resolved(text: str, environment: Mapping[str, str], folder: Path) -> str:
     in `${…}` stay as they are. Raises BadUse.
     """
 
-    def value(found: re.Match[str]) -> str:
-        source, name = found.groups()
+    def value(reference: re.Match[str]) -> str:
+        source, name = reference.groups()
         if source == "env":
             if name not in environment:
                 raise BadUse(ErrorKind.VARIABLE_NOT_SET, name=name)

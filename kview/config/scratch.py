@@ -54,11 +54,9 @@ class Scratch:
             self.lock = None
 
     def __enter__(self) -> Self:
-        """Return the folder itself."""
         return self
 
     def __exit__(self, *how: object) -> None:
-        """Remove the folder."""
         self.remove()
 
 
@@ -89,8 +87,12 @@ def _made(parent: Path, prefix: str) -> tuple[Path, int | None]:
 def _clean(parent: Path, prefix: str) -> None:
     """Remove this user's folders that no running process needs. Raises OSError."""
     with os.scandir(parent) as entries:
-        found = [one for one in entries if one.name.startswith(prefix) and one.is_dir(follow_symlinks=False)]
-    for entry in found:
+        folders = [
+            entry
+            for entry in entries
+            if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)
+        ]
+    for entry in folders:
         with suppress(OSError):
             about = entry.stat(follow_symlinks=False)
             if about.st_uid != os.getuid():

@@ -22,7 +22,7 @@ class Protocol(StrEnum):
 
     @property
     def has_tls(self) -> bool:
-        """Whether connections are encrypted."""
+        """Whether connections to brokers are encrypted."""
         return self in (Protocol.SSL, Protocol.SASL_SSL)
 
     @property
@@ -112,7 +112,7 @@ class Security(Struct, frozen=True):
     connect: ConnectRest | None = None
 
     def route(self, address: Address) -> Address:
-        """Return where to connect for `address`."""
+        """Return where to connect for `address`: what the user mapped it to, else itself."""
         return self.routes.get(address, address)
 
 

@@ -25,9 +25,9 @@ def authorities(path: Path, password: Secret | None) -> str:
     """Return the certificates of a trust store as PEM. Raises BadUse."""
     data = _store(path)
     if data.startswith(_SEQUENCE):
-        found = _pkcs12(path, data, password)
-        certificates = [one.certificate for one in found.additional_certs]
-        certificates += [found.cert.certificate] if found.cert else []
+        store = _pkcs12(path, data, password)
+        certificates = [extra.certificate for extra in store.additional_certs]
+        certificates += [store.cert.certificate] if store.cert else []
         text = "".join(map(_pem, certificates))
     else:
         text = _text(path, data)
@@ -46,13 +46,13 @@ def identity(path: Path, password: Secret | None, key_password: Secret | None) -
         return pem_identity(str(path), _text(path, data), _text(path, data), key_password)
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    found = _pkcs12(path, data, password)
-    if found.key is None:
+    store = _pkcs12(path, data, password)
+    if store.key is None:
         raise BadUse(ErrorKind.STORE_WITHOUT_KEY, file=str(path))
-    if found.cert is None:
+    if store.cert is None:
         raise BadUse(ErrorKind.STORE_WITHOUT_CERTIFICATE, file=str(path))
-    chain = [found.cert.certificate, *(one.certificate for one in found.additional_certs)]
-    key = found.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    chain = [store.cert.certificate, *(extra.certificate for extra in store.additional_certs)]
+    key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return Identity(str(path), "".join(map(_pem, chain)), Secret(key.decode()))
 
 

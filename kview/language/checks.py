@@ -54,7 +54,7 @@ def what(finding: CheckFinding) -> str:
 
 
 def remedy(finding: CheckFinding) -> str:
-    """Return what to do about it."""
+    """Return what to do about what a check found."""
     return _REMEDIES[finding.kind](finding)
 
 
@@ -173,9 +173,9 @@ def _group(finding: CheckFinding) -> str:
         why = "no members"
     behind = ""
     if finding.behind_ms != UNKNOWN:
-        told = words.duration(finding.behind_ms)
+        lag_time = words.duration(finding.behind_ms)
         mark = "≥ " if finding.is_bound else "≈ " if finding.is_estimate else ""
-        behind = f"{mark}{told} behind"
+        behind = f"{mark}{lag_time} behind"
     reasons = ", ".join(filter(None, (why, behind)))
     return f"{verdicts.VERDICTS[finding.verdict]}{f' ({reasons})' if reasons else ''}"
 

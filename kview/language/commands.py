@@ -170,19 +170,19 @@ def doing(command: Command) -> str:
     return f"{_filled(_WORDS[command.kind].doing, command)} {ELLIPSIS}"
 
 
-def done(made: Done) -> str:
+def done(action: Done) -> str:
     """Return what was done: `broker 4 was killed (kill −9): …`."""
-    kind = made.kind
+    kind = action.kind
     if kind is CommandKind.UNDO:
-        return _undone(made)
+        return _undone(action)
     if kind is CommandKind.START:
-        return _started(made)
+        return _started(action)
     words = _WORDS[kind].done
-    if not made.has_quorum:
+    if not action.has_quorum:
         words = _DONE_WITHOUT_QUORUM.get(kind, words)
-    if made.role is NodeRole.CONTROLLER:
+    if action.role is NodeRole.CONTROLLER:
         words = _DONE_TO_A_CONTROLLER.get(kind, words)
-    return _filled(words, made.command, _nodes(made))
+    return _filled(words, action.command, _nodes(action))
 
 
 def undoing(command: Command) -> str:
@@ -209,31 +209,31 @@ def _filled(words: str, command: Command, node: str = "") -> str:
     )
 
 
-def caught_up(made: Done) -> str:
+def caught_up(action: Done) -> str:
     """Return that what START or UNDO restored is in sync again: `broker 4 has caught up: …`."""
-    if made.kind is CommandKind.UNDO:
+    if action.kind is CommandKind.UNDO:
         return "every broker is up, and every copy is in sync again"
-    return f"{_nodes(made)} has caught up: it is in every ISR again"
+    return f"{_nodes(action)} has caught up: it is in every ISR again"
 
 
-def _nodes(made: Done) -> str:
-    of_role = nouns.brokers if made.role is NodeRole.BROKER else nouns.controllers
-    return of_role(made.nodes) if made.nodes else ""
+def _nodes(action: Done) -> str:
+    of_role = nouns.brokers if action.role is NodeRole.BROKER else nouns.controllers
+    return of_role(action.nodes) if action.nodes else ""
 
 
-def _started(made: Done) -> str:
+def _started(action: Done) -> str:
     """Return what START did to a node, which depends on the faults that it had."""
-    ended = set(made.ended)
+    ended = set(action.ended)
     if ended == {FaultState.SLOW}:
-        return f"{_nodes(made)} is no longer slowed down"
+        return f"{_nodes(action)} is no longer slowed down"
     how = "was resumed (kill −CONT)" if FaultState.HUNG in ended else "was started"
-    return f"{_nodes(made)} {how}{_REJOINS[made.role]}"
+    return f"{_nodes(action)} {how}{_REJOINS[action.role]}"
 
 
-def _undone(made: Done) -> str:
+def _undone(action: Done) -> str:
     """Return what undoing everything did."""
-    changes = f"{plural(made.undone_changes, 'change')} of the lab undone" if made.undone_changes else ""
-    if not made.nodes:
+    changes = f"{plural(action.undone_changes, 'change')} of the lab undone" if action.undone_changes else ""
+    if not action.nodes:
         return changes or NO_FAULT
     return "; ".join(filter(None, (_WORDS[CommandKind.UNDO].done, changes)))
 

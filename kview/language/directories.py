@@ -11,17 +11,17 @@ NOT_OF_NOW = "log directories and settings are read from the live cluster only"
 READING = "reading …"
 
 
-def held(one: Directory) -> str:
+def held(directory: Directory) -> str:
     """Return what a directory holds: `1.1 GB in 10 replicas`."""
-    made = f"{words.size(one.size_bytes)} in {words.plural(one.replicas, 'replica')}"
-    return f"{made}, {one.moving:,} more being moved here" if one.moving else made
+    text = f"{words.size(directory.size_bytes)} in {words.plural(directory.replicas, 'replica')}"
+    return f"{text}, {directory.moving:,} more being moved here" if directory.moving else text
 
 
-def free(one: Directory) -> str:
+def free(directory: Directory) -> str:
     """Return how much of the volume is free: `40 GB of 100 GB free`, '' if the broker does not tell."""
-    if UNKNOWN in (one.usable_bytes, one.total_bytes):
+    if UNKNOWN in (directory.usable_bytes, directory.total_bytes):
         return ""
-    return f"{words.size(one.usable_bytes)} of {words.size(one.total_bytes)} free"
+    return f"{words.size(directory.usable_bytes)} of {words.size(directory.total_bytes)} free"
 
 
 def full(at_ms: int, now_ms: int) -> str:
@@ -32,11 +32,11 @@ def full(at_ms: int, now_ms: int) -> str:
     return f"full in ≈ {words.duration(left_ms, tenths=False)}" if left_ms >= 1_000 else "full any moment now"
 
 
-def wrong(one: Directory) -> str:
+def wrong(directory: Directory) -> str:
     """Return what is wrong with a directory, '' if nothing is."""
-    if one.error:
-        return f"offline: {kafka_errors.name(one.error)}"
-    return "cordoned: no new replicas are placed here" if one.cordoned else ""
+    if directory.error:
+        return f"offline: {kafka_errors.name(directory.error)}"
+    return "cordoned: no new replicas are placed here" if directory.cordoned else ""
 
 
 def named(paths: Sequence[str]) -> str:

@@ -116,7 +116,7 @@ def message(error: KviewError | ErrorFacts) -> str:
 
 
 def remedy(error: KviewError | ErrorFacts) -> str:
-    """Return what to do about it."""
+    """Return what the user can do about an error."""
     return WORDS[error.kind].remedy.format(log=log_path(), **_listed(error.values))
 
 

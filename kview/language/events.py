@@ -19,8 +19,8 @@ def _brokers(event: Event) -> str:
     return nouns.some_brokers(event.brokers)
 
 
-def _verb(event: Event, one: str, several: str) -> str:
-    return one if len(event.brokers) == 1 else several
+def _verb(event: Event, singular: str, plural_form: str) -> str:
+    return singular if len(event.brokers) == 1 else plural_form
 
 
 def _partitions(event: Event) -> str:

@@ -90,6 +90,6 @@ def figures(names: Iterable[str]) -> list[tuple[str, str]]:
 
     The WORDS are left out, because they are explained on every screen.
     """
-    found = dict.fromkeys(name.strip() for name in names)
+    wanted = dict.fromkeys(name.strip() for name in names)
     explained = {word for word, _ in WORDS}
-    return [(name, _FIGURES[name]) for name in found if name in _FIGURES and name not in explained]
+    return [(name, _FIGURES[name]) for name in wanted if name in _FIGURES and name not in explained]

@@ -33,7 +33,7 @@ _LED = frozenset(
 
 def is_told(event: Event, led: tuple[Led, ...]) -> bool:
     """Return whether changes of leader or ISR say what an event says, for one partition and more exactly."""
-    return event.kind in _LED and any(abs(one.at_ms - event.at_ms) <= SAME_MS for one in led)
+    return event.kind in _LED and any(abs(state.at_ms - event.at_ms) <= SAME_MS for state in led)
 
 
 def change(now: Led, before: Led | None) -> str:
@@ -48,7 +48,7 @@ def change(now: Led, before: Led | None) -> str:
     if now.epoch != before.epoch:
         parts.append(f"epoch {before.epoch} {glyphs.ARROW} {now.epoch}")
     if set(now.isr) != set(before.isr):
-        isrs = (" ".join(map(str, one.isr)) or "empty" for one in (before, now))
+        isrs = (" ".join(map(str, state.isr)) or "empty" for state in (before, now))
         parts.append(f"ISR {f' {glyphs.ARROW} '.join(isrs)}")
     return f" {glyphs.DOT} ".join(parts)
 

@@ -136,14 +136,14 @@ def stages(incident: Incident, terse: bool = False) -> list[Stage]:
     Terse stages do not count partitions of internal topics, unless there are no others.
     """
     rest = [phase for phase in incident.phases if phase.kind not in _BEGINNINGS and not _is_undone(phase)]
-    made = []
+    later_stages = []
     for (at_ms, until_ms), together in groupby(rest, key=lambda phase: (phase.at_ms, _until_ms(phase))):
         phases = [phase for phase in together if not _is_said(phase, incident)]
         texts = [text for phase in phases if (text := phase_text(phase, incident, terse))]
         if texts:
             times = at_ms - incident.began_ms, until_ms - incident.began_ms
-            made.append(Stage(*times, ", ".join(texts), tuple(p.kind for p in phases)))
-    return made
+            later_stages.append(Stage(*times, ", ".join(texts), tuple(p.kind for p in phases)))
+    return later_stages
 
 
 _BEGINNINGS = frozenset({PhaseKind.SILENT, PhaseKind.STOPPED, PhaseKind.QUORUM_LOST})
@@ -289,18 +289,20 @@ def records_gone(incident: Incident) -> str:
 
 def without_leader(incident: Incident) -> str:
     """Return `no leader: audit-log-0`, '' if every partition is led."""
-    names = [(one.topic, one.partition) for one in incident.hit if one.leaderless]
+    names = [(partition.topic, partition.partition) for partition in incident.hit if partition.leaderless]
     return f"no leader: {partition_names(names, incident.leaderless)}" if names else ""
 
 
 def moves(incident: Incident, internal: bool = False) -> list[str]:
     """Return who leads the partitions now that had lost their leader: `invoice-0, -6 → broker 3`."""
-    made = []
-    ordered = sorted(_elected(incident, internal, returned=False), key=lambda one: one.leader_after)
-    for leader, together in groupby(ordered, key=lambda one: one.leader_after):
-        names = [(one.topic, one.partition) for one in together]
-        made.append((len(names), f"{partition_names(names, len(names))} {glyphs.ARROW} broker {leader}"))
-    return [text for _, text in sorted(made, key=lambda pair: -pair[0])]
+    texts = []
+    ordered = sorted(
+        _elected(incident, internal, returned=False), key=lambda partition: partition.leader_after
+    )
+    for leader, together in groupby(ordered, key=lambda partition: partition.leader_after):
+        names = [(partition.topic, partition.partition) for partition in together]
+        texts.append((len(names), f"{partition_names(names, len(names))} {glyphs.ARROW} broker {leader}"))
+    return [text for _, text in sorted(texts, key=lambda pair: -pair[0])]
 
 
 def returned(incident: Incident, internal: bool = False) -> str:
@@ -311,8 +313,8 @@ def returned(incident: Incident, internal: bool = False) -> str:
     back = _elected(incident, internal, returned=True)
     if not back:
         return ""
-    names = partition_names([(one.topic, one.partition) for one in back], len(back))
-    leaders = sorted({one.leader_after for one in back})
+    names = partition_names([(partition.topic, partition.partition) for partition in back], len(back))
+    leaders = sorted({partition.leader_after for partition in back})
     where = f"broker {leaders[0]}" if len(leaders) == 1 else "their old leaders"
     return f"{names} back on {where}"
 
@@ -322,17 +324,20 @@ def _elected(incident: Incident, internal: bool, returned: bool) -> list[HitPart
 
     Those of internal topics are left out, unless there are no others or `internal` asks for them.
     """
-    found = [
-        one
-        for one in incident.hit
-        if one.moved and one.leader_after >= 0 and _lost_leader(one, incident) and one.returned == returned
+    elected = [
+        partition
+        for partition in incident.hit
+        if partition.moved
+        and partition.leader_after >= 0
+        and _lost_leader(partition, incident)
+        and partition.returned == returned
     ]
-    mine = [one for one in found if internal or not one.internal]
-    return mine if mine or returned else found
+    mine = [partition for partition in elected if internal or not partition.internal]
+    return mine if mine or returned else elected
 
 
-def _lost_leader(one: HitPartition, incident: Incident) -> bool:
-    return not incident.brokers or one.leader_before in incident.brokers
+def _lost_leader(partition: HitPartition, incident: Incident) -> bool:
+    return not incident.brokers or partition.leader_before in incident.brokers
 
 
 def partition_names(names: list[tuple[str, int]], total: int) -> str:

@@ -265,9 +265,9 @@ def source(kind: SettingSource) -> str:
     return _SOURCES[kind]
 
 
-def setting(one: Setting) -> str:
+def setting(entry: Setting) -> str:
     """Return the value in force."""
-    return value(one.value, one.sensitive, one.name)
+    return value(entry.value, entry.sensitive, entry.name)
 
 
 def value(text: str | None, sensitive: bool, name: str = "") -> str:
@@ -287,12 +287,12 @@ def value(text: str | None, sensitive: bool, name: str = "") -> str:
     return text or '""'
 
 
-def default(one: Setting) -> str:
+def default(entry: Setting) -> str:
     """Return the default that a setting's value hides, `–` if the broker does not tell."""
-    found = next((s for s in reversed(one.synonyms) if s.source is SettingSource.DEFAULT), None)
-    if found is None:
-        return setting(one) if one.source is SettingSource.DEFAULT else words.NONE
-    text = value(found.value, one.sensitive, found.name or one.name)
+    hidden = next((s for s in reversed(entry.synonyms) if s.source is SettingSource.DEFAULT), None)
+    if hidden is None:
+        return setting(entry) if entry.source is SettingSource.DEFAULT else words.NONE
+    text = value(hidden.value, entry.sensitive, hidden.name or entry.name)
     # A topic's retention.ms has log.retention.hours as its default: another unit, so the name is said.
-    other_unit = found.name.rpartition(".")[2] != one.name.rpartition(".")[2]
-    return f"{text} ({found.name})" if found.name and other_unit and not one.sensitive else text
+    other_unit = hidden.name.rpartition(".")[2] != entry.name.rpartition(".")[2]
+    return f"{text} ({hidden.name})" if hidden.name and other_unit and not entry.sensitive else text

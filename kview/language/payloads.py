@@ -175,17 +175,17 @@ def lines(payload: Payload, form: Form, hex_bytes_a_line: int = 16) -> list[str]
     if not payload.size:
         return []
     text = as_text(payload.data, payload.cut)
-    made = pretty(payload) if form in (Form.AUTO, Form.JSON) else None
-    if made is None:
+    all_lines = pretty(payload) if form in (Form.AUTO, Form.JSON) else None
+    if all_lines is None:
         if form is Form.HEX or (text is None and form is Form.AUTO):
-            made = _dump(payload.data, hex_bytes_a_line)
+            all_lines = _dump(payload.data, hex_bytes_a_line)
         elif text is None:
-            made = [escaped(payload.data)]
+            all_lines = [escaped(payload.data)]
         else:
-            made = ["".join(map(_escape, line)) for line in text.replace("\r\n", "\n").split("\n")]
-    shown = [line if line.isprintable() else "".join(map(_escape, line)) for line in made[:LINES_MAX]]
-    if len(made) > LINES_MAX:
-        shown.append(f"{ELLIPSIS} and {words.plural(len(made) - LINES_MAX, 'more line')}")
+            all_lines = ["".join(map(_escape, line)) for line in text.replace("\r\n", "\n").split("\n")]
+    shown = [line if line.isprintable() else "".join(map(_escape, line)) for line in all_lines[:LINES_MAX]]
+    if len(all_lines) > LINES_MAX:
+        shown.append(f"{ELLIPSIS} and {words.plural(len(all_lines) - LINES_MAX, 'more line')}")
     if payload.cut:
         left = payload.size - len(payload.data)
         shown.append(f"{ELLIPSIS} cut here: kview does not keep the other {words.size(left)}")

@@ -43,12 +43,12 @@ def of_member(quotas: Sequence[Quota], client_id: str) -> str:
     for key, what in _OF_CONSUMERS.items():
         mine = {quota.entity: dict(quota.limits)[key] for quota in quotas if key in dict(quota.limits)}
         ranked = list(_candidates(client_id))
-        found = next((entity for entity in ranked if entity in mine), None)
+        in_force = next((entity for entity in ranked if entity in mine), None)
         of_users = any(_may_hold(entity, client_id) for entity in mine)
-        if found is not None:
-            default = " (default)" if all(name is None for _, name in found) else ""
+        if in_force is not None:
+            default = " (default)" if all(name is None for _, name in in_force) else ""
             unless = f", or {OF_ITS_USER}" if of_users else ""
-            parts.append(f"{what}{limit(key, mine[found])}{default}{unless}")
+            parts.append(f"{what}{limit(key, mine[in_force])}{default}{unless}")
         elif of_users:
             parts.append(f"{what}{OF_ITS_USER}")
     return ", ".join(parts) or "none"

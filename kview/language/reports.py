@@ -83,7 +83,7 @@ def incident_title(kind: str, cause: str, brokers: str, controllers: str, racks:
 
     `racks` are those of the brokers. Other brokers of them may have been up.
     """
-    ids = [int(one) for one in brokers.split(",") if one]
+    ids = [int(broker) for broker in brokers.split(",") if broker]
     if kind == "brokers":
         what = "left the cluster" if cause == "stopped" else "silent"
         named = nouns.some_brokers(ids) if ids else "a broker"
@@ -91,7 +91,7 @@ def incident_title(kind: str, cause: str, brokers: str, controllers: str, racks:
         where = f" ({'rack' if len(of) == 1 else 'racks'} {nouns.listed(of)})" if of and len(ids) > 1 else ""
         return f"{named} {what}{where}"
     if kind == "quorum":
-        active = [int(one) for one in controllers.split(",") if one]
+        active = [int(controller) for controller in controllers.split(",") if controller]
         return f"{nouns.controllers(active)} without a majority" if active else "no controller could act"
     return "watermarks frozen" if cause == "frozen" else "partitions without a leader"
 

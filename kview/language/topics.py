@@ -26,9 +26,9 @@ def retention(kept: Retention) -> str:
     return FOREVER if kept.ms == NEVER else words.duration(kept.ms, tenths=False)
 
 
-def removal(found: Removal, now_ms: int) -> str:
+def removal(next_removal: Removal, now_ms: int) -> str:
     """Return when retention removes a partition's first records."""
-    match found.kind:
+    match next_removal.kind:
         case RemovalKind.NOT_KNOWN:
             return f"when retention removes records: {words.NONE}"
         case RemovalKind.NEVER:
@@ -36,8 +36,8 @@ def removal(found: Removal, now_ms: int) -> str:
         case RemovalKind.OVERDUE:
             return "first records past retention: deleted with their segment"
         case RemovalKind.BY_TIME | RemovalKind.BY_SIZE:
-            setting = "retention.ms" if found.kind is RemovalKind.BY_TIME else "retention.bytes"
-            left = words.duration(max(0, found.at_ms - now_ms), tenths=False)
+            setting = "retention.ms" if next_removal.kind is RemovalKind.BY_TIME else "retention.bytes"
+            left = words.duration(max(0, next_removal.at_ms - now_ms), tenths=False)
             return f"{setting} removes records in ≥ {left}"
 
 

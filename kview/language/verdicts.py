@@ -72,8 +72,8 @@ _STATUS_COUNTS: Mapping[str, tuple[str, str]] = {
 
 def counted(status: PartitionStatus, number: int) -> str:
     """Return the number of partitions with a status: `2 leaders silent`, `1 under min ISR`."""
-    one, many = _STATUS_COUNTS.get(status, (STATUSES[status],) * 2)
-    return f"{number:,} {one if number == 1 else many}"
+    singular, many = _STATUS_COUNTS.get(status, (STATUSES[status],) * 2)
+    return f"{number:,} {singular if number == 1 else many}"
 
 
 def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:

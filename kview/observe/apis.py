@@ -110,6 +110,6 @@ def offered(answer: Any, before: Offered) -> Offered:
     return Offered(apis, features, epoch, ranges)
 
 
-def newest_features(told: Iterable[Offered]) -> tuple[tuple[str, int], ...]:
+def newest_features(offers: Iterable[Offered]) -> tuple[tuple[str, int], ...]:
     """Return the finalized features of the broker that knows the latest ones, () if none knows any."""
-    return max(told, key=lambda each: each.epoch, default=Offered()).features
+    return max(offers, key=lambda each: each.epoch, default=Offered()).features

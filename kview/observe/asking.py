@@ -63,7 +63,7 @@ class Asking:
         self._observing = links
         self._allowed = READ_RECORDS if with_records else READ_ONLY
         self._links: dict[int, Link] = {}
-        self._found: dict[int, Address] = {}
+        self._named_addresses: dict[int, Address] = {}
         """Broker → its address as the last answer to `leader` had it."""
         self._last_s = 0.0
 
@@ -111,8 +111,8 @@ class Asking:
         if not brokers:
             raise LinkError(Cause(FailureKind.NOT_CONNECTED))
         answer = await self.ask(brokers[0], lambda _: topics.request([topic]), ticket)
-        self._found = {b.node_id: Address(b.host, b.port) for b in answer.brokers}
-        rows = [row for found in answer.topics if found.name == topic for row in found.partitions]
+        self._named_addresses = {b.node_id: Address(b.host, b.port) for b in answer.brokers}
+        rows = [row for entry in answer.topics if entry.name == topic for row in entry.partitions]
         return next((row for row in rows if row.partition_index == partition), None)
 
     def idle(self) -> None:
@@ -155,10 +155,10 @@ class Asking:
     def _address(self, broker: int) -> Address:
         """Return a broker's address. Raises LinkError if the cluster does not list the broker."""
         listed = {address.id: Address(address.host, address.port) for address in self._state.listed}
-        found = listed.get(broker) or self._found.get(broker)
-        if found is None:
+        broker_address = listed.get(broker) or self._named_addresses.get(broker)
+        if broker_address is None:
             raise LinkError(Cause(FailureKind.NOT_CONNECTED))
-        return found
+        return broker_address
 
     def _check(self, broker: int, ticket: Ticket) -> None:
         """Raise if there is no point in waiting any longer: the observations may know that, too."""

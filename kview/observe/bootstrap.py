@@ -41,14 +41,14 @@ class NoContact(Exception):
 
     def error(self, security: Security) -> ClusterUnreachable:
         """Return the error that the user sees, who gave these security settings."""
-        kinds = {one.kind for one in self.tried}
+        kinds = {attempt.kind for attempt in self.tried}
         alike = None
         if len(kinds) == 1:
-            kind, where = kinds.pop(), tuple(_reached(one.address, security) for one in self.tried)
-            offered = tuple(sorted({name for one in self.tried for name in one.mechanisms}))
+            kind, where = kinds.pop(), tuple(_reached(attempt.address, security) for attempt in self.tried)
+            offered = tuple(sorted({name for attempt in self.tried for name in attempt.mechanisms}))
             alike = _of_all(kind, where) or refusals.of_tls(kind, where, security)
             alike = alike or refusals.of_login(kind, where, offered, security)
-        tried = tuple((_reached(one.address, security), one.kind.value) for one in self.tried)
+        tried = tuple((_reached(attempt.address, security), attempt.kind.value) for attempt in self.tried)
         return alike or ClusterUnreachable(ErrorKind.NO_BOOTSTRAP_SERVER, tried=tried)
 
 
@@ -140,4 +140,4 @@ def no_advertised(server: Address, tried: Sequence[Tried]) -> ClusterUnreachable
 
 
 def _named(tried: Sequence[Tried]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(one.address), one.kind.value) for one in tried)
+    return tuple((str(attempt.address), attempt.kind.value) for attempt in tried)

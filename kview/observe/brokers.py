@@ -37,7 +37,6 @@ class Health(Struct, frozen=True):
 
     @property
     def failing(self) -> bool:
-        """Whether the broker fails to answer."""
         return self.failing_since_ms != UNKNOWN
 
 
@@ -208,7 +207,7 @@ def saw_quorum(known: Mapping[int, BrokerFacts], nodes: Quorum) -> None:
 
 
 def table(known: Mapping[int, BrokerFacts]) -> Brokers:
-    """Return the table of brokers."""
+    """Return the facts about brokers as columns, by ascending id."""
     ordered = [known[broker] for broker in sorted(known)]
     return Brokers(
         id=np.array([f.address.id for f in ordered], np.int32),

@@ -106,11 +106,11 @@ def session_timeout_ms(answer: Any, key: str) -> int:
 
 def broker_settings(answer: Any) -> tuple[tuple[str, str, str], ...]:
     """Return a broker's BROKER_KEYS as (name, value, source), with '' for what is not set."""
-    told = {
+    answered = {
         s.name: (s.value or "", SOURCES.get(s.config_source, "UNKNOWN"))
         for result in answer.results for s in result.configs
     }  # fmt: skip
-    return tuple((name, *told.get(name, ("", ""))) for name in BROKER_KEYS)
+    return tuple((name, *answered.get(name, ("", ""))) for name in BROKER_KEYS)
 
 
 def topic_settings(answer: Any) -> dict[str, tuple[tuple[str, str, str], ...]]:

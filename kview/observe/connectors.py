@@ -98,7 +98,7 @@ class _Answer(io.RawIOBase):
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: io.BufferedReader asks before it reads."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -194,13 +194,13 @@ def _body(rest: ConnectRest, sock: socket.socket, left_s: Callable[[], float]) -
 def decoded(body: bytes) -> Connectors:
     """Return the table of an answer's states, without the group. Raises Refused."""
     try:
-        found = msgspec.json.decode(body, type=dict[str, _Entry])
+        entries = msgspec.json.decode(body, type=dict[str, _Entry])
     except (msgspec.MsgspecError, RecursionError):
         raise Refused(Cause(FailureKind.MALFORMED)) from None
-    if sum(1 + len(entry.status.tasks) for entry in found.values()) > MOST_ROWS:
+    if sum(1 + len(entry.status.tasks) for entry in entries.values()) > MOST_ROWS:
         raise Refused(Cause(FailureKind.TOO_LARGE))
     found_at: dict[tuple[str, int], tuple[str, _State]] = {}
-    for name, entry in found.items():
+    for name, entry in entries.items():
         status, short = entry.status, sys.intern(name[:MOST_NAME])
         kind = status.type if status.type in ("source", "sink") else ""
         found_at[short, CONNECTOR_TASK] = kind, status.connector
@@ -240,10 +240,10 @@ def of_group(table: Connectors, groups: Mapping[str, GroupFacts], before: str = 
         if known.type == GroupType.CONNECT
     }
     most = max(shared.values(), default=0)
-    found = [group for group, count in shared.items() if count == most]
+    candidates = [group for group, count in shared.items() if count == most]
     group = before if before in shared else ""
-    if most and len(found) == 1:
-        group = found[0]
+    if most and len(candidates) == 1:
+        group = candidates[0]
     if not len(table) or table.group[0] == group:
         return table
     return replace(table, group=strings([group] * len(table)))
@@ -265,7 +265,7 @@ class ConnectorReader(Struct):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is in flight."""
+        """Whether no request to Connect's REST API is in flight."""
         return self._since_s is None
 
     def step(self) -> None:

@@ -73,7 +73,6 @@ class Inspection:
         self._busy = False
 
     def close(self) -> None:
-        """Close the connections."""
         self._asking.close()
 
     async def answer(self, question: Question[Any], ticket: Ticket) -> Answer:
@@ -155,17 +154,18 @@ class Inspection:
         result = answer.results[0]
         if result.error_code:
             return (), _refusal(broker, result.error_code)
-        return tuple(sorted(map(_setting, result.configs), key=lambda one: one.name)), InspectionFailure()
+        settings = map(_setting, result.configs)
+        return tuple(sorted(settings, key=lambda setting: setting.name)), InspectionFailure()
 
     async def _directories(self, request: DirectoriesRequest, ticket: Ticket) -> DirectoriesAnswer:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
         answer, failure = await self._answered(request.broker, log_dirs.request(), ticket)
-        found: tuple[Directory, ...] = ()
+        directories: tuple[Directory, ...] = ()
         if not failure and answer.error_code:
             failure = _refusal(request.broker, answer.error_code)
         elif not failure:
-            found = log_dirs.directories(answer)
-        return DirectoriesAnswer(request, found, failure, _spent(before, self._asking.cost), asked_ms)
+            directories = log_dirs.directories(answer)
+        return DirectoriesAnswer(request, directories, failure, _spent(before, self._asking.cost), asked_ms)
 
     async def _producers(self, request: ProducersRequest, ticket: Ticket) -> ProducersAnswer:
         before, asked_ms, layout = self._asking.cost, self._loop.clock_ms(), self._state.layout
@@ -181,8 +181,8 @@ class Inspection:
                 answer, failure = await self._answered(leader, asked, ticket)
             refusals = dict.fromkeys(numbers, failure) if failure else {}
             if answer is not None:
-                found, codes = transactions.all_producers(answer)
-                producers += found
+                led_producers, codes = transactions.all_producers(answer)
+                producers += led_producers
                 refusals = {partition: _refusal(leader, code) for partition, code in codes.items()}
             unread.update(refusals)
         if not len(rows):
@@ -198,7 +198,7 @@ class Inspection:
 
     async def _quotas(self, request: QuotasRequest, ticket: Ticket) -> QuotasAnswer:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
-        able, found = self._asking.brokers(), tuple[Quota, ...]()
+        able, cluster_quotas = self._asking.brokers(), tuple[Quota, ...]()
         failure = InspectionFailure(Kind.NOT_CONNECTED)
         if able:
             asked = DescribeClientQuotasRequest(components=[], strict=False)
@@ -208,8 +208,8 @@ class Inspection:
             elif not failure and answer.error_code:
                 failure = _refusal(able[0], answer.error_code)
             elif not failure:
-                found = quotas(answer)
-        return QuotasAnswer(request, found, failure, _spent(before, self._asking.cost), asked_ms)
+                cluster_quotas = quotas(answer)
+        return QuotasAnswer(request, cluster_quotas, failure, _spent(before, self._asking.cost), asked_ms)
 
     async def _answered(self, broker: int, request: Any, ticket: Ticket) -> tuple[Any, InspectionFailure]:
         """Return a broker's answer, or why there is none."""
@@ -241,20 +241,24 @@ def settings_request(request: SettingsRequest) -> Any:
 
 def quotas(answer: Any) -> tuple[Quota, ...]:
     """Return the quotas of an answer of DescribeClientQuotas (48)."""
-    made = (
+    unsorted = (
         Quota(
             tuple(sorted((part.entity_type, part.entity_name) for part in entry.entity)),
             tuple(sorted((value.key, value.value) for value in entry.values)),
         )
         for entry in answer.entries or ()
     )
-    return tuple(sorted(made, key=lambda quota: [(type, name or "") for type, name in quota.entity]))
+    return tuple(sorted(unsorted, key=lambda quota: [(type, name or "") for type, name in quota.entity]))
 
 
 def _setting(row: Any) -> Setting:
     synonyms = tuple(
-        SettingValue(one.value, _SOURCES.get(one.source, SettingSource.OTHER), one.name)
-        for one in row.synonyms or ()
+        SettingValue(
+            None if row.is_sensitive else synonym.value,
+            _SOURCES.get(synonym.source, SettingSource.OTHER),
+            synonym.name,
+        )
+        for synonym in row.synonyms or ()
     )
     return Setting(
         row.name,
@@ -262,7 +266,7 @@ def _setting(row: Any) -> Setting:
         _SOURCES.get(row.config_source, SettingSource.OTHER),
         bool(row.is_sensitive),
         bool(row.read_only),
-        tuple(SettingValue(None, one.source, one.name) for one in synonyms) if row.is_sensitive else synonyms,
+        synonyms,
     )
 
 

@@ -35,7 +35,6 @@ class Latency(Struct):
     _slowest: deque[float] = field(default_factory=lambda: deque(maxlen=OBSERVATIONS))
 
     def add(self, duration_s: float) -> None:
-        """Add the duration of one request."""
         self._new.append(duration_s)
 
     def observed(self, owed_s: float) -> None:
@@ -62,7 +61,7 @@ class Probed(Protocol):
 
     @property
     def owed_s(self) -> float:
-        """Seconds for which the oldest request in flight has waited, or 0."""
+        """Seconds for which the oldest request in flight has waited, or 0: it counts as a latency."""
 
     def probe(self) -> None:
         """Send a small request and measure it, unless one is in flight."""

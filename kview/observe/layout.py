@@ -181,5 +181,5 @@ def old_replica_rows(new: Layout, old: Layout) -> Rows:
     if not len(held):
         return np.full(len(wanted), -1, np.intp)
     order = np.argsort(held, kind="stable")
-    found = order[np.minimum(np.searchsorted(held[order], wanted), len(held) - 1)]
-    return np.where((held[found] == wanted) & (partition_rows >= 0), found, -1).astype(np.intp)
+    candidates = order[np.minimum(np.searchsorted(held[order], wanted), len(held) - 1)]
+    return np.where((held[candidates] == wanted) & (partition_rows >= 0), candidates, -1).astype(np.intp)

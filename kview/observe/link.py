@@ -108,7 +108,6 @@ class Link:
 
     @property
     def failing(self) -> bool:
-        """Whether the broker fails to answer."""
         return self.failing_since_ms != UNKNOWN
 
     @property

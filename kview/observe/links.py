@@ -60,7 +60,6 @@ class Links:
             self.slow[broker].expect(within_s)
 
     def close(self) -> None:
-        """Close all links."""
         for link in [*self.fast.values(), *self.slow.values()]:
             link.close()
 
@@ -100,8 +99,8 @@ class Links:
         """
         now_s = self._loop.monotonic()
         others = [broker for broker in self._fit() if broker != self.source]
-        told = sources.told(self._state.quorum, self.fast)
-        if told or not others or now_s < self._witness_at_s:
+        quorum_tells = sources.told(self._state.quorum, self.fast)
+        if quorum_tells or not others or now_s < self._witness_at_s:
             return None
         self._witness_at_s = now_s + sources.WITNESS_S
         self._witness = min((b for b in others if b > self._witness), default=others[0])

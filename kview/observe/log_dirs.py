@@ -52,22 +52,24 @@ def read_sizes(readings: Readings, layout: Layout, broker: int, answer: Any) -> 
 
 def directories(answer: Any) -> tuple[Directory, ...]:
     """Return the log directories, sorted by path. Their volumes are known from version 4 on."""
-    return tuple(sorted(map(_directory, answer.results), key=lambda one: one.path))
+    return tuple(sorted(map(_directory, answer.results), key=lambda directory: directory.path))
 
 
 def with_answer(known: LogDirs, broker: int, answer: Any, at_ms: int) -> LogDirs:
     """Return the table with the directories that `broker` answered in place of its earlier ones."""
-    found = directories(answer)
-    keep, size = known.broker != broker, len(found)
+    answered = directories(answer)
+    keep, size = known.broker != broker, len(answered)
     table = LogDirs(
         broker=np.append(known.broker[keep], np.full(size, broker, np.int32)),
-        path=np.append(known.path[keep], strings([one.path for one in found])),
-        error_code=np.append(known.error_code[keep], np.array([one.error for one in found], np.int32)),
+        path=np.append(known.path[keep], strings([directory.path for directory in answered])),
+        error_code=np.append(
+            known.error_code[keep], np.array([directory.error for directory in answered], np.int32)
+        ),
         total_bytes=np.append(
-            known.total_bytes[keep], np.array([one.total_bytes for one in found], np.int64)
+            known.total_bytes[keep], np.array([directory.total_bytes for directory in answered], np.int64)
         ),
         usable_bytes=np.append(
-            known.usable_bytes[keep], np.array([one.usable_bytes for one in found], np.int64)
+            known.usable_bytes[keep], np.array([directory.usable_bytes for directory in answered], np.int64)
         ),
         received_ms=np.append(known.received_ms[keep], np.full(size, at_ms, np.int64)),
     )

@@ -49,7 +49,6 @@ class Loop(Struct):
         return self.renewal.access
 
     def start(self) -> None:
-        """Start the thread."""
         self.net.start()
 
     def stop(self) -> None:

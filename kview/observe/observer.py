@@ -366,8 +366,8 @@ class Observer:
         came_back = brokers.update(
             state.brokers, state.listed, state.cluster, health, state.layout.led_by, self._loop.clock_ms()
         )
-        told = [link.offered for link in self._links.fast.values()]
-        state.see_offered(told, self._loop.clock_ms())
+        offers = [link.offered for link in self._links.fast.values()]
+        state.see_offered(offers, self._loop.clock_ms())
         if came_back:
             self._links.expect(came_back, brokers.GRACE_MS / 1000)
 

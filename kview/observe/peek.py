@@ -99,7 +99,7 @@ class Peek:
         try:
             if self._leader < 0:
                 await self._look_up()
-            offset, timestamp_ms = await self._found(0, self._committed)
+            offset, timestamp_ms = await self._listed_offset(0, self._committed)
         except Failed as failed:
             return UNKNOWN, UNKNOWN, failed.failure
         except OutOfTime:
@@ -132,7 +132,7 @@ class Peek:
             self._log_start = await self._offset(list_offsets.EARLIEST)
             self._end = await self._offset(list_offsets.LATEST)
             if self._committed:
-                self._watermark, _ = await self._found(list_offsets.LATEST, committed=False)
+                self._watermark, _ = await self._listed_offset(list_offsets.LATEST, committed=False)
             try:
                 await work()
             except _Code as error:
@@ -177,10 +177,10 @@ class Peek:
         while high > self._log_start and len(self._records) < self._request.count:
             low = max(self._log_start, high - window)
             fetched = self._fetched
-            found, first, complete = await self._window(low, high)
+            records, first, complete = await self._window(low, high)
             if not complete and self._records:
                 return  # there would be a gap before the records already read
-            self._records = found + self._records
+            self._records = records + self._records
             if not complete:
                 return
             first = min(low, first)
@@ -258,10 +258,10 @@ class Peek:
 
     async def _offset(self, timestamp: int) -> int:
         """Return the first offset at that time, or the one that EARLIEST or LATEST stands for; −1: none."""
-        offset, _ = await self._found(timestamp, self._committed)
+        offset, _ = await self._listed_offset(timestamp, self._committed)
         return offset
 
-    async def _found(self, timestamp: int, committed: bool) -> tuple[int, int]:
+    async def _listed_offset(self, timestamp: int, committed: bool) -> tuple[int, int]:
         """Return the offset for a timestamp, and the timestamp of its record, −1 if there is none."""
         topic = [(self._request.topic, np.array([self._request.partition], np.int32))]
 
@@ -272,11 +272,11 @@ class Peek:
             return list_offsets.request(version, topic, timestamp, read_committed=committed)
 
         def taken(answer: list_offsets.ListOffsetsAnswer) -> tuple[int, int]:
-            for found in answer.topics:
-                if len(found.error) and found.error[0]:
-                    raise _Code(int(found.error[0]))
-                if len(found.offset):
-                    return int(found.offset[0]), int(found.timestamp[0])
+            for of_topic in answer.topics:
+                if len(of_topic.error) and of_topic.error[0]:
+                    raise _Code(int(of_topic.error[0]))
+                if len(of_topic.offset):
+                    return int(of_topic.offset[0]), int(of_topic.timestamp[0])
             raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.INCOMPLETE))
 
         try:

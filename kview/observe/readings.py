@@ -120,8 +120,8 @@ def replica_rows(layout: Layout, broker: int, rows: Rows) -> Rows:
     if not len(held):
         return np.full(len(rows), -1, np.intp)
     of = layout.replica_row[held]
-    found = np.minimum(np.searchsorted(of, rows), len(held) - 1)
-    return np.where(of[found] == rows, held[found], -1).astype(np.intp)
+    candidates = np.minimum(np.searchsorted(of, rows), len(held) - 1)
+    return np.where(of[candidates] == rows, held[candidates], -1).astype(np.intp)
 
 
 def read_replicas(

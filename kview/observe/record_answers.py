@@ -52,7 +52,7 @@ class Keeper:
         return Payload(kept, len(data))
 
     def record(self, raw: RawRecord, batch: Batch) -> Record:
-        """Return a record of `batch`."""
+        """Return a record of `batch`, whose payloads may be cut."""
         timeless = raw.timestamp_ms < 0
         created = TimeType.APPEND if raw.append_time else TimeType.CREATE
         return Record(
@@ -84,7 +84,7 @@ def read(
     """
     part = Part()
     kept: list[tuple[Batch, list[RawRecord]]] = []
-    pending = sorted(aborted, key=lambda one: one[1])
+    pending = sorted(aborted, key=lambda transaction: transaction[1])
     gone: set[int] = set()
     try:
         for batch in wire.batches(data):
@@ -92,9 +92,9 @@ def read(
                 part.first = batch.first
             while pending and pending[0][1] <= batch.last:
                 gone.add(pending.pop(0)[0])
-            found = _records_of(batch, part, gone, low, high, most, newest)
-            if found:
-                kept.append((batch, found))
+            batch_records = _records_of(batch, part, gone, low, high, most, newest)
+            if batch_records:
+                kept.append((batch, batch_records))
             part.next = max(batch.last, batch.first) + 1
             if not newest and sum(len(raws) for _, raws in kept) >= most:
                 break

@@ -93,7 +93,7 @@ class SlowLane(Struct):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is in flight."""
+        """Whether no request is in flight, and no healthy broker is being connected to."""
         return not self._running and not any(
             self.links[b].connecting for b in self._healthy if b in self.links
         )
@@ -451,15 +451,15 @@ class SlowLane(Struct):
     async def _elr(self, link: Link, broker: int) -> None:
         layout = self.state.layout
         names = sorted(set(layout.topic[elr.wanting(layout, self.state.min_isr())].tolist()))
-        found: dict[tuple[str, int], tuple[elr.Brokers, elr.Brokers]] = {}
+        eligible: dict[tuple[str, int], tuple[elr.Brokers, elr.Brokers]] = {}
         cursor = None
         for _ in range(elr.MOST_PAGES):
             answer, _ = await link.ask(elr.request(names, cursor))
-            found.update(elr.answered(answer))
+            eligible.update(elr.answered(answer))
             cursor = answer.next_cursor
             if cursor is None:
                 break
-        self.state.elr = found
+        self.state.elr = eligible
 
     def _wanted_points(self) -> None:
         """Ask where the logs that groups read ended some time ago, once per partition."""

@@ -87,7 +87,7 @@ class State(Struct):
     _last: Snapshot | None = None
 
     def succeeded(self, part: Part, broker: int, at_ms: int) -> None:
-        """Note that `broker` answered for `part`."""
+        """Note that `broker` answered for `part`, which ends the part's failure."""
         self.failures.pop((part, broker), None)
         self.received_ms[part, broker] = at_ms
 
@@ -145,9 +145,9 @@ class State(Struct):
         self.log_dirs = replace(self.log_dirs, received_ms=jump.times(self.log_dirs.received_ms))
         self.points = Points()
 
-    def see_offered(self, told: Iterable[Offered], now_ms: int) -> None:
+    def see_offered(self, offers: Iterable[Offered], now_ms: int) -> None:
         """Store what brokers offer: finalized features, and since when their APIs differ."""
-        features = newest_features(told)
+        features = newest_features(offers)
         if features != tuple(zip(self.features.name.tolist(), self.features.level.tolist(), strict=True)):
             self.features = Features(
                 name=strings([name for name, _ in features]),

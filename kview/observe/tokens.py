@@ -48,7 +48,7 @@ class Threads(Protocol):
         """Start a task, and return a future of its result."""
 
     async def settle(self, futures: Iterable[Any], timeout_s: float) -> None:
-        """Wait until all `futures` are done, or until `timeout_s` have passed."""
+        """Wait as `Loop.settle` does."""
 
     async def in_thread(self, work: Callable[[], Any], name: str) -> Any:
         """Do work that blocks, on a thread of its own, and return its result."""
@@ -78,7 +78,7 @@ class Tokens(AbstractTokenProvider):
         self._fetching: Any = None
 
     def token(self) -> str:
-        """Return the current token."""
+        """Return the current token. Raises NoToken before the first has been fetched."""
         if self._token is None:
             raise NoToken("no token has been fetched")
         return self._token.text.reveal()

@@ -259,11 +259,12 @@ def _of(
     """Return what the coordinators say about a partition's producer, as the columns of `Transactions`, and
     when the last of them answered."""
     for answer in answers.values():
-        found = answer.by_producer.get(producer.id)
-        if found is not None:
-            facts = (found.transactional_id, found.coordinator)
-            state = found.state if key in found.partitions or found.error_code else TransactionState.HANGING
-            return (*facts, str(state), found.began_ms, found.timeout_ms, found.error_code), answer.at_ms
+        described = answer.by_producer.get(producer.id)
+        if described is not None:
+            belongs = key in described.partitions or described.error_code
+            state = described.state if belongs else TransactionState.HANGING
+            facts = (described.transactional_id, described.coordinator, str(state))
+            return (*facts, described.began_ms, described.timeout_ms, described.error_code), answer.at_ms
     telling = {
         broker: answer.at_ms
         for broker, answer in answers.items()

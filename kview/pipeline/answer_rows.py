@@ -11,7 +11,7 @@ MS_PER_DAY = 86_400_000
 
 
 def column(rows: Rows, name: str) -> list[Any]:
-    """Return a column."""
+    """Return the value of this name in each row."""
     return [row[name] for row in rows]
 
 
@@ -57,6 +57,6 @@ def named(table: TableName, rows: Rows) -> Table:
 
 
 def table_with(table: TableName, columns: Mapping[str, Any]) -> Table:
-    """Return a table of those columns that it has."""
+    """Return a table of these columns, without those that TABLES does not have for it."""
     names = {column.name for column in TABLES[table]}
     return table_of(table, {name: values for name, values in columns.items() if name in names})

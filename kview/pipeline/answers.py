@@ -31,39 +31,39 @@ class Answers:
     out."""
 
     def __init__(
-        self, counted: Sequence[Share], found: Mapping[str, Rows], step_s: int, price_per_gb: float
+        self, counted: Sequence[Share], figures: Mapping[str, Rows], step_s: int, price_per_gb: float
     ) -> None:
         self.notes: list[Note] = []
         self._counted = counted
-        self._found = found
+        self._figures = figures
         self._step_s = step_s
         self._price_per_gb = price_per_gb
         self._known_s: dict[str, int] = {}
         self._out_known_s: dict[str, int] = {}
         for share in counted:
-            one = share.cluster
-            self._known_s[one] = self._known_s.get(one, 0) + share.known_s()
-            self._out_known_s[one] = self._out_known_s.get(one, 0) + share.out_known_s()
-        self._join(found)
+            cluster = share.cluster
+            self._known_s[cluster] = self._known_s.get(cluster, 0) + share.known_s()
+            self._out_known_s[cluster] = self._out_known_s.get(cluster, 0) + share.out_known_s()
+        self._join(figures)
         self._note_facts()
 
     def tables(self, shown: Sequence[tuple[str, str]]) -> dict[TableName, Table]:
         """Return all tables, throughput of clusters and of the topics `shown`: (cluster, topic)."""
-        found = self._found
-        elections = sorted(found["elections"], key=lambda row: (-row["elections"], row["topic"]))
+        figures = self._figures
+        elections = sorted(figures["elections"], key=lambda row: (-row["elections"], row["topic"]))
         return {
             TableName.PERIODS: self._periods(),
             TableName.CLUSTERS: self._clusters(),
             TableName.TOPICS: self._keys(TableName.TOPICS, Kind.TOPIC, "topic"),
-            TableName.PARTITIONS: self._partitions(found["partitions"], found["traffic"]),
+            TableName.PARTITIONS: self._partitions(figures["partitions"], figures["traffic"]),
             TableName.BROKERS: self._keys(TableName.BROKERS, Kind.BROKER, "broker"),
             TableName.RACKS: self._keys(TableName.RACKS, Kind.RACK, "rack"),
-            TableName.GROUPS: self._groups(found["group_lags"]),
-            TableName.INCIDENTS: named(TableName.INCIDENTS, found["incidents"]),
+            TableName.GROUPS: self._groups(figures["group_lags"]),
+            TableName.INCIDENTS: named(TableName.INCIDENTS, figures["incidents"]),
             TableName.ELECTIONS: named(TableName.ELECTIONS, elections),
-            TableName.FINDINGS: self._findings(found["findings"]),
-            TableName.TRAFFIC: self._traffic(found["traffic"]),
-            TableName.GROWTH: self._growth(found["sizes"]),
+            TableName.FINDINGS: self._findings(figures["findings"]),
+            TableName.TRAFFIC: self._traffic(figures["traffic"]),
+            TableName.GROWTH: self._growth(figures["sizes"]),
             TableName.THROUGHPUT: self._throughput(set(shown)),
         }
 
@@ -71,15 +71,15 @@ class Answers:
         """Return (cluster, topic), the busiest first."""
         return [(row["cluster"], row["name"]) for row in self._sums_of(Kind.TOPIC)]
 
-    def _join(self, found: Mapping[str, Rows]) -> None:
+    def _join(self, figures: Mapping[str, Rows]) -> None:
         """Put sums, percentiles and hottest partitions of a key into one row."""
         self._sums: dict[tuple[str, str, str], dict[str, Any]] = {}
-        for row in found["sums"]:
+        for row in figures["sums"]:
             zeros: dict[str, Any] = {"in_p50": 0, "in_p95": 0, "in_p99": 0, "in_most": 0, "in_most_s": None}
             self._sums[row["cluster"], row["kind"], row["name"]] = row | zeros | {"hottest": (None, None)}
-        for row in found["percentiles"]:
+        for row in figures["percentiles"]:
             self._sums[row["cluster"], row["kind"], row["name"]].update(row)
-        for row in found["hottest"]:
+        for row in figures["hottest"]:
             self._sums[row["cluster"], row["kind"], row["name"]]["hottest"] = (row["topic"], row["partition"])
 
     def _sums_of(self, kind: Kind) -> Rows:
@@ -183,7 +183,7 @@ class Answers:
         rows = every[:MOST_KEYS]
         self.cut_off(TableName.GROUPS, len(rows), len(every))
         lag = [of_group.get((row["cluster"], row["name"]), {}) for row in rows]
-        worst = [one.get("worst") or {} for one in lag]
+        worst = [row_lag.get("worst") or {} for row_lag in lag]
         names = (
             *("lag_most", "lag_most_ms", "behind_most", "behind_most_ms"),
             *("above_ms", "lag_known_ms", "lost"),
@@ -197,9 +197,9 @@ class Answers:
                 "out_rate": [ratio(row["records_out"], self._out_known_s[row["cluster"]]) for row in rows],
                 "rewound": column(rows, "rewound"),
                 "records_out_gap": column(rows, "records_out_gap"),
-                **{name: [one.get(name) for one in lag] for name in names},
-                "worst_topic": [one.get("worst_topic") for one in worst],
-                "worst_partition": [one.get("worst_partition") for one in worst],
+                **{name: [row_lag.get(name) for row_lag in lag] for name in names},
+                "worst_topic": [partition.get("worst_topic") for partition in worst],
+                "worst_partition": [partition.get("worst_partition") for partition in worst],
             },
         )
 
@@ -228,7 +228,7 @@ class Answers:
 
     def _findings(self, rows: Rows) -> Table:
         rows = sorted(rows, key=lambda row: (row["cluster"], -row["held_ms"], row["kind"]))
-        known_ms = {one: seconds * 1000 for one, seconds in self._known_s.items()}
+        known_ms = {cluster: seconds * 1000 for cluster, seconds in self._known_s.items()}
         columns = columns_of(rows, TableName.FINDINGS, without=("share",))
         columns["share"] = [ratio(row["held_ms"], known_ms[row["cluster"]]) for row in rows]
         return table_with(TableName.FINDINGS, columns)
@@ -269,15 +269,15 @@ class Answers:
             for name in ("cluster", "topic", "retention_ms", "retention_bytes", "cleanup_policy")
         }
         first, last = ([row[name] or {} for row in rows] for name in ("first", "last"))
-        columns["bytes_first"] = [one.get("bytes") for one in first]
-        columns["bytes_last"] = [one.get("bytes") for one in last]
+        columns["bytes_first"] = [size.get("bytes") for size in first]
+        columns["bytes_last"] = [size.get("bytes") for size in last]
         columns["span_ms"] = [
-            None if not one else two["observed_ms"] - one["observed_ms"]
-            for one, two in zip(first, last, strict=True)
+            None if not earlier else later["observed_ms"] - earlier["observed_ms"]
+            for earlier, later in zip(first, last, strict=True)
         ]
         columns["growth"] = [
-            per_day(two["bytes"] - one["bytes"], span) if one and span else None
-            for one, two, span in zip(first, last, columns["span_ms"], strict=True)
+            per_day(later["bytes"] - earlier["bytes"], span) if earlier and span else None
+            for earlier, later, span in zip(first, last, columns["span_ms"], strict=True)
         ]
         columns["written"] = [self._written_per_day(row) for row in rows]
         columns["forecast_bytes"] = [
@@ -296,7 +296,7 @@ class Answers:
     def _throughput(self, shown: Set[tuple[str, str]]) -> Table:
         rows = [
             row
-            for row in self._found["throughput"]
+            for row in self._figures["throughput"]
             if row["kind"] == Kind.CLUSTER or (row["cluster"], row["name"]) in shown
         ]
         of_cluster = {

@@ -135,13 +135,13 @@ class BatchSession:
         gateway = self._gateway
         gateway.connect(math.inf if self.is_local else GATEWAY_WITHIN_S, lambda: self._cancelled)
         self._check()
-        made: list[SparkContext | Exception] = []
+        outcome: list[SparkContext | Exception] = []
 
         def make() -> None:
             try:
-                made.append(self._new_context(host))
+                outcome.append(self._new_context(host))
             except Exception as error:
-                made.append(error)
+                outcome.append(error)
 
         thread = threading.Thread(target=make, name="spark's session", daemon=True)
         thread.start()
@@ -150,19 +150,19 @@ class BatchSession:
         deadline_s = max(deadline_s, time.monotonic() + least_s)
         while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
             thread.join(POLL_S)
-            if (code := gateway.process.poll()) is not None and not made:
+            if (code := gateway.process.poll()) is not None and not outcome:
                 raise KviewError(ErrorKind.JAVA_ENDED, code=code)
         self._check()
-        found = made[0] if made else None
-        if found is None or isinstance(found, Exception):
-            _log.warning("no Spark session", exc_info=found)
+        context = outcome[0] if outcome else None
+        if context is None or isinstance(context, Exception):
+            _log.warning("no Spark session", exc_info=context)
             if self.is_local:
                 raise KviewError(ErrorKind.SPARK_FAILED, cause="no session")
             raise ClusterUnreachable(ErrorKind.SPARK_MASTER_UNREACHABLE, master=self.master)
-        self._context = found
+        self._context = context
         if not self.is_local:
-            self._wait_for_executor(found)
-            self._equip(found)
+            self._wait_for_executor(context)
+            self._equip(context)
         if self._on_tasks is not None:
             threading.Thread(target=self._tell, name="spark's progress", daemon=True).start()
 
@@ -204,8 +204,8 @@ class BatchSession:
 
     def _why_not_equipped(self, error: Exception) -> KviewError:
         """Return why workers could not even say what they lack."""
-        if found := re.search(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+)\D+(\d+\.\d+)", str(error), re.DOTALL):
-            theirs, ours = found.groups()
+        if mismatch := re.search(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+)\D+(\d+\.\d+)", str(error), re.DOTALL):
+            theirs, ours = mismatch.groups()
             return BadUse(
                 ErrorKind.WORKERS_OTHER_PYTHON, python=self._worker_python, theirs=theirs, ours=ours
             )
@@ -220,7 +220,7 @@ class BatchSession:
 
     @property
     def context(self) -> "SparkContext":
-        """The context."""
+        """Spark's context. The session must have started."""
         assert self._context is not None
         return self._context
 
@@ -331,9 +331,9 @@ def _master_address(master: str) -> str:
     if not master.startswith("spark://"):
         return LOOPBACK if master.startswith("local") else socket.gethostname()
     reached = ""
-    for one in master.removeprefix("spark://").split(","):
+    for address in master.removeprefix("spark://").split(","):
         try:
-            parts = urlsplit(f"//{one}")
+            parts = urlsplit(f"//{address}")
             host, port = parts.hostname, parts.port
         except ValueError:
             host = port = None

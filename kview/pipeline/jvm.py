@@ -102,8 +102,8 @@ def java_version(java: Path) -> int | None:
         except (OSError, subprocess.TimeoutExpired):
             return None
         said = asked.stderr
-    found = re.search(r'version[^"]*"(?:1\.)?(\d+)', said, re.IGNORECASE)
-    return int(found[1]) if found else None
+    version = re.search(r'version[^"]*"(?:1\.)?(\d+)', said, re.IGNORECASE)
+    return int(version[1]) if version else None
 
 
 def spark_home() -> Path:

@@ -87,10 +87,10 @@ def read_kept(place: Path, source: Source) -> list[Kept]:
     Batches of segments that are no longer in the recording count, too. Several may be about one segment.
     """
     now = {entry.number: entry.size_bytes for entry in source.closed}
-    found = [_read(folder) for folder in sorted(place.glob("batch-*"))] if place.is_dir() else []
+    batches = [_read(folder) for folder in sorted(place.glob("batch-*"))] if place.is_dir() else []
     return [
         kept
-        for kept in found
+        for kept in batches
         if kept is not None and all(now.get(n, size) == size for n, size in kept.about.segments)
     ]
 
@@ -98,13 +98,13 @@ def read_kept(place: Path, source: Source) -> list[Kept]:
 def chosen(batches: Sequence[Kept]) -> list[Kept]:
     """Return batches without a common segment, those of more segments first, in the order of segments."""
     taken: set[int] = set()
-    found = []
-    for kept in sorted(batches, key=lambda one: -len(one.about.segments)):
+    disjoint = []
+    for kept in sorted(batches, key=lambda kept: -len(kept.about.segments)):
         numbers = {number for number, _ in kept.about.segments}
         if not numbers & taken:
             taken |= numbers
-            found.append(kept)
-    return sorted(found, key=lambda kept: kept.about.segments[0])
+            disjoint.append(kept)
+    return sorted(disjoint, key=lambda kept: kept.about.segments[0])
 
 
 def _read(folder: Path) -> Kept | None:
@@ -137,20 +137,20 @@ def runs(entries: Sequence[SegmentEntry], kept: Sequence[Kept], most_bytes: int)
 
     Other batches do not lie between the segments of a run, and a run has about `most_bytes` at most.
     """
-    known = {number for one in kept for number, _ in one.about.segments}
-    found: list[list[SegmentEntry]] = [[]]
+    known = {number for batch in kept for number, _ in batch.about.segments}
+    all_runs: list[list[SegmentEntry]] = [[]]
     size = 0
     for entry in entries:
         if entry.number in known:
-            found.append([])
+            all_runs.append([])
             size = 0
             continue
-        if found[-1] and size + entry.size_bytes > most_bytes:
-            found.append([])
+        if all_runs[-1] and size + entry.size_bytes > most_bytes:
+            all_runs.append([])
             size = 0
-        found[-1].append(entry)
+        all_runs[-1].append(entry)
         size += entry.size_bytes
-    return [run for run in found if run]
+    return [run for run in all_runs if run]
 
 
 def begin(place: Path, name: str) -> Path:

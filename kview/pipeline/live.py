@@ -50,11 +50,11 @@ def run(
     while True:
         began_s = time.monotonic()
         step = partial(next_rollups, str(recording), enough=enough)
-        (found,) = context.parallelize([after], 1).map(step).collect()
-        has_more = found is not None and MORE in (found.schema.metadata or {})
-        if found is not None:
-            on_rollups(found)
-            after, enough = found["last_sequence"][0].as_py(), ENOUGH_ROWS
+        (rollups,) = context.parallelize([after], 1).map(step).collect()
+        has_more = rollups is not None and MORE in (rollups.schema.metadata or {})
+        if rollups is not None:
+            on_rollups(rollups)
+            after, enough = rollups["last_sequence"][0].as_py(), ENOUGH_ROWS
         took_s = time.monotonic() - began_s
         time.sleep(max(CYCLE_S - took_s, min(REST * took_s, MAX_REST_S)))
         if not has_more:

@@ -57,7 +57,7 @@ class Share:
         return self.rolled.cluster
 
     def known_s(self, within: Seconds = ALWAYS) -> int:
-        """Return the number of known seconds."""
+        """Return the number of seconds in `within` that no gap covers."""
         return _without(self.seconds.within(within), self.gaps)
 
     def out_known_s(self, within: Seconds = ALWAYS) -> int:
@@ -92,13 +92,13 @@ def shares(recordings: Sequence[RolledUp], period: Seconds) -> tuple[list[Share]
 
     Of recordings of one cluster that overlap, the one that began first counts until it ends.
     """
-    known = [(rolled, found) for rolled in recordings if (found := _known(rolled)) is not None]
+    known = [(rolled, whole) for rolled in recordings if (whole := _known(rolled)) is not None]
     notes = [
         Note(NoteKind.EMPTY, {"recording": rolled.source.name})
         for rolled in recordings
         if all(rolled is not other for other, _ in known)
     ]
-    known.sort(key=lambda one: (one[0].cluster, one[1], one[0].source.address))
+    known.sort(key=lambda pair: (pair[0].cluster, pair[1], pair[0].source.address))
     counted: list[Share] = []
     taken: dict[str, tuple[int, RolledUp]] = {}
     for rolled, whole in known:

@@ -78,14 +78,15 @@ def report(
         sources, notes = open_sources(recordings)
         with _shared(context, scratch, sources, cache) as work:
             rolled = Rolling(context, work, cache, rolling_up).roll_up(sources)
-            notes += [note for one in rolled for note in one.source.notes]
+            notes += [note for recording in rolled for note in recording.source.notes]
             try:
                 return _answered(context, rolled, question, notes, tell)
             except KviewError:
                 raise
             except Exception:
                 rolling_up(0, 0)  # raises if the report was cancelled
-                if is_last or not remove_damaged([batch for one in rolled for batch in one.batches]):
+                batches = [batch for recording in rolled for batch in recording.batches]
+                if is_last or not remove_damaged(batches):
                     raise
     raise AssertionError("the last attempt returns or raises")
 
@@ -101,13 +102,13 @@ def _answered(
 
     def period(since_ms: int | None, until_ms: int | None, step_s: int | None) -> tuple[Period, int]:
         seconds = asked(since_ms, until_ms)
-        counted, found = shares(rolled, seconds)
-        found += widened(since_ms, until_ms, seconds)
+        counted, period_notes = shares(rolled, seconds)
+        period_notes += widened(since_ms, until_ms, seconds)
         if not counted:
             raise BadUse(ErrorKind.REPORT_NOTHING_KNOWN)
         whole_s = max(s.seconds.until_s for s in counted) - min(s.seconds.from_s for s in counted)
         step_s = step_s or step_s_of(whole_s)
-        made = period_of(
+        answered = period_of(
             context,
             counted,
             filters,
@@ -116,8 +117,9 @@ def _answered(
             question.price_per_gb,
             lambda done, total: tell(Stage.FIGURES, done, total),
         )
-        found += _unmatched(made, question)
-        return Period(made.since_ms, made.until_ms, made.tables, (*notes, *found, *made.notes)), step_s
+        period_notes += _unmatched(answered, question)
+        all_notes = (*notes, *period_notes, *answered.notes)
+        return Period(answered.since_ms, answered.until_ms, answered.tables, all_notes), step_s
 
     now, step_s = period(question.since_ms, question.until_ms, question.step_s)
     before = period(*question.against, step_s)[0] if question.against is not None else None
@@ -133,13 +135,13 @@ def _answered(
     )
 
 
-def _unmatched(made: Period, question: Question) -> list[Note]:
+def _unmatched(period: Period, question: Question) -> list[Note]:
     """Note the patterns that match nothing: they may be misspelt."""
     asked = ((TableName.TOPICS, question.topics), (TableName.GROUPS, question.groups))
     return [
         Note(NoteKind.NO_MATCH, {"kind": name.value, "patterns": ", ".join(patterns)})
         for name, patterns in asked
-        if patterns and not len(made.tables[name])
+        if patterns and not len(period.tables[name])
     ]
 
 
@@ -169,7 +171,7 @@ def open_sources(recordings: Sequence[Path | Place]) -> tuple[list[Source], list
     """
     sources, notes = [], []
     failed: KviewError | None = None
-    places = [Place.of(one) if isinstance(one, Path) else one for one in recordings]
+    places = [Place.of(recording) if isinstance(recording, Path) else recording for recording in recordings]
     for place in {place.identity: place for place in places}.values():
         try:
             sources.append(open_source(place))
@@ -207,25 +209,25 @@ def compared(before: Period, now: Period) -> Table:
         values = [_values(period.tables[table]) for period in (before, now)]
         for key in dict.fromkeys([*values[1], *values[0]]):
             for figure in COMPARED:
-                was, its = (found.get(key, {}).get(figure) for found in values)
-                if was is None and its is None:
+                was, is_now = (of_period.get(key, {}).get(figure) for of_period in values)
+                if was is None and is_now is None:
                     continue
                 columns["cluster"].append(key[0])
                 columns["topic"].append(key[1])
                 columns["figure"].append(figure)
                 columns["before"].append(was)
-                columns["now"].append(its)
-                columns["change"].append(its / was - 1 if was and its is not None else None)
+                columns["now"].append(is_now)
+                columns["change"].append(is_now / was - 1 if was and is_now is not None else None)
     return comparison_of(columns)
 
 
 def _values(table: Table) -> dict[tuple[str, str], dict[str, float]]:
     """Return the known figures of each row of `clusters` or `topics`."""
     topics = table["topic"] if "topic" in table.columns else [""] * len(table)
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    values: dict[tuple[str, str], dict[str, float]] = {}
     for at, key in enumerate(zip(table["cluster"].tolist(), list(topics), strict=True)):
         row = {name: table[name][at] for name in COMPARED}
-        found[key] = {
+        values[key] = {
             name: float(value) for name, value in row.items() if value != UNKNOWN and not np.isnan(value)
         }
-    return found
+    return values

@@ -89,7 +89,7 @@ class RolledUp:
     @property
     def cluster(self) -> str:
         """The cluster's id, or the recording's name if it is not known."""
-        return next((one.about.cluster for one in self.batches if one.about.cluster), self.source.name)
+        return next((batch.about.cluster for batch in self.batches if batch.about.cluster), self.source.name)
 
 
 @dataclass(slots=True)
@@ -136,10 +136,12 @@ class Rolling:
         rolled = [RolledUp(source) for source in sources]
         waiting = rolled
         while waiting:
-            new = [batch for one in waiting for batch in self._planned(one)]
+            new = [batch for recording in waiting for batch in self._planned(recording)]
             self._make(new)
             # What is damaged changes what the recording's other batches are of.
-            waiting = [one for one in waiting if any(b.unreadable for b in new if b.rolled is one)]
+            waiting = [
+                recording for recording in waiting if any(b.unreadable for b in new if b.rolled is recording)
+            ]
         return rolled
 
     def _planned(self, rolled: RolledUp) -> list[_New]:
@@ -153,18 +155,20 @@ class Rolling:
         opened = self._open(source)
         everything = self._in_order(chosen(kept), moments, joined([]) if opened is None else opened.moments)
         # What was rolled up before the clock was set back into its time counts differently now.
-        kept = chosen([one for one in kept if one.about.set_backs == affecting(one.moments, everything)])
+        kept = chosen(
+            [batch for batch in kept if batch.about.set_backs == affecting(batch.moments, everything)]
+        )
         self._add_moments(source, kept, moments, clusters)
         _note_rolled_up_only(source, kept)
         rolled.batches = list(kept)
         new = []
         for run in runs(source.closed, kept, MOST_BYTES):
-            its = joined([moments[entry.number] for entry in run])
-            is_first = its.sequences[0] == everything.sequences[0]
+            of_run = joined([moments[entry.number] for entry in run])
+            is_first = of_run.sequences[0] == everything.sequences[0]
             cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
-            about = about_of(segments_of(run), its, everything, cluster, is_first)
+            about = about_of(segments_of(run), of_run, everything, cluster, is_first)
             segments = [_segment(source, entry) for entry in run]
-            new.append(_New(rolled, place, about, its, segments, [entry.size_bytes for entry in run]))
+            new.append(_New(rolled, place, about, of_run, segments, [entry.size_bytes for entry in run]))
         if opened is not None:
             new.append(self._opened(rolled, opened, everything))
         with suppress(OSError):
@@ -178,7 +182,7 @@ class Rolling:
     ) -> None:
         """Add the observations and the cluster of each segment that is in no batch. Leave out those that are
         damaged or gone."""
-        known = {number for one in kept for number, _ in one.about.segments}
+        known = {number for batch in kept for number, _ in batch.about.segments}
         for entry in list(source.closed):
             if entry.number in known or entry.number in moments:
                 continue
@@ -202,7 +206,7 @@ class Rolling:
             return None
 
     def _in_order(self, kept: Sequence[Kept], moments: dict[int, Moments], current: Moments) -> Moments:
-        parts = [*(one.moments for one in kept), *moments.values()]
+        parts = [*(batch.moments for batch in kept), *moments.values()]
         parts = sorted((part for part in parts if len(part)), key=lambda part: int(part.sequences[0]))
         return joined([*parts, current])
 
@@ -266,36 +270,38 @@ class Rolling:
         work: list[tuple[RollUp, int]] = []
         for number, (batch, folder) in enumerate(zip(batches, folders, strict=True)):
             scope = Scope(batch.about.head_s, batch.about.tail_s, batch.about.set_backs)
-            its = list(zip(batch.segments, batch.sizes, strict=True))
-            for part, some in enumerate(_cut(its, most, lambda one: one[1])):
+            sized = list(zip(batch.segments, batch.sizes, strict=True))
+            for part, some in enumerate(_cut(sized, most, lambda segment: segment[1])):
                 segments = [segment for segment, _ in some]
                 of_part = RollUp(number, part, folder, scope, DELTAS, dict(FACTS), segments)
                 work.append((of_part, sum(size for _, size in some) + BATCH_BYTES))
-        tasks = [[one for one, _ in some] for some in _cut(work, most, lambda one: one[1])]
-        found = self._context.parallelize(tasks, len(tasks)).flatMap(roll_up).collect() if tasks else []
-        for one in found:
-            batches[one.batch].unreadable.append(one)
+        tasks = [[rollup for rollup, _ in some] for some in _cut(work, most, lambda part: part[1])]
+        if tasks:
+            for unreadable in self._context.parallelize(tasks, len(tasks)).flatMap(roll_up).collect():
+                batches[unreadable.batch].unreadable.append(unreadable)
 
     def _finish(self, batch: _New, folder: Path) -> None:
         """Give a batch to its recording, or leave out of the recording what cannot be read."""
         source = batch.rolled.source
-        for one in batch.unreadable:
-            if one.is_store:
-                reason = reason_of(OSError(one.reason))
-                raise ClusterUnreachable(ErrorKind.STORE_UNREACHABLE, url=one.file, reason=reason)
-            error: KviewError = KviewError(ErrorKind.FILE_MISSING, file=one.file)
-            if one.reason is not None:
-                error = damaged(one.file, one.reason)
+        for unreadable in batch.unreadable:
+            if unreadable.is_store:
+                reason = reason_of(OSError(unreadable.reason))
+                raise ClusterUnreachable(ErrorKind.STORE_UNREACHABLE, url=unreadable.file, reason=reason)
+            error: KviewError = KviewError(ErrorKind.FILE_MISSING, file=unreadable.file)
+            if unreadable.reason is not None:
+                error = damaged(unreadable.file, unreadable.reason)
             if batch.is_open:
                 raise error  # this process has just written it
-            for entry in [entry for entry in source.closed if entry.number == one.number]:
+            for entry in [entry for entry in source.closed if entry.number == unreadable.number]:
                 source.leave_out(entry, error)
         if batch.unreadable:
             shutil.rmtree(folder, ignore_errors=True)
             return
-        made = finish(folder, batch.about, batch.moments)
-        batch.rolled.batches.append(made)
-        batch.rolled.batches.sort(key=lambda one: int(one.moments.sequences[0]) if len(one.moments) else -1)
+        kept = finish(folder, batch.about, batch.moments)
+        batch.rolled.batches.append(kept)
+        batch.rolled.batches.sort(
+            key=lambda batch: int(batch.moments.sequences[0]) if len(batch.moments) else -1
+        )
         if not batch.is_open:
             batch.rolled.rolled_segments += len(batch.segments)
 
@@ -309,7 +315,7 @@ def _segment(source: Source, entry: SegmentEntry) -> Segment:
 
 def _note_rolled_up_only(source: Source, kept: Sequence[Kept]) -> None:
     """Note the segments that are missing or damaged, but whose roll-ups were kept."""
-    known = {number for one in kept for number, _ in one.about.segments}
+    known = {number for batch in kept for number, _ in batch.about.segments}
     for entry in source.closed:
         if entry.number not in known:
             continue
@@ -336,7 +342,7 @@ def segments_of(run: Sequence[SegmentEntry]) -> tuple[tuple[int, int], ...]:
 
 def about_of(
     segments: tuple[tuple[int, int], ...],
-    its: Moments,
+    moments: Moments,
     everything: Moments,
     cluster: str,
     is_first: bool,
@@ -345,22 +351,22 @@ def about_of(
     return About(
         cluster=cluster,
         segments=segments,
-        set_backs=affecting(its, everything),
+        set_backs=affecting(moments, everything),
         files={},
-        head_s=known_head_s(its) if is_first else 0,
-        tail_s=known_tail_s(its),
+        head_s=known_head_s(moments) if is_first else 0,
+        tail_s=known_tail_s(moments),
     )
 
 
 def _cut(items: Sequence[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
     """Yield runs of items of at most this size together; an item that is larger is a run of its own."""
-    found: list[T] = []
+    run: list[T] = []
     size = 0
     for item in items:
-        if found and size + size_of(item) > most:
-            yield found
-            found, size = [], 0
-        found.append(item)
+        if run and size + size_of(item) > most:
+            yield run
+            run, size = [], 0
+        run.append(item)
         size += size_of(item)
-    if found:
-        yield found
+    if run:
+        yield run

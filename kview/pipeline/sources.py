@@ -82,7 +82,7 @@ class Source:
             self.notes.append(note)
 
     def leave_out(self, entry: SegmentEntry, error: KviewError) -> None:
-        """Leave a damaged segment out."""
+        """Leave a damaged segment out, with a note that says why."""
         self.closed = [kept for kept in self.closed if kept.number != entry.number]
         reason = str(error.values.get("reason", error.kind.value))
         values = {"file": str(error.values.get("file", "")), "reason": reason}

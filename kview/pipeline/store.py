@@ -85,10 +85,12 @@ class RollupStore:
         )
         self.last_sequence = int(columns["last_sequence"].max())
 
-    def _hottest(self, found: list[dict[str, Any] | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _hottest(
+        self, hottest_of_rows: list[dict[str, Any] | None]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return rates, and indices into `partitions`."""
-        rates, places = np.zeros(len(found), np.int64), np.full(len(found), -1)
-        for row, hottest in enumerate(found):
+        rates, places = np.zeros(len(hottest_of_rows), np.int64), np.full(len(hottest_of_rows), -1)
+        for row, hottest in enumerate(hottest_of_rows):
             if hottest is not None:
                 partition = (hottest["topic"], hottest["partition"])
                 rates[row] = hottest["rate"]
@@ -130,7 +132,8 @@ class RollupStore:
         if used.sum() > MUCH_USED * len(used):
             return blocks
         self._keys = {
-            key: at for at, key in enumerate(key for key, its in zip(self._keys, used, strict=True) if its)
+            key: at
+            for at, key in enumerate(key for key, is_used in zip(self._keys, used, strict=True) if is_used)
         }
         hottest = np.unique(np.concatenate([block.hottest[block.hottest >= 0] for block in blocks]))
         partitions = list(self._partitions)

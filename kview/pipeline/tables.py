@@ -66,23 +66,23 @@ def period_of(
         known_s=known_s,
         threshold_ms=threshold_ms,
         step_s=step_s,
-        incident_columns=[one.name for one in TABLES[TableName.INCIDENTS] if one.name != "cluster"],
+        incident_columns=[field.name for field in TABLES[TableName.INCIDENTS] if field.name != "cluster"],
         most_partitions=MOST_PARTITIONS,
         most_incidents=MOST_INCIDENTS,
         most_topics=max(1, MOST_THROUGHPUT_ROWS // steps),
     )
     tasks = list(_parts(counted))
     on_figures(0, len(tasks))
-    found: dict[str, Rows] = {name: [] for name in FIGURES}
+    figures: dict[str, Rows] = {name: [] for name in FIGURES}
     if tasks:
         of_asked = partial(answer, asked=asked)
         for answers in context.parallelize(tasks, len(tasks)).map(of_asked).collect():
             for name, rows in answers.items():
-                found[name] += rows
-    found["partitions"] = _chosen(found["partitions"])
-    found["incidents"].sort(key=lambda row: (row["began_ms"], row["cluster"], row["kind"]))
-    del found["incidents"][MOST_INCIDENTS:]
-    tables = Answers(counted, found, step_s, price_per_gb)
+                figures[name] += rows
+    figures["partitions"] = _chosen(figures["partitions"])
+    figures["incidents"].sort(key=lambda row: (row["began_ms"], row["cluster"], row["kind"]))
+    del figures["incidents"][MOST_INCIDENTS:]
+    tables = Answers(counted, figures, step_s, price_per_gb)
     topics = tables.topics_by_records()
     shown = topics[: asked.most_topics]
     tables.cut_off(TableName.THROUGHPUT, len(shown), len(topics))
@@ -145,15 +145,15 @@ def _ranges(batches: Sequence[Counted], table: str, named: str, count: int) -> I
         for path in files_of(batch, table):
             column = pq.ParquetFile(path, read_dictionary=[named]).read(columns=[named])[named]
             for chunk in column.chunks:
-                for one in pc.value_counts(chunk).to_pylist():
-                    counts[one["values"] or ""] += one["counts"]
+                for word_count in pc.value_counts(chunk).to_pylist():
+                    counts[word_count["values"] or ""] += word_count["counts"]
     most = counts.total() // count
     first, rows = "", 0
-    for name, its in sorted(counts.items()):
-        if rows and rows + its > most:
+    for name, rows_of_name in sorted(counts.items()):
+        if rows and rows + rows_of_name > most:
             yield Names(first, name)
             first, rows = name, 0
-        rows += its
+        rows += rows_of_name
     yield Names(first, None)
 
 

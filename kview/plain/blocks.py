@@ -73,8 +73,8 @@ def _head(view: View, name: str, zone: tzinfo | None) -> list[str]:
 
 def _answering(view: View) -> str:
     """Return the number of brokers, and how many of them answer if not all do."""
-    found = answering(view)
-    return words.answering(found.answer, found.all)
+    counts = answering(view)
+    return words.answering(counts.answer, counts.all)
 
 
 def _brokers(view: View) -> list[str]:
@@ -190,10 +190,10 @@ def _incidents(view: View) -> list[str]:
     """Return the incidents that go on, or have just ended, each with what followed from it."""
     now_ms = view.snapshot.observation.ended_ms
     lines = []
-    for one in view.incidents:
-        if one.is_open or now_ms - one.ended_ms < ENDED_SHOWN_MS:
-            lines.append(f"{_INDENT}{glyphs.SIGNS[one.severity]} {incidents.sentence(one, now_ms)}")
-            lines.append(f"{_INDENT}  {f' {glyphs.DOT} '.join(incidents.consequences(one))}")
+    for incident in view.incidents:
+        if incident.is_open or now_ms - incident.ended_ms < ENDED_SHOWN_MS:
+            lines.append(f"{_INDENT}{glyphs.SIGNS[incident.severity]} {incidents.sentence(incident, now_ms)}")
+            lines.append(f"{_INDENT}  {f' {glyphs.DOT} '.join(incidents.consequences(incident))}")
     return ["INCIDENTS", *lines] if lines else []
 
 

@@ -38,16 +38,16 @@ def _head(outcome: Outcome, name: str, zone: tzinfo | None) -> str:
 
 
 def _findings(outcome: Outcome) -> Iterator[str]:
-    found = outcome.judgement
-    causes = found.causes
+    judgement = outcome.judgement
+    causes = judgement.causes
     yield from _listed(outcome, causes)
     if causes:
-        explained = [finding for finding in found.findings if finding.explained_by]
-        not_judged_count = sum(bool(item.explained_by) for item in found.not_judged)
+        explained = [finding for finding in judgement.findings if finding.explained_by]
+        not_judged_count = sum(bool(item.explained_by) for item in judgement.not_judged)
         brokers = sorted(broker for cause in causes for broker in cause.brokers)
         yield f"{_GAP}{checks.explains(brokers, explained, not_judged_count)} (--format json lists them)"
     cause_keys = {cause.key for cause in causes}
-    rest = [item for item in found.findings if not item.explained_by and item.key not in cause_keys]
+    rest = [item for item in judgement.findings if not item.explained_by and item.key not in cause_keys]
     yield from _listed(outcome, rest)
 
 
@@ -74,5 +74,5 @@ def _not_judged(outcome: Outcome) -> Iterator[str]:
 
 
 def _result(outcome: Outcome) -> str:
-    found = outcome.judgement
-    return checks.result(outcome.healthy, outcome.counts, len(found.not_judged), found.ignored)
+    judgement = outcome.judgement
+    return checks.result(outcome.healthy, outcome.counts, len(judgement.not_judged), judgement.ignored)

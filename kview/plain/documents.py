@@ -31,12 +31,12 @@ def document(view: View) -> str:
     return json_line(document_of(view))
 
 
-def json_line(made: msgspec.Struct) -> str:
+def json_line(struct: msgspec.Struct) -> str:
     """Return a struct as one line of JSON, in which every character is printable."""
     try:
-        text = msgspec.json.encode(made).decode()
+        text = msgspec.json.encode(struct).decode()
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot represent, but JSON can
-        text = json.dumps(msgspec.to_builtins(made))
+        text = json.dumps(msgspec.to_builtins(struct))
     return text if text.isprintable() else "".join(map(_escaped, text))
 
 
@@ -78,7 +78,7 @@ def document_of(view: View) -> schema.Document:
         connectors=None if seen.connectors_received_ms == UNKNOWN else _connectors(view),
         connectors_received_ms=known(seen.connectors_received_ms),
         events=[_event(event) for event in view.new_events],
-        incidents=[incident(one, seen.ended_ms) for one in view.incidents],
+        incidents=[incident(fact, seen.ended_ms) for fact in view.incidents],
         failures=[
             schema.Failure(
                 part=failure.part,
@@ -189,10 +189,10 @@ def _log_dirs(view: View) -> dict[int, list[schema.LogDir]]:
         "full_ms": view.dirs_full_ms,
         "received_ms": table.received_ms,
     }
-    found: dict[int, list[schema.LogDir]] = {}
-    for broker, one in zip(table.broker.tolist(), rows(schema.LogDir, columns), strict=True):
-        found.setdefault(broker, []).append(one)
-    return found
+    by_broker: dict[int, list[schema.LogDir]] = {}
+    for broker, directory in zip(table.broker.tolist(), rows(schema.LogDir, columns), strict=True):
+        by_broker.setdefault(broker, []).append(directory)
+    return by_broker
 
 
 def _brokers(view: View) -> list[schema.Broker]:
@@ -330,9 +330,9 @@ def _eligible(view: View) -> list[list[int] | None]:
     table = view.snapshot.partitions
     if "elr" not in view.snapshot.observation.capabilities:
         return [None] * len(table)
-    told = split(table.elr[table.elr >= 0].tolist(), (table.elr >= 0).sum(1))
+    known_ids = split(table.elr[table.elr >= 0].tolist(), (table.elr >= 0).sum(1))
     unknown = (table.elr == UNKNOWN_ID).any(1).tolist()
-    return [None if is_unknown else ids for ids, is_unknown in zip(told, unknown, strict=True)]
+    return [None if is_unknown else ids for ids, is_unknown in zip(known_ids, unknown, strict=True)]
 
 
 def _reassignments(view: View) -> list[schema.Reassignment | None]:
@@ -343,8 +343,8 @@ def _reassignments(view: View) -> list[schema.Reassignment | None]:
         "bytes_left": moves.bytes_left[moving],
         "time_left_ms": moves.time_left_ms[moving],
     }
-    made = iter(rows(schema.Reassignment, columns))
-    return [next(made) if is_moved else None for is_moved in moving.tolist()]
+    reassignments = iter(rows(schema.Reassignment, columns))
+    return [next(reassignments) if is_moved else None for is_moved in moving.tolist()]
 
 
 def _connectors(view: View) -> list[schema.Connector]:

@@ -58,13 +58,13 @@ def groups(view: View) -> list[schema_groups.Group]:
     return rows(schema_groups.Group, columns)
 
 
-def _by_group(names: list[str], groups: Strings, made: list[Row]) -> list[list[Row]]:
+def _by_group(names: list[str], groups: Strings, group_rows: list[Row]) -> list[list[Row]]:
     """Return the rows of each group. `groups` has the group of each of the rows."""
-    found: dict[str, list[Row]] = {name: [] for name in names}
-    for name, row in zip(groups.tolist(), made, strict=True):
-        if name in found:
-            found[name].append(row)
-    return list(found.values())
+    by_group: dict[str, list[Row]] = {name: [] for name in names}
+    for name, row in zip(groups.tolist(), group_rows, strict=True):
+        if name in by_group:
+            by_group[name].append(row)
+    return list(by_group.values())
 
 
 def _members(view: View) -> list[schema_groups.GroupMember]:

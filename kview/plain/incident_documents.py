@@ -31,7 +31,7 @@ def incident(fact: Incident, now_ms: int) -> schema.Incident:
         ],
         partition_count=fact.partitions,
         internal_partition_count=fact.internal_partitions,
-        partitions=[_hit(one) for one in fact.hit],
+        partitions=[_hit(partition) for partition in fact.hit],
         without_leader=fact.leaderless,
         records_gone_at_least=known(fact.gone),
         producers_waited_at_most_ms=known(fact.waited_ms),
@@ -40,16 +40,16 @@ def incident(fact: Incident, now_ms: int) -> schema.Incident:
     )
 
 
-def _hit(one: HitPartition) -> schema.HitPartition:
+def _hit(partition: HitPartition) -> schema.HitPartition:
     return schema.HitPartition(
-        topic=one.topic,
-        partition=one.partition,
-        leader_before=known(one.leader_before),
-        epoch_before=known(one.epoch_before),
-        isr_before=list(one.isr_before),
-        leader_after=one.leader_after if one.moved else None,
-        epoch_after=known(one.epoch_after) if one.moved else None,
-        isr_least=list(one.isr_after),
-        has_leader=not one.leaderless,
-        records_gone_at_least=known(one.gone),
+        topic=partition.topic,
+        partition=partition.partition,
+        leader_before=known(partition.leader_before),
+        epoch_before=known(partition.epoch_before),
+        isr_before=list(partition.isr_before),
+        leader_after=partition.leader_after if partition.moved else None,
+        epoch_after=known(partition.epoch_after) if partition.moved else None,
+        isr_least=list(partition.isr_after),
+        has_leader=not partition.leaderless,
+        records_gone_at_least=known(partition.gone),
     )

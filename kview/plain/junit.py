@@ -44,13 +44,13 @@ def junit(outcome: Outcome, name: str) -> bytes:
 
 
 def _cases(outcome: Outcome) -> Iterator[Xml.Element]:
-    found = outcome.judgement
-    for finding in found.findings:
+    judgement = outcome.judgement
+    for finding in judgement.findings:
         yield _finding(outcome, finding)
-    for item in found.not_judged:
+    for item in judgement.not_judged:
         yield _not_judged(outcome, item)
-    concerned = {finding.kind for finding in found.findings}
-    concerned |= {kind for item in found.not_judged for kind in item.kinds}
+    concerned = {finding.kind for finding in judgement.findings}
+    concerned |= {kind for item in judgement.not_judged for kind in item.kinds}
     for kind in CheckKind:
         if kind not in concerned:
             yield _case(str(kind))

@@ -162,20 +162,20 @@ def _of_cluster(view: View) -> Iterator[Metric]:
         known(features.level),
     )
     others = other_apis(view.snapshot)
-    told = bool((view.snapshot.brokers.apis != "").any())
+    apis_known = bool((view.snapshot.brokers.apis != "").any())
     yield from one(
         "kview_brokers_with_other_apis",
         "Brokers that offer other APIs than most, as in a rolling upgrade.",
-        int(others.sum()) if told else None,
+        int(others.sum()) if apis_known else None,
     )
     yield from one("kview_topics", "Topics, without internal ones.", head.topics)
     statuses = GaugeMetricFamily(
         "kview_partitions", "Partitions by their worst status.", labels=("status", "internal")
     )
     for internal in (False, True):
-        found = view.partitions.status[table.internal == internal].tolist()
+        partition_statuses = view.partitions.status[table.internal == internal].tolist()
         for status in PartitionStatus:
-            statuses.add_metric((status.value, str(internal).lower()), found.count(status))
+            statuses.add_metric((status.value, str(internal).lower()), partition_statuses.count(status))
     yield statuses
     unset = bool((~table.internal & (table.min_isr == UNKNOWN_ID)).any())
     under, at = (None, None) if unset else (head.under_min_isr, head.at_min_isr)

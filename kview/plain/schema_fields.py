@@ -14,17 +14,17 @@ def meaning(description: str, unit: str | None = None) -> Meta:
 
 
 def moment(description: str) -> Meta:
-    """Return the meaning of a time."""
+    """Return the meaning of a time, in ms since the epoch."""
     return meaning(description, "milliseconds since 1970-01-01T00:00:00Z")
 
 
 def duration(description: str) -> Meta:
-    """Return the meaning of a duration."""
+    """Return the meaning of a duration, in ms."""
     return meaning(description, "milliseconds")
 
 
 def rate(description: str) -> Meta:
-    """Return the meaning of a rate."""
+    """Return the meaning of a rate, in records per second."""
     return meaning(description, "records per second")
 
 

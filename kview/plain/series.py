@@ -59,7 +59,7 @@ def rows_of(name: str, text: str, names: Labels, rows: Iterable[Labels], values:
 
 
 def partition_labels(topics: Strings, partitions: NDArray[np.int32]) -> list[tuple[str, str]]:
-    """Return the labels of partitions."""
+    """Return the labels of partitions: (topic, number)."""
     return [
         (label(topic), str(partition))
         for topic, partition in zip(topics.tolist(), partitions.tolist(), strict=True)

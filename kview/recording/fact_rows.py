@@ -30,7 +30,7 @@ COMPLETED = (PhaseKind.FENCED, PhaseKind.ELECTED, PhaseKind.MOVES, PhaseKind.BAC
 
 
 def finding_row(finding: Finding, now_ms: int) -> Row:
-    """Return a row of FINDINGS."""
+    """Return a finding as a row of FINDINGS, as of `now_ms`."""
     since = _known(finding.since_ms)
     return {
         "kind": finding.kind.value,
@@ -98,7 +98,7 @@ def _known(number: int) -> int | None:
 
 
 def batch_of_rows(schema: pa.Schema, rows: Sequence[Row]) -> pa.RecordBatch:
-    """Return rows as a batch."""
+    """Return rows as a batch, with null for what a row does not have."""
     return pa.RecordBatch.from_pylist(list(rows), schema=schema)
 
 

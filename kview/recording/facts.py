@@ -60,31 +60,31 @@ class FactRows:
         `facts` is None if the observation was not folded. `interval_ms` is the time since the last one, 0 if
         that is not known, as over a gap.
         """
-        made: list[Part] = []
+        parts: list[Part] = []
         if self._previous is not None and not _goes_on(self._previous, snapshot):
-            made += self.pending()
+            parts += self.pending()
             self._begin_again()
         now_ms, was = snapshot.observation.ended_ms, self._sequence
         moment: Row = {"sequence": sequence, "observed_ms": now_ms}
         self._note_racks(snapshot)
         if self._previous is not None:
-            made += self._elections(self._previous, snapshot, sequence)
+            parts += self._elections(self._previous, snapshot, sequence)
         self._led = last_leaders(self._led, self._previous, snapshot)
         self._previous, self._sequence = snapshot, sequence
         if facts is None:
-            made += self._written(self._lags.pending(), was)
+            parts += self._written(self._lags.pending(), was)
             self._lags.forget()
         else:
-            found = [
+            finding_rows = [
                 {**moment, "interval_ms": interval_ms, **finding_row(finding, now_ms)}
                 for finding in facts.findings[:MOST_FINDINGS]
             ]
-            made += [("findings", batch_of_rows(FINDINGS, found))] if found else []
-            made += self._incident_rows(facts, moment)
-            made += self._written(self._lags.rows(snapshot, facts, interval_ms), sequence)
+            parts += [("findings", batch_of_rows(FINDINGS, finding_rows))] if finding_rows else []
+            parts += self._incident_rows(facts, moment)
+            parts += self._written(self._lags.rows(snapshot, facts, interval_ms), sequence)
         if (sizes := self._sizes.changed(snapshot)) is not None:
-            made.append(("sizes", _of_one_moment(SIZES, sizes, sequence, now_ms)))
-        return made
+            parts.append(("sizes", _of_one_moment(SIZES, sizes, sequence, now_ms)))
+        return parts
 
     def pending(self) -> list[Part]:
         """Return the rows that account for all groups until the last observation."""
@@ -113,36 +113,38 @@ class FactRows:
             self._racks_of = table.rack
 
     def _incident_rows(self, facts: Facts, moment: Row) -> list[Part]:
-        made, there = [], set()
+        changed, there = [], set()
         for incident in facts.incidents:
             row = incident_row(incident, self._racks)
             there.add(row["id"])
             if self._incidents.get(row["id"]) != row:
                 self._incidents[row["id"]] = row
-                made.append({**moment, **row})
+                changed.append({**moment, **row})
         self._incidents = {id: row for id, row in self._incidents.items() if id in there}
-        return [("incidents", batch_of_rows(INCIDENTS, made))] if made else []
+        return [("incidents", batch_of_rows(INCIDENTS, changed))] if changed else []
 
     def _elections(self, then: Snapshot, now: Snapshot, sequence: int) -> Iterator[Part]:
         assert self._led is not None
-        found = elections(then, now, self._led)
-        if found is None:
+        elected = elections(then, now, self._led)
+        if elected is None:
             return
         table = now.partitions
-        columns: dict[str, Array] = {f.name: getattr(found, f.name) for f in fields(found)}
-        unclean = np.where(found.clean | found.unclean, found.unclean.astype(object), np.array(None, object))
-        columns |= {name: getattr(table, name)[found.row] for name in ("topic", "partition", "internal")}
+        columns: dict[str, Array] = {f.name: getattr(elected, f.name) for f in fields(elected)}
+        unclean = np.where(
+            elected.clean | elected.unclean, elected.unclean.astype(object), np.array(None, object)
+        )
+        columns |= {name: getattr(table, name)[elected.row] for name in ("topic", "partition", "internal")}
         columns |= {"unclean": unclean}
         yield "elections", _of_one_moment(ELECTIONS, columns, sequence, now.observation.ended_ms)
 
     def _written(self, rows: Iterator[LagRows], sequence: int) -> list[Part]:
-        made = []
+        parts = []
         for some in rows:
             same = {"sequence": np.full(len(some.observed_ms), sequence, np.int64)}
             times = {"observed_ms": some.observed_ms, "interval_ms": some.interval_ms}
             if len(some.observed_ms):
-                made.append(("group_lags", batch_of_columns(GROUP_LAGS, {**same, **times, **some.columns})))
-        return made
+                parts.append(("group_lags", batch_of_columns(GROUP_LAGS, {**same, **times, **some.columns})))
+        return parts
 
 
 class _Sizes:

@@ -23,12 +23,12 @@ def incident_marks(recording: Recording, cancelled: Callable[[], bool]) -> tuple
     Returns None if the incidents of some observation were not recorded. Raises KviewError if a segment cannot
     be read.
     """
-    told = 0
+    folded_count = 0
     for table in recording.facts("findings"):
         if cancelled():
             return ()
-        told += len(pc.unique(table["sequence"]))
-    if told < len(recording.moments()):
+        folded_count += len(pc.unique(table["sequence"]))
+    if folded_count < len(recording.moments()):
         return None  # An observation without any finding was not folded.
     shown_ms: dict[str, int] = {}
     last: dict[str, dict[str, Any]] = {}

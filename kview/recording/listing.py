@@ -43,7 +43,7 @@ def list_recordings(paths: Iterable[str]) -> list[Listed]:
     Recordings that cannot be read are listed with the reason. Raises BadUse if one of the paths stands for no
     recording.
     """
-    return sorted(map(_listed, find_recordings(paths)), key=lambda one: (one.began_ms, one.folder))
+    return sorted(map(_listed, find_recordings(paths)), key=lambda listed: (listed.began_ms, listed.folder))
 
 
 def find_recordings(paths: Iterable[str], state: Path | None = None) -> list[Path]:
@@ -53,7 +53,7 @@ def find_recordings(paths: Iterable[str], state: Path | None = None) -> list[Pat
     any number of folders). If the user's folder `state` is given, it may also be the name under which a
     recording was kept. Raises BadUse if one of the paths stands for no recording.
     """
-    found: dict[Path, Path] = {}
+    by_resolved: dict[Path, Path] = {}
     for path in paths:
         folders = list(_folders(path))
         if not folders:
@@ -61,8 +61,8 @@ def find_recordings(paths: Iterable[str], state: Path | None = None) -> list[Pat
                 raise BadUse(ErrorKind.NOT_A_RECORDING, name=path)
             folders = [find_recording(path, state)]
         for folder in folders:
-            found.setdefault(folder.resolve(), folder)
-    return list(found.values())
+            by_resolved.setdefault(folder.resolve(), folder)
+    return list(by_resolved.values())
 
 
 def _folders(path: str) -> Iterator[Path]:
@@ -127,9 +127,9 @@ def _open(folder: Path) -> tuple[int, int, int, tuple[str, ...]]:
             seen = [batch.column("observations") for batch in batches]
             for rows in seen:
                 rows.validate(full=True)
-            told = [rows.flatten() for rows in seen]
-            times = [int(rows.field("ended_ms")[0].as_py()) for rows in told]
-            clusters = dict.fromkeys(str(rows.field("cluster_id")[0].as_py()) for rows in told)
+            observations = [rows.flatten() for rows in seen]
+            times = [int(rows.field("ended_ms")[0].as_py()) for rows in observations]
+            clusters = dict.fromkeys(str(rows.field("cluster_id")[0].as_py()) for rows in observations)
     except FileNotFoundError:  # it has been closed or dropped since the manifest was read
         return UNKNOWN, UNKNOWN, 0, ()
     if not times:

@@ -179,8 +179,8 @@ class Moments:
         column = self._places[name].column
         numbers = range(len(column.moments))
         layers = (column.layer(number) for number in numbers)
-        found = [fell(before, now) for before, now in pairwise(layers)]
-        return column.moments[1:][np.array(found, np.bool_)]
+        has_fallen = [fell(before, now) for before, now in pairwise(layers)]
+        return column.moments[1:][np.array(has_fallen, np.bool_)]
 
 
 def fell(before: Array, now: Array) -> bool:

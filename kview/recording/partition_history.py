@@ -27,19 +27,19 @@ def partition_history(
     has dropped what was to be read.
     """
     until_s = clock_s() + READS_FOR_S
-    found: list[Led] = []
+    newest_first: list[Led] = []
     since_ms = UNKNOWN
     for observations in recording.columns(_COLUMNS):
-        if found and (len(found) >= MOST_CHANGES or clock_s() >= until_s):
-            return PartitionHistory(tuple(_changes(found)[:MOST_CHANGES]), since_ms, complete=False)
+        if newest_first and (len(newest_first) >= MOST_CHANGES or clock_s() >= until_s):
+            return PartitionHistory(tuple(_changes(newest_first)[:MOST_CHANGES]), since_ms, complete=False)
         states = [
             Led(at_ms, *state)
             for at_ms, columns in observations
             if (state := _state(columns, topic, partition)) is not None
         ]
-        found += reversed(states)
+        newest_first += reversed(states)
         since_ms = observations[0][0] if observations else since_ms
-    return PartitionHistory(tuple(_changes(found)), since_ms)
+    return PartitionHistory(tuple(_changes(newest_first)), since_ms)
 
 
 def _state(columns: list[Array], topic: str, partition: int) -> tuple[int, int, tuple[int, ...]] | None:
@@ -49,7 +49,7 @@ def _state(columns: list[Array], topic: str, partition: int) -> tuple[int, int, 
     if not len(rows):
         return None
     row = int(rows[0])
-    return int(leader[row]), int(epoch[row]), tuple(int(one) for one in isr[row] if one >= 0)
+    return int(leader[row]), int(epoch[row]), tuple(int(broker) for broker in isr[row] if broker >= 0)
 
 
 def _changes(states: list[Led]) -> list[Led]:

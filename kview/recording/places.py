@@ -132,8 +132,8 @@ def _options(url: str) -> str:
 
 def scheme_of(path: str) -> str:
     """Return the scheme of a URL, '' for a path."""
-    found = _URL.match(path)
-    return found[1].lower() if found else ""
+    scheme = _URL.match(path)
+    return scheme[1].lower() if scheme else ""
 
 
 def local_path(url: str) -> str:

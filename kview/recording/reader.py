@@ -252,11 +252,11 @@ class Recording:
             segment = self._segments[int(owner)]
             with damage_in(segment.folder):
                 cells = self._cells_of(segment)
-                found = np.union1d(cells.changes(EVENTFUL), cells.falls(FALLING))
+                sequences = np.union1d(cells.changes(EVENTFUL), cells.falls(FALLING))
             seen = [
                 at for at in range(first + 1, last + 1) if self._controller(at) != self._controller(at - 1)
             ]
-            places = {*(np.searchsorted(self._sequences, found).tolist()), *seen} - {first}
+            places = {*(np.searchsorted(self._sequences, sequences).tolist()), *seen} - {first}
             if first and self._differ(first - 1, first):
                 places.add(first)
             for at in sorted(places, reverse=direction < 0):

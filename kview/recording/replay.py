@@ -219,8 +219,8 @@ class Replay:
             return place
         begin = self._look_back(first).first
         times = self._recording.answer_times(begin, last)
-        found = [at for at, is_ in enumerate(self._noticed(times), begin) if is_ and at >= first]
-        return found[0 if direction > 0 else -1] if found else place
+        noticed = [at for at, is_ in enumerate(self._noticed(times), begin) if is_ and at >= first]
+        return noticed[0 if direction > 0 else -1] if noticed else place
 
     def again(self) -> Jump:
         """Return a jump to the moment shown, to repeat a look-back that was not folded to its end."""

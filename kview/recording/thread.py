@@ -78,7 +78,7 @@ class RecordingThread:
         """False once recording has stopped because of an error."""
 
     def start(self) -> None:
-        """Start the thread, and return at once."""
+        """Start the thread that writes segments, and return at once."""
         self._thread.start()
 
     def offer(self, snapshot: Snapshot, facts: Facts | None = None) -> None:

@@ -41,7 +41,7 @@ def healths(recording: Recording, cancelled: Callable[[], bool]) -> Iterator[Hea
         yield Health(at_ms, hurt, int((replicas >= 0).sum()) - int((isr >= 0).sum()))
 
 
-def troubles(found: Iterator[Health]) -> tuple[TimeMark, ...]:
+def troubles(health: Iterator[Health]) -> tuple[TimeMark, ...]:
     """Return a mark for each trouble: from the first hurt until every ISR is as full as before it.
 
     What hurts when the recording begins counts as begun there.
@@ -49,7 +49,7 @@ def troubles(found: Iterator[Health]) -> tuple[TimeMark, ...]:
     marks: list[TimeMark] = []
     began, before, last = UNKNOWN, 0, Health(UNKNOWN, False, 0)
     healing = UNKNOWN
-    for now in found:
+    for now in health:
         if began == UNKNOWN and now.hurt:
             began, before, healing = now.at_ms, 0 if last.at_ms == UNKNOWN else last.missing, UNKNOWN
         elif began != UNKNOWN and now.hurt:

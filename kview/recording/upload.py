@@ -150,7 +150,7 @@ class Uploading:
         self._thread = threading.Thread(target=self._run, name="upload", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, and return at once."""
+        """Start the thread that uploads segments, and return at once."""
         self._thread.start()
 
     def closed(self, folder: Path, entry: SegmentEntry) -> None:

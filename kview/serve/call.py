@@ -116,7 +116,6 @@ class Call:
 
     @property
     def cluster(self) -> Cluster:
-        """The simulated cluster."""
         return self.wire.cluster
 
     @property

@@ -185,20 +185,20 @@ class Adjustments:
         return Command(CommandKind.PAUSE_PRODUCER, name=name)
 
     def _set_bandwidth(self, broker: int, rate: float) -> Command:
-        found = self._brokers.get(broker)
-        if found is None:
+        target = self._brokers.get(broker)
+        if target is None:
             raise BadUse(ErrorKind.BROKER_UNKNOWN, name=broker, known=tuple(map(str, self._brokers)))
         _check(rate, LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND)
-        before = found.in_link.rate
-        for link in (found.in_link, found.out_link):
-            link.available(found.kernel.now_us)
+        before = target.in_link.rate
+        for link in (target.in_link, target.out_link):
+            link.available(target.kernel.now_us)
             link.rate = round(rate)
         return Command(CommandKind.BANDWIDTH, node=broker, amount=before)
 
     def _set(self, wanted: Command) -> Command:
         topic, key = wanted.name, wanted.key
-        found = self._topics().get(topic)
-        before = None if found is None else found.configs.get(key)
+        topic_image = self._topics().get(topic)
+        before = None if topic_image is None else topic_image.configs.get(key)
         deletes = wanted.kind is CommandKind.UNSET
         operation = Operation.DELETE if deletes else Operation.SET
         change = Alteration(key, operation, None if deletes else wanted.value)
@@ -208,10 +208,12 @@ class Adjustments:
         return Command(CommandKind.SET, name=topic, key=key, value=before)
 
     def _elect(self, topic: str) -> None:
-        found = self._topics().get(topic)
-        if found is None:
+        topic_image = self._topics().get(topic)
+        if topic_image is None:
             raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=topic, reason="there is no such topic")
-        keys = [(topic, number) for number, one in enumerate(found.partitions) if one.leader < 0]
+        keys = [
+            (topic, number) for number, partition in enumerate(topic_image.partitions) if partition.leader < 0
+        ]
         if not keys:
             raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=topic, reason="every partition has a leader")
         for _, result in self._admin.elect_leaders(keys, unclean=True):

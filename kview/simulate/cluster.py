@@ -117,7 +117,6 @@ class Cluster:
         self.kernel.run_until(time_us)
 
     def next_due_us(self) -> int | None:
-        """Return when the next event is due, in µs since the epoch, or None if no event is pending."""
         return self.kernel.next_due_us()
 
     # --- a broker's view

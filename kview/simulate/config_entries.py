@@ -38,13 +38,13 @@ def topic_entries(
 ) -> list[ConfigEntry]:
     """Return all configurations of a topic, of which `own` are set on the topic itself."""
     rows: list[ConfigEntry] = []
-    for name, found in sorted(TOPIC_KEYS.items()):
+    for name, topic_key in sorted(TOPIC_KEYS.items()):
         chain = [ConfigSynonym(name, own[name], ConfigSource.TOPIC)] if name in own else []
-        if found.broker_name is not None and found.broker_name in BROKER_KEYS:
-            chain += _of_broker(settings, image, broker, found.broker_name)
-        elif found.broker_name is not None:
-            chain.append(ConfigSynonym(found.broker_name, found.key.default, ConfigSource.DEFAULT))
-        rows.append(_entry(name, found.key.default, found.key.type, chain, read_only=False))
+        if topic_key.broker_name is not None and topic_key.broker_name in BROKER_KEYS:
+            chain += _of_broker(settings, image, broker, topic_key.broker_name)
+        elif topic_key.broker_name is not None:
+            chain.append(ConfigSynonym(topic_key.broker_name, topic_key.key.default, ConfigSource.DEFAULT))
+        rows.append(_entry(name, topic_key.key.default, topic_key.key.type, chain, read_only=False))
     return rows
 
 

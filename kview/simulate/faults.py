@@ -39,13 +39,13 @@ class Faults:
     def crash(self, node: int) -> None:
         """Kill the process (kill −9). What it wrote survives, because the page cache belongs to the operating
         system."""
-        found = self._nodes.by_id[node]
-        if found.state not in (ProcessState.RUNNING, ProcessState.HUNG):
+        process = self._nodes.by_id[node]
+        if process.state not in (ProcessState.RUNNING, ProcessState.HUNG):
             return
-        found.slow_us = 0
-        found.stopping = False
-        self._nodes.set_state(found, ProcessState.CRASHED)
-        if found.is_controller:
+        process.slow_us = 0
+        process.stopping = False
+        self._nodes.set_state(process, ProcessState.CRASHED)
+        if process.is_controller:
             self._quorum.node_changed(node, ProcessState.CRASHED)
         else:
             self._brokers[node].died(clean=False)
@@ -53,45 +53,45 @@ class Faults:
 
     def stop(self, node: int) -> None:
         """End the process cleanly. A broker first hands over its leaderships and leaves its ISRs."""
-        found = self._nodes.by_id[node]
-        if not found.running or found.stopping:
+        process = self._nodes.by_id[node]
+        if not process.running or process.stopping:
             return
-        found.slow_us = 0
-        if found.is_controller:
-            self._nodes.set_state(found, ProcessState.STOPPED)
+        process.slow_us = 0
+        if process.is_controller:
+            self._nodes.set_state(process, ProcessState.STOPPED)
             self._quorum.node_changed(node, ProcessState.STOPPED)
         else:
             self._shutdown.begin(node)
 
     def hang(self, node: int) -> None:
         """Freeze the process, which then does nothing while its sockets stay open."""
-        found = self._nodes.by_id[node]
-        if not found.running:
+        process = self._nodes.by_id[node]
+        if not process.running:
             return
-        self._nodes.set_state(found, ProcessState.HUNG)
-        if found.is_controller:
+        self._nodes.set_state(process, ProcessState.HUNG)
+        if process.is_controller:
             self._quorum.node_changed(node, ProcessState.HUNG)
             return
         self._replication.hang(node)
 
     def slow(self, node: int, latency_ms: int) -> None:
         """Add this latency to each of the node's answers and fetches. A latency of 0 removes the fault."""
-        found = self._nodes.by_id[node]
-        if found.state in (ProcessState.RUNNING, ProcessState.HUNG):
-            found.slow_us = latency_ms * 1000
+        process = self._nodes.by_id[node]
+        if process.state in (ProcessState.RUNNING, ProcessState.HUNG):
+            process.slow_us = latency_ms * 1000
             self._kernel.trace("slow", node, latency_ms)
 
     def start(self, node: int) -> None:
         """End every fault of the node: start a dead process, resume a hung one, remove added latency."""
-        found = self._nodes.by_id[node]
-        found.slow_us = 0
-        if found.stopping:
+        process = self._nodes.by_id[node]
+        process.slow_us = 0
+        if process.stopping:
             self._shutdown.complete(node)
-        was = found.state
+        was = process.state
         if was is ProcessState.RUNNING:
             return
-        self._nodes.set_state(found, ProcessState.RUNNING)
-        if found.is_controller:
+        self._nodes.set_state(process, ProcessState.RUNNING)
+        if process.is_controller:
             self._quorum.resumed()
         elif was is ProcessState.HUNG:
             self._replication.resume(node)
@@ -129,13 +129,13 @@ class Faults:
 
     def active(self) -> list[ActiveFault]:
         """Return the faults in force, ordered by node."""
-        found: list[ActiveFault] = []
+        faults: list[ActiveFault] = []
         for node in self._nodes.by_id.values():
             role = NodeRole.CONTROLLER if node.is_controller else NodeRole.BROKER
             if node.state is not ProcessState.RUNNING:
-                found.append(ActiveFault(node.id, _STATES[node.state], role=role))
+                faults.append(ActiveFault(node.id, _STATES[node.state], role=role))
             elif node.stopping:
-                found.append(ActiveFault(node.id, FaultState.STOPPING, role=role))
+                faults.append(ActiveFault(node.id, FaultState.STOPPING, role=role))
             if node.slow_us:
-                found.append(ActiveFault(node.id, FaultState.SLOW, node.slow_us // 1000, role))
-        return found
+                faults.append(ActiveFault(node.id, FaultState.SLOW, node.slow_us // 1000, role))
+        return faults

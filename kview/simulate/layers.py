@@ -89,10 +89,9 @@ class Layered(Mapping[K, V]):
         return self._merged().items()
 
     def values(self) -> ValuesView[V]:
-        """Return the values."""
         return self._merged().values()
 
 
 def layered(mapping: Mapping[K, V]) -> Layered[K, V]:
-    """Return a mapping in this form."""
+    """Return a mapping in this form: itself if it already has it, else a copy."""
     return mapping if isinstance(mapping, Layered) else Layered(dict(mapping))

@@ -185,9 +185,9 @@ class Log:
             lowest = max(self.start, span.start)
             at = max(bisect_left(stream.latest_us, time_us), stream.entry_at(lowest))
             while at < len(stream.base) and stream.base[at] < span_end:
-                found = stream.first_in_entry(at, time_us, lowest)
-                if found[0] >= 0 and found[0] < span_end:
-                    return found
+                first = stream.first_in_entry(at, time_us, lowest)
+                if first[0] >= 0 and first[0] < span_end:
+                    return first
                 at += 1
         return -1, -1
 
@@ -204,16 +204,16 @@ class Log:
             ),
             default=-1,
         )
-        found = self.first_at_or_after(best, stop) if best >= 0 else (-1, -1)
-        if found[0] < 0 and best >= 0:
+        newest = self.first_at_or_after(best, stop) if best >= 0 else (-1, -1)
+        if newest[0] < 0 and best >= 0:
             # The latest of all records is below the log start. Then every entry must be looked at.
             left = [
                 latest
                 for span, at, _, _ in self.entries(self.start, stop)
                 if (latest := span.stream.latest_in_entry(at)) >= 0
             ]
-            found = self.first_at_or_after(max(left), stop) if left else found
-        return found
+            newest = self.first_at_or_after(max(left), stop) if left else newest
+        return newest
 
     def spans_with_ends(self) -> Iterator[tuple[Span, int]]:
         """Yield each span with the offset at which it ends."""

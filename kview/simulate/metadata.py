@@ -76,11 +76,12 @@ class MetadataImage:
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """Return a topic's partition by its number, or None if it does not exist."""
-        found = self.topics.get(topic)
-        return found.partitions[partition] if found and 0 <= partition < len(found.partitions) else None
+        topic_image = self.topics.get(topic)
+        if topic_image is None or not 0 <= partition < len(topic_image.partitions):
+            return None
+        return topic_image.partitions[partition]
 
     def topic_by_id(self, topic_id: bytes) -> TopicImage | None:
-        """Return the topic with this id, or None."""
         name = self.topic_names.get(topic_id)
         return self.topics[name] if name is not None else None
 

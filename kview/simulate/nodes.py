@@ -74,7 +74,6 @@ class Nodes:
         self._port_listeners: list[PortListener] = []
 
     def state(self, node: int) -> ProcessState:
-        """Return the state of a node's process."""
         return self.by_id[node].state
 
     def slow_ms(self, node: int) -> int:

@@ -81,9 +81,9 @@ class ProducerStates:
     def active(self) -> tuple[ActiveProducer, ...]:
         """Return all producers that are remembered, ordered by id."""
         return tuple(
-            ActiveProducer(number, found.epoch, found.batches[-1].last_sequence, found.last_time_ms)
-            for number, found in sorted(self._producers.items())
-            if found.batches
+            ActiveProducer(number, producer.epoch, producer.batches[-1].last_sequence, producer.last_time_ms)
+            for number, producer in sorted(self._producers.items())
+            if producer.batches
         )
 
     def check(self, head: BatchHeader) -> tuple[ErrorCode, int]:

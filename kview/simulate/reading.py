@@ -41,16 +41,16 @@ class RecordMaker:
         """Return the records of `run`, encoded as one batch."""
         # The key is the entire run, because a recreated topic has other runs at the same offsets and epochs.
         name = (topic, partition, epoch, run)
-        made = self._cache.get(name)
-        if made is not None:
+        encoded = self._cache.get(name)
+        if encoded is not None:
             self._cache.move_to_end(name)
-            return made
-        made = self._make(topic, partition, epoch, run)
-        self._cache[name] = made
-        self._cached_bytes += len(made)
+            return encoded
+        encoded = self._make(topic, partition, epoch, run)
+        self._cache[name] = encoded
+        self._cached_bytes += len(encoded)
         while self._cached_bytes > CACHE_BYTES:
             self._cached_bytes -= len(self._cache.popitem(last=False)[1])
-        return made
+        return encoded
 
     def _make(self, topic: str, partition: int, epoch: int, run: Run) -> bytes:
         client_id, keys = self._producers[run.producer]

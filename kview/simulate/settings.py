@@ -82,10 +82,10 @@ def check_topic_configs(configs: Mapping[str, str]) -> dict[str, str]:
     """
     stored: dict[str, str] = {}
     for name, value in configs.items():
-        found = TOPIC_KEYS.get(name)
-        if found is None:
+        topic_key = TOPIC_KEYS.get(name)
+        if topic_key is None:
             raise _unknown(name, TOPIC_KEYS)
-        stored[name] = checked(name, found.key, value)
+        stored[name] = checked(name, topic_key.key, value)
     _check_compaction_lags(stored)
     return stored
 
@@ -117,7 +117,7 @@ class Settings:
         self.explicit = check_broker_settings(settings)
 
     def text(self, name: str) -> str:
-        """Return the effective value as text."""
+        """Return a broker's setting as text: the explicit one, else Kafka's default."""
         return self.explicit.get(name, BROKER_KEYS[name].default)
 
     def number(self, name: str) -> int:
@@ -138,8 +138,8 @@ class Settings:
         own = configs.get(name)
         if own is not None:
             return own
-        found = TOPIC_KEYS[name]
-        broker_name = found.broker_name or ""
+        topic_key = TOPIC_KEYS[name]
+        broker_name = topic_key.broker_name or ""
         if broker_name in dynamic:
             return dynamic[broker_name]
-        return self.text(broker_name) if broker_name in BROKER_KEYS else found.key.default
+        return self.text(broker_name) if broker_name in BROKER_KEYS else topic_key.key.default

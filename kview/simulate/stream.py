@@ -178,10 +178,10 @@ class Stream:
         if at < 0:
             return start
         if self.record_bytes[at]:
-            found = self.base[at] + (limit - self.cumulative[at]) // self.record_bytes[at]
+            fits_until = self.base[at] + (limit - self.cumulative[at]) // self.record_bytes[at]
         else:
-            found = self.base[at]
-        return max(start, min(stop, found))
+            fits_until = self.base[at]
+        return max(start, min(stop, fits_until))
 
     def entry_end(self, at: int) -> int:
         """Return the offset after entry `at`."""
@@ -262,5 +262,5 @@ def _in_batch(batch: bytes, head: BatchHeader, base: int, time_us: int, lowest: 
     late = np.flatnonzero(deltas[skipped:] >= -(-time_us // 1000) - head.base_time_ms)
     if not len(late):
         return -1, -1
-    found = skipped + int(late[0])
-    return base + found, (head.base_time_ms + int(deltas[found])) * 1000
+    first_late = skipped + int(late[0])
+    return base + first_late, (head.base_time_ms + int(deltas[first_late])) * 1000

@@ -79,5 +79,5 @@ TOPIC_KEYS: Mapping[str, TopicKey] = {
     "unclean.leader.election.enable": TopicKey(boolean(False), "unclean.leader.election.enable"),
 }
 
-TOPIC_CONFIG_KEYS: Mapping[str, Key] = {name: found.key for name, found in TOPIC_KEYS.items()}
+TOPIC_CONFIG_KEYS: Mapping[str, Key] = {name: topic_key.key for name, topic_key in TOPIC_KEYS.items()}
 """The topic configurations without the broker's."""

@@ -81,8 +81,8 @@ def request(
 def from_library(answer: Any, topic: str, partition: int) -> FetchAnswer:
     """Return what kafka-python's response object says about one partition."""
     error = getattr(answer, "error_code", 0) or 0
-    for found in answer.responses or ():
-        for row in found.partitions if found.topic == topic else ():
+    for entry in answer.responses or ():
+        for row in entry.partitions if entry.topic == topic else ():
             if row.partition_index == partition:
                 aborted = tuple((a.producer_id, a.first_offset) for a in row.aborted_transactions or ())
                 return FetchAnswer(error, False, row.error_code, aborted, bytes(row.records or b""))

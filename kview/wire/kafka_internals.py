@@ -161,7 +161,7 @@ class Transport(KafkaTCPTransport):
         self._meter = meter
 
     def write(self, data: bytes) -> None:
-        """Send bytes."""
+        """Send bytes, and count them."""
         self._meter.bytes_sent += len(data)
         super().write(data)
 

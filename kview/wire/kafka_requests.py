@@ -88,7 +88,7 @@ class _Tail:
         self.reads = 0
 
     def read(self, size: int) -> bytes:
-        """Return the next `size` bytes."""
+        """Return the next `size` bytes. Raises MalformedBytes if there are fewer, or after too many reads."""
         end = self._at + size
         self.reads += 1
         if not self._at <= end <= len(self._data) or self.reads > self._left:
@@ -134,8 +134,8 @@ def _bounded_decoder(request: Any, version: int, flexible: bool) -> Decoder:
 def _checks(struct: Any, version: int) -> list[tuple[str, _Check]]:
     """Return the fields of a struct that need a check, with their checks."""
     fields = [field for field in struct.fields.values() if field.for_version_q(version)]
-    found = [(field.name, _check_of(field, version)) for field in fields]
-    return [(name, check) for name, check in found if check is not None]
+    checks = [(field.name, _check_of(field, version)) for field in fields]
+    return [(name, check) for name, check in checks if check is not None]
 
 
 def _check_of(field: Any, version: int) -> _Check | None:

@@ -139,10 +139,10 @@ def check(batch: Batch) -> None:
     if batch.magic > 2:
         raise UnknownFormat(f"magic {batch.magic}")
     if batch.magic == 2:
-        crc, found = int.from_bytes(data[17:21], "big"), crc32c(bytes(data[_CRC_FROM:]))
+        crc, computed = int.from_bytes(data[17:21], "big"), crc32c(bytes(data[_CRC_FROM:]))
     else:
-        crc, found = int.from_bytes(data[12:16], "big"), zlib.crc32(data[_OLD_CRC_FROM:])
-    if crc != found:
+        crc, computed = int.from_bytes(data[12:16], "big"), zlib.crc32(data[_OLD_CRC_FROM:])
+    if crc != computed:
         raise BadChecksum(f"offset {batch.first}")
 
 
@@ -226,21 +226,21 @@ def _messages(batch: Batch, low: int, high: int, most: int, newest: bool) -> lis
     appended = bool(batch.magic and batch.attributes & _APPEND_TIME)
     key, value = _message(batch)
     if not batch.attributes & _CODEC:
-        found: Sequence[RawRecord] = [RawRecord(batch.last, batch.base_time_ms, appended, key, value)]
+        decoded: Sequence[RawRecord] = [RawRecord(batch.last, batch.base_time_ms, appended, key, value)]
     else:
         if value is None:
             raise MalformedBytes("a compressed message without a value")
         inner = _set(_body(batch, value))
         # In magic 1, the offsets of a set are relative, and the outer one is that of its last message.
         base = batch.last - inner[-1].last if batch.magic and inner else 0
-        found = []
+        decoded = []
         for message in inner:
             check(message)
             if message.attributes & _CODEC or message.magic != batch.magic:
                 raise MalformedBytes("a message set in a message set")
             time_ms = batch.base_time_ms if appended else message.base_time_ms
-            found.append(RawRecord(base + message.last, time_ms, appended, *_message(message)))
-    chosen = [record for record in found if low <= record.offset < high]
+            decoded.append(RawRecord(base + message.last, time_ms, appended, *_message(message)))
+    chosen = [record for record in decoded if low <= record.offset < high]
     return chosen[-most:] if newest else chosen[:most]
 
 

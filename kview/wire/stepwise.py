@@ -15,7 +15,7 @@ class StepwiseCode(CodegenContext):
     """
 
     def emit(self, indent: str, line: str) -> None:
-        """Add a line."""
+        """Add a line. A loop also gets lines that count its steps and yield after every ELEMENTS."""
         super().emit(indent, line)
         loop = line.lstrip()
         if loop.startswith("for ") and loop.endswith(":"):

@@ -23,7 +23,7 @@ from kview.observe.groups.members import (
 
 
 def classic_request(names: Sequence[str]) -> Any:
-    """Return the request for classic groups."""
+    """Return the request (DescribeGroups) for groups of the classic protocol."""
     return DescribeGroupsRequest(groups=list(names), include_authorized_operations=False)
 
 
@@ -44,12 +44,12 @@ def read_classic(entry: Any) -> GroupDescription:
     """Read a group of DescribeGroups: of consumers, of Connect's workers, or of clients of another kind."""
     of_consumers = entry.protocol_type == GroupType.CONSUMER
     of_workers = entry.protocol_type == GroupType.CONNECT
-    made = []
+    members = []
     for member in entry.members:
         raw = bytes(member.member_assignment or b"")
         owned = owned_partitions(raw) if of_consumers and raw else ()
         runs = connector_tasks(bytes(member.member_metadata or b""), raw) if of_workers and raw else ()
-        made.append(
+        members.append(
             MemberFacts(
                 *who(member),
                 owned,
@@ -58,4 +58,4 @@ def read_classic(entry: Any) -> GroupDescription:
                 connectors=tuple(name for name, _ in runs),
             )
         )
-    return GroupDescription(entry.group_state, ordered(made), sys.intern(entry.protocol_data or ""))
+    return GroupDescription(entry.group_state, ordered(members), sys.intern(entry.protocol_data or ""))

@@ -50,11 +50,11 @@ def _assignment(reader: Reader) -> tuple[int, _Pairs, _Pairs]:
 
 
 def _pairs(reader: Reader) -> _Pairs:
-    found: _Pairs = set()
+    pairs: _Pairs = set()
     for _ in range(reader.array_length(compact=False)):
         name = sys.intern(reader.nullable_string() or "")
-        found.update((name, reader.int32()) for _ in range(reader.array_length(compact=False)))
-    return found
+        pairs.update((name, reader.int32()) for _ in range(reader.array_length(compact=False)))
+    return pairs
 
 
 def runs_of(tasks: Owned) -> str:

@@ -104,7 +104,9 @@ def unheard(state: State, links: Mapping[int, Heard]) -> tuple[Failure, ...]:
         link = links.get(broker)
         if link is not None and link.versions and LIST_GROUPS not in link.versions:
             continue
-        codes = [state.heard.refused[one] for one in partitions if one in state.heard.refused]
+        codes = [
+            state.heard.refused[partition] for partition in partitions if partition in state.heard.refused
+        ]
         if broker == NO_BROKER:
             cause = refused(COORDINATOR_NOT_AVAILABLE)
         elif link is not None and link.failing:

@@ -60,7 +60,7 @@ def who(member: Any) -> tuple[str, str, str]:
 
 
 def topics_of(assignment: Any) -> Owned:
-    """Return the partitions of an assignment."""
+    """Return the partitions of an assignment, as (topic, partitions)."""
     return tuple(
         (sys.intern(topic.topic_name), tuple(topic.partitions)) for topic in assignment.topic_partitions
     )
@@ -72,5 +72,5 @@ def count_of(owned: Owned) -> int:
 
 
 def ordered(members: Iterable[MemberFacts]) -> tuple[MemberFacts, ...]:
-    """Return members by their ids."""
+    """Return members sorted by id."""
     return tuple(sorted(members, key=lambda member: member.id))

@@ -27,13 +27,13 @@ class ShareRow(NamedTuple):
 
 def read_share(entry: Any) -> GroupDescription:
     """Read a share group. Its members own nothing: several may read the same partition."""
-    made = []
+    members = []
     for member in entry.members:
         read = topics_of(member.assignment)
         at = member.rack_id or "", member.member_epoch
         runs = "; ".join(f"{topic}: {numbers(parts)}" for topic, parts in sorted(read))
-        made.append(MemberFacts(*who(member), (), *at, count_of(read), runs=runs))
-    return of_epochs(entry, made)
+        members.append(MemberFacts(*who(member), (), *at, count_of(read), runs=runs))
+    return of_epochs(entry, members)
 
 
 def share_rows(topics: Iterable[Any]) -> tuple[ShareRow, ...]:

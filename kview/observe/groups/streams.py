@@ -14,7 +14,7 @@ def read_streams(entry: Any) -> GroupDescription:
         each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
         for each in subtopologies
     }
-    made = []
+    members = []
     for member in entry.members:
         active, target = member.assignment.active_tasks, member.target_assignment.active_tasks
         owned = tuple(
@@ -24,7 +24,7 @@ def read_streams(entry: Any) -> GroupDescription:
         )
         words = (("active", active), ("standby", member.assignment.standby_tasks),
                  ("warm-up", member.assignment.warmup_tasks))  # fmt: skip
-        made.append(
+        members.append(
             MemberFacts(
                 *who(member),
                 owned,
@@ -35,7 +35,7 @@ def read_streams(entry: Any) -> GroupDescription:
                 "; ".join(f"{word} {_task_names(tasks)}" for word, tasks in words if tasks),
             )
         )
-    return of_epochs(entry, made)
+    return of_epochs(entry, members)
 
 
 def _tasks(tasks: Iterable[Any]) -> int:
@@ -44,5 +44,5 @@ def _tasks(tasks: Iterable[Any]) -> int:
 
 def _task_names(tasks: Iterable[Any]) -> str:
     """Return tasks as Kafka Streams names them: `0_0, 0_1`."""
-    found = sorted((task.subtopology_id, number) for task in tasks for number in task.partitions)
-    return ", ".join(f"{subtopology}_{number}" for subtopology, number in found)
+    task_ids = sorted((task.subtopology_id, number) for task in tasks for number in task.partitions)
+    return ", ".join(f"{subtopology}_{number}" for subtopology, number in task_ids)

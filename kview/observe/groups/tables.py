@@ -70,7 +70,7 @@ class GroupTables(Struct):
     """The names, times, commits and members of which the table of offsets was made."""
 
     def update(self, facts: Mapping[str, GroupFacts]) -> None:
-        """Rebuild the tables from `facts`."""
+        """Rebuild the tables from `facts`. Those of members and share offsets stay if unchanged."""
         ordered = [facts[name] for name in sorted(facts)]
         self.groups = _groups(ordered)
         members = tuple((g.group, g.members) for g in ordered)

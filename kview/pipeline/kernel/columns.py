@@ -45,10 +45,10 @@ class Names:
     def may_be_in(self, group: pq.RowGroupMetaData, column: str) -> bool:
         """Return whether a row group may have such names in a column."""
         at = next(n for n in range(group.num_columns) if group.column(n).path_in_schema == column)
-        found = group.column(at).statistics
-        if self.are_all or found is None or not found.has_min_max:
+        statistics = group.column(at).statistics
+        if self.are_all or statistics is None or not statistics.has_min_max:
             return True
-        return bool(found.max >= self.first and (self.end is None or found.min < self.end))
+        return bool(statistics.max >= self.first and (self.end is None or statistics.min < self.end))
 
 
 ALL = Names()
@@ -78,27 +78,27 @@ class Columns:
         self._kept: list[Longs] = []
         times, owners = [], []
         for at, batch in enumerate(batches):
-            its = self._files[at].column(time).to_numpy()
-            counts = (its >= batch.from_s // minute_s * minute_s) & (its < batch.until_s)
+            seconds = self._files[at].column(time).to_numpy()
+            counts = (seconds >= batch.from_s // minute_s * minute_s) & (seconds < batch.until_s)
             if not names.are_all:
                 counts &= _in_range(self._files[at].column(named), names)
             kept = np.flatnonzero(counts)
             self._kept.append(kept)
-            times.append(its[kept])
+            times.append(seconds[kept])
             owners.append(np.full(len(kept), at, np.int32))
         self.times: Longs = np.concatenate(times)
         self.owners = np.concatenate(owners)
         """The place of each row's batch."""
 
     def keep(self, mask: Bools) -> None:
-        """Leave out the rows that are not in a mask."""
+        """Leave out the rows that are not in a mask. It has the rows of all batches, in their order."""
         ends = np.cumsum([len(kept) for kept in self._kept])[:-1]
         masks = np.split(mask, ends)
-        self._kept = [kept[its] for kept, its in zip(self._kept, masks, strict=True)]
+        self._kept = [kept[part_mask] for kept, part_mask in zip(self._kept, masks, strict=True)]
         self.times, self.owners = self.times[mask], self.owners[mask]
 
     def numbers(self, name: str, null: int = 0) -> Longs:
-        """Return a column of integers or flags."""
+        """Read a column of integers or flags, with `null` where a row has no value."""
         return np.concatenate(
             [
                 pc.fill_null(column.cast(pa.int64()), null).to_numpy()[kept]
@@ -138,11 +138,11 @@ class FactRows:
             for path in files_of(batch, table):
                 # Each file is opened once: many recordings have many small files.
                 file = pq.ParquetFile(path, page_checksum_verification=True)
-                its = file.read(columns=list(columns), use_threads=False)
+                rows = file.read(columns=list(columns), use_threads=False)
                 if not names.are_all:
-                    its = its.filter(pa.array(_in_range(its[named], names)))
-                parts.append(its)
-                owners.append(np.full(len(its), at, np.int64))
+                    rows = rows.filter(pa.array(_in_range(rows[named], names)))
+                parts.append(rows)
+                owners.append(np.full(len(rows), at, np.int64))
         self.table = pa.concat_tables(parts)
         self.owners: Longs = np.concatenate(owners)
         """The place of each row's batch."""
@@ -151,20 +151,20 @@ class FactRows:
         return len(self.owners)
 
     def keep(self, mask: Bools) -> None:
-        """Leave out the rows that are not in a mask."""
+        """Leave out the rows of `table` and `owners` that are not in a mask."""
         if not mask.all():
             self.table, self.owners = self.table.filter(pa.array(mask)), self.owners[mask]
 
     def numbers(self, name: str, null: int = 0) -> Longs:
-        """Return a column of integers or flags."""
+        """Return a column of `table`, of integers or flags, with `null` where a row has no value."""
         column = self.table[name].cast(pa.int64())
-        found: Longs = pc.fill_null(column, null).to_numpy()
-        return found
+        numbers: Longs = pc.fill_null(column, null).to_numpy()
+        return numbers
 
     def known(self, name: str) -> Bools:
         """Return which rows have a value."""
-        found: Bools = self.table[name].is_valid().to_numpy()
-        return found
+        is_valid: Bools = self.table[name].is_valid().to_numpy()
+        return is_valid
 
     def words(self, name: str) -> tuple[Longs, list[str]]:
         """Return a column of strings as `Columns.words` does."""
@@ -173,8 +173,8 @@ class FactRows:
 
 def matching(names: Sequence[str], pattern: str) -> Bools:
     """Return which names match, all if there is no pattern."""
-    found = re.compile(pattern)
-    return np.array([found.search(name) is not None for name in names], np.bool_)
+    compiled = re.compile(pattern)
+    return np.array([compiled.search(name) is not None for name in names], np.bool_)
 
 
 def _in_range(column: pa.ChunkedArray, names: Names) -> Bools:
@@ -182,8 +182,8 @@ def _in_range(column: pa.ChunkedArray, names: Names) -> Bools:
     mask = pc.fill_null(pc.greater_equal(column, names.first), False)
     if names.end is not None:
         mask = pc.and_(mask, pc.fill_null(pc.less(column, names.end), False))
-    found: Bools = mask.to_numpy()
-    return found
+    is_in: Bools = mask.to_numpy()
+    return is_in
 
 
 class _Files:
@@ -205,7 +205,7 @@ class _Files:
         return len(self._paths)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return a column. Raises OSError."""
+        """Read a column of the row groups that may have the names. Raises OSError."""
         parts = [
             file.read_row_groups(self._groups(file.metadata), columns=[name], use_threads=False)[name]
             for file in self._opened()
@@ -233,12 +233,12 @@ class _Files:
 def _coded(columns: Sequence[tuple[Longs, pa.ChunkedArray]]) -> tuple[Longs, list[str]]:
     coded = [(kept, column.dictionary_encode().unify_dictionaries()) for kept, column in columns]
     lists = [column.chunk(0).dictionary.to_pylist() if column.num_chunks else [] for _, column in coded]
-    names = sorted({name for one in lists for name in one if name is not None})
+    names = sorted({name for words in lists for name in words if name is not None})
     places = {name: at for at, name in enumerate(names)}
-    found = []
-    for (kept, column), one in zip(coded, lists, strict=True):
-        codes = [pc.fill_null(chunk.indices.cast(pa.int64()), -1).to_numpy() for chunk in column.chunks]
-        whole = np.concatenate(codes) if codes else np.empty(0, np.int64)
-        to = np.array([*(places[name] for name in one), -1], np.int64)
-        found.append(to[whole][kept])
-    return np.concatenate(found), names
+    codes = []
+    for (kept, column), words in zip(coded, lists, strict=True):
+        chunks = [pc.fill_null(chunk.indices.cast(pa.int64()), -1).to_numpy() for chunk in column.chunks]
+        whole = np.concatenate(chunks) if chunks else np.empty(0, np.int64)
+        to = np.array([*(places[name] for name in words), -1], np.int64)
+        codes.append(to[whole][kept])
+    return np.concatenate(codes), names

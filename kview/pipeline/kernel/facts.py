@@ -34,8 +34,12 @@ class _Groups:
         """Group rows by the last of `keys`, and order them within a group by those before it, the most
         important one last."""
         order = np.lexsort(keys)
-        its = keys[-1][order]
-        starts = np.flatnonzero(np.diff(its, prepend=its[:1] - 1)) if len(its) else np.empty(0, np.int64)
+        sorted_keys = keys[-1][order]
+        starts = (
+            np.flatnonzero(np.diff(sorted_keys, prepend=sorted_keys[:1] - 1))
+            if len(sorted_keys)
+            else np.empty(0, np.int64)
+        )
         return cls(order, starts)
 
     @property
@@ -52,8 +56,8 @@ class _Groups:
 
     def of(self, how: np.ufunc, values: Longs) -> Longs:
         """Return the sums, the greatest or the least values of the groups."""
-        found: Longs = how.reduceat(values[self.order], self.starts)
-        return found
+        reduced: Longs = how.reduceat(values[self.order], self.starts)
+        return reduced
 
 
 class _Facts:
@@ -71,7 +75,7 @@ class _Facts:
         self.rows = FactRows(batches, table, ["sequence", "observed_ms", *columns], named, names)
         self.clusters = sorted({batch.cluster for batch in batches})
         # (recording, cluster, first ms, end in ms) of each batch.
-        its = [
+        batch_columns = [
             (
                 batch.recording,
                 self.clusters.index(batch.cluster),
@@ -80,7 +84,7 @@ class _Facts:
             )
             for batch in batches
         ]
-        self._batches = np.array(its, np.int64)
+        self._batches = np.array(batch_columns, np.int64)
         self._find()
 
     def _find(self) -> None:
@@ -89,14 +93,14 @@ class _Facts:
         self.sequence = self.rows.numbers("sequence")
 
     def keep(self, mask: Bools) -> None:
-        """Leave out the rows that are not in a mask."""
+        """Leave out the rows that are not in a mask, and set the attributes to the others."""
         self.rows.keep(mask)
         self._find()
 
     def inside(self) -> Bools:
         """Return which rows were seen in the seconds that count."""
-        found: Bools = (self.observed_ms >= self.from_ms) & (self.observed_ms < self.until_ms)
-        return found
+        is_inside: Bools = (self.observed_ms >= self.from_ms) & (self.observed_ms < self.until_ms)
+        return is_inside
 
     def keep_matching(self, name: str, pattern: str) -> None:
         """Leave out the rows whose word in a column does not match."""
@@ -126,7 +130,7 @@ class _Facts:
 
 
 def _with(rows: Rows, columns: dict[str, list[Any]]) -> Rows:
-    """Add columns to rows."""
+    """Add columns to rows, in place, and return the rows."""
     for name, values in columns.items():
         for row, value in zip(rows, values, strict=True):
             row[name] = value
@@ -207,13 +211,13 @@ def findings(batches: Sequence[Counted], names: Names) -> Rows:
     )
 
 
-def incidents(batches: Sequence[Counted], told: Sequence[str], most: int) -> Rows:
+def incidents(batches: Sequence[Counted], columns: Sequence[str], most: int) -> Rows:
     """Return these columns of the incidents that went on in the period, the first `most` of them."""
-    facts = _Facts(batches, "incidents", ["id", *told], "id", ALL)
+    facts = _Facts(batches, "incidents", ["id", *columns], "id", ALL)
     ids, _ = facts.rows.words("id")
     rows = np.arange(len(facts.rows))
-    its = _Groups.by(rows, facts.sequence, facts.recording * (int(ids.max()) + 2) + ids)
-    last = its.last
+    by_incident = _Groups.by(rows, facts.sequence, facts.recording * (int(ids.max()) + 2) + ids)
+    last = by_incident.last
     began_ms = facts.rows.numbers("began_ms")
     ended_ms = facts.rows.numbers("ended_ms", _NONE)
     until_ms = np.where(ended_ms == _NONE, facts.observed_ms, ended_ms)
@@ -221,12 +225,12 @@ def incidents(batches: Sequence[Counted], told: Sequence[str], most: int) -> Row
     kinds, _ = facts.rows.words("kind")
     order = np.lexsort((facts.recording[last], kinds[last], facts.cluster[last], began_ms[last]))
     last = last[order][:most]
-    found: Rows = facts.rows.table.select(list(told)).take(last).to_pylist()
-    for row, cluster in zip(found, facts.cluster[last].tolist(), strict=True):
+    incident_rows: Rows = facts.rows.table.select(list(columns)).take(last).to_pylist()
+    for row, cluster in zip(incident_rows, facts.cluster[last].tolist(), strict=True):
         row["cluster"] = facts.clusters[cluster]
         for name in ("brokers", "controllers", "racks"):
-            row[name] = ",".join(str(one) for one in row[name] or () if one is not None)
-    return found
+            row[name] = ",".join(str(value) for value in row[name] or () if value is not None)
+    return incident_rows
 
 
 def elections(batches: Sequence[Counted], pattern: str, names: Names) -> Rows:

@@ -40,17 +40,17 @@ class SecondFigures:
         kinds, named = kinds[kept], named[kept]
         clusters = [batch.cluster for batch in batches]
         self._clusters = sorted(set(clusters))
-        owner_cluster = np.array([self._clusters.index(one) for one in clusters], np.int64)
+        owner_cluster = np.array([self._clusters.index(cluster) for cluster in clusters], np.int64)
         width = max(1, len(self._names))
         key = (owner_cluster[rows.owners] * len(kind_names) + kinds) * width + named
         keys, key_at = np.unique(key, return_inverse=True)
         self.keys = [
             (
-                self._clusters[one // width // len(kind_names)],
-                kind_names[one // width % len(kind_names)],
-                self._names[one % width],
+                self._clusters[key // width // len(kind_names)],
+                kind_names[key // width % len(kind_names)],
+                self._names[key % width],
             )
-            for one in keys.tolist()
+            for key in keys.tolist()
         ]
         self._is_group = np.array([kind == Kind.GROUP for _, kind, _ in self.keys], np.bool_)
         self._order = np.lexsort((rows.times, key_at))
@@ -132,8 +132,8 @@ class SecondFigures:
             for percent in PERCENTS:
                 # Seconds without records come first in the order, and have no rows.
                 rank = -(-known_s * percent // 100) - max(known_s - count, 0)
-                found = 0 < rank <= count
-                row[f"in_p{percent}"] = int(records[order[start + rank - 1]]) if found else 0
+                is_in_rows = 0 < rank <= count
+                row[f"in_p{percent}"] = int(records[order[start + rank - 1]]) if is_in_rows else 0
             most = order[end - 1]
             rows.append(row | {"in_most": int(records[most]), "in_most_s": int(self.second[most])})
         return rows
@@ -191,7 +191,7 @@ class PartitionFigures:
             topics = topics[kept]
         clusters = [batch.cluster for batch in batches]
         self._clusters = sorted(set(clusters))
-        owner_cluster = np.array([self._clusters.index(one) for one in clusters], np.int64)
+        owner_cluster = np.array([self._clusters.index(cluster) for cluster in clusters], np.int64)
         topic_key = owner_cluster[rows.owners] * max(1, len(self._topics)) + topics
         keys, at = np.unique(topic_key * HOTTEST_SHIFT + rows.numbers("partition"), return_inverse=True)
         self._topic_key, self._partition = keys // HOTTEST_SHIFT, keys % HOTTEST_SHIFT
@@ -260,13 +260,13 @@ class PartitionFigures:
 
 def _changes(values: Longs) -> Bools:
     """Return where a value differs from the one before it."""
-    found = np.ones(len(values), np.bool_)
-    found[1:] = values[1:] != values[:-1]
-    return found
+    differs = np.ones(len(values), np.bool_)
+    differs[1:] = values[1:] != values[:-1]
+    return differs
 
 
 def _added(at: Longs, values: Longs, count: int) -> Longs:
     """Return the sums of values per index. They are exact, unlike those of numpy's `bincount`."""
-    found = np.zeros(count, np.int64)
-    np.add.at(found, at, values)
-    return found
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, at, values)
+    return sums

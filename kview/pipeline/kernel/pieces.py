@@ -75,8 +75,8 @@ class Rows:
                 return np.full(count, null, np.int64)
             column = there[name].cast(pa.int64())
             column = pc.fill_null(column, null) if column.null_count else column
-            found: Longs = column.to_numpy(zero_copy_only=False)
-            return found
+            numbers: Longs = column.to_numpy(zero_copy_only=False)
+            return numbers
 
         def codes(name: str) -> Longs:
             return words.codes(there[name]) if name in there else np.full(count, -1, np.int64)
@@ -104,7 +104,7 @@ class Rows:
             # A row that ends before it begins has no seconds: it must not end the report on all the others.
             began_ms=np.minimum(longs("began_ms"), ended_ms),
             ended_ms=ended_ms,
-            numbers={name: its for name in _NUMBERS if counts(name) and (its := longs(name)).any()},
+            numbers={name: values for name in _NUMBERS if counts(name) and (values := longs(name)).any()},
         )
 
     def __len__(self) -> int:
@@ -112,8 +112,8 @@ class Rows:
 
     def number(self, name: str) -> Longs:
         """Return a column that may be 0 in every row."""
-        found = self.numbers.get(name)
-        return np.zeros(len(self), np.int64) if found is None else found
+        column = self.numbers.get(name)
+        return np.zeros(len(self), np.int64) if column is None else column
 
     def counted(self) -> Bools:
         """Return which rows have something that counts in the seconds of their intervals."""
@@ -122,7 +122,7 @@ class Rows:
         return np.asarray(sum(some, np.zeros(len(self), np.int64)) > 0, np.bool_)
 
     def take(self, at: Longs) -> "Rows":
-        """Return some rows."""
+        """Return the rows at these places."""
         names = [name for name in self.__slots__ if name != "numbers"]
         numbers = {name: values[at] for name, values in self.numbers.items()}
         return Rows(**{name: getattr(self, name)[at] for name in names}, numbers=numbers)
@@ -182,8 +182,8 @@ class Pieces:
     def _overlap_ms(self, began_ms: Longs, ended_ms: Longs, some: Longs | slice = slice(None)) -> Longs:
         at, begins_ms = self.at[some], self.second[some] * 1000
         overlap = np.minimum(ended_ms[at], begins_ms + 1000) - np.maximum(began_ms[at], begins_ms)
-        found: Longs = np.maximum(overlap, 0)
-        return found
+        overlap_ms: Longs = np.maximum(overlap, 0)
+        return overlap_ms
 
     def share(self, name: str) -> Longs | None:
         """Return the pieces' shares of a figure, by the largest remainder. None if they are all 0."""
@@ -197,16 +197,16 @@ class Pieces:
         # Of two seconds, the one with the larger remainder gets what is left over, so shares are rounded.
         first = (2 * value * first_ms + length_ms) // (2 * length_ms)
         last = value - first
-        found: Longs = np.where(self._is_first, first[self.at], last[self.at])
-        found[self._is_only] = value[self.at[self._is_only]]
+        shares: Longs = np.where(self._is_first, first[self.at], last[self.at])
+        shares[self._is_only] = value[self.at[self._is_only]]
         if (between > 0).any():
             many = np.flatnonzero((between > 0)[self.at])
             rows = self.at[many]
-            found[many] = self._of_many(
+            shares[many] = self._of_many(
                 value[rows], length_ms[rows], between[rows], first_ms[rows], last_ms[rows], many
             )
-        found[self.overlap_ms == 0] = 0
-        return found
+        shares[self.overlap_ms == 0] = 0
+        return shares
 
     def _of_many(
         self, value: Longs, length_ms: Longs, between: Longs, first_ms: Longs, last_ms: Longs, many: Longs
@@ -235,14 +235,14 @@ class Pieces:
         return np.where(self.second == self._spans.end_s[self.at], value[self.at], 0)
 
     def held_ms(self, name: str) -> Longs | None:
-        """Return how long a state held in the pieces."""
+        """Return for how many ms a state held in each piece, None if no row has the state."""
         state = self._rows.numbers.get(name)
         if state is None:
             return None
         some = np.flatnonzero(state[self.at])
-        found = np.zeros(len(self.at), np.int64)
-        found[some] = self._overlap_ms(self._spans.held_from_ms, self._rows.observed_ms, some)
-        return found
+        held_ms = np.zeros(len(self.at), np.int64)
+        held_ms[some] = self._overlap_ms(self._spans.held_from_ms, self._rows.observed_ms, some)
+        return held_ms
 
     def active_ms(self) -> Longs | None:
         """Return how long records came in."""
@@ -252,5 +252,5 @@ class Pieces:
     @property
     def has_rate(self) -> Bools:
         """Whether records came in at a known rate."""
-        found: Bools = self._spans.has_rate[self.at] & (self.overlap_ms > 0)
-        return found
+        has_rate: Bools = self._spans.has_rate[self.at] & (self.overlap_ms > 0)
+        return has_rate

@@ -23,7 +23,7 @@ class Shares:
     """Records per second in the row's interval; −1 if the share has no part of it, or nothing came in."""
 
     def some(self, mask: Bools) -> "Shares":
-        """Return the shares in a mask."""
+        """Return the shares for which the mask is true."""
         at = np.flatnonzero(mask) if isinstance(self.at, slice) else self.at[mask]
         sums = {name: values[mask] for name, values in self.sums.items()}
         return Shares(at, self.second[mask], sums, None if self.rates is None else self.rates[mask])
@@ -52,7 +52,9 @@ class Split:
         at: Longs | slice = slice(None)
         if not simple.all():
             at = np.flatnonzero(simple)
-            length_ms, first_s, end_s, began_ms = (its[at] for its in (length_ms, first_s, end_s, began_ms))
+            length_ms, first_s, end_s, began_ms = (
+                values[at] for values in (length_ms, first_s, end_s, began_ms)
+            )
             numbers = {name: values[at] for name, values in numbers.items()}
         first_ms = np.minimum(first_s * 1000 + 1000 - began_ms, length_ms)
         last_ms = length_ms - first_ms
@@ -78,7 +80,7 @@ class Split:
     def by_slot(self, tail_s: int, head_s: int) -> tuple[Shares, Shares, Shares]:
         """Return the same shares with minutes in place of seconds, but with seconds from `tail_s` on.
         What is before the second `head_s` is left out."""
-        begun, ended = (slots(its.second, tail_s) for its in (self.first, self.last))
+        begun, ended = (slots(shares.second, tail_s) for shares in (self.first, self.last))
         is_cut = begun != ended
         whole, last = self._whole, self.last.some(is_cut)
         if is_cut.any():
@@ -108,10 +110,10 @@ def _rest(rows: Rows, at: Longs, simple: Bools, set_backs: SetBacks) -> Shares:
         if name in some.numbers:
             some.numbers[name] = some.numbers[name] * others
     pieces = Pieces(some, spans, set_backs)
-    found = {name: pieces.share(name) for name in SPREAD}
-    found |= {"active_ms": pieces.active_ms()}
-    found |= {name: pieces.at_end(name) for name in AT_END}
-    found |= {f"{name}_ms": pieces.held_ms(name) for name in STATES}
-    sums = {name: values for name, values in found.items() if values is not None}
+    columns = {name: pieces.share(name) for name in SPREAD}
+    columns |= {"active_ms": pieces.active_ms()}
+    columns |= {name: pieces.at_end(name) for name in AT_END}
+    columns |= {f"{name}_ms": pieces.held_ms(name) for name in STATES}
+    sums = {name: values for name, values in columns.items() if values is not None}
     rates = np.where(pieces.has_rate & others[pieces.at], spans.rate[pieces.at], -1)
     return Shares(at[pieces.at], pieces.second, sums, rates)

@@ -64,8 +64,8 @@ class Summing:
         split = Split(rows, scope.head_s, scope.set_backs)
         self._put(SECONDS_TABLE, self._merged_seconds([self._by_kind(*by_topic(rows, split))]))
         if self._by_partition and "topic_partitions" in batch.schema.names:
-            topic, partition, found = by_partition(rows, split, scope.head_s, scope.tail_s)
-            self._put(MINUTES_TABLE, {"topic": topic, "partition": partition, **found})
+            topic, partition, columns = by_partition(rows, split, scope.head_s, scope.tail_s)
+            self._put(MINUTES_TABLE, {"topic": topic, "partition": partition, **columns})
 
     def _put(self, table: str, columns: Columns) -> None:
         parts = self._parts[table]
@@ -116,7 +116,7 @@ class Summing:
         for kind, (mask, name) in names.items():
             at = np.flatnonzero(mask)
             hottest = hot[kind is Kind.GROUP]
-            its = {
+            of_kind = {
                 "second": of["second"],
                 "kind": np.full(len(rows), KINDS.index(kind)),
                 "name": name,
@@ -127,7 +127,7 @@ class Summing:
                 "hot_partition": hottest % HOTTEST_SHIFT,
                 "topic_partitions": of["topic_partitions"] if kind is Kind.TOPIC else nothing - 1,
             }
-            for column, values in its.items():
+            for column, values in of_kind.items():
                 parts.setdefault(column, []).append(values[at])
         return {column: np.concatenate(values) for column, values in parts.items()}
 
@@ -136,18 +136,18 @@ class Summing:
         if not len(of["second"]):
             return of
         index = Index(of["kind"], of["name"], of["second"] - of["second"].min())
-        found = {name: of[name][index.example] for name in ("kind", "name", "second")}
-        found |= {str(name): index.sums(of[name]) for name in Sum if name in of}
+        merged = {name: of[name][index.example] for name in ("kind", "name", "second")}
+        merged |= {str(name): index.sums(of[name]) for name in Sum if name in of}
         # The hottest partition is the one with the greatest (rate, topic, partition).
         ranks = self._words.ranks()
         rate = index.most(of["hot_rate"])
         places = ranks[of["hot_topic"]] * HOTTEST_SHIFT + of["hot_partition"]
         is_most = (of["hot_rate"] >= 0) & (of["hot_rate"] == rate[index.at])
         place = np.maximum(index.most(np.where(is_most, places, -1)), 0)
-        found |= {"hot_rate": rate, "hot_topic": np.argsort(ranks)[place // HOTTEST_SHIFT]}
-        found |= {"hot_partition": place % HOTTEST_SHIFT}
-        found["topic_partitions"] = index.most(of["topic_partitions"])
-        return found
+        merged |= {"hot_rate": rate, "hot_topic": np.argsort(ranks)[place // HOTTEST_SHIFT]}
+        merged |= {"hot_partition": place % HOTTEST_SHIFT}
+        merged["topic_partitions"] = index.most(of["topic_partitions"])
+        return merged
 
     def seconds(self) -> pa.Table:
         """Return the one-second roll-ups, in the order of kinds, names and seconds."""
@@ -213,9 +213,9 @@ def _merged_minutes(parts: Sequence[Columns]) -> Columns:
         return of
     index = Index(of["slot"] - of["slot"].min(), of["topic"], of["partition"])
     same, most = ("slot", "topic", "partition", "internal"), ("peak",)
-    found = {name: of[name][index.example] for name in same}
-    found |= {name: index.most(of[name]) for name in most}
-    return found | {name: index.sums(values) for name, values in of.items() if name not in (*same, *most)}
+    merged = {name: of[name][index.example] for name in same}
+    merged |= {name: index.most(of[name]) for name in most}
+    return merged | {name: index.sums(values) for name, values in of.items() if name not in (*same, *most)}
 
 
 def _known(values: Longs, kind: pa.DataType) -> pa.Array:
@@ -228,7 +228,7 @@ def _in_order(of: Columns, *keys: Longs) -> Columns:
 
 
 def _table(columns: dict[str, pa.Array], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_arrays([columns[one.name].cast(one.type) for one in schema], schema=schema)
+    return pa.Table.from_arrays([columns[field.name].cast(field.type) for field in schema], schema=schema)
 
 
 def write_part(table: pa.Table, folder: Path, part: int) -> None:
@@ -240,7 +240,7 @@ def write_part(table: pa.Table, folder: Path, part: int) -> None:
         folder / f"rows-{part:05}.parquet",
         row_group_size=GROUP_ROWS,
         compression="zstd",
-        use_dictionary=[one.name for one in table.schema if not pa.types.is_integer(one.type)],
+        use_dictionary=[field.name for field in table.schema if not pa.types.is_integer(field.type)],
         store_schema=False,
         write_page_checksum=True,
     )

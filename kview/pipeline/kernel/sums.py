@@ -19,11 +19,11 @@ class _Cells:
     """The combinations of a time and a group of rows that shares are about. `groups` are numbered from 0."""
 
     def __init__(self, shares: Sequence[Shares], groups: Index) -> None:
-        count = sum(len(its.second) for its in shares)
-        base = min((int(its.second.min()) for its in shares if len(its.second)), default=0)
-        last = max((int(its.second.max()) for its in shares if len(its.second)), default=-1)
+        count = sum(len(share.second) for share in shares)
+        base = min((int(share.second.min()) for share in shares if len(share.second)), default=0)
+        last = max((int(share.second.max()) for share in shares if len(share.second)), default=-1)
         self._size = (last - base + 1) * groups.count
-        self._at = [(its.second - base) * groups.count + groups.at[its.at] for its in shares]
+        self._at = [(share.second - base) * groups.count + groups.at[share.at] for share in shares]
         if self._size <= 4 * count + 1_000:
             there = np.zeros(self._size, np.bool_)
             for at in self._at:
@@ -40,19 +40,19 @@ class _Cells:
 
     def sums(self, columns: Sequence[Longs | None]) -> Longs:
         """Return the sums of a column of each of the shares, in their order; None stands for zeros."""
-        found = np.zeros(self._size, np.int64)
+        sums = np.zeros(self._size, np.int64)
         for at, values in zip(self._at, columns, strict=True):
             if values is not None:
-                np.add.at(found, at, values)
-        return found[self._there]
+                np.add.at(sums, at, values)
+        return sums[self._there]
 
     def most(self, columns: Sequence[Longs | None]) -> Longs:
         """Return the greatest value of a column of each of the shares, at least −1."""
-        found = np.full(self._size, -1, np.int64)
+        most = np.full(self._size, -1, np.int64)
         for at, values in zip(self._at, columns, strict=True):
             if values is not None:
-                np.maximum.at(found, at, values)
-        return found[self._there]
+                np.maximum.at(most, at, values)
+        return most[self._there]
 
 
 def by_topic(rows: Rows, split: Split) -> tuple[Rows, dict[str, Longs]]:
@@ -62,12 +62,12 @@ def by_topic(rows: Rows, split: Split) -> tuple[Rows, dict[str, Longs]]:
     keys = (rows.topic + 1, near(rows.leader), rows.rack + 1, rows.group + 1, rows.internal)
     cells = _Cells(shares, Index(*keys))
     names = (*SPREAD, "active_ms", *AT_END)
-    found = {name: _sums(cells, shares, name) for name in (*names, *(f"{state}_ms" for state in STATES))}
-    found["centibytes"] = _products(cells, shares, "records", rows)
-    found["hottest"] = cells.most([_joined(its, HOTTEST_SHIFT, rows.partition) for its in shares])
-    found["topic_partitions"] = cells.most([rows.topic_partitions[its.at] for its in shares])
-    found["second"] = cells.second
-    return rows.take(cells.example), found
+    columns = {name: _sums(cells, shares, name) for name in (*names, *(f"{state}_ms" for state in STATES))}
+    columns["centibytes"] = _products(cells, shares, "records", rows)
+    columns["hottest"] = cells.most([_joined(share, HOTTEST_SHIFT, rows.partition) for share in shares])
+    columns["topic_partitions"] = cells.most([rows.topic_partitions[share.at] for share in shares])
+    columns["second"] = cells.second
+    return rows.take(cells.example), columns
 
 
 def by_partition(
@@ -85,29 +85,31 @@ def by_partition(
         **{name: name for name in ("replicated", "cross_rack", "active_ms")},
         **{f"{name}_ms": f"{name}_ms" for name in STATES},
     }
-    found = {name: _sums(cells, shares, of) for name, of in names.items()}
-    found |= {name: _products(cells, shares, of, rows) for name, of in PRODUCTS.items()}
-    found = {name: values for name, values in found.items() if values.any()}
+    columns = {name: _sums(cells, shares, of) for name, of in names.items()}
+    columns |= {name: _products(cells, shares, of, rows) for name, of in PRODUCTS.items()}
+    columns = {name: values for name, values in columns.items() if values.any()}
     began_s = rows.began_ms // 1000
-    found["peak"] = cells.most([_joined(its, 1 << PEAK_SHIFT, began_s) for its in shares])
-    found["slot"], found["internal"] = cells.second, rows.internal[cells.example]
-    return rows.topic[cells.example], rows.partition[cells.example], found
+    columns["peak"] = cells.most([_joined(share, 1 << PEAK_SHIFT, began_s) for share in shares])
+    columns["slot"], columns["internal"] = cells.second, rows.internal[cells.example]
+    return rows.topic[cells.example], rows.partition[cells.example], columns
 
 
 def _sums(cells: _Cells, shares: Sequence[Shares], name: str) -> Longs:
-    return cells.sums([its.sums.get(name) for its in shares])
+    return cells.sums([share.sums.get(name) for share in shares])
 
 
 def _products(cells: _Cells, shares: Sequence[Shares], name: str, rows: Rows) -> Longs:
     """Return the sums of a column in hundredths of bytes."""
     centibytes = rows.number("record_centibytes")
-    return cells.sums([its.sums[name] * centibytes[its.at] if name in its.sums else None for its in shares])
+    return cells.sums(
+        [share.sums[name] * centibytes[share.at] if name in share.sums else None for share in shares]
+    )
 
 
 def _joined(shares: Shares, scale: int, lower: Longs) -> Longs | None:
     """Return the rates with what counts if they are equal, in one number; −1 where there is no rate."""
     if shares.rates is None:
         return None
-    found: Longs = shares.rates * scale + lower[shares.at]
-    found[shares.rates < 0] = -1
-    return found
+    joined: Longs = shares.rates * scale + lower[shares.at]
+    joined[shares.rates < 0] = -1
+    return joined

@@ -93,13 +93,13 @@ def _roll_up(work: RollUp) -> Iterator[Unreadable]:
     if is_whole:
         summing.write(work.folder, work.part)
         for name, tables in facts.items():
-            if some := [its for its in tables if len(its)]:
+            if some := [table for table in tables if len(table)]:
                 write_part(pa.concat_tables(some), work.folder / name, work.part)
 
 
 def _deltas(segment: Segment, deltas: Mapping[str, pa.Schema]) -> Iterator[pa.RecordBatch]:
     for part, wanted in deltas.items():
-        words = [one.name for one in wanted if pa.types.is_string(one.type)]
+        words = [field.name for field in wanted if pa.types.is_string(field.type)]
         if (file := _opened(segment, part, words)) is not None:
             yield from _read(segment, part, file, wanted.names)
 

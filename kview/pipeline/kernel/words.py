@@ -16,7 +16,7 @@ class Words:
         self._places: dict[str, int] = {}
 
     def place(self, word: str) -> int:
-        """Return the code of a word."""
+        """Return the code of a word. A new word gets the next one."""
         return self._places.setdefault(word, len(self._places))
 
     def codes(self, column: pa.Array) -> Longs:
@@ -24,8 +24,8 @@ class Words:
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         to = np.array([*(self.place(word) for word in coded.dictionary.to_pylist()), -1], np.int64)
         places = pc.fill_null(coded.indices.cast(pa.int64()), len(to) - 1)
-        found: Longs = to[places.to_numpy(zero_copy_only=False)]
-        return found
+        codes: Longs = to[places.to_numpy(zero_copy_only=False)]
+        return codes
 
     def listed(self) -> list[str]:
         """Return all words by code."""
@@ -44,9 +44,9 @@ class Index:
 
     def __init__(self, *keys: Longs) -> None:
         key, size = np.zeros(len(keys[0]), np.int64), 1
-        for one in keys:
-            width = int(one.max()) + 1 if len(one) else 1
-            key, size = key * width + one, size * width
+        for column in keys:
+            width = int(column.max()) + 1 if len(column) else 1
+            key, size = key * width + column, size * width
         if size <= 4 * len(key) + 1_000:
             # A table of all combinations takes less time than sorting the keys.
             last = np.full(size, -1, np.int64)
@@ -62,16 +62,16 @@ class Index:
 
     def sums(self, values: Longs | None) -> Longs:
         """Return the sums of values per combination; None stands for zeros."""
-        found = np.zeros(self.count, np.int64)
+        sums = np.zeros(self.count, np.int64)
         if values is not None and values.any():
-            np.add.at(found, self.at, values)
-        return found
+            np.add.at(sums, self.at, values)
+        return sums
 
     def most(self, values: Longs) -> Longs:
         """Return the greatest value per combination, at least −1."""
-        found = np.full(self.count, -1, np.int64)
-        np.maximum.at(found, self.at, values)
-        return found
+        most = np.full(self.count, -1, np.int64)
+        np.maximum.at(most, self.at, values)
+        return most
 
 
 def near(values: Longs) -> Longs:

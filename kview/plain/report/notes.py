@@ -16,9 +16,9 @@ def sentences(report: Report) -> list[str]:
     for period in (report.period, report.against):
         for note in period.notes if period is not None else ():
             of_kind.setdefault(note.kind, {})[glyphs.printable(reports.note(note))] = None
-    made = []
+    texts = []
     for said in of_kind.values():
-        made += list(said)[:MOST_OF_A_KIND]
+        texts += list(said)[:MOST_OF_A_KIND]
         if (more := len(said) - MOST_OF_A_KIND) > 0:
-            made.append(reports.more_notes(more))
-    return made
+            texts.append(reports.more_notes(more))
+    return texts

@@ -33,7 +33,7 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
         if any(line.is_known for line in plot.lines)
     ]
     name, about = title(report, zone)
-    made = template.render(
+    html = template.render(
         title=name,
         about=about,
         summary=lines(report, zone),
@@ -44,4 +44,4 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
         version=version("kview"),
         zone=zone_name(report.period.until_ms, zone),
     )
-    return made.encode(errors="replace").decode()
+    return html.encode(errors="replace").decode()

@@ -48,12 +48,12 @@ def plots(report: Report) -> list[Plot]:
     and of their busiest topics."""
     table = report[TableName.THROUGHPUT]
     clusters = _busiest(table["cluster"], table["records_in"], table["topic"] == "")
-    made = []
+    drawn = []
     if len(clusters) > 1:
         grid = _grid(table["at_ms"][table["topic"] == ""], report.step_s)
         some = clusters[:MOST_LINES]
         if len(grid) > 1:
-            made.append(
+            drawn.append(
                 Plot(report_names.PLOTS["clusters"], grid, _lines(report, "cluster", "topic", "", some, grid))
             )
     for cluster in clusters[:MOST_CLUSTERS]:
@@ -69,13 +69,13 @@ def plots(report: Report) -> list[Plot]:
                 report_names.LINES["records_out"], _rates(report, whole, grid, "records_out", "out_known_s")
             ),
         )
-        made.append(Plot(f"{report_names.PLOTS['throughput']}{named}", grid, lines))
+        drawn.append(Plot(f"{report_names.PLOTS['throughput']}{named}", grid, lines))
         users = mine & ~np.isin(table["topic"].astype(str), ["", *INTERNAL_TOPICS])
         busiest = _busiest(table["topic"], table["records_in"], users)[:MOST_LINES]
         if len(busiest) > 1:
-            its = _lines(report, "topic", "cluster", cluster, busiest, grid)
-            made.append(Plot(f"{report_names.PLOTS['topics']}{named}", grid, its))
-    return made
+            topic_lines = _lines(report, "topic", "cluster", cluster, busiest, grid)
+            drawn.append(Plot(f"{report_names.PLOTS['topics']}{named}", grid, topic_lines))
+    return drawn
 
 
 def short(name: str, most: int = MOST_NAME) -> str:

@@ -20,8 +20,10 @@ _MOMENT = {"type": ["integer", "null"], "unit": _UNITS[Unit.TIME]}
 def report_schema() -> dict[str, Any]:
     """Return the definitions of a report's document, by their names."""
     names = {name.value: f"ReportTable_{name.value}" for name in TABLES}
-    made = {names[name.value]: _table(report_names.TITLES[name], spec) for name, spec in TABLES.items()}
-    made["ReportTable_comparison"] = _table(report_names.TITLES["comparison"], COMPARISON)
+    definitions = {
+        names[name.value]: _table(report_names.TITLES[name], spec) for name, spec in TABLES.items()
+    }
+    definitions["ReportTable_comparison"] = _table(report_names.TITLES["comparison"], COMPARISON)
     tables = _object("The tables of the period.", {name: _ref(each) for name, each in names.items()})
     period = {
         "since_ms": {**_MOMENT, "description": "Where the period begins; null if nothing is known."},
@@ -34,14 +36,16 @@ def report_schema() -> dict[str, Any]:
         "tables": tables,
     }
     names_of = {"type": "array", "items": {"type": "string"}}
-    made["ReportNote"] = {
+    definitions["ReportNote"] = {
         "title": "ReportNote",
         "description": "Something that a reader has to know about the figures, with its values by name.",
         "type": "object",
         "properties": {"kind": {"enum": sorted(NoteKind), "description": "What it is about."}},
         "required": ["kind"],
     }
-    made["ReportPeriod"] = _object("A period that the report is compared with.", period, "ReportPeriod")
+    definitions["ReportPeriod"] = _object(
+        "A period that the report is compared with.", period, "ReportPeriod"
+    )
     document = {
         "kview_report": {"const": REPORT_VERSION, "description": "The version of this format."},
         "step_s": {
@@ -72,8 +76,8 @@ def report_schema() -> dict[str, Any]:
     whole = _object(
         "What `kview report --format json` prints. An unknown value is null, never 0.", document, DOCUMENT
     )
-    made[DOCUMENT] = {**whole, "properties": document | optional}
-    return made
+    definitions[DOCUMENT] = {**whole, "properties": document | optional}
+    return definitions
 
 
 def _table(title: str, spec: tuple[Column, ...]) -> dict[str, Any]:

@@ -61,11 +61,11 @@ class ShownTable:
 def tables(report: Report, zone: tzinfo | None = None, most_rows: int = MOST_ROWS) -> list[ShownTable]:
     """Return the tables that have something to say, the most important first."""
     when = times(report, zone)
-    made = [_incidents(report.period, when, most_rows)]
+    all_tables = [_incidents(report.period, when, most_rows)]
     if report.comparison is not None:
-        made.append(_comparison(report, report.comparison, when, most_rows))
-    made += [_picked(report, pick, when, most_rows) for pick in PICKS]
-    return [table for table in made if table.total]
+        all_tables.append(_comparison(report, report.comparison, when, most_rows))
+    all_tables += [_picked(report, pick, when, most_rows) for pick in PICKS]
+    return [table for table in all_tables if table.total]
 
 
 def _picked(report: Report, pick: Pick, when: When, most_rows: int) -> ShownTable:

@@ -25,10 +25,10 @@ def lines(report: Report, zone: tzinfo | None = None) -> list[SummaryLine]:
 
     That there were no incidents is said only if everything was recorded.
     """
-    found = [*_incidents(report, zone), *_availability(report), *_groups(report)]
+    candidates = [*_incidents(report, zone), *_availability(report), *_groups(report)]
     order = (Severity.RISK, Severity.WARN)
     bad = sorted(
-        (line for line in found if line.severity in order), key=lambda line: order.index(line.severity)
+        (line for line in candidates if line.severity in order), key=lambda line: order.index(line.severity)
     )
     kinds = {note.kind for note in report.period.notes}
     is_partial = NoteKind.FACTS_INCOMPLETE in kinds
@@ -61,7 +61,7 @@ MOST_INCIDENTS = 3
 def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
     table = report[TableName.INCIDENTS]
     when = times(report, zone)
-    made = []
+    summary_lines = []
     if len(table):
         ended = np.where(table["ended_ms"] == UNKNOWN, report.period.until_ms, table["ended_ms"])
         is_open = table["ended_ms"] == UNKNOWN
@@ -70,9 +70,9 @@ def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
         longest = int(order[0])
         if len(table) > MOST_INCIDENTS:
             figures = len(table), int(lasted[longest]), int(np.count_nonzero(is_open)), bool(is_open[longest])
-            made.append(SummaryLine(Severity.RISK, reports.incidents_line(*figures)))
-        told = sorted(order[:MOST_INCIDENTS].tolist(), key=lambda at: int(table["began_ms"][at]))
-        for at in told:
+            summary_lines.append(SummaryLine(Severity.RISK, reports.incidents_line(*figures)))
+        shown = sorted(order[:MOST_INCIDENTS].tolist(), key=lambda at: int(table["began_ms"][at]))
+        for at in shown:
             text = reports.incident_line(
                 what=incident_title(table, at),
                 cluster=_cluster(report, table, at),
@@ -82,10 +82,10 @@ def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
                 led_ms=int(table["elected_all_ms"][at]),
                 waited_ms=int(table["waited_ms"][at]),
             )
-            made.append(SummaryLine(Severity.RISK, text))
+            summary_lines.append(SummaryLine(Severity.RISK, text))
         if (gone := _sum(table["gone"])) > 0:
-            made.append(SummaryLine(Severity.RISK, reports.gone_line(gone)))
-    return made
+            summary_lines.append(SummaryLine(Severity.RISK, reports.gone_line(gone)))
+    return summary_lines
 
 
 def incident_title(table: Table, at: int) -> str:
@@ -111,7 +111,7 @@ def _sum(values: Array) -> int:
 
 def _availability(report: Report) -> list[SummaryLine]:
     table = report[TableName.TOPICS]
-    made = []
+    summary_lines = []
     for name, share, is_silent in (("offline_s", "available", False), ("silent_s", "answering", True)):
         if (worst := _greatest(table, name)) is not None:
             others = int(np.count_nonzero(table[name] > 0)) - 1
@@ -120,14 +120,16 @@ def _availability(report: Report) -> list[SummaryLine]:
                 int(table[name][worst]),
                 float(table[share][worst]),
             )
-            made.append(SummaryLine(Severity.RISK, reports.unavailable_line(*values, others, is_silent)))
+            summary_lines.append(
+                SummaryLine(Severity.RISK, reports.unavailable_line(*values, others, is_silent))
+            )
     if (worst := _greatest(table, "under_min_isr_s")) is not None:
         others = int(np.count_nonzero(table["under_min_isr_s"] > 0)) - 1
         text = reports.min_isr_line(
             _named(report, table, "topic", worst), int(table["under_min_isr_s"][worst]), others
         )
-        made.append(SummaryLine(Severity.RISK, text))
-    return made
+        summary_lines.append(SummaryLine(Severity.RISK, text))
+    return summary_lines
 
 
 def _greatest(table: Table, name: str) -> int | None:
@@ -139,22 +141,22 @@ def _greatest(table: Table, name: str) -> int | None:
 
 def _groups(report: Report) -> list[SummaryLine]:
     table = report[TableName.GROUPS]
-    made = []
+    summary_lines = []
     lost = np.flatnonzero(table["lost"] > 0)
     lost = lost[np.argsort(-table["lost"][lost], kind="stable")]
     for at in lost[:MOST_GROUPS].tolist():
         text = reports.lost_line(_named(report, table, "group", at), int(table["lost"][at]))
-        made.append(SummaryLine(Severity.RISK, text))
+        summary_lines.append(SummaryLine(Severity.RISK, text))
     if len(others := lost[MOST_GROUPS:]):
         text = reports.others_lost_line(len(others), _sum(table["lost"][others]))
-        made.append(SummaryLine(Severity.RISK, text))
+        summary_lines.append(SummaryLine(Severity.RISK, text))
     over = np.where(table["above_ms"] > 0, table["behind_most"], UNKNOWN)
     if len(over) and np.any(over > 0):
         at = int(np.argmax(over))
         figures = (int(over[at]), int(table["lag_most"][at]), int(table["above_ms"][at]))
         text = reports.behind_line(_named(report, table, "group", at), *figures, report.threshold_ms)
-        made.append(SummaryLine(Severity.WARN, text))
-    return made
+        summary_lines.append(SummaryLine(Severity.WARN, text))
+    return summary_lines
 
 
 def _throughput(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
@@ -163,7 +165,7 @@ def _throughput(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
         return []
     clusters = np.flatnonzero(table["cluster"] != "")  # '' is the sum, which has no rate of its own
     busiest = clusters[np.argsort(-table["records_in"][clusters], kind="stable")].tolist()
-    made = []
+    summary_lines = []
     for at in busiest[:MOST_CLUSTERS]:
         most_ms = int(table["in_most_ms"][at])
         text = reports.rate_line(
@@ -173,15 +175,17 @@ def _throughput(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
             float(table["out_rate"][at]),
             _cluster(report, table, at),
         )
-        made.append(SummaryLine(Severity.CALM, text))
+        summary_lines.append(SummaryLine(Severity.CALM, text))
     if more := busiest[MOST_CLUSTERS:]:
         text = reports.more_clusters_line(len(more), _sum(table["records_in"][more]))
-        made.append(SummaryLine(Severity.CALM, text))
+        summary_lines.append(SummaryLine(Severity.CALM, text))
     racks = report[TableName.TRAFFIC]
     whole = np.flatnonzero(racks["topic"] == "")
     if len(whole) and (crossed := _sum(racks["cross_rack_bytes"][whole])) > 0:
         copied = _sum(racks["replicated_bytes"][whole])
         cost = racks["cost"][whole]
         price = "" if np.isnan(cost).all() else money(float(np.nansum(cost)))
-        made.append(SummaryLine(Severity.CALM, reports.racks_line(crossed, crossed / max(copied, 1), price)))
-    return made
+        summary_lines.append(
+            SummaryLine(Severity.CALM, reports.racks_line(crossed, crossed / max(copied, 1), price))
+        )
+    return summary_lines

@@ -74,7 +74,7 @@ def _lines(
 
 
 def _of(kind: LineKind, said: Iterable[str]) -> Iterator[ReportLine]:
-    return (ReportLine(kind, one) for one in said)
+    return (ReportLine(kind, sentence) for sentence in said)
 
 
 def title(report: Report, zone: tzinfo | None) -> tuple[str, str]:
@@ -132,8 +132,8 @@ def _wrapped(said: str, width: int) -> list[str]:
     A number stays with its unit.
     """
     held = _IN_FIGURE.sub("\xa0", said)
-    made = textwrap.wrap(held, max(width, 20), subsequent_indent=_GAP, break_on_hyphens=False)
-    return [line.replace("\xa0", " ") for line in made]
+    wrapped = textwrap.wrap(held, max(width, 20), subsequent_indent=_GAP, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in wrapped]
 
 
 _IN_FIGURE = re.compile(r"(?<=\d) (?=(?:ms|[smhd]|[kMGTP]?B|%|records?)(?!\w))|(?<=\d [mhd]) (?=\d)")

@@ -31,7 +31,7 @@ class Gather:
         return len(self._rows) - 1
 
     def put(self, place: int, row: Any) -> None:
-        """Store the result for a place."""
+        """Store the result for a place. The last one sends the answer."""
         self._rows[place] = row
         self.close()
 

@@ -118,13 +118,13 @@ def fetch_offsets(call: Call) -> Steps:
     if version >= SEVERAL_GROUPS_FROM:
         pieces = [INT32.pack(0), array_length(len(request.groups), compact=True)]
         for entry in request.groups:
-            error, found = yield from _fetched(call, entry.group_id, entry.topics)
-            yield from pack_group(version, entry.group_id, error, found, pieces)
+            error, offsets = yield from _fetched(call, entry.group_id, entry.topics)
+            yield from pack_group(version, entry.group_id, error, offsets, pieces)
         call.answer_packed([*pieces, NO_TAGS])
         return
-    error, found = yield from _fetched(call, request.group_id, request.topics)
+    error, offsets = yield from _fetched(call, request.group_id, request.topics)
     topics = []
-    for each in found:
+    for each in offsets:
         topics.append(_topic(version, each))
         yield
     call.answer(OffsetFetchResponse(version=version, topics=topics, error_code=error))

@@ -66,8 +66,8 @@ def decode(version: int, frame: memoryview, begin: int) -> tuple[Asked, int] | N
         left -= rows
         if left < 0:
             raise MalformedBytes(f"more than {MAX_ELEMENTS} elements")
-        found = list(row.iter_unpack(reader.take(rows * row.size)))
-        topics.append((name, found if version >= 4 else [(index, NO_EPOCH, at) for index, at in found]))
+        unpacked = list(row.iter_unpack(reader.take(rows * row.size)))
+        topics.append((name, unpacked if version >= 4 else [(index, NO_EPOCH, at) for index, at in unpacked]))
     return Asked(replica_id, topics), reader.position
 
 
@@ -132,8 +132,8 @@ def _rows(
     latest = records.latest_offsets(call.broker, topic, replica_id == DEBUGGING_REPLICA)
     pack = _PARTITION_V4.pack
     for done, (index, epoch, timestamp) in enumerate(rows, start=1):
-        if timestamp == LATEST and epoch < 0 and version >= 4 and (found := latest(index)) is not None:
-            offset, leader_epoch = found
+        if timestamp == LATEST and epoch < 0 and version >= 4 and (newest := latest(index)) is not None:
+            offset, leader_epoch = newest
             pieces.append(pack(index, 0, -1, offset, leader_epoch) + tags)
         else:
             if timestamp < 0 and version < MEANT_FROM.get(timestamp, NEVER):

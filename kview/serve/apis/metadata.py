@@ -121,10 +121,10 @@ class KeptTopics:
         if image is not self._image or len(self._packed) >= MAX_KEPT_TOPICS:
             self._image, self._packed = image, {}
         key = (packer.version, topic.name)
-        found = self._packed.get(key)
-        if found is None:
-            found = self._packed[key] = packer.topic(image, topic)
-        return found
+        packed_topic = self._packed.get(key)
+        if packed_topic is None:
+            packed_topic = self._packed[key] = packer.topic(image, topic)
+        return packed_topic
 
 
 KEPT = KeptTopics()
@@ -169,9 +169,9 @@ def _topic(call: Call, packer: Packer, image: MetadataImage, name: str | None, t
         if by_id is None:
             return packer.no_topic(ErrorCode.UNKNOWN_TOPIC_ID, None if packer.version >= 12 else "", topic_id)
         return KEPT.packed(packer, image, by_id)
-    found = image.topics.get(name)
-    if found is not None:
-        return KEPT.packed(packer, image, found)
+    by_name = image.topics.get(name)
+    if by_name is not None:
+        return KEPT.packed(packer, image, by_name)
     return packer.no_topic(no_such_topic(name), name, NO_ID)
 
 

@@ -79,8 +79,8 @@ def list_reassignments(call: Call) -> None:
     if request.topics is not None:
         wanted = {(t.name, p) for t in request.topics for p in t.partition_indexes}
 
-    def listed(found: list[Reassignment] | None) -> None:
-        rows = [(r.key[0], _ongoing(version, r)) for r in found or () if wanted is None or r.key in wanted]
+    def listed(ongoing: list[Reassignment] | None) -> None:
+        rows = [(r.key[0], _ongoing(version, r)) for r in ongoing or () if wanted is None or r.key in wanted]
         topics = [
             ListPartitionReassignmentsResponse.OngoingTopicReassignment(
                 version=version, name=name, partitions=of_topic
@@ -90,8 +90,8 @@ def list_reassignments(call: Call) -> None:
         call.answer(
             ListPartitionReassignmentsResponse(
                 version=version,
-                error_code=ErrorCode.NONE if found is not None else NO_CONTROLLER.error_code,
-                error_message=None if found is not None else NO_CONTROLLER.message,
+                error_code=ErrorCode.NONE if ongoing is not None else NO_CONTROLLER.error_code,
+                error_message=None if ongoing is not None else NO_CONTROLLER.message,
                 topics=topics,
             )
         )
@@ -99,13 +99,13 @@ def list_reassignments(call: Call) -> None:
     forward(call, admin.reassignments, None, listed)
 
 
-def _ongoing(version: int, found: Reassignment) -> Any:
+def _ongoing(version: int, reassignment: Reassignment) -> Any:
     return ListPartitionReassignmentsResponse.OngoingTopicReassignment.OngoingPartitionReassignment(
         version=version,
-        partition_index=found.key[1],
-        replicas=list(found.replicas),
-        adding_replicas=list(found.adding),
-        removing_replicas=list(found.removing),
+        partition_index=reassignment.key[1],
+        replicas=list(reassignment.replicas),
+        adding_replicas=list(reassignment.adding),
+        removing_replicas=list(reassignment.removing),
     )
 
 

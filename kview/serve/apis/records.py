@@ -80,9 +80,9 @@ def describe_producers(call: Call) -> Steps:
 
 
 def _producers(call: Call, topic: str, index: int) -> Any:
-    found: tuple[ActiveProducer, ...] = ()
+    producers: tuple[ActiveProducer, ...] = ()
     if valid_topic_name(topic):
-        error, found = call.cluster.descriptions.active_producers(call.broker, topic, index)
+        error, producers = call.cluster.descriptions.active_producers(call.broker, topic, index)
     else:
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
     per_partition = DescribeProducersResponse.TopicResponse.PartitionResponse
@@ -101,7 +101,7 @@ def _producers(call: Call, topic: str, index: int) -> Any:
                 coordinator_epoch=-1,
                 current_txn_start_offset=-1,
             )
-            for producer in found
+            for producer in producers
         ],
     )
 

@@ -135,8 +135,8 @@ class Broker:
 
     def is_active(self, broker: int) -> bool:
         """Return whether this broker's metadata allows `broker` in an ISR."""
-        found = self.image.brokers.get(broker)
-        return found is not None and found.active
+        broker_image = self.image.brokers.get(broker)
+        return broker_image is not None and broker_image.active
 
     def metadata_changed(self) -> None:
         """Schedule a fetch of the controller's newer metadata, unless one is scheduled already.

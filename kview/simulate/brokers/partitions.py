@@ -30,5 +30,5 @@ class Partitions:
 
     def replicas(self, key: TopicPartition, topic_id: bytes) -> list[Replica]:
         """Return all replicas of this topic's partition, including those on brokers that are down."""
-        found = (broker.replicas.get(key) for broker in self._brokers.values())
-        return [replica for replica in found if replica is not None and replica.topic_id == topic_id]
+        replicas = (broker.replicas.get(key) for broker in self._brokers.values())
+        return [replica for replica in replicas if replica is not None and replica.topic_id == topic_id]

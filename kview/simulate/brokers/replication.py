@@ -70,7 +70,6 @@ class Pair:
         return 2 * self.leader.latency_us + self.leader.node.slow_us + self.follower.node.slow_us
 
     def wake(self, replica: Replica) -> None:
-        """Schedule a fetch of `replica`, for which the leader has something new."""
         due = self._due
         if self._sent is not None and not self._sent:
             self._send([replica])
@@ -83,13 +82,11 @@ class Pair:
             due[replica] = 0 if self.round_trip_us() > PAIR_INTERVAL_US else -1
 
     def follow(self, key: TopicPartition) -> None:
-        """Schedule the first fetch of a partition that the follower now follows, if the leader leads it."""
         theirs = self.leader.replicas.get(key)
         if theirs is not None and theirs.leading:
             self.wake(theirs)
 
     def tell(self, replica: Replica) -> None:
-        """Note that the high watermark of `replica` moved, which the follower learns with its next fetch."""
         self._behind[replica] = None
         if self._timer is None:
             self._schedule()
@@ -251,11 +248,11 @@ class Pair:
         if self.follower.id in replica.isr:
             return []
         leader, follower, now_us = self.leader, self.follower, self.kernel.now_us
-        found = (
+        buckets = (
             leader.sending.bucket_for(replica.key, leader.image, now_us),
             follower.fetching.bucket_for(replica.key, follower.image, now_us),
         )
-        return [bucket for bucket in found if bucket is not None]
+        return [bucket for bucket in buckets if bucket is not None]
 
 
 def _copy(own: Replica, leader: Replica, end: int, allowed: int, first: bool) -> int:

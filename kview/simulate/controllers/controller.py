@@ -53,7 +53,7 @@ class Controller:
         return self._quorum.active()
 
     def slow_us(self) -> int:
-        """Return the latency in µs that the active controller's slowness adds to an answer."""
+        """Return the latency in µs that `Quorum.slow_us` tells."""
         return self._quorum.slow_us()
 
     # --- sessions

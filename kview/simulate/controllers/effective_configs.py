@@ -18,13 +18,13 @@ class EffectiveConfigs:
     def _rules(self, topic: str) -> tuple[int, bool]:
         rules = self._election_rules.get(topic)
         if rules is None:
-            found = self._metadata.image.topics.get(topic)
-            configs = found.configs if found is not None else {}
+            topic_image = self._metadata.image.topics.get(topic)
+            configs = topic_image.configs if topic_image is not None else {}
             dynamic = self.of_broker(-1)
             min_isr = int(self.settings.topic(configs, "min.insync.replicas", dynamic))
             unclean = self.settings.topic(configs, "unclean.leader.election.enable", dynamic) == "true"
             rules = min_isr, unclean
-            if found is not None:
+            if topic_image is not None:
                 self._election_rules[topic] = rules
         return rules
 

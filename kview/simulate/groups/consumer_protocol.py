@@ -77,7 +77,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def encode_assignment(partitions: Partitions) -> bytes:
-    """Encode an assignment."""
+    """Encode an assignment, in version 1 of Kafka's ConsumerProtocolAssignment."""
     return _write_partitions(Writer().int16(1), partitions).nullable_bytes(None).done()
 
 

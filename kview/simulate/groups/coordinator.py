@@ -130,8 +130,8 @@ class GroupCoordinator:
         code = self._refusal(group)
         if code is not ErrorCode.NONE:
             return None, code
-        found = self._shards[self._partition(group)].groups.get(group)
-        return found, ErrorCode.NONE if found is not None else refusal
+        known_group = self._shards[self._partition(group)].groups.get(group)
+        return known_group, ErrorCode.NONE if known_group is not None else refusal
 
     # --- membership
 
@@ -171,21 +171,21 @@ class GroupCoordinator:
         self, group: str, generation: int, member_id: str, group_instance_id: str | None = None
     ) -> ErrorCode:
         """Restart the member's session, and return an error code."""
-        found, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
-        if found is None:
+        known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
+        if known_group is None:
             return code
         membership = self._memberships[self._partition(group)]
-        return membership.heartbeat(found, generation, member_id, group_instance_id)
+        return membership.heartbeat(known_group, generation, member_id, group_instance_id)
 
     def leave(self, group: str, members: Sequence[LeavingMember]) -> LeaveResult:
         """Remove members from the group, and return the outcome for each."""
-        found, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
-        if found is None:
+        known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
+        if known_group is None:
             if code is not ErrorCode.UNKNOWN_MEMBER_ID:
                 return LeaveResult(code)
             return LeaveResult(ErrorCode.NONE, tuple(LeftMember(*member, code) for member in members))
         membership = self._memberships[self._partition(group)]
-        left = tuple(LeftMember(*member, membership.leave(found, member)) for member in members)
+        left = tuple(LeftMember(*member, membership.leave(known_group, member)) for member in members)
         return LeaveResult(ErrorCode.NONE, left)
 
     # --- offsets
@@ -219,18 +219,18 @@ class GroupCoordinator:
         code = self._refusal(group)
         if code is not ErrorCode.NONE:
             return FetchedOffsets(group, code)
-        found = self._shards[self._partition(group)].groups.get(group)
-        return FetchedOffsets(group, code, offsets.fetch(found, partitions))
+        known_group = self._shards[self._partition(group)].groups.get(group)
+        return FetchedOffsets(group, code, offsets.fetch(known_group, partitions))
 
     # --- descriptions
 
     def describe(self, group: str) -> DescribedGroup:
         """Describe a group's state and members."""
-        found, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
-        if found is None:
+        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if known_group is None:
             state = GroupState.DEAD.value if code is ErrorCode.GROUP_ID_NOT_FOUND else ""
             return DescribedGroup(group, code, state)
-        return described(found)
+        return described(known_group)
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """List the groups that this broker coordinates.
@@ -252,28 +252,28 @@ class GroupCoordinator:
 
     def delete(self, group: str, done: DeleteDone) -> None:
         """Delete an empty group and its offsets, and answer with an error code."""
-        found, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
         if not group:
             code = ErrorCode.GROUP_ID_NOT_FOUND
-        if found is not None and found.state is not GroupState.EMPTY:
+        if known_group is not None and known_group.state is not GroupState.EMPTY:
             code = ErrorCode.NON_EMPTY_GROUP
-        if found is None or code is not ErrorCode.NONE:
+        if known_group is None or code is not ErrorCode.NONE:
             done(code)
             return
-        offsets.forget(self._shards[self._partition(group)], found, sorted(found.offsets), done)
+        offsets.forget(self._shards[self._partition(group)], known_group, sorted(known_group.offsets), done)
 
     def delete_offsets(
         self, group: str, partitions: Sequence[tuple[str, int]], done: OffsetDeleteDone
     ) -> None:
         """Delete a group's offsets of partitions that none of its members reads."""
-        found, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
-        if found is None:
+        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if known_group is None:
             done(OffsetDeleteResult(code))
             return
-        if found.members and found.protocol_type != CONSUMER:
+        if known_group.members and known_group.protocol_type != CONSUMER:
             done(OffsetDeleteResult(ErrorCode.NON_EMPTY_GROUP))
             return
-        read = found.subscribed_topics()
+        read = known_group.subscribed_topics()
         unread = [key for key in partitions if key[0] not in read]
         shard = self._shards[self._partition(group)]
 
@@ -283,7 +283,7 @@ class GroupCoordinator:
             )
             done(OffsetDeleteResult(ErrorCode.NONE, tuple(codes)))
 
-        offsets.delete(shard, found, unread, answer)
+        offsets.delete(shard, known_group, unread, answer)
 
     def groups(self) -> list[Group]:
         """Return the group objects themselves, for invariants and tests. Callers must not change them."""

@@ -29,30 +29,27 @@ class BrokerHost:
         self._random = broker.kernel.random(f"coordinator/{broker.id}")
 
     def now_us(self) -> int:
-        """Return the engine's time in µs."""
         return self._kernel.now_us
 
     def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
-        """Call `fn` after `delay_us`."""
         return self._kernel.after(delay_us, fn)
 
     def cancel(self, timer: Timer) -> None:
-        """Cancel a timer."""
         self._kernel.cancel(timer)
 
     def is_running(self) -> bool:
-        """Return whether the broker's process is running."""
         return self._broker.node.running
 
     def offsets_leader(self, partition: int) -> int:
         """Return the leader of an offsets partition according to the broker's own metadata."""
-        found = self._broker.image.partition(OFFSETS_TOPIC, partition)
-        return NO_LEADER if found is None else found.leader
+        partition_image = self._broker.image.partition(OFFSETS_TOPIC, partition)
+        return NO_LEADER if partition_image is None else partition_image.leader
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
-        """Return the topic's id, or None if the broker's metadata has no such partition."""
-        found = self._broker.image.topics.get(topic)
-        return found.topic_id if found is not None and 0 <= partition < len(found.partitions) else None
+        topic_image = self._broker.image.topics.get(topic)
+        if topic_image is None or not 0 <= partition < len(topic_image.partitions):
+            return None
+        return topic_image.topic_id
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
         """Append a batch to an offsets partition with acks=all."""
@@ -78,7 +75,7 @@ class BrokerHost:
             yield batch
 
     def random_id(self) -> str:
-        """Return a new id in the form of a UUID."""
+        """Return an id in the form of a UUID, from the engine's randomness."""
         digits = f"{self._random.getrandbits(128):032x}"
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
@@ -113,7 +110,6 @@ class Coordinators:
         nodes.on_process_change(self._process_changed)
 
     def of(self, broker: int) -> GroupCoordinator:
-        """Return the coordinator of this broker."""
         return self._of[broker]
 
     def load(self) -> None:

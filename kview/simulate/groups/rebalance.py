@@ -166,7 +166,7 @@ class Rebalance:
         self._shard.write([change(group)], None, written)
 
     def remove(self, group: Group, member: Member) -> None:
-        """Remove a member and begin a rebalance."""
+        """Remove a member, refuse the requests that it waits on, and begin a rebalance."""
         member.answer_join(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, ""))
         member.answer_sync(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
         self._shard.cancel(member.session_timer)

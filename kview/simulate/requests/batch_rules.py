@@ -23,8 +23,8 @@ class BatchRules:
 
     def of(self, b: int, topic: str) -> Rules:
         """Return the rules by which broker b checks a batch for this topic now."""
-        found = self._metadata.image.topics.get(topic)
-        configs = found.configs if found is not None else NOTHING
+        topic_image = self._metadata.image.topics.get(topic)
+        configs = topic_image.configs if topic_image is not None else NOTHING
         now_ms, dynamic = self._kernel.now_us // 1000, self._metadata.image.broker_configs
         kept = self._kept.get((b, topic))
         if kept is not None and kept[0] is configs and kept[1] is dynamic:

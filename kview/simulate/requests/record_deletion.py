@@ -58,15 +58,15 @@ class RecordDeletion:
         )
 
     def _deletable(self, b: int, topic: str, partition: int) -> tuple[ErrorCode, Replica | None]:
-        found = self._brokers[b].image.topics.get(topic)
-        if found is None or not 0 <= partition < len(found.partitions):
+        topic_image = self._brokers[b].image.topics.get(topic)
+        if topic_image is None or not 0 <= partition < len(topic_image.partitions):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
-        if found.internal:
+        if topic_image.internal:
             return ErrorCode.INVALID_TOPIC_EXCEPTION, None
         replica = self._brokers[b].replicas.get((topic, partition))
         if replica is None or not replica.leading:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
-        if "delete" not in self._settings.topic(found.configs, "cleanup.policy"):
+        if "delete" not in self._settings.topic(topic_image.configs, "cleanup.policy"):
             return ErrorCode.POLICY_VIOLATION, None
         return ErrorCode.NONE, replica
 

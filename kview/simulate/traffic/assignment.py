@@ -27,8 +27,8 @@ class KnownTopics(NamedTuple):
     @classmethod
     def of(cls, topics: Sequence[str], image: MetadataImage, metadata: ClientMetadata) -> "KnownTopics":
         """Return what the leader knows now. It assigns what `image` has."""
-        found = (image.topics.get(topic) for topic in topics)
-        counts = (len(topic.partitions) if topic is not None else 0 for topic in found)
+        images = (image.topics.get(topic) for topic in topics)
+        counts = (len(topic.partitions) if topic is not None else 0 for topic in images)
         return cls(tuple(zip(topics, counts, strict=True)), metadata.refreshes)
 
     def outdated(self, metadata: ClientMetadata) -> bool:

@@ -30,5 +30,5 @@ class Connections:
         return self.brokers[b].image
 
     def groups(self, b: int) -> GroupCoordinator:
-        """Return the group coordinator of broker b."""
+        """Return the group coordinator on broker b, whether or not b answers."""
         return self.coordinators.of(b)

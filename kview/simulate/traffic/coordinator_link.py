@@ -28,7 +28,7 @@ class CoordinatorLink:
         return self._cluster.nodes.slow_ms(self.broker) * 1000 if self.broker >= 0 else 0
 
     def answers(self) -> bool:
-        """Return whether the coordinator answers."""
+        """Return whether the coordinator answers. If so, forget since when it was silent."""
         if self._cluster.nodes.serves(self.broker):
             self._silent_since_us = None
             return True
@@ -54,8 +54,8 @@ class CoordinatorLink:
     def find(self) -> bool:
         """Ask any broker for the coordinator and connect to it, and return whether it answers."""
         broker = self._metadata.any_broker()
-        found = self._cluster.groups(broker).find(self._group) if broker >= 0 else -1
-        if found < 0 or self._cluster.nodes.refuses(found):
+        coordinator = self._cluster.groups(broker).find(self._group) if broker >= 0 else -1
+        if coordinator < 0 or self._cluster.nodes.refuses(coordinator):
             return False
-        self.broker = found
-        return self._cluster.nodes.serves(found)
+        self.broker = coordinator
+        return self._cluster.nodes.serves(coordinator)

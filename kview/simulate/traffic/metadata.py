@@ -83,14 +83,14 @@ class ClientMetadata:
         image = self._cluster.image(broker)
         changed = False
         for topic, leaders in self._leaders.items():
-            found = image.topics.get(topic)
+            topic_image = image.topics.get(topic)
             epochs = self._epochs[topic]
-            if found is not None and self._ids.get(topic) != found.topic_id:
+            if topic_image is not None and self._ids.get(topic) != topic_image.topic_id:
                 # This is a new topic of the same name, so its epochs and partitions start over.
-                self._ids[topic] = found.topic_id
+                self._ids[topic] = topic_image.topic_id
                 leaders.clear()
                 epochs.clear()
-            for i, partition in enumerate(found.partitions if found is not None else ()):
+            for i, partition in enumerate(topic_image.partitions if topic_image is not None else ()):
                 if i == len(leaders):
                     leaders.append(NO_LEADER)
                     epochs.append(-1)

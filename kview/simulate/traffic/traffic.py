@@ -31,7 +31,7 @@ class Traffic:
                 member.resume(warm.member_id, group.generation, list(warm.owned), leads=i == 0)
 
     def add_producer(self, spec: ProducerSpec) -> SimulatedProducer:
-        """Add a producer."""
+        """Add a producer, in place of one with the same client id."""
         producer = self.producers[spec.client_id] = SimulatedProducer(self._connections, spec)
         return producer
 
