@@ -229,9 +229,11 @@ class DemoKeys(Teaching):
         return [
             *shows,
             *(
-                Command(f"demo {one.name}", "", f"{one.title}: {one.about}", partial(self.start, one.name))
-                for one in listed
-                if not one.wrong
+                Command(
+                    f"demo {demo.name}", "", f"{demo.title}: {demo.about}", partial(self.start, demo.name)
+                )
+                for demo in listed
+                if not demo.wrong
             ),
         ]
 
@@ -299,7 +301,7 @@ class DemoKeys(Teaching):
 
     def _next_demo(self) -> None:
         assert self._show is not None
-        names = [one.name for one in self._demos.listed() if not one.wrong]
+        names = [demo.name for demo in self._demos.listed() if not demo.wrong]
         at = names.index(self._show.name) + 1 if self._show.name in names else len(names)
         if at < len(names):
             self.start(names[at])

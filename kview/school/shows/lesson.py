@@ -40,7 +40,7 @@ class LessonShow:
         self.conduct = Conduct(lesson, staged)
         self.is_auto = False
         self._app, self._demos = app, demos
-        about = first_subjects([list(map(mark, one.step.look)) for one in staged])
+        about = first_subjects([list(map(mark, staged_step.step.look)) for staged_step in staged])
         self._sight = Sight(app, about)
         self._from_ms = 0
         """Observations that began earlier are of another cluster."""
@@ -75,29 +75,29 @@ class LessonShow:
         title = conduct.lesson.title
         if conduct.phase is Phase.OVER and self._past is None:
             text = said.over(title, conduct.steps, *conduct.right_answers)
-            made = [Paragraph(text)]
+            body = [Paragraph(text)]
             if following := self._following:
-                made.append(Paragraph(said.next_demo(following[1], space), Role.KEY, rank=1))
+                body.append(Paragraph(said.next_demo(following[1], space), Role.KEY, rank=1))
             return Caption(
-                f"DEMO {title}", "the end", tuple(made),
+                f"DEMO {title}", "the end", tuple(body),
                 ((keys.name("spark"), "again"), leave, (keys.name("demos"), "demos")), is_large,
             )  # fmt: skip
         if self._past is not None:
             played = conduct.played[self._past]
             step = conduct.staged_at(self._past).step
-            made = [Paragraph(played.caption)]
+            body = [Paragraph(played.caption)]
             if step.question is not None and played.answered:
-                made.append(answered(step.question, played.answered))
+                body.append(answered(step.question, played.answered))
             clock = words.clock(played.at_ms, app.zone, tenths=False)
-            made.append(Paragraph(said.past(clock, space), Role.KEY))
+            body.append(Paragraph(said.past(clock, space), Role.KEY))
             return Caption(
-                f"DEMO {title}", said.step_of(self._past, conduct.steps), tuple(made),
+                f"DEMO {title}", said.step_of(self._past, conduct.steps), tuple(body),
                 ((space, said.TO_NOW), leave, *(((back, "step before"),) if self._past else ())), is_large,
                 short=(title, said.short_step(self._past, conduct.steps)),
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
         again = (fault_key(conduct, keys), keys.name("spark"))
-        made = paragraphs(
+        body = paragraphs(
             conduct, self._prompt(), way_back(conduct, keys, self._app.faults), again, app.now_ms()
         )
         where = said.step_of(number, conduct.steps) + (f", {said.BY_ITSELF}" if self.is_auto else "")
@@ -109,9 +109,9 @@ class LessonShow:
         rest = [(back, "back")] if number else []
         is_disturbed = conduct.extra or conduct.missing or conduct.is_replaced
         if conduct.phase is Phase.DONE and not is_disturbed:
-            made.append(Paragraph(f"{space}: {self._space_does()}", Role.KEY, glyphs.PLAYING, rank=4))
+            body.append(Paragraph(f"{space}: {self._space_does()}", Role.KEY, glyphs.PLAYING, rank=4))
         return Caption(
-            f"DEMO {title}", where, tuple(made),
+            f"DEMO {title}", where, tuple(body),
             (*first, leave, *rest, (auto, said.STOP if self.is_auto else said.BY_ITSELF)), is_large,
             short=(title, said.short_step(number, conduct.steps)),
         )  # fmt: skip
@@ -126,8 +126,8 @@ class LessonShow:
     @cached_property
     def _following(self) -> tuple[str, str] | None:
         """Name and title of the next lesson. To list the lessons, all their files are read."""
-        listed = [one for one in self._demos.listed() if not one.wrong]
-        at = next((at for at, one in enumerate(listed) if one.name == self.name), -1)
+        listed = [demo for demo in self._demos.listed() if not demo.wrong]
+        at = next((at for at, demo in enumerate(listed) if demo.name == self.name), -1)
         return (listed[at + 1].name, listed[at + 1].title) if 0 <= at < len(listed) - 1 else None
 
     # -- what is seen
@@ -180,8 +180,8 @@ class LessonShow:
     async def _carry_out(self, acts: Sequence[Command]) -> None:
         refused = ""
         at_ms = self._app.wall_ms()
-        for one in acts:
-            reply = await self._demos.lab.apply(one)
+        for command in acts:
+            reply = await self._demos.lab.apply(command)
             if reply.refused is not None:
                 refused = sentence(error_of(reply.refused))
         in_force = await self._demos.lab.active()
