@@ -86,10 +86,10 @@ class FaultKeys:
 
     def inert(self, key: str) -> str:
         """Return why a key does nothing here if it is a fault's key, otherwise ''."""
-        found = [fault for fault in FAULTS_BY_KEY.values() if key in self._app.keys.of(fault.name)]
-        if not found:
+        faults = [fault for fault in FAULTS_BY_KEY.values() if key in self._app.keys.of(fault.name)]
+        if not faults:
             return ""
-        key = self._app.keys.name(found[0].name)
+        key = self._app.keys.name(faults[0].name)
         if self.is_locked:
             return f"{key} does nothing during a drill: find the fault that is there"
         if self._lab is None:
@@ -145,14 +145,14 @@ class FaultKeys:
             self._tell(StatusMessage(words.caught_up(self._restored[0])), None)
             self._restored = None
         hit = self._hit
-        found = outcome(view, hit.kind, hit.node, hit.led, hit.at_ms) if hit else None
-        if found is not None:
+        result = outcome(view, hit.kind, hit.node, hit.led, hit.at_ms) if hit else None
+        if result is not None:
             self._hit = None
-            lost = found.records_lost or found.without_leader or found.moved_to_silent
+            lost = result.records_lost or result.without_leader or result.moved_to_silent
             severity = Severity.WARN if lost else Severity.CALM
-            is_over = all(fault.node != found.node for fault in self._in_force)
-            undone_by = None if is_over else Command(CommandKind.START, found.node)
-            self._tell(StatusMessage(words.outcome(found), severity=severity), undone_by)
+            is_over = all(fault.node != result.node for fault in self._in_force)
+            undone_by = None if is_over else Command(CommandKind.START, result.node)
+            self._tell(StatusMessage(words.outcome(result), severity=severity), undone_by)
 
     def forget(self) -> None:
         """Forget all faults, because another cluster takes the place of this one."""
@@ -170,8 +170,10 @@ class FaultKeys:
         target = screen.target() if screen is not None else None
         if fault.aims == "fault":
             target = self._to_bring_back()
-        made = command_for(fault, "", target, app.view)
-        return isinstance(made, Command) and (made.node, made.name) == (command.node, command.name)
+        key_command = command_for(fault, "", target, app.view)
+        if not isinstance(key_command, Command):
+            return False
+        return (key_command.node, key_command.name) == (command.node, command.name)
 
     def broker_for(self, command: Command) -> int | None:
         """Return the broker that has to be selected for a fault, None if there is none."""

@@ -105,12 +105,12 @@ class LabKeys:
         app.run_worker(self._adjust(self._lab, wanted, what == "undo"), group="lab")
 
     async def _ask(self, lab: Lab) -> None:
-        found = await lab.settings_now()
+        settings = await lab.settings_now()
         self._asking = False
-        self.failed = found is None
-        if found is not None:
-            self.settings, self.asked_ms = found, self._app.wall_ms()
-            if not self._adjusting and not lab_words.count_changed(found):
+        self.failed = settings is None
+        if settings is not None:
+            self.settings, self.asked_ms = settings, self._app.wall_ms()
+            if not self._adjusting and not lab_words.count_changed(settings):
                 self._back = []  # Everything is back, or this is another cluster than before.
         self._app.redraw()
 

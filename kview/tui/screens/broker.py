@@ -44,7 +44,7 @@ class BrokerHeading(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the lines, with ages as of now."""
-        return [cut(made, width) for made in self.make(app_of(self).now_ms(), width)] if self.make else []
+        return [cut(spans, width) for spans in self.make(app_of(self).now_ms(), width)] if self.make else []
 
 
 class BrokerScreen(KviewScreen):

@@ -64,8 +64,8 @@ class EventsScreen(KviewScreen):
     def _open(self, event: Table.Opened) -> None:
         if event.table.id == "incidents":
             self.dashboard.go.incident(event.key)
-        elif found := self._event():
-            self._open_event(found)
+        elif selected := self._event():
+            self._open_event(selected)
 
     def _open_event(self, event: Event) -> None:
         """Go to what an event names, or to its moment if it names nothing."""
@@ -93,5 +93,5 @@ class EventsScreen(KviewScreen):
         if table.has_focus and table.selected is not None and self.view is not None:
             if incident := incident_of(self.view, table.selected):
                 self.dashboard.show_moment(incident.seen_ms, said.first_seen(incident))
-        elif found := self._event():
-            self.dashboard.show_moment(found.shown_ms)
+        elif selected := self._event():
+            self.dashboard.show_moment(selected.shown_ms)

@@ -53,10 +53,10 @@ LEAST_SPARK_CELLS = 12
 def group_lines(view: View, name: str, cells: int) -> list[Line]:
     """Return three lines about a group: its state, its verdict with the reason, and its lag."""
     table, figures = view.snapshot.groups, view.groups
-    found = np.flatnonzero(table.group == name)
-    if not len(found):
+    rows = np.flatnonzero(table.group == name)
+    if not len(rows):
         return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
-    at = int(found[0])
+    at = int(rows[0])
     coordinator = int(table.coordinator[at])
     facts = [members(view, at), *rebalancing(view, at), *epochs(view, at)]
     facts += [f"assignor {table.assignment_strategy[at]}"] if table.assignment_strategy[at] else []
@@ -100,7 +100,7 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
     if room >= LEAST_SPARK_CELLS:
         last += (Span(title + sparkline(figures.lag_series[at], room).lstrip(), Role.DIM),)
     lines.append(last)
-    return [cut(made, cells) for made in lines]
+    return [cut(spans, cells) for spans in lines]
 
 
 def rebalancing(view: View, row: int) -> list[str]:

@@ -96,9 +96,9 @@ class OverviewScreen(KviewScreen):
 
     def _brokers(self, view: View) -> brokers.BrokerRows:
         """Return the rows of brokers, with those of controllers if they have rows."""
-        others = (
-            [found for found in controllers(view) if not found.is_broker] if self._shared.controllers else []
-        )
+        others = []
+        if self._shared.controllers:
+            others = [controller for controller in controllers(view) if not controller.is_broker]
         if self.page_height < layout.ONE_CONTROLLER_HEIGHT:
             others = [other for other in others if not state(other).fine][:1]
         caption = self.dashboard.teaching.caption

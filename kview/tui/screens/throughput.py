@@ -83,7 +83,7 @@ class Detail(Lines):
         at = app_of(self)
         made_of = (self.view, self.key, self.stretch, self.with_figures, width, height)
         before = self._made[0]
-        if before is None or any(one is not other for one, other in zip(before, made_of, strict=True)):  # type: ignore[call-overload]
+        if before is None or any(old is not new for old, new in zip(before, made_of, strict=True)):  # type: ignore[call-overload]
             self._made = (
                 made_of,
                 detail_lines(
@@ -165,8 +165,8 @@ class ThroughputScreen(KviewScreen):
         options = self.dashboard.options
         head, detail = self.query_one(SparkHead), self.query_one(Detail)
         table = self.query_one(f"#{rows.PANEL}", Table)
-        made = cache(partial(rows.ThroughputRows, view, options, list(rows.LISTS)[self._listed]))
-        table.fill(made)
+        make_rows = cache(partial(rows.ThroughputRows, view, options, list(rows.LISTS)[self._listed]))
+        table.fill(make_rows)
         head.view = detail.view = view
         head.options = detail.options = options
         detail.stretch = STRETCHES[self._stretch]
@@ -176,7 +176,7 @@ class ThroughputScreen(KviewScreen):
         detail.with_figures = not is_below
         figures = self.query_one(Figures)
         figures.attempt(lambda: figures.show(view, key))
-        detail.attempt(lambda: detail.select(key, made().label(key)))
+        detail.attempt(lambda: detail.select(key, make_rows().label(key)))
 
     def figures(self) -> list[str]:
         """Return the names of the figures shown, for help."""

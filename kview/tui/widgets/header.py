@@ -122,10 +122,10 @@ def _fitting(view: View, name: Line, has_badge: bool, cells: int) -> Line:
 def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
     """Return what is said of the cluster, in order. How many brokers answer is left to the badge, if any."""
     table, head = view.snapshot.brokers, view.headline
-    found = answering(view)
+    answers = answering(view)
     up = int((table.state == BrokerState.UP).sum())
-    all_of = max(up, found.all)
-    if has_badge and found.answer == up:
+    all_of = max(up, answers.all)
+    if has_badge and answers.answer == up:
         up = all_of
     racks = len({rack for rack in table.rack if rack})
     brokers = words.plural(up, "broker") if up == all_of else f"{up:,}/{all_of:,} brokers up"
@@ -138,7 +138,7 @@ def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
         Fact.CONTROLLER: _controller(view, Fact.EPOCH in said),
         Fact.REQUESTS: _requests(head.requests_per_second),
     }
-    return [made for fact, made in facts.items() if fact in said and made]
+    return [spans for fact, spans in facts.items() if fact in said and spans]
 
 
 def _requests(per_second: float) -> Line:
@@ -149,7 +149,7 @@ def _requests(per_second: float) -> Line:
 def _controller(view: View, with_epoch: bool) -> Line:
     """Return which controller is active. If no broker answers, or no controller, nobody can tell."""
     seen = view.snapshot.observation
-    is_quorum_silent = any(one.kind is FindingKind.QUORUM_SILENT for one in view.headline.findings)
+    is_quorum_silent = any(finding.kind is FindingKind.QUORUM_SILENT for finding in view.headline.findings)
     is_unknown = is_quorum_silent or none_answer_since(view.snapshot.brokers) != UNKNOWN
     id = UNKNOWN_ID if is_unknown else seen.controller_id
     epoch = seen.controller_epoch if with_epoch else UNKNOWN_ID
@@ -169,7 +169,7 @@ def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: i
     if shown < len(findings):
         more, terse = _fitted(findings, sentences(findings, now_ms, terse=True), cells, rows)
         lines = terse if more > shown else lines
-    return [cut(made, cells) for made in lines]
+    return [cut(spans, cells) for spans in lines]
 
 
 def _fitted(
@@ -184,9 +184,9 @@ def _fitted(
     for place in range(len(findings)):
         more = [*chosen, place]
         signed = _signed([findings[at] for at in more], [said[at] for at in more])
-        made = _flowed([*signed, *_counted(len(findings) - len(more))], cells)
-        if len(made) <= rows:
-            chosen, lines = more, made
+        flowed = _flowed([*signed, *_counted(len(findings) - len(more))], cells)
+        if len(flowed) <= rows:
+            chosen, lines = more, flowed
         elif not chosen:
             return 0, _cut_first(_signed(findings[:1], said[:1]), len(findings) - 1, cells, rows)
     return len(chosen), lines
@@ -213,7 +213,7 @@ def _counted(left: int) -> list[Line]:
 
 def _signed(findings: Sequence[Finding], said: Sequence[str]) -> list[Line]:
     """Return the sentences of the findings, with a sign where the severity changes."""
-    made: list[Line] = []
+    signed: list[Line] = []
     before: str | None = None
     for finding, text in zip(findings, said, strict=True):
         sign, role = "", ROLES[finding.severity]
@@ -223,8 +223,8 @@ def _signed(findings: Sequence[Finding], said: Sequence[str]) -> list[Line]:
         if before is None and finding.severity is Severity.RISK:
             role = Role.ALERT
         before = finding.severity
-        made.append(line(Span(sign, Role.GOOD if role is Role.DIM else role), Span(text, role)))
-    return made
+        signed.append(line(Span(sign, Role.GOOD if role is Role.DIM else role), Span(text, role)))
+    return signed
 
 
 def _flowed(parts: Sequence[Line], cells: int) -> list[Line]:
@@ -246,11 +246,11 @@ def _flowed(parts: Sequence[Line], cells: int) -> list[Line]:
     return lines
 
 
-def _cut_after_word(made: Line, cells: int) -> Line:
+def _cut_after_word(spans: Line, cells: int) -> Line:
     """Return a line in at most `cells`. If its end is left out, `…` follows the last word that is whole."""
-    if line_width(made) <= cells:
-        return made
-    *before, text = made
+    if line_width(spans) <= cells:
+        return spans
+    *before, text = spans
     kept = _broken(text.text, cells - line_width(before) - 1)[0].rstrip(",:")
     return cut((*before, text._replace(text=f"{kept}{glyphs.ELLIPSIS}")), cells)
 

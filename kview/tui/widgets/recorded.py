@@ -43,12 +43,12 @@ class RecordedHistory:
 
     async def _read(self, timeline: Timeline, topic: str, partition: int, began_ms: int) -> None:
         try:
-            found = await timeline.history(topic, partition)
+            history = await timeline.history(topic, partition)
         except Exception:
             _log.exception("the history of a partition could not be shown")
             return
         if self._about == (topic, partition) and self._screen.is_attached:
-            self._found = found
+            self._found = history
             took_ms = app_of(self._screen).wall_ms() - began_ms
             self._next_ms = max(self._next_ms, began_ms + SHARE * took_ms)
             self._on_read()
