@@ -48,8 +48,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 def needing_attention(severities: NDArray[np.object_]) -> Flags:
     """Return which rows need attention."""
-    found: Flags = (severities == Severity.RISK) | (severities == Severity.WARN)
-    return found
+    in_trouble: Flags = (severities == Severity.RISK) | (severities == Severity.WARN)
+    return in_trouble
 
 
 def troubled(severities: NDArray[np.object_]) -> int:

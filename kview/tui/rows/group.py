@@ -327,10 +327,10 @@ class OffsetRows:
         needing = [
             kind for kind in ORDER if severity(kind, 0, is_old=False) in (Severity.RISK, Severity.WARN)
         ]
-        found = (figures.lost[rows] > 0) & (verdicts_ != Verdict.ABANDONED)
+        in_trouble = (figures.lost[rows] > 0) & (verdicts_ != Verdict.ABANDONED)
         for kind in needing:
-            found |= np.asarray(verdicts_ == kind, bool)
-        return np.asarray(found, bool)
+            in_trouble |= np.asarray(verdicts_ == kind, bool)
+        return np.asarray(in_trouble, bool)
 
     @property
     def keys(self) -> list[tuple[str, int]]:

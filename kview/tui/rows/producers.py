@@ -28,9 +28,9 @@ class ProducerRows(Keyed[tuple[int, int]]):
         view: View | None,
         zone: tzinfo | None,
     ) -> None:
-        found: Sequence[Producer] = answer.producers if answer is not None else ()
+        producers: Sequence[Producer] = answer.producers if answer is not None else ()
         self._producers = sorted(
-            found, key=lambda each: (each.start_offset == UNKNOWN, each.partition, each.id)
+            producers, key=lambda each: (each.start_offset == UNKNOWN, each.partition, each.id)
         )
         super().__init__([(each.partition, each.id) for each in self._producers])
         self._zone = zone
