@@ -46,7 +46,7 @@ class FaultKeys:
         """The fault whose outcome is not known yet."""
         self._restored: tuple[Done, int] | None = None
         """What was restored last, and when (epoch ms), until it is in sync again."""
-        self._told: tuple[StatusMessage, Command] | None = None
+        self._undoable: tuple[StatusMessage, Command] | None = None
         """The last message about a fault that can be undone, and the command that undoes it."""
         self._asking = False
         self.is_locked = False
@@ -69,9 +69,9 @@ class FaultKeys:
 
     def with_undo(self, message: StatusMessage) -> StatusMessage:
         """Return a message with the keys that undo what it reports, for what is selected now."""
-        if self._told is None or message is not self._told[0]:
+        if self._undoable is None or message is not self._undoable[0]:
             return message
-        return replace(message, tail=self._undo(self._told[1]))
+        return replace(message, tail=self._undo(self._undoable[1]))
 
     def allows(self, key: str) -> bool:
         """Return whether the key works here.
@@ -156,7 +156,7 @@ class FaultKeys:
 
     def forget(self) -> None:
         """Forget all faults, because another cluster takes the place of this one."""
-        self._in_force, self._given, self._hit, self._told, self._unsure = (), [], None, None, False
+        self._in_force, self._given, self._hit, self._undoable, self._unsure = (), [], None, None, False
         self._restored = None
 
     def aims(self, command: Command) -> bool:
@@ -195,7 +195,7 @@ class FaultKeys:
         if self.is_told_above:
             self._app.clear_message()
             return
-        self._told = None if undone_by is None else (message, undone_by)
+        self._undoable = None if undone_by is None else (message, undone_by)
         self._app.say(message)
 
     def _undo(self, undone_by: Command) -> str:

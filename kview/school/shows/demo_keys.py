@@ -130,7 +130,7 @@ class DemoKeys(Teaching):
         """Begin the demo that the dashboard was started for. The tour begins with the first view, if it is
         due."""
         if self._opening is not None:
-            self._set(self._made(self._opening.name, self._opening.seed))
+            self._set(self._show_of(self._opening.name, self._opening.seed))
         else:
             self._is_tour_due = self._tour is not None and self._tour.is_due
 
@@ -256,7 +256,7 @@ class DemoKeys(Teaching):
         self._app.clear_message(kept=False)
         seed = demos.seed_of(name)
         try:
-            show = self._made(name, seed)
+            show = self._show_of(name, seed)
         except KviewError as error:
             self._app.say(StatusMessage(sentence(error), severity=Severity.WARN))
             return
@@ -286,7 +286,7 @@ class DemoKeys(Teaching):
         self._show = show
         self._app.faults.is_locked = self._app.lab.is_locked = show is not None and show.name == INCIDENT
 
-    def _made(self, name: str, seed: int) -> Show:
+    def _show_of(self, name: str, seed: int) -> Show:
         """Return a demo that is about to begin. Raises KviewError."""
         from kview.school.shows.drill import DrillShow
         from kview.school.shows.lesson import LessonShow

@@ -51,7 +51,7 @@ class _Windows:
 
     def __init__(self, rollups: Rollups, key: Key, end_s: int) -> None:
         self.key = key
-        self.found = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
+        self.by_length = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
         known_s = end_s - -(-rollups.from_ms // 1000)
         self._is_whole = [length_s <= known_s for length_s in WINDOWS_S]
         self._out_is_whole = [length_s <= known_s - OUT_SETTLES_S for length_s in WINDOWS_S]
@@ -59,7 +59,9 @@ class _Windows:
     def row(self, rank: int, label: str, read: Callable[[Window], str], out: bool = False) -> Figure:
         """Return a line of figures, "–" for windows that are not full yet."""
         whole = self._out_is_whole if out else self._is_whole
-        texts = [read(window) if full else words.NONE for window, full in zip(self.found, whole, strict=True)]
+        texts = [
+            read(window) if full else words.NONE for window, full in zip(self.by_length, whole, strict=True)
+        ]
         return Figure(rank, _table_line(label, texts))
 
 
@@ -68,7 +70,7 @@ def _blocks(windows: _Windows) -> list[list[Figure]]:
     lengths = [words.duration(length_s * 1000, tenths=False) for length_s in WINDOWS_S]
     head = Figure(-1, _table_line("RECORDS /s", lengths, Role.HEAD, Role.DIM))
     out = windows.row(1, "out", lambda window: _rate(float(window.out_rate[0])), out=True)
-    hottest = Figure(7, _hottest(windows.found[-1]))
+    hottest = Figure(7, _hottest(windows.by_length[-1]))
     if windows.key.kind is Kind.GROUP:
         return [[head, out, hottest]]
     rates = [

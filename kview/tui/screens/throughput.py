@@ -70,7 +70,7 @@ class Detail(Lines):
     stretch = STRETCHES[USUAL]
     with_figures = True
 
-    _made: tuple[object, list[Line]] = (None, [])
+    _kept_lines: tuple[object, list[Line]] = (None, [])
 
     def select(self, key: Key, label: str) -> None:
         """Show the plots and figures of `key`, which is called `label`."""
@@ -81,11 +81,11 @@ class Detail(Lines):
         if self.view is None:
             return []
         at = app_of(self)
-        made_of = (self.view, self.key, self.stretch, self.with_figures, width, height)
-        before = self._made[0]
-        if before is None or any(old is not new for old, new in zip(before, made_of, strict=True)):  # type: ignore[call-overload]
-            self._made = (
-                made_of,
+        made_from = (self.view, self.key, self.stretch, self.with_figures, width, height)
+        before = self._kept_lines[0]
+        if before is None or any(old is not new for old, new in zip(before, made_from, strict=True)):  # type: ignore[call-overload]
+            self._kept_lines = (
+                made_from,
                 detail_lines(
                     self.view,
                     self.options,
@@ -98,7 +98,7 @@ class Detail(Lines):
                     self.with_figures,
                 ),
             )
-        return self._made[1]
+        return self._kept_lines[1]
 
 
 class Figures(Lines):

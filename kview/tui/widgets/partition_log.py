@@ -48,20 +48,20 @@ class LogPanel(Lines):
 
         def take() -> None:
             self._drawn = make()
-            self.styles.height = len(self._made(self.app.size.width)) or 1
+            self.styles.height = len(self._lines_for(self.app.size.width)) or 1
 
         self.attempt(take)
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the panel's lines."""
-        return self._made(width)
+        return self._lines_for(width)
 
     def spots(self, look: Look) -> list[Spot]:
         """Return the cells of a figure that is marked, or the panel's first line."""
-        spot = log_spot(self._made(self.size.width), look)
+        spot = log_spot(self._lines_for(self.size.width), look)
         return [spot] if spot is not None else super().spots(look)
 
-    def _made(self, width: int) -> list[Line]:
+    def _lines_for(self, width: int) -> list[Line]:
         if self._drawn is None:
             return []
         view, topic, partition, log, options, zoom, _, first_ms = self._drawn
