@@ -169,7 +169,7 @@ class Conduct:
     # -- what is done
 
     def answer(self, number: int, at_ms: int) -> None:
-        """Take over the answer to the question."""
+        """Take over the answer to the question. `number` counts from 1."""
         if self.phase is Phase.QUESTION:
             self.played[-1].answered = number
             self._prepare(at_ms)
@@ -211,7 +211,7 @@ class Conduct:
         self._watch(at_ms)
 
     def next(self, at_ms: int) -> None:
-        """Go to the next step."""
+        """Go to the next step. After the last one, the lesson is over."""
         self.number += 1
         if self.number == self.steps:
             self.phase = Phase.OVER

@@ -95,7 +95,6 @@ class Drill:
 
     @property
     def answer(self) -> Answer:
-        """The right answer."""
         return Answer(self.fault.name, self.hit[0].name)
 
     @property

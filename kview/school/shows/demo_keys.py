@@ -118,12 +118,10 @@ class DemoKeys(Teaching):
 
     @property
     def is_on(self) -> bool:
-        """Whether a demo or the tour is shown."""
         return self._show is not None
 
     @property
     def is_demo(self) -> bool:
-        """Whether a demo is shown."""
         return self._show is not None and self._show is not self._tour_shown
 
     def begin(self) -> None:
@@ -153,7 +151,6 @@ class DemoKeys(Teaching):
         self._app.redraw()
 
     def allows(self, what: str) -> bool:
-        """Return whether an action works now."""
         if what == "list":
             return True
         if self._show is None:
@@ -163,7 +160,6 @@ class DemoKeys(Teaching):
         return what == "large" or self._show.allows(what)
 
     def label(self, action: Action) -> str | None:
-        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
         if self._show is None:
             return None
         if action.run == "back" and self._app.where()[1] <= self._show.depth:
@@ -171,11 +167,9 @@ class DemoKeys(Teaching):
         return self._show.label(action)
 
     def takes_screen(self, number: int) -> bool:
-        """Return whether the key of the screen with that number, from 1, chooses an answer now."""
         return self._show is not None and number <= self._show.is_asking
 
     def do(self, what: str) -> None:
-        """Carry out an action."""
         if self._asked[0] not in ("", what):
             self._asked = ("", UNKNOWN)
             self._app.clear_message(kept=False)
@@ -238,14 +232,12 @@ class DemoKeys(Teaching):
         ]
 
     def see(self) -> None:
-        """Take over the view that is shown now."""
         if self._is_tour_due and self._tour is not None:
             self._begin_tour(self._tour)
         if self._show is not None:
             self._show.see()
 
     def tick(self) -> None:
-        """Let time pass."""
         if self._show is not None:
             self._show.tick()
 
@@ -307,7 +299,6 @@ class DemoKeys(Teaching):
             self.start(names[at])
 
     def fault_done(self, command: LabCommand, reply: Reply, at_ms: int) -> None:
-        """Take over a fault that was carried out, asked for at `at_ms` (epoch ms)."""
         if self._show is not None:
             self._show.fault_done(command, reply, at_ms)
 

@@ -73,7 +73,6 @@ class DrillShow:
         return self.stage not in (Stage.SOLVED, Stage.GIVEN_UP)
 
     def caption(self, is_large: bool) -> Caption:
-        """Return the caption."""
         keys, exercise = self._app.keys, self.exercise
         space, hint, leave = keys.name("pause"), keys.name("hint"), (keys.name("back"), "leave")
         body: list[Paragraph] = []
@@ -140,11 +139,9 @@ class DrillShow:
     # -- what is seen
 
     def begins_at(self, from_ms: int) -> None:
-        """Begin with the first observation from this time on."""
         self._from_ms = from_ms
 
     def see(self) -> None:
-        """Take over the view that is shown now."""
         view = self._app.view
         if view is None or not view.moment.live or self._is_asking_cluster:
             return
@@ -193,14 +190,12 @@ class DrillShow:
     # -- keys
 
     def allows(self, what: str) -> bool:
-        """Return whether a key of demos does something now."""
         is_over = self.stage in (Stage.SOLVED, Stage.GIVEN_UP)
         if is_over or not self._app.live:
             return what in ("next", "restart")
         return what in ("solve", "give-up", "hint", "restart")
 
     def label(self, action: Action) -> str | None:
-        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
         match action.run:
             case "lesson('next')":
                 return said.MOMENT if self._app.live else demo_words.TO_NOW
@@ -213,7 +208,6 @@ class DrillShow:
         return None
 
     def do(self, what: str) -> bool:
-        """Carry out a key."""
         gives_up, self._gives_up = self._gives_up, False
         match what:
             case "next" if not self._app.live:

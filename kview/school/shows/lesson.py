@@ -55,20 +55,17 @@ class LessonShow:
 
     @property
     def depth(self) -> int:
-        """How many screens it shows on each other."""
         return self._sight.depth
 
     asks_to_leave = False
 
     @property
     def is_asking(self) -> int:
-        """The number of answers to choose from, 0 if no question is asked."""
         question = self.conduct.staged.step.question
         asks = self.conduct.phase is Phase.QUESTION and self._past is None and question is not None
         return len(question.answers) if asks and question is not None else 0
 
     def caption(self, is_large: bool) -> Caption:
-        """Return the caption."""
         conduct, keys, app = self.conduct, self._app.keys, self._app
         space, back = keys.name("pause"), keys.name("previous-step")
         leave, auto = (keys.name("back"), "leave"), keys.name("ignored-groups")
@@ -117,7 +114,6 @@ class LessonShow:
         )  # fmt: skip
 
     def looks(self) -> Sequence[Look]:
-        """Return where to look on the screen shown."""
         return () if self.conduct.phase in (Phase.STARTING, Phase.OVER) else self._sight.looks()
 
     def _prompt(self) -> str:
@@ -133,11 +129,9 @@ class LessonShow:
     # -- what is seen
 
     def begins_at(self, from_ms: int) -> None:
-        """Begin with the first observation from this time on."""
         self._from_ms = from_ms
 
     def see(self) -> None:
-        """Take over the view that is shown now."""
         app, view = self._app, self._app.view
         if view is None:
             return
@@ -191,7 +185,6 @@ class LessonShow:
         self._app.redraw()
 
     def fault_done(self, command: Command, reply: Reply, at_ms: int) -> None:
-        """Take over a fault that somebody's key has caused, asked for at `at_ms`."""
         self.conduct.pressed(command, reply.active, at_ms)
         self._app.redraw()
 
@@ -225,12 +218,10 @@ class LessonShow:
     # -- keys
 
     def allows(self, what: str) -> bool:
-        """Return whether a key of demos does something now."""
         shown = self.conduct.number if self._past is None else self._past
         return what in ("next", "auto", "restart") or (what == "before" and shown > 0)
 
     def label(self, action: Action) -> str | None:
-        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
         if action.run == "lesson('next')":
             return self._space_does()
         return label(action, self.conduct, self._is_away, self.is_auto)
@@ -248,7 +239,6 @@ class LessonShow:
         return space_does(self.conduct, self._insists)
 
     def do(self, what: str) -> bool:
-        """Carry out a key. Returns False if the next demo should begin."""
         match what:
             case "next":
                 return self.next()
@@ -299,7 +289,7 @@ class LessonShow:
         self._app.redraw()
 
     def answer(self, number: int) -> None:
-        """Answer the question."""
+        """Answer the question. `number` counts from 1, and does nothing beyond the last answer."""
         if 0 < number <= self.is_asking:
             self.conduct.answer(number, self._app.now_ms())
             self._read_from_ms = self._app.wall_ms()

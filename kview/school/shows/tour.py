@@ -130,7 +130,6 @@ class TourShow:
         return paragraphs
 
     def looks(self) -> Sequence[Look]:
-        """Return where to look on the screen shown."""
         if self._app.where()[0] != self._mode() or self._app.view is None:
             return ()
         if self.number < len(said.STEPS):
@@ -147,7 +146,6 @@ class TourShow:
         """Begin at once, on the cluster that is there."""
 
     def see(self) -> None:
-        """Take over the view that is shown now."""
         view, done = self._app.view, self._done
         if view is None or not view.moment.live:
             return
@@ -188,11 +186,9 @@ class TourShow:
     # -- keys
 
     def allows(self, what: str) -> bool:
-        """Return whether a key of demos does something now."""
         return what == "next" or (what == "before" and self.number > 0)
 
     def label(self, action: Action) -> str | None:
-        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
         if action.run != "lesson('next')":
             return None
         if not self._app.live:
@@ -202,7 +198,6 @@ class TourShow:
         return "" if self.number == len(said.STEPS) - 1 and self._done is None else demo_words.NEXT_STEP
 
     def do(self, what: str) -> bool:
-        """Carry out a key."""
         if what == "before":
             self._show(self.number - 1)
         elif not self._app.live:

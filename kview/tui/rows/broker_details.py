@@ -169,11 +169,9 @@ class SetRows(Keyed[str]):
         )
 
     def setting(self, index: int) -> Setting:
-        """Return the setting of a row."""
         return self._settings[index]
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a setting's cells."""
         setting = self._settings[index]
         value_role = Role.DIM if setting.sensitive else Role.TEXT
         return Row(

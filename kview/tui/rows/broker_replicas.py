@@ -102,7 +102,6 @@ class BrokerReplicaRows(ListedPartitions):
         self.title: Line = title("REPLICAS", note, options.filter_of(Listed.PARTITIONS))
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a replica's cells."""
         at, position = int(self._rows[index]), int(self._positions[index])
         view = self._view
         table, figures = view.snapshot.partitions, view.partitions

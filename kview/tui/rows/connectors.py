@@ -70,7 +70,6 @@ class ConnectorRows(Keyed[str]):
         return str(self._view.snapshot.connectors.trace[self._rows[index]])
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return the cells of a connector or a task."""
         at, table = int(self._rows[index]), self._view.snapshot.connectors
         task, state = self._tasks[index], str(table.state[at])
         is_own = task == CONNECTOR_TASK

@@ -266,7 +266,6 @@ class GroupRows(Keyed[str]):
         return max(7, *widths) if widths else 7
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a group's cells."""
         at = self._rows[index]
         table, figures = self._view.snapshot.groups, self._view.groups
         group = str(table.group[at])

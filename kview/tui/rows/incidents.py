@@ -83,7 +83,6 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return an incident's cells."""
         incident = self._incidents[index]
         role = Role.TEXT if incident.is_open else ENDED_ROLE
         waited_ms = said.waited_ms(incident)
@@ -139,7 +138,6 @@ class HitRows(Keyed[tuple[str, int]]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a partition's cells."""
         hit = self._hit[index]
         left = [broker for broker in hit.isr_before if broker not in hit.isr_after]
         isr = line(Span(_ids(hit.isr_before), Role.DIM))
@@ -210,7 +208,6 @@ class EventRows(Keyed[tuple[object, ...]]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return an event's cells."""
         event = self.events[index]
         role = EVENT_ROLES[event.severity]
         sign = SIGNS[event.severity] if event.severity is not Severity.CALM else glyphs.DOT

@@ -72,7 +72,6 @@ class LabRows(Keyed[Key]):
         return None if at is None else self._settings[at]
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a setting's cells."""
         of = self._settings[index]
         is_changed = words.changed(of)
         return Row(

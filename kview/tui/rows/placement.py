@@ -217,7 +217,6 @@ class PlacementRows(Keyed[int]):
         return int(self._view.partitions.changed_ms[rows].max(initial=UNKNOWN))
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a broker's cells."""
         broker = self.keys[index]
         at = self._at[broker]
         table = self._view.snapshot.brokers

@@ -50,7 +50,6 @@ class ProducerRows(Keyed[tuple[int, int]]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a producer's cells."""
         each = self._producers[index]
         is_open = each.start_offset != UNKNOWN
         transaction = f"open from offset {each.start_offset:,}" if is_open else words.NONE

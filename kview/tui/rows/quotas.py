@@ -44,7 +44,6 @@ class QuotaRows(Keyed[tuple[tuple[str, str | None], ...]]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a quota's cells."""
         quota = self._quotas[index]
         limits = dict(quota.limits)
         return Row(

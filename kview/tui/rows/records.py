@@ -89,7 +89,6 @@ class RecordRows(Keyed[int]):
         return said.damage(item) if isinstance(item, Damage) else ""
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a record's cells."""
         item = self._items[index]
         offset = count_figure(item.offset, Role.DIM)
         if isinstance(item, Damage):
@@ -138,7 +137,6 @@ class RecordDetail:
         )
 
     def lines(self, form: Form, cells: int) -> list[Line]:
-        """Return all lines, none wider than `cells`."""
         record = self._record
         epoch = "" if record.leader_epoch == UNKNOWN else f" {glyphs.DOT} leader epoch {record.leader_epoch}"
         facts = f"{said.time_of(record, self._zone)}{epoch}"
@@ -193,5 +191,4 @@ class DetailRows(Keyed[int]):
         self.columns: Sequence[Column] = (Column("line", "", 20, flex=1),)
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a line."""
         return Row((self._lines[index],))

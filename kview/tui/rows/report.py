@@ -28,7 +28,6 @@ class ReportRows(Keyed[int]):
         self.columns: Sequence[Column] = (Column("line", "", 40, flex=1),)
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a line."""
         report_line = self._lines[index]
         if report_line.kind is not LineKind.SUMMARY:
             role = _ROLES[report_line.kind]

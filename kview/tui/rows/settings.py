@@ -68,7 +68,6 @@ class SettingRows(Keyed[str]):
         )
 
     def setting(self, index: int) -> Setting:
-        """Return the setting of a row."""
         return self._settings[index]
 
     def row(self, index: int, now_ms: int) -> Row:
@@ -102,7 +101,6 @@ class SettingDetail:
         return line(Span("SETTING ", Role.HEAD), Span(self._setting.name, Role.BRIGHT), f" of {whose}")
 
     def lines(self, form: Form, cells: int) -> list[Line]:
-        """Return all lines, none wider than `cells`."""
         setting = self._setting
         source = Span(f"  {said.source(setting.source)}", Role.DIM)
         lines: list[Line] = [line(Span("in force", Role.HEAD), source)]

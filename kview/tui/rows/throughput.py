@@ -107,7 +107,6 @@ class ThroughputRows(Keyed[Key]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a row's cells."""
         entry = self.entries[index]
         in_rate, out_rate = self._rates(entry)
         window_row = self._window(entry.key)

@@ -78,7 +78,6 @@ class CommandRows(Keyed[int]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a command's cells."""
         command = self._commands[index]
         return Row(
             (
@@ -116,7 +115,6 @@ class CommandScreen(OverScreen, inherit_bindings=False):
         self._listed: list[Command] = []
 
     def compose(self) -> ComposeResult:
-        """Make the input line and the list."""
         with Vertical():
             yield Input(placeholder=fitting(HINT, self.app.size.width * 9 // 10), compact=True)
             yield Table(id="commands")

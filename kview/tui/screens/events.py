@@ -28,7 +28,6 @@ class EventsScreen(KviewScreen):
     AUTO_FOCUS = "#incidents"
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule(id="rule_lanes")
         yield Lanes()
         yield Rule(id="rule_incidents")
@@ -37,7 +36,6 @@ class EventsScreen(KviewScreen):
         yield Table(id="events_list")
 
     def lay_out_panels(self) -> None:
-        """Set the panels' sizes."""
         height, view = self.panel_height, self.view
         brokers = len(view.snapshot.brokers) if view else 3
         lanes = min(brokers + 3, MOST_LANES, max(FEWEST_LANES, (height - 10) // 3))
@@ -52,7 +50,6 @@ class EventsScreen(KviewScreen):
         self.dashboard.opened(None)
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         options, zone = self.dashboard.options, self.dashboard.zone
         self.query_one(Lanes).view = view
         self.query_one("#incidents", Table).fill(lambda: IncidentRows(view, options, zone))

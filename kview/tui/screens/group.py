@@ -144,7 +144,6 @@ class GroupHeading(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the three lines."""
         return group_lines(self.view, self.group_name, width) if self.view else []
 
 
@@ -187,7 +186,6 @@ class GroupScreen(KviewScreen):
         self._quotas_due_ms = 0
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield GroupHeading(self.group)
         yield Table(id="members", opens=False)
@@ -212,7 +210,6 @@ class GroupScreen(KviewScreen):
         offsets.display = not asked or room - wanted >= LEAST_OFFSETS
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         self.query_one(GroupHeading).view = view
         members_table = self.query_one("#members", Table)
         host = app_of(self)

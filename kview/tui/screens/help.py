@@ -186,7 +186,6 @@ class HelpRows(Keyed[int]):
         self.columns: Sequence[Column] = columns if has_two else columns[:1]
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a line of help."""
         return Row(self._lines[index][: len(self.columns)])
 
 
@@ -213,13 +212,11 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
         self._figures = figures
 
     def compose(self) -> ComposeResult:
-        """Make the table of keys."""
         with Vertical():
             yield Table(id="help", opens=False)
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Fill the table."""
         self._fill()
 
     def on_resize(self) -> None:

@@ -68,7 +68,6 @@ class IncidentPanel(Lines):
     options = Options()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines about the incident."""
         at = app_of(self)
         if self.incident is None:
             return [line(Span(f"  {NO_LONGER_KNOWN}", Role.WARN))]
@@ -93,7 +92,6 @@ class IncidentScreen(KviewScreen):
         self._last: Incident | None = None
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield IncidentPanel(id="about")
         yield Rule()
@@ -104,7 +102,6 @@ class IncidentScreen(KviewScreen):
         self.dashboard.opened(self._key)
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         options = self.dashboard.options
         incident = incident_of(view, self._key)
         self._last = incident or self._last

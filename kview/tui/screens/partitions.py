@@ -66,13 +66,11 @@ class PartitionsScreen(KviewScreen):
     """The troubles of the partitions in the view drawn last, which a key does not change."""
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield ChoiceLine(id="chips")
         yield Table(id="partitions")
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         options, trouble = self.dashboard.options, self._trouble
         chosen = self.query_one(ChoiceLine)
         chosen.fill(lambda: chips(view, options, trouble, self._having(view)), trouble)

@@ -26,7 +26,6 @@ class ReportScreen(KviewScreen):
         self._made_for: tuple[int, bool] | None = None
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield Heading(id="heading")
         yield Table(id="report", opens=False)

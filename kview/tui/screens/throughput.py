@@ -49,7 +49,6 @@ class SparkHead(Lines):
     options = Options()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the line about the Spark job."""
         if self.view is None:
             return []
         at = app_of(self)
@@ -77,7 +76,6 @@ class Detail(Lines):
         self.key, self.label = key, label
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines of plots and figures."""
         if self.view is None:
             return []
         at = app_of(self)
@@ -114,7 +112,6 @@ class Figures(Lines):
         self.view, self.key = view, key
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines of figures."""
         return figures_alone(self.view, self.key, (width - 1, height)) if self.view else []
 
 
@@ -130,7 +127,6 @@ class ThroughputScreen(KviewScreen):
     _stretch = USUAL
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield SparkHead()
         with Horizontal(id="sides"):
@@ -161,7 +157,6 @@ class ThroughputScreen(KviewScreen):
         return is_below
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         options = self.dashboard.options
         head, detail = self.query_one(SparkHead), self.query_one(Detail)
         table = self.query_one(f"#{rows.PANEL}", Table)

@@ -132,7 +132,6 @@ class Rule(Lines):
         super().__init__(id=id)
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the horizontal line."""
         return [line(Span(glyphs.RULE * width, Role.RULE))]
 
 

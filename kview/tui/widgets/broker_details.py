@@ -59,7 +59,6 @@ class BrokerDetailsPanel(Lines):
         self.attempt(take)
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the panel's lines."""
         return self._lines_for(width)
 
     def _lines_for(self, width: int) -> list[Line]:

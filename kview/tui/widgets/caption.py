@@ -162,7 +162,6 @@ class CaptionStrip(Lines):
         self.caption: Caption | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the caption's lines."""
         if self.caption is None:
             return []
         lines = caption_lines(self.caption, width, height, app_of(self).ascii_only)

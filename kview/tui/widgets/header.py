@@ -273,7 +273,6 @@ class Header(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the header line."""
         at = app_of(self)
         return [
             header_line(self.view, self.source, self.replay, self.started_ms, at.wall_ms(), at.zone, width)
@@ -300,7 +299,6 @@ class HeadlinePanel(Lines):
         """What is said in place of the findings, '' to show them."""
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines of the headline."""
         if self.instead:
             return [cut(line("   ", Span(self.instead, Role.DIM)), width)]
         if self.view is None:

@@ -156,7 +156,6 @@ class IncidentStrip(Lines):
         self.hint = ""
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines of the strip."""
         if not self.shown:
             return []
         return strip_lines(self.shown, app_of(self).now_ms(), self.hint, width, height)

@@ -53,7 +53,6 @@ class LogPanel(Lines):
         self.attempt(take)
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the panel's lines."""
         return self._lines_for(width)
 
     def spots(self, look: Look) -> list[Spot]:

@@ -38,12 +38,10 @@ class SettingsPanel(InspectingTable):
             self.action_read()
 
     def refill(self) -> None:
-        """Make the rows again from what was answered last."""
         zone = app_of(self).zone
         self.fill(lambda: SettingRows(self._request, self._answer, self._search, zone))
 
     def action_read(self) -> None:
-        """Read the settings."""
         self.ask(self._request, "the settings", self._take)
 
     def _take(self, answer: SettingsAnswer) -> None:

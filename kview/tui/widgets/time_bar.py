@@ -115,7 +115,6 @@ class TimeBar(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the line."""
         if self.view is None or self.view.moment.live:
             return []
         return [bar_line(self.view, self._replay, app_of(self).zone, width)]
