@@ -53,10 +53,10 @@ LEAST_SPARK_CELLS = 12
 def group_lines(view: View, name: str, cells: int) -> list[Line]:
     """Return three lines about a group: its state, its verdict with the reason, and its lag."""
     table, figures = view.snapshot.groups, view.groups
-    rows = np.flatnonzero(table.group == name)
-    if not len(rows):
+    matching = np.flatnonzero(table.group == name)
+    if not len(matching):
         return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
-    at = int(rows[0])
+    at = int(matching[0])
     coordinator = int(table.coordinator[at])
     facts = [members(view, at), *rebalancing(view, at), *epochs(view, at)]
     facts += [f"assignor {table.assignment_strategy[at]}"] if table.assignment_strategy[at] else []
