@@ -22,13 +22,13 @@ def sentences(caption: str) -> int:
 
 def figures_in(caption: str) -> list[Figure]:
     """Return the figures in a caption, in order. Raises NotAFigure."""
-    found = []
+    figures = []
     for words in _BRACES.findall(caption):
         figure, rest = parse(words.split())
         if rest:
             raise NotAFigure(f"unexpected {' '.join(rest)!r} after the figure", "remove it")
-        found.append(figure)
-    return found
+        figures.append(figure)
+    return figures
 
 
 def is_known(caption: str, moment: Moment) -> bool:

@@ -101,28 +101,28 @@ def stage_of(lesson: Lesson) -> Stage:
 def play(lesson: Lesson) -> Iterator[Played]:
     """Play every step of a lesson, and yield what came of each."""
     stage = stage_of(lesson)
-    for number, one in enumerate(lesson.steps, 1):
-        yield _play(stage, number, one)
+    for number, lesson_step in enumerate(lesson.steps, 1):
+        yield _play(stage, number, lesson_step)
 
 
-def _play(stage: Stage, number: int, one: Step) -> Played:
+def _play(stage: Stage, number: int, lesson_step: Step) -> Played:
     began_ms, before = stage.now_ms, stage.moment
-    caption = filled(one.caption, before)
+    caption = filled(lesson_step.caption, before)
     failed = []
-    acts = [(text, act(text)) for text in one.does]
-    if one.press and (key := pressed(one.press)) is not None:
-        acts.insert(0, (one.press, key))
+    acts = [(text, act(text)) for text in lesson_step.does]
+    if lesson_step.press and (key := pressed(lesson_step.press)) is not None:
+        acts.insert(0, (lesson_step.press, key))
     for text, wanted in acts:
         refused = stage.apply(wanted)
         if refused is not None:
             failed.append(Failed(number, caption, text, refused=refused))
     if acts:
         stage.on()  # What was true before says nothing about what was done.
-    watch = Watch(one, before, began_ms)
+    watch = Watch(lesson_step, before, began_ms)
     watch.see(stage.moment, stage.now_ms)
     while not watch.is_over:
         watch.see(stage.on(), stage.now_ms)
     failed += [Failed(number, caption, wrong.text, seen(wrong.figure, stage.moment)) for wrong in watch.unmet]
-    figures = [parse(text.split())[0] for text in one.compare]
+    figures = [parse(text.split())[0] for text in lesson_step.compare]
     compared = tuple(Compared(str(f), seen(f, before), seen(f, stage.moment)) for f in figures)
     return Played(number, caption, stage.now_ms - began_ms, compared, tuple(failed))

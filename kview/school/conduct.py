@@ -127,12 +127,12 @@ class Conduct:
         """Return the figures to compare that are different now."""
         if self._before is None or self.moment is None:
             return []
-        made = []
+        changes = []
         for text in self.staged.step.compare:
             figure = parse(text.split())[0]
             before, after = (worded(figure, figure.value(at)) for at in (self._before, self.moment))
-            made.append(Change(figure, before, after))
-        return made
+            changes.append(Change(figure, before, after))
+        return changes
 
     # -- what is seen
 
@@ -154,7 +154,9 @@ class Conduct:
         pending = list(self.watch.pending)
         self.watch.see(moment, at_ms)
         self.played[-1].met += [
-            one for one in pending if one not in self.watch.pending and one not in self.watch.unmet
+            awaited
+            for awaited in pending
+            if awaited not in self.watch.pending and awaited not in self.watch.unmet
         ]
         if self.watch.is_over:
             self._enter(Phase.DONE, at_ms)
@@ -167,7 +169,7 @@ class Conduct:
     # -- what is done
 
     def answer(self, number: int, at_ms: int) -> None:
-        """Take over the answer to the question."""
+        """Take over the answer to the question. `number` counts from 1."""
         if self.phase is Phase.QUESTION:
             self.played[-1].answered = number
             self._prepare(at_ms)
@@ -189,7 +191,7 @@ class Conduct:
             return
         undoes_more = command.kind is CommandKind.UNDO and not self._undoes_all and len(self._wanted) > 1
         if not self.expects(command) or undoes_more:
-            self.extra = tuple(one for one in in_force if _which(one) not in self._wanted)
+            self.extra = tuple(fault for fault in in_force if _which(fault) not in self._wanted)
             return
         extra = {_which(fault) for fault in self.extra}
         self._wanted = frozenset(_which(fault) for fault in in_force) - extra
@@ -209,7 +211,7 @@ class Conduct:
         self._watch(at_ms)
 
     def next(self, at_ms: int) -> None:
-        """Go to the next step."""
+        """Go to the next step. After the last one, the lesson is over."""
         self.number += 1
         if self.number == self.steps:
             self.phase = Phase.OVER
@@ -246,8 +248,8 @@ class Conduct:
             assert self.watch is not None and self.moment is not None
             self.watch.see(self.moment, at_ms)
             self.played[-1].met += [
-                one for text in staged.step.expect
-                if not (one := expectation(text)).throughout and one not in self.watch.pending
+                expected for text in staged.step.expect
+                if not (expected := expectation(text)).throughout and expected not in self.watch.pending
             ]  # fmt: skip
             if self.watch.is_over:
                 self._enter(Phase.DONE, at_ms)
@@ -271,12 +273,15 @@ def _which(fault: ActiveFault) -> tuple[str, int, str]:
 
 def _is_fresh(now: Counters, before: Counters) -> bool:
     """Return whether a producer has made fewer records than before: its cluster has just begun."""
-    made, had = now["producers"], before["producers"]
-    return any(name in made and made[name]["created"] < one["created"] for name, one in had.items())
+    producers, earlier = now["producers"], before["producers"]
+    return any(
+        name in producers and producers[name]["created"] < counters["created"]
+        for name, counters in earlier.items()
+    )
 
 
-def _same(one: Command, other: Command) -> bool:
+def _same(command: Command, other: Command) -> bool:
     """Return whether two commands do the same, if a single fault is in force: either key undoes that."""
-    if {one.kind, other.kind} == {CommandKind.START, CommandKind.UNDO}:
+    if {command.kind, other.kind} == {CommandKind.START, CommandKind.UNDO}:
         return True
-    return (one.kind, one.node, one.name) == (other.kind, other.node, other.name)
+    return (command.kind, command.node, command.name) == (other.kind, other.node, other.name)

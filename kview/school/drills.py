@@ -95,7 +95,6 @@ class Drill:
 
     @property
     def answer(self) -> Answer:
-        """The right answer."""
         return Answer(self.fault.name, self.hit[0].name)
 
     @property
@@ -189,7 +188,7 @@ class Debriefing:
     @property
     def is_visible(self) -> bool:
         """Whether all symptoms were seen in time."""
-        return all(one.after_ms != UNKNOWN for one in self.seen)
+        return all(symptom.after_ms != UNKNOWN for symptom in self.seen)
 
 
 class Running:
@@ -202,7 +201,7 @@ class Running:
         self._began_ms = self.stage.now_ms
         self._hints = 0
         self._incidents: dict[tuple[str, int], Incident] = {}
-        self._symptoms = [(one, one.figure.value(self.stage.moment)) for one in chosen.symptoms()]
+        self._symptoms = [(symptom, symptom.figure.value(self.stage.moment)) for symptom in chosen.symptoms()]
         self._seen: dict[int, int] = {}
         for wanted, may_fail in chosen.acts():
             refused = self.stage.apply(wanted)
@@ -212,7 +211,7 @@ class Running:
     def on(self) -> None:
         """Let a second pass."""
         moment = self.stage.on()
-        self._incidents.update((one.key, one) for one in moment.view.incidents)
+        self._incidents.update((incident.key, incident) for incident in moment.view.incidents)
         for at, (symptom, then) in enumerate(self._symptoms):
             in_time = symptom.within_ms == UNKNOWN or self.passed_ms <= symptom.within_ms
             if at not in self._seen and in_time and symptom.holds(then, symptom.figure.value(moment)):
@@ -254,7 +253,7 @@ class Running:
                 Seen(symptom.text, self._seen.get(at, UNKNOWN), seen(symptom.figure, self.stage.moment))
                 for at, (symptom, _) in enumerate(self._symptoms)
             ),
-            tuple(sorted(self._incidents.values(), key=lambda one: one.began_ms)),
+            tuple(sorted(self._incidents.values(), key=lambda incident: incident.began_ms)),
         )
 
 

@@ -113,10 +113,10 @@ def expectation(text: str) -> Expectation:
     if throughout:
         words = words[:-1]
     elif len(words) > 2 and words[-2] == "within":
-        found = duration_ms(words[-1])
-        if found is None:
+        limit_ms = duration_ms(words[-1])
+        if limit_ms is None:
             raise NotAFigure(f"{words[-1]!r} is not a duration", "write 500ms, 12s or 2m")
-        words, within_ms = words[:-2], found
+        words, within_ms = words[:-2], limit_ms
     figure, rest = parse(words)
     if not rest or rest[0] not in list(Operator):
         raise NotAFigure(f"{' '.join(rest) or text!r} does not compare {figure}", FORM)

@@ -44,10 +44,10 @@ class Figure:
 
     def value(self, moment: Moment) -> Value:
         """Return the figure's value at a moment."""
-        made: Value = SUBJECTS[self.subject].value(moment, Asked(self.of, self.name, self.at))
-        if isinstance(made, (np.integer, int)) and not isinstance(made, bool):
-            return None if int(made) in (UNKNOWN, UNKNOWN_ID) else int(made)
-        return made
+        value: Value = SUBJECTS[self.subject].value(moment, Asked(self.of, self.name, self.at))
+        if isinstance(value, (np.integer, int)) and not isinstance(value, bool):
+            return None if int(value) in (UNKNOWN, UNKNOWN_ID) else int(value)
+        return value
 
 
 def parse_subject(words: list[str]) -> tuple[str, tuple[str, ...], list[str]]:
@@ -109,7 +109,7 @@ def _cluster(moment: Moment, figure: Asked) -> Any:
         "under-min-isr": head.under_min_isr,
         "at-min-isr": head.at_min_isr,
         "incidents": len(view.incidents),
-        "open-incidents": sum(one.is_open for one in view.incidents),
+        "open-incidents": sum(incident.is_open for incident in view.incidents),
     }[figure.name]
 
 
@@ -155,32 +155,32 @@ def _incident(moment: Moment, figure: Asked) -> Any:
     """Read the incident that began last. A phase is the milliseconds from its beginning."""
     if not moment.view.incidents:
         return None
-    one: Incident = moment.view.incidents[-1]
+    incident: Incident = moment.view.incidents[-1]
     if figure.name in _PHASES:
-        phase = one.phase(_PHASES[figure.name])
-        return None if phase is None else phase.at_ms - one.began_ms
+        phase = incident.phase(_PHASES[figure.name])
+        return None if phase is None else phase.at_ms - incident.began_ms
     match figure.name:
         case "kind":
-            return one.kind.value
+            return incident.kind.value
         case "open":
-            return one.is_open
+            return incident.is_open
         case "brokers":
-            return one.brokers
+            return incident.brokers
         case "waited":
-            return one.waited_ms
+            return incident.waited_ms
         case "groups":
-            return one.groups
+            return incident.groups
         case name:
-            return getattr(one, name)
+            return getattr(incident, name)
 
 
 def _producer(moment: Moment, figure: Asked) -> Any:
-    found = moment.counters["producers"].get(figure.of[0])
-    if found is None:
+    counters = moment.counters["producers"].get(figure.of[0])
+    if counters is None:
         return None
     if figure.name == "waiting":
-        return found["created"] - found["acknowledged"] - found["expired"]
-    return found["expired" if figure.name == "lost" else figure.name]
+        return counters["created"] - counters["acknowledged"] - counters["expired"]
+    return counters["expired" if figure.name == "lost" else figure.name]
 
 
 SUBJECTS: Mapping[str, Subject] = {

@@ -48,7 +48,7 @@ _STRUCTS = (Lesson, LessonWorld, Step, Question)
 
 def lesson_files() -> dict[str, Path]:
     """Return the files of all lessons by name, kview's first. A user's replaces one of that name."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in lesson_folders():
         if os.path.isdir(folder):  # A folder that may not be read has no lessons.
             paths = (
@@ -56,8 +56,8 @@ def lesson_files() -> dict[str, Path]:
                 for path in folder.glob("*.toml")
                 if not path.name.startswith(".") and not path.is_fifo()  # which nobody may write to
             )
-            found |= {_name_of(path): path for path in sorted(paths)[:MOST_LESSONS]}
-    return found
+            files |= {_name_of(path): path for path in sorted(paths)[:MOST_LESSONS]}
+    return files
 
 
 def _name_of(path: Path) -> str:
@@ -68,7 +68,9 @@ def _name_of(path: Path) -> str:
 def _check_name(path: Path) -> None:
     """Raise BadUse if nothing could start a lesson by the name of its file."""
     name = _name_of(path)
-    others = sorted(one.name for one in path.parent.glob("*.toml") if _name_of(one) == name and one != path)
+    others = sorted(
+        other.name for other in path.parent.glob("*.toml") if _name_of(other) == name and other != path
+    )
     if name == INCIDENT:
         wrong = "kview's own demo has the name incident", "rename the file"
     elif not _NAME.fullmatch(name):
@@ -134,7 +136,7 @@ def _wrong(lesson: Lesson) -> Iterator[tuple[int, str, NotAFigure]]:
     """Yield what is wrong with the words of a lesson: the step's number from 0, −1 for the world, the words
     and the error."""
     try:
-        made = world(lesson.world)
+        lesson_world = world(lesson.world)
         _check_duration(lesson.world.watched)
     except NotAFigure as wrong:
         yield -1, _words_of_world(lesson.world, wrong.reason), wrong
@@ -145,7 +147,7 @@ def _wrong(lesson: Lesson) -> Iterator[tuple[int, str, NotAFigure]]:
         except NotAFigure as wrong:
             yield -1, words, wrong
     for number, step in enumerate(lesson.steps):
-        for words, check in _checks(step, made):
+        for words, check in _checks(step, lesson_world):
             try:
                 check(words)
             except NotAFigure as wrong:
@@ -156,14 +158,14 @@ def _words_of_world(words: LessonWorld, reason: str) -> str:
     """Return the text of a world's list that a reason is about."""
     listed = (*words.topics, *words.set, *words.producers, *words.groups)
     quoted = re.findall(r"'([^']+)'", reason)
-    return next((text for text in listed if any(one in text for one in quoted)), "[world]")
+    return next((text for text in listed if any(word in text for word in quoted)), "[world]")
 
 
-def _checks(step: Step, made: World) -> Iterator[tuple[str, Callable[[str], None]]]:
+def _checks(step: Step, lesson_world: World) -> Iterator[tuple[str, Callable[[str], None]]]:
     """Yield the words of a step, each with what raises NotAFigure if they do not mean anything there."""
 
     def known(figure: Figure) -> None:
-        check_subject(made, figure.subject, figure.of, figure.at)
+        check_subject(lesson_world, figure.subject, figure.of, figure.at)
 
     def caption(words: str) -> None:
         _check_shown(words)
@@ -175,9 +177,9 @@ def _checks(step: Step, made: World) -> Iterator[tuple[str, Callable[[str], None
             known(figure)
 
     def look(words: str) -> None:
-        found = mark(words)
-        if found.subject:
-            check_subject(made, found.subject, found.of)
+        marked = mark(words)
+        if marked.subject:
+            check_subject(lesson_world, marked.subject, marked.of)
 
     def compared(words: str) -> None:
         figure, rest = parse(words.split())
@@ -187,19 +189,19 @@ def _checks(step: Step, made: World) -> Iterator[tuple[str, Callable[[str], None
 
     def press(words: str) -> None:
         if (command := pressed(words)) is not None:
-            check_act(made, command)
+            check_act(lesson_world, command)
 
     def expected(words: str) -> None:
-        one = expectation(words)
-        if one.within_ms > MOST_MS:
+        awaited = expectation(words)
+        if awaited.within_ms > MOST_MS:
             raise NotAFigure(
                 f"{words.rsplit(maxsplit=1)[-1]!r} is too long", f"write at most {MOST_MS // 1000}s"
             )
-        known(one.figure)
+        known(awaited.figure)
 
     yield step.caption, caption
     yield from ((words, look) for words in step.look)
-    yield from ((words, lambda text: check_act(made, act(text))) for words in step.does)
+    yield from ((words, lambda text: check_act(lesson_world, act(text))) for words in step.does)
     yield from ((words, expected) for words in step.expect)
     yield from ((words, compared) for words in step.compare)
     if step.press:
@@ -221,7 +223,7 @@ def _check_duration(words: str) -> None:
 
 def _check_shown(words: str) -> None:
     """Raise NotAFigure if a text has a character that a screen does not show."""
-    wrong = next((one for one in " ".join(words.split()) if not one.isprintable()), "")
+    wrong = next((character for character in " ".join(words.split()) if not character.isprintable()), "")
     if wrong:
         raise NotAFigure(f"the text has a character that cannot be shown, {wrong!r}", "remove it")
     if not words.strip():
@@ -259,7 +261,7 @@ def _unlike(file: str, text: str, error: str) -> BadUse:
 
 
 def _unknown_key(file: str, key: str, line: int) -> BadUse:
-    fields = (field.encode_name for one in _STRUCTS for field in msgspec.structs.fields(one))
+    fields = (field.encode_name for struct in _STRUCTS for field in msgspec.structs.fields(struct))
     known = tuple(dict.fromkeys(fields))
     near = get_close_matches(key, known, 1)
     if near:

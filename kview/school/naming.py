@@ -28,10 +28,9 @@ def check_subject(world: World, subject: str, of: tuple[str, ...], at: int = -1)
             if subject == "position":
                 _partition(world, of[1])
         case "member":
-            group = of[0].rpartition("-")[0]
-            _one("group", group, [one.name for one in world.groups])
+            _one("group", of[0].rpartition("-")[0], [group.name for group in world.groups])
         case "producer":
-            _one("producer", of[0], [one.client_id for one in world.producers])
+            _one("producer", of[0], [producer.client_id for producer in world.producers])
 
 
 def check_act(world: World, act: Command) -> None:
@@ -43,13 +42,13 @@ def check_act(world: World, act: Command) -> None:
             case Argument.NODE | Argument.BROKER:
                 _broker(world, str(act.node))
             case Argument.RACK:
-                _one("rack", act.name, sorted({one.rack for one in world.brokers}))
+                _one("rack", act.name, sorted({broker.rack for broker in world.brokers}))
             case Argument.PRODUCER | Argument.GROUP | Argument.TOPIC:
                 check_subject(world, argument.value.lower(), (act.name,))
 
 
 def _broker(world: World, name: str) -> None:
-    ids = [one.id for one in world.brokers]
+    ids = [broker.id for broker in world.brokers]
     if whole(name) not in ids:
         raise NotAFigure(f"there is no broker {name}", f"the brokers are {ids[0]} to {ids[-1]}")
 
@@ -61,7 +60,7 @@ def _partition(world: World, name: str) -> None:
     if number < 0:
         raise NotAFigure(f"{name!r} is not a partition", f"write TOPIC-NUMBER, such as {_first(world)}")
     _one("topic", topic, _topics(world))
-    last = next(one.partitions for one in world.topics if one.name == topic) - 1
+    last = next(spec.partitions for spec in world.topics if spec.name == topic) - 1
     if number > last:
         raise NotAFigure(f"there is no partition {name}", f"the last one of {topic} is {topic}-{last}")
 
@@ -71,7 +70,7 @@ def _first(world: World) -> str:
 
 
 def _topics(world: World) -> list[str]:
-    return [one.name for one in world.topics]
+    return [topic.name for topic in world.topics]
 
 
 def _one(what: str, name: str, known: Collection[str]) -> None:

@@ -20,19 +20,20 @@ class Watch:
     """
 
     def __init__(self, step: Step, moment: Moment, began_ms: int, grace_ms: int = 0) -> None:
-        expected = [expectation(text) for text in step.expect]
+        all_expected = [expectation(text) for text in step.expect]
         wait_ms = duration_ms(step.wait) if step.wait else None
-        patience_ms = PATIENCE_MS if expected else 0
+        patience_ms = PATIENCE_MS if all_expected else 0
         self.began_ms = began_ms
         self.grace_ms = grace_ms
         self.lasts_ms = max(
-            [patience_ms if wait_ms is None else wait_ms, *(one.within_ms for one in expected)]
+            [patience_ms if wait_ms is None else wait_ms, *(expected.within_ms for expected in all_expected)]
         )
-        self.pending = [one for one in expected if not one.throughout]
-        self.held = [one for one in expected if one.throughout]
+        self.pending = [expected for expected in all_expected if not expected.throughout]
+        self.held = [expected for expected in all_expected if expected.throughout]
         self.unmet: list[Expectation] = []
-        self._then: dict[Figure, Value] = {one.figure: one.figure.value(moment) for one in expected}
-        self._lasts_whole = bool(self.held) or (wait_ms is not None and not expected)
+        figures = [expected.figure for expected in all_expected]
+        self._then: dict[Figure, Value] = {figure: figure.value(moment) for figure in figures}
+        self._lasts_whole = bool(self.held) or (wait_ms is not None and not all_expected)
         self._passed_ms = 0
 
     @property
@@ -45,14 +46,14 @@ class Watch:
     def see(self, moment: Moment, at_ms: int) -> None:
         """Judge an observation made at `at_ms`."""
         self._passed_ms = at_ms - self.began_ms
-        for one in list(self.pending):
-            limit_ms = self.lasts_ms if one.within_ms == UNKNOWN else one.within_ms
-            if one.holds(self._then[one.figure], one.figure.value(moment)):
-                self.pending.remove(one)
+        for awaited in list(self.pending):
+            limit_ms = self.lasts_ms if awaited.within_ms == UNKNOWN else awaited.within_ms
+            if awaited.holds(self._then[awaited.figure], awaited.figure.value(moment)):
+                self.pending.remove(awaited)
             elif self._passed_ms >= limit_ms + self.grace_ms:
-                self.pending.remove(one)
-                self.unmet.append(one)
-        for one in list(self.held):
-            if not one.holds(self._then[one.figure], one.figure.value(moment)):
-                self.held.remove(one)
-                self.unmet.append(one)
+                self.pending.remove(awaited)
+                self.unmet.append(awaited)
+        for held in list(self.held):
+            if not held.holds(self._then[held.figure], held.figure.value(moment)):
+                self.held.remove(held)
+                self.unmet.append(held)

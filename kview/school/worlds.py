@@ -24,7 +24,7 @@ _DELIVERY = {"at-least-once": False, "at-most-once": True}
 def world(words: LessonWorld) -> World:
     """Return the cluster. Raises NotAFigure for words that describe none."""
     try:
-        made = world_of(
+        lesson_world = world_of(
             brokers=words.brokers,
             racks=words.racks,
             topics=words.topics,
@@ -38,14 +38,14 @@ def world(words: LessonWorld) -> World:
         raise NotAFigure(message(error), remedy(error)) from None
     except ValueError as error:
         raise NotAFigure(str(error), "write teaching, striped, rack-aware or rack-blind") from None
-    topics = {topic.name for topic in made.topics}
-    producers = tuple(_producer(text, topics) for text in words.producers) or made.producers
-    groups = tuple(_group(text, topics) for text in words.groups) or made.groups
-    _check_names("producers", [one.client_id for one in producers] if words.producers else [])
-    _check_names("groups", [one.name for one in groups] if words.groups else [])
+    topics = {topic.name for topic in lesson_world.topics}
+    producers = tuple(_producer(text, topics) for text in words.producers) or lesson_world.producers
+    groups = tuple(_group(text, topics) for text in words.groups) or lesson_world.groups
+    _check_names("producers", [producer.client_id for producer in producers] if words.producers else [])
+    _check_names("groups", [group.name for group in groups] if words.groups else [])
     latency_ms = duration(words.latency)
     link = replace(LinkSpec(), latency_us=1000 * latency_ms) if latency_ms else LinkSpec()
-    return replace(made, producers=producers, groups=groups, link=link)
+    return replace(lesson_world, producers=producers, groups=groups, link=link)
 
 
 def _check_names(what: str, names: Sequence[str]) -> None:
@@ -56,12 +56,12 @@ def _check_names(what: str, names: Sequence[str]) -> None:
 
 def duration(text: str) -> int:
     """Return the milliseconds of a lesson's `40ms` or `60s`. Raises NotAFigure."""
-    found = duration_ms(text)
-    if found is None:
+    length_ms = duration_ms(text)
+    if length_ms is None:
         raise NotAFigure(f"{text!r} is not a duration", "write 40ms or 60s")
-    if found > MOST_MS:
+    if length_ms > MOST_MS:
         raise NotAFigure(f"{text!r} is too long", f"write at most {MOST_MS // 1000}s")
-    return found
+    return length_ms
 
 
 def _producer(text: str, topics: set[str]) -> ProducerSpec:

@@ -100,10 +100,10 @@ class Keys(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_name(self) -> dict[str, list[Action]]:
-        found: dict[str, list[Action]] = {}
+        by_name: dict[str, list[Action]] = {}
         for action in self.actions:  # The key line asks for most of them in every view.
-            found.setdefault(action.name, []).append(action)
-        return found
+            by_name.setdefault(action.name, []).append(action)
+        return by_name
 
     @cached_property
     def _places(self) -> dict[int, int]:
@@ -121,9 +121,9 @@ class Keys(Struct, frozen=True, dict=True):
 
     def name(self, action: str) -> str:
         """Return what the screen calls an action's first key."""
-        found = next(iter(self._by_name.get(action, ())), None)
-        if found is not None and found.shown and action not in self.chosen:
-            return found.shown
+        first_action = next(iter(self._by_name.get(action, ())), None)
+        if first_action is not None and first_action.shown and action not in self.chosen:
+            return first_action.shown
         return next((key_name(key) for key in self.of(action)), "")
 
     def names(self, actions: Sequence[str]) -> str:
@@ -135,13 +135,15 @@ class Keys(Struct, frozen=True, dict=True):
 
     def by_name(self, name: str | None, run: str = "") -> Action | None:
         """Return the action of a binding's id, the one that does `run` if several have that name."""
-        found = self._by_name.get(name or "", [])
+        namesakes = self._by_name.get(name or "", [])
         run = run.removeprefix("app.")
-        return next((action for action in found if action.run == run), found[0] if found else None)
+        if not namesakes:
+            return None
+        return next((action for action in namesakes if action.run == run), namesakes[0])
 
     def said(self, text: str) -> str:
         """Return a text in which `{name}` stands for the key of the action of that name."""
-        return _NAMED.sub(lambda found: self.name(found[1]), text)
+        return _NAMED.sub(lambda match: self.name(match[1]), text)
 
     def textual(self) -> dict[str, str]:
         """Return Textual's keymap: the chosen keys by action name."""

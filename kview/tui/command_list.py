@@ -18,20 +18,21 @@ if TYPE_CHECKING:
 
 def commands(app: "KviewApp") -> list[Command]:
     """Return every command that is available on the screen shown."""
-    made: list[Command] = []
+    available: list[Command] = []
     seen: set[str] = set()
     for entry in app.screen.active_bindings.values():
         binding = entry.binding
         if entry.enabled and not binding.system and binding.show and binding.action not in ("find", *seen):
             seen.add(binding.action)
-            made.append(_bound(entry, app))
+            available.append(_bound(entry, app))
     if app.time.allows("last"):
-        made.append(Command("end of recording", "", LAST_HELP, partial(app.time.do, "last")))
-    made += _profiles(app)
+        available.append(Command("end of recording", "", LAST_HELP, partial(app.time.do, "last")))
+    available += _profiles(app)
     for name in app.colours.names:
         use = partial(app.colours.use, name)
-        made.append(Command(f"theme {name}", "", "switch to this theme (highlight to preview)", use, use))
-    return made
+        explanation = "switch to this theme (highlight to preview)"
+        available.append(Command(f"theme {name}", "", explanation, use, use))
+    return available
 
 
 def _profiles(app: "KviewApp") -> list[Command]:

@@ -24,10 +24,10 @@ class Format(StrEnum):
 def titles(columns: Sequence[Column]) -> list[str]:
     """Return the names of the exported columns: a title, or a key if a column has none or shares it."""
     shown = [column.title.strip() for column in columns]
-    made: list[str] = []
+    names: list[str] = []
     for column, title in zip(columns, shown, strict=True):
-        made += column.exported if column.exported is not None else (_title(column, title, shown),)
-    return made
+        names += column.exported if column.exported is not None else (_title(column, title, shown),)
+    return names
 
 
 def _title(column: Column, title: str, shown: Sequence[str]) -> str:
@@ -40,10 +40,10 @@ def values(rows: Rows, index: int, now_ms: int) -> list[Value]:
     Names are as the cluster has them, also if they contain what cannot be shown on a screen.
     """
     names = _names(rows.key(index))
-    made: list[Value] = []
+    row_values: list[Value] = []
     for cell, column in zip(rows.row(index, now_ms).cells, rows.columns, strict=True):
-        made += _values(cell, column, names)
-    return made
+        row_values += _values(cell, column, names)
+    return row_values
 
 
 def _names(key: Hashable) -> dict[str, str]:
@@ -56,13 +56,13 @@ def _values(cell: Line, column: Column, names: dict[str, str]) -> list[Value]:
     """Return the values of a cell, one for each column that it is exported to."""
     count = 1 if column.exported is None else len(column.exported)
     if isinstance(cell, Figure):
-        found = list(cell.values)
+        cell_values = list(cell.values)
     elif not cell and (column.right or column.exported):
-        found = []
+        cell_values = []
     else:
         text = content(cell).strip()
-        found = [names.get(text, text)]
-    return [*found, *[None] * count][:count]
+        cell_values = [names.get(text, text)]
+    return [*cell_values, *[None] * count][:count]
 
 
 class Writer:
@@ -92,6 +92,7 @@ class Writer:
 
 def _csv_line(row: Sequence[Value]) -> str:
     """Return a line of CSV as RFC 4180 has it. Text is always quoted, and an unknown value is empty."""
-    made = io.StringIO()
-    csv.writer(made, quoting=csv.QUOTE_NONNUMERIC).writerow(["" if value is None else value for value in row])
-    return made.getvalue()
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(["" if value is None else value for value in row])
+    return buffer.getvalue()

@@ -45,7 +45,7 @@ class FaultKeys:
         """The fault whose outcome is not known yet."""
         self._restored: tuple[Done, int] | None = None
         """What was restored last, and when (epoch ms), until it is in sync again."""
-        self._told: tuple[StatusMessage, Command] | None = None
+        self._undoable: tuple[StatusMessage, Command] | None = None
         """The last message about a fault that can be undone, and the command that undoes it."""
         self._asking = False
         self.is_locked = False
@@ -68,9 +68,9 @@ class FaultKeys:
 
     def with_undo(self, message: StatusMessage) -> StatusMessage:
         """Return a message with the keys that undo what it reports, for what is selected now."""
-        if self._told is None or message is not self._told[0]:
+        if self._undoable is None or message is not self._undoable[0]:
             return message
-        return replace(message, tail=self._undo(self._told[1]))
+        return replace(message, tail=self._undo(self._undoable[1]))
 
     def allows(self, key: str) -> bool:
         """Return whether the key works here.
@@ -85,10 +85,10 @@ class FaultKeys:
 
     def inert(self, key: str) -> str:
         """Return why a key does nothing here if it is a fault's key, otherwise ''."""
-        found = [fault for fault in FAULTS_BY_KEY.values() if key in self._app.keys.of(fault.name)]
-        if not found:
+        faults = [fault for fault in FAULTS_BY_KEY.values() if key in self._app.keys.of(fault.name)]
+        if not faults:
             return ""
-        key = self._app.keys.name(found[0].name)
+        key = self._app.keys.name(faults[0].name)
         if self.is_locked:
             return f"{key} does nothing during a drill: find the fault that is there"
         if self._lab is None:
@@ -144,18 +144,18 @@ class FaultKeys:
             self._tell(StatusMessage(words.caught_up(self._restored[0])), None)
             self._restored = None
         hit = self._hit
-        found = outcome(view, hit.kind, hit.node, hit.led, hit.at_ms) if hit else None
-        if found is not None:
+        result = outcome(view, hit.kind, hit.node, hit.led, hit.at_ms) if hit else None
+        if result is not None:
             self._hit = None
-            lost = found.records_lost or found.without_leader or found.moved_to_silent
+            lost = result.records_lost or result.without_leader or result.moved_to_silent
             severity = Severity.WARN if lost else Severity.CALM
-            is_over = all(fault.node != found.node for fault in self._in_force)
-            undone_by = None if is_over else Command(CommandKind.START, found.node)
-            self._tell(StatusMessage(words.outcome(found), severity=severity), undone_by)
+            is_over = all(fault.node != result.node for fault in self._in_force)
+            undone_by = None if is_over else Command(CommandKind.START, result.node)
+            self._tell(StatusMessage(words.outcome(result), severity=severity), undone_by)
 
     def forget(self) -> None:
         """Forget all faults, because another cluster takes the place of this one."""
-        self._in_force, self._given, self._hit, self._told, self._unsure = (), [], None, None, False
+        self._in_force, self._given, self._hit, self._undoable, self._unsure = (), [], None, None, False
         self._restored = None
 
     def aims(self, command: Command) -> bool:
@@ -169,8 +169,10 @@ class FaultKeys:
         target = screen.target() if screen is not None else None
         if fault.aims == "fault":
             target = self._to_bring_back()
-        made = command_for(fault, "", target, app.view)
-        return isinstance(made, Command) and (made.node, made.name) == (command.node, command.name)
+        key_command = command_for(fault, "", target, app.view)
+        if not isinstance(key_command, Command):
+            return False
+        return (key_command.node, key_command.name) == (command.node, command.name)
 
     def broker_for(self, command: Command) -> int | None:
         """Return the broker that has to be selected for a fault, None if there is none."""
@@ -192,7 +194,7 @@ class FaultKeys:
         if self.is_told_above:
             self._app.clear_message()
             return
-        self._told = None if undone_by is None else (message, undone_by)
+        self._undoable = None if undone_by is None else (message, undone_by)
         self._app.say(message)
 
     def _undo(self, undone_by: Command) -> str:

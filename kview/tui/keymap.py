@@ -40,8 +40,8 @@ def keys_of(lines: Sequence[KeyLine], path: Path, actions: Sequence[Action] = AC
                     ErrorKind.KEY_UNKNOWN, file=file, line=line.number, action=line.action, key=written
                 )
         chosen[line.action] = tuple(key_of(written) for written in line.keys)
-    if chosen and (found := conflict(actions, chosen)):
-        key, action, other = found
+    if chosen and (clash := conflict(actions, chosen)):
+        key, action, other = clash
         number = next((line.number for line in reversed(lines) if line.action in (action, other)), 1)
         raise BadUse(
             ErrorKind.KEYS_CONFLICT, file=file, line=number, key=key_name(key), action=action, other=other

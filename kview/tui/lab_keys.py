@@ -36,7 +36,7 @@ class LabKeys:
         self._adjusting = False
         self._back: list[Command] = []
         """What undoes the adjustments made here, the last one at the end."""
-        self._told: StatusMessage | None = None
+        self._undoable: StatusMessage | None = None
         self.settings: LabSettings | None = None
         self.asked_ms = UNKNOWN
         self.failed = False
@@ -49,7 +49,7 @@ class LabKeys:
 
     def with_undo(self, message: StatusMessage, is_here: bool) -> StatusMessage:
         """Return a message with the keys that undo what it reports. `is_here`: the lab panel is shown."""
-        if self._told is None or message is not self._told or not self._back:
+        if self._undoable is None or message is not self._undoable or not self._back:
             return message
         keys = self._app.keys
         undo = keys.name("undo-change")
@@ -105,12 +105,12 @@ class LabKeys:
         app.run_worker(self._adjust(self._lab, wanted, what == "undo"), group="lab")
 
     async def _ask(self, lab: Lab) -> None:
-        found = await lab.settings_now()
+        settings = await lab.settings_now()
         self._asking = False
-        self.failed = found is None
-        if found is not None:
-            self.settings, self.asked_ms = found, self._app.wall_ms()
-            if not self._adjusting and not lab_words.count_changed(found):
+        self.failed = settings is None
+        if settings is not None:
+            self.settings, self.asked_ms = settings, self._app.wall_ms()
+            if not self._adjusting and not lab_words.count_changed(settings):
                 self._back = []  # Everything is back, or this is another cluster than before.
         self._app.redraw()
 
@@ -127,6 +127,6 @@ class LabKeys:
                 self._back.pop()
             elif reply.undone_by is not None:
                 self._back = [*self._back, reply.undone_by][-MOST_UNDONE:]
-            self._told = StatusMessage(words.done(reply.done))
-            self._app.say(self._told)
+            self._undoable = StatusMessage(words.done(reply.done))
+            self._app.say(self._undoable)
         self.ask()

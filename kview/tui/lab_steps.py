@@ -35,8 +35,8 @@ def rate_step(rate: float, up: bool) -> float:
     ladder = [each * scale for scale in (power / 10, power, power * 10) for each in ROUND]
     wanted = rate * TIMES if up else rate / TIMES
     beyond = [each for each in ladder if (each > rate if up else each < rate)]
-    found = min(beyond, key=lambda each: abs(math.log(each / wanted)))
-    return min(found, MOST_RATE) if found >= 1 else 0.0
+    nearest = min(beyond, key=lambda each: abs(math.log(each / wanted)))
+    return min(nearest, MOST_RATE) if nearest >= 1 else 0.0
 
 
 def step(of: Setting, up: bool) -> Command | None:

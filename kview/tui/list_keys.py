@@ -119,11 +119,11 @@ class ListKeys:
 
     def _trouble(self, table: Table) -> None:
         """Select the next row in trouble below the selected one, or the first one."""
-        found = next_in_trouble(table)
-        if found is None:
+        position = next_in_trouble(table)
+        if position is None:
             self._app.say(StatusMessage("no row of this panel is in trouble"))
             return
-        place, count = found
+        place, count = position
         if count == 1:
             self._app.say(StatusMessage("this is the only row in trouble"))
         else:

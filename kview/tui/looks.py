@@ -36,11 +36,11 @@ class Spot(NamedTuple):
 
 def marked(strips: list[Strip], spots: Sequence[Spot], palette: Palette, ascii_only: bool) -> list[Strip]:
     """Return a panel's lines with a sign and a background at each spot."""
-    made = list(strips)
+    lines = list(strips)
     for spot in spots:
-        if 0 <= spot.y < len(made):
-            made[spot.y] = _marked(made[spot.y], spot, palette, ascii_only)
-    return made
+        if 0 <= spot.y < len(lines):
+            lines[spot.y] = _marked(lines[spot.y], spot, palette, ascii_only)
+    return lines
 
 
 def _marked(strip: Strip, spot: Spot, palette: Palette, ascii_only: bool) -> Strip:
@@ -64,9 +64,9 @@ def _marked(strip: Strip, spot: Spot, palette: Palette, ascii_only: bool) -> Str
 def _over(strip: Strip, palette: Palette) -> Strip:
     """Underline a strip in the colour of marks. What is red or yellow stays so: a mark must not calm."""
     kept = {palette.style(role).color for role in (Role.RISK, Role.WARN, Role.ALERT)}
-    made = []
+    segments = []
     for text, own, _ in strip:
         style = own or Style()
         color = style.color if style.color in kept else palette.style(Role.KEY).color
-        made.append(Segment(text, style + _CELL + Style(color=color)))
-    return Strip(made, strip.cell_length)
+        segments.append(Segment(text, style + _CELL + Style(color=color)))
+    return Strip(segments, strip.cell_length)

@@ -108,7 +108,6 @@ class Navigation:
         self._app.push_screen(made("TopicScreen", topic, partition))
 
     def group(self, group: str) -> None:
-        """Go to a group."""
         self._app.push_screen(made("GroupScreen", group))
 
     def partition(self, topic: str, partition: int) -> None:
@@ -128,7 +127,6 @@ class Navigation:
         self._app.push_screen(made("SettingsScreen", topic, broker))
 
     def quotas(self) -> None:
-        """Go to the client quotas."""
         self._app.push_screen(made("QuotasScreen"))
 
     def detail(self, detail: Detail, form: Form) -> None:
@@ -140,7 +138,6 @@ class Navigation:
         self._app.push_screen(made("ReportScreen", report, typed))
 
     def broker(self, broker: int) -> None:
-        """Go to a broker."""
         self._app.push_screen(made("BrokerScreen", broker))
 
     def help(self) -> None:

@@ -151,8 +151,8 @@ SEVERE = (Role.RISK, Role.WARN, Role.GOOD, Role.ALERT)
 
 
 @lru_cache(maxsize=4096)
-def _add(one: Style, other: Style) -> Style:
-    return one + other
+def _add(style: Style, other: Style) -> Style:
+    return style + other
 
 
 @lru_cache(maxsize=16)

@@ -64,18 +64,18 @@ class Places:
         """Yield brokers and, on a simulated cluster, what can be done to them and to their racks."""
         assert self._view is not None
         table = self._view.snapshot.brokers
-        made: list[Command] = []
+        commands: list[Command] = []
         for broker in table.id.tolist():
-            made.append(Command(f"broker {broker}", "", "broker", partial(self._app.go.broker, broker)))
+            commands.append(Command(f"broker {broker}", "", "broker", partial(self._app.go.broker, broker)))
         for fault in FAULTS_BY_KEY.values() if self._app.faults.has_lab else ():
             if fault.aims in ("broker", "fault"):
                 for broker in table.id.tolist():
                     command = lab.Command(fault.kind, broker, amount=fault.amount)
-                    made.append(self._fault(f"{fault.label} broker {broker}", command))
+                    commands.append(self._fault(f"{fault.label} broker {broker}", command))
             elif fault.aims == "rack":
                 for rack in sorted({str(rack) for rack in table.rack if rack}):
-                    made.append(self._fault(f"lose rack {rack}", lab.Command(fault.kind, name=rack)))
-        for command_ in made:
+                    commands.append(self._fault(f"lose rack {rack}", lab.Command(fault.kind, name=rack)))
+        for command_ in commands:
             if (at := rank(typed, command_.name)) is not None:
                 yield at, command_
 

@@ -101,23 +101,23 @@ def curve(
         signal = figure.signal(places, heights, marker="braille" if braille else "*")
         figure.draw(signal if filled else signal.lines())
     drawn = plotext.uncolorize(figure.build().string()).splitlines()
-    made = [row[:cells].ljust(cells) for row in (*drawn, *[""] * rows)][:rows]
-    return _filled(made, braille) if filled else made
+    lines = [row[:cells].ljust(cells) for row in (*drawn, *[""] * rows)][:rows]
+    return _filled(lines, braille) if filled else lines
 
 
 def _filled(rows: Sequence[str], braille: bool) -> list[str]:
     """Return the rows of a curve with the area below it filled. Plotext's own way takes twice as long."""
-    above, made = [0] * len(rows[0]), []
+    above, filled = [0] * len(rows[0]), []
     for row in rows:
         if braille:
             dots = [ord(cell) & 0xFF if cell not in NONE_DRAWN else 0 for cell in row]
             shown = [_BELOW[cell] | full for cell, full in zip(dots, above, strict=True)]
             above = [_FULL_BELOW[cell] for cell in shown]
-            made.append("".join(chr(0x2800 | cell) if cell else " " for cell in shown))
+            filled.append("".join(chr(0x2800 | cell) if cell else " " for cell in shown))
         else:
             above = [full or cell not in NONE_DRAWN for full, cell in zip(above, row, strict=True)]
-            made.append("".join(_MARKERS[0] if full else " " for full in above))
-    return made
+            filled.append("".join(_MARKERS[0] if full else " " for full in above))
+    return filled
 
 
 def _limits(end: float, cells: int, dots: int) -> tuple[float, float]:
@@ -198,7 +198,7 @@ def framed_lines(traces: Sequence[Trace], cells: int, rows: int, braille: bool, 
         for number, trace in enumerate(traces)
     ]
     merged = [
-        _merged([(made[row], trace.paint) for made, trace in zip(drawn, traces, strict=True)], braille)
+        _merged([(lines[row], trace.paint) for lines, trace in zip(drawn, traces, strict=True)], braille)
         for row in range(height)
     ]
     return _with_axes(merged, top, room, frame)
@@ -241,8 +241,8 @@ def _merged(rows: Sequence[tuple[str, Span]], braille: bool) -> Line:
             paint, cell = rows[number][1], cells[number]
             if braille and len(there) > 1:
                 dots = 0
-                for one in there:
-                    dots |= ord(cells[one])
+                for crossing in there:
+                    dots |= ord(cells[crossing])
                 cell = chr(dots)
         if spans and (spans[-1].role, spans[-1].series) == (paint.role, paint.series):
             spans[-1] = spans[-1]._replace(text=spans[-1].text + cell)

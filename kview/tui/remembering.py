@@ -32,17 +32,17 @@ class Remembering:
         if not is_first:
             return options
         try:
-            found = self._memory.recall(cluster_id)
+            kept = self._memory.recall(cluster_id)
         except KviewError as error:
             self._fail(error)
             return options
-        if found is None:
+        if kept is None:
             return options
-        self._kept = found
-        if found.screen:
-            self._app.go_soon(found.screen)
-        sorts = {panel: Sort(sort.column, sort.descending) for panel, sort in found.sorts.items()}
-        return replace(options, filter=found.filter, sorts=sorts)
+        self._kept = kept
+        if kept.screen:
+            self._app.go_soon(kept.screen)
+        sorts = {panel: Sort(sort.column, sort.descending) for panel, sort in kept.sorts.items()}
+        return replace(options, filter=kept.filter, sorts=sorts)
 
     def keep(self, options: Options, screen: str) -> None:
         """Keep the choices if they have changed. A failure is said once."""

@@ -105,7 +105,7 @@ class ReportKeys:
 
     async def _make(self, reports: Reports, scope: ReportScope, typed: str) -> None:
         try:
-            made = await reports.make(scope, self._tell)
+            report = await reports.make(scope, self._tell)
         except KviewError as error:
             self._tell(None)
             self._failed(error)
@@ -114,7 +114,7 @@ class ReportKeys:
             raise
         else:
             self._tell(None)
-            self._open(made, typed)
+            self._open(report, typed)
         finally:
             self._progress = None
 
@@ -128,19 +128,18 @@ class ReportKeys:
         why = remedy(error) if error.kind in _ABOUT_USE or not log_file else f"details: {log_file}"
         self._app.say(StatusMessage(f"no report: {message(error)}", why, Severity.WARN), keep=True)
 
-    def _open(self, made: MadeReport, typed: str) -> None:
+    def _open(self, report: MadeReport, typed: str) -> None:
         """Open a report, unless something else is being read or typed: then say which key opens it."""
         screen = self._app.shown()
         if screen is None or screen.is_typing:
-            self._unread = (made, typed)
+            self._unread = (report, typed)
             key = self._app.keys.name("report")
-            self._app.say(
-                StatusMessage(f"report ready: {made.path}", f"{key} opens it", Severity.GOOD, made.url), True
-            )
+            text = f"report ready: {report.path}"
+            self._app.say(StatusMessage(text, f"{key} opens it", Severity.GOOD, report.url), True)
             return
         self._unread = None
-        self._app.go.report(made, typed)
-        self._app.say(StatusMessage(f"report saved: {made.path}", "", Severity.GOOD, made.url), keep=True)
+        self._app.go.report(report, typed)
+        self._app.say(StatusMessage(f"report saved: {report.path}", "", Severity.GOOD, report.url), keep=True)
 
 
 _ABOUT_USE = frozenset(

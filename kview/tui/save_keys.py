@@ -126,19 +126,19 @@ class SaveKeys:
             self._is_exporting = False
 
     async def _write_rows(self, saving: Saving, writer: Writer, rows: Rows, now_ms: int) -> None:
-        made = [writer.begin()]
+        unwritten = [writer.begin()]
         for index in range(len(rows)):
-            made.append(writer.row(values(rows, index, now_ms)))
+            unwritten.append(writer.row(values(rows, index, now_ms)))
             if index % ROWS_AT_A_TIME == ROWS_AT_A_TIME - 1:
                 await asyncio.sleep(0)
             if self._is_cancelled:
                 return
             if index % ROWS_A_WRITE == ROWS_A_WRITE - 1:
-                await asyncio.to_thread(saving.add, "".join(made))
-                made.clear()
+                await asyncio.to_thread(saving.add, "".join(unwritten))
+                unwritten.clear()
                 said = f"exporting: {index + 1:,} of {len(rows):,} rows"
                 self._app.say(StatusMessage(said, "Esc cancels"), keep=True)
-        await asyncio.to_thread(saving.add, "".join([*made, writer.end()]))
+        await asyncio.to_thread(saving.add, "".join([*unwritten, writer.end()]))
 
     def _failed(self, what: str, error: KviewError) -> None:
         self._app.say(StatusMessage(f"{what}: {sentence(error.facts)}", severity=Severity.WARN), keep=True)

@@ -90,10 +90,10 @@ class Camera:
             read.read_settings(self._image, self._source, now_ms)
         committed = {key for known in self._groups.by_name.values() for key in known.committed}
         read.read_points(sorted(committed), self._image, serving, now_ms)
-        made = self._snapshot(began_ms, now_ms)
+        snapshot = self._snapshot(began_ms, now_ms)
         self._sequence += 1
-        self._last = made
-        return made
+        self._last = snapshot
+        return snapshot
 
     @property
     def _now_ms(self) -> int:
@@ -126,8 +126,12 @@ class Camera:
             end = quorum.ends[node] if quorum.ends[node] >= 0 else UNKNOWN
             rows.append((node, role.value, end, fetched_ms, fetched_ms))
         self._quorum = tuple(sorted(rows))
-        names = self._cluster.admin.reassignments()
-        self._reassignments = tuple(sorted((*one.key, one.adding, one.removing) for one in names))
+        self._reassignments = tuple(
+            sorted(
+                (*reassignment.key, reassignment.adding, reassignment.removing)
+                for reassignment in self._cluster.admin.reassignments()
+            )
+        )
 
     def _observation(self, began_ms: int, now_ms: int) -> Observation:
         failures = self._brokers.failures()
@@ -161,10 +165,10 @@ class Camera:
             for topic, seen in sorted(self._readings.topics.items())
             for setting in seen.settings
         ]
-        made = Snapshot(
+        snapshot = Snapshot(
             observation=self._observation(began_ms, now_ms),
             brokers=table(Brokers, self._brokers.rows(now_ms)),
-            partitions=table(Partitions, [self._partition_row(*one) for one in placed]),
+            partitions=table(Partitions, [self._partition_row(key, partition) for key, partition in placed]),
             replicas=table(Replicas, self._replica_rows(placed)),
             time_points=table(TimePoints, points),
             groups=table(Groups, groups),
@@ -176,9 +180,11 @@ class Camera:
         )
         last = self._last
         if last is None:
-            return made
+            return snapshot
         names = [name for name in Snapshot.__struct_fields__ if name != "observation"]
-        return replace(made, **{name: shared(getattr(made, name), getattr(last, name)) for name in names})
+        return replace(
+            snapshot, **{name: shared(getattr(snapshot, name), getattr(last, name)) for name in names}
+        )
 
     def _partition_row(self, key: TopicPartition, partition: PartitionImage) -> tuple[object, ...]:
         seen = self._readings.partitions[key]

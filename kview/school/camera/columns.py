@@ -14,17 +14,17 @@ from kview.model.units import NO_BROKER
 
 def table(kind: type[AnyTable], rows: Sequence[Sequence[Any]]) -> AnyTable:
     """Return a table of that kind. Each row has one value per column, in the order of the columns."""
-    made: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for at, (name, column) in enumerate(columns(kind).items()):
         values = [row[at] for row in rows]
         if column.dimensions == 2:
-            made[name] = matrix(values)
+            arrays[name] = matrix(values)
         elif column.dtype is np.object_:
-            made[name] = np.empty(len(values), object)
-            made[name][:] = [sys.intern(str(value)) for value in values]
+            arrays[name] = np.empty(len(values), object)
+            arrays[name][:] = [sys.intern(str(value)) for value in values]
         else:
-            made[name] = np.array(values, column.dtype)
-    return kind(**made)
+            arrays[name] = np.array(values, column.dtype)
+    return kind(**arrays)
 
 
 def shared(new: AnyTable, last: AnyTable) -> AnyTable:

@@ -95,9 +95,9 @@ class Readings:
                 self._read_leader(key, partition, now_ms, self.partitions[key])
 
     def _read_end(self, key: TopicPartition, broker: int, now_ms: int, seen: PartitionSeen) -> None:
-        found = self._cluster.records.list_offset(broker, *key, LATEST, DEBUGGING)
-        if found.error_code is ErrorCode.NONE and found.offset >= 0:
-            seen.replica_ends[broker] = (found.offset, now_ms)
+        answer = self._cluster.records.list_offset(broker, *key, LATEST, DEBUGGING)
+        if answer.error_code is ErrorCode.NONE and answer.offset >= 0:
+            seen.replica_ends[broker] = (answer.offset, now_ms)
 
     def _read_leader(
         self, key: TopicPartition, partition: PartitionImage, now_ms: int, seen: PartitionSeen
@@ -160,8 +160,8 @@ class Readings:
             self._asked_points.add(key)
             for age_s in POINT_AGES_S:
                 at_ms = now_ms - 1000 * age_s
-                found = self._cluster.records.list_offset(partition.leader, *key, at_ms, DEBUGGING)
-                if found.error_code is ErrorCode.NONE:
+                answer = self._cluster.records.list_offset(partition.leader, *key, at_ms, DEBUGGING)
+                if answer.error_code is ErrorCode.NONE:
                     end = self.partitions[key].log_end
-                    offset = found.offset if found.offset >= 0 else end[0] if end[1] >= at_ms else UNKNOWN
+                    offset = answer.offset if answer.offset >= 0 else end[0] if end[1] >= at_ms else UNKNOWN
                     self.points[(*key, at_ms)] = (offset, now_ms)

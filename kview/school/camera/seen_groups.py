@@ -67,7 +67,7 @@ class SeenGroups:
                 known.error_code = int(description.error_code)
             return
         fetched = coordinator.fetch_offsets(name, None)
-        committed = {(one.topic, one.partition): one.offset for one in fetched.offsets}
+        committed = {(entry.topic, entry.partition): entry.offset for entry in fetched.offsets}
         self.by_name[name] = GroupSeen(broker, description, now_ms, committed, now_ms)
 
     def rows(
@@ -79,7 +79,7 @@ class SeenGroups:
         offsets: list[tuple[object, ...]] = []
         for name in sorted(self.by_name):
             known = self.by_name[name]
-            found = known.description
+            description = known.description
             kind = FailureKind.KAFKA_ERROR if known.error_code else FailureKind.NONE
             if failing.get(known.coordinator, False):
                 kind = FailureKind.COORDINATOR_SILENT
@@ -87,20 +87,20 @@ class SeenGroups:
             groups.append(
                 (
                     name,
-                    group_type(None, found.protocol_type),
-                    found.state,
+                    group_type(None, description.protocol_type),
+                    description.state,
                     known.coordinator,
-                    found.protocol,
+                    description.protocol,
                     UNKNOWN_ID,
                     UNKNOWN_ID,
-                    len(found.members),
+                    len(description.members),
                     known.received_ms,
                     kind.value,
                     code,
                 )
             )
             owners: dict[TopicPartition, str] = {}
-            for member in sorted(found.members, key=lambda one: one.member_id):
+            for member in sorted(description.members, key=lambda member: member.member_id):
                 owned = assigned(member.assignment)
                 owners.update(dict.fromkeys(owned, member.member_id))
                 host = member.client_host.removeprefix("/")

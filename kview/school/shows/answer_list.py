@@ -39,7 +39,6 @@ class ChoiceRows(Keyed[str]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a choice's cell."""
         return Row((line(self._texts[index]),))
 
 
@@ -68,11 +67,9 @@ class AnswerScreen(OverScreen, inherit_bindings=False):
         self._title, self._choices, self._chosen = title, choices, chosen
 
     def compose(self) -> ComposeResult:
-        """Make the list."""
         yield AnswerList(id="answers")
 
     def on_mount(self) -> None:
-        """Fill the list."""
         table = self.query_one(Table)
         table.styles.height = min(len(self._choices) + 3, max(6, self.app.size.height - MARGIN_ROWS))
         table.fill(lambda: ChoiceRows(self._title, self._choices))

@@ -17,25 +17,27 @@ MOST_CHECKS = 3
 """The most expectations that are listed at a time."""
 
 
-def sentence(one: Expectation) -> str:
+def sentence(expectation: Expectation) -> str:
     """Return an expectation in words."""
-    figure = one.figure
-    return expected(figure.subject, figure.of, figure.name, figure.at, one.operator, one.values)
+    figure = expectation.figure
+    return expected(
+        figure.subject, figure.of, figure.name, figure.at, expectation.operator, expectation.values
+    )
 
 
 def sentences(several: Sequence[Expectation]) -> list[str]:
     """Return a sentence for each expectation. At least and at most for the same figure make one sentence."""
     bounds: dict[Figure, dict[Operator, str]] = {}
-    for one in several:
-        if one.operator in (Operator.AT_LEAST, Operator.AT_MOST):
-            bounds.setdefault(one.figure, {})[one.operator] = one.values[0]
-    return [_within(one, bounds.get(one.figure, {})) for one in several]
+    for expectation in several:
+        if expectation.operator in (Operator.AT_LEAST, Operator.AT_MOST):
+            bounds.setdefault(expectation.figure, {})[expectation.operator] = expectation.values[0]
+    return [_within(expectation, bounds.get(expectation.figure, {})) for expectation in several]
 
 
-def _within(one: Expectation, bounds: dict[Operator, str]) -> str:
-    if one.operator not in bounds or len(bounds) == 1:
-        return sentence(one)
-    figure, least, most = one.figure, bounds[Operator.AT_LEAST], bounds[Operator.AT_MOST]
+def _within(expectation: Expectation, bounds: dict[Operator, str]) -> str:
+    if expectation.operator not in bounds or len(bounds) == 1:
+        return sentence(expectation)
+    figure, least, most = expectation.figure, bounds[Operator.AT_LEAST], bounds[Operator.AT_MOST]
     return between(figure.subject, figure.of, figure.name, figure.at, least, most)
 
 
@@ -50,23 +52,23 @@ def paragraphs(
     if conduct.phase is Phase.STARTING:
         return [Paragraph(said.STARTING, Role.DIM)]
     played, step = conduct.played[-1], conduct.staged.step
-    made = [Paragraph(played.caption)]
+    body = [Paragraph(played.caption)]
     if conduct.is_replaced:
-        return [*made, Paragraph(said.replaced(again[1]), Role.WARN, glyphs.UP)]
+        return [*body, Paragraph(said.replaced(again[1]), Role.WARN, glyphs.UP)]
     question = step.question
     if question is not None and conduct.phase is Phase.QUESTION:
-        made += asked(question)
+        body += asked(question)
     elif question is not None and played.answered:
-        made.append(answered(question, played.answered))
+        body.append(answered(question, played.answered))
     if conduct.phase is Phase.PRESS:
-        made.append(Paragraph(prompt, Role.KEY, glyphs.PLAYING))
+        body.append(Paragraph(prompt, Role.KEY, glyphs.PLAYING))
     if conduct.refused:
-        made.append(Paragraph(said.refused(conduct.refused), Role.WARN, glyphs.UP))
+        body.append(Paragraph(said.refused(conduct.refused), Role.WARN, glyphs.UP))
     if conduct.missing:
-        made.append(Paragraph(said.ended(conduct.missing, *again), Role.WARN, glyphs.UP))
+        body.append(Paragraph(said.ended(conduct.missing, *again), Role.WARN, glyphs.UP))
     if conduct.extra:
-        made.append(Paragraph(said.not_asked(conduct.extra, way_back), Role.WARN, glyphs.UP))
-    return [*made, *checks(conduct, now_ms)]
+        body.append(Paragraph(said.not_asked(conduct.extra, way_back), Role.WARN, glyphs.UP))
+    return [*body, *checks(conduct, now_ms)]
 
 
 def asked(question: Question) -> list[Paragraph]:
@@ -89,31 +91,31 @@ def answered(question: Question, chosen: int) -> Paragraph:
 
 def checks(conduct: Conduct, now_ms: int) -> list[Paragraph]:
     """Return what has come true, what is awaited, and what did not come true in time."""
-    watch, made = conduct.watch, []
+    watch, results = conduct.watch, []
     if met := list(dict.fromkeys(sentences(conduct.played[-1].met)))[-MOST_CHECKS:]:
-        made.append(Paragraph(f" {glyphs.DOT} ".join(met), Role.GOOD, glyphs.YES, rank=3))
+        results.append(Paragraph(f" {glyphs.DOT} ".join(met), Role.GOOD, glyphs.YES, rank=3))
     if watch is None or conduct.phase not in (Phase.WATCH, Phase.DONE):
-        return made
+        return results
     if conduct.phase is Phase.WATCH and watch.pending:
         awaited: dict[str, int] = {}
-        for one, text in zip(watch.pending, sentences(watch.pending), strict=True):
-            limit_ms = watch.lasts_ms if one.within_ms == UNKNOWN else one.within_ms
+        for expectation, text in zip(watch.pending, sentences(watch.pending), strict=True):
+            limit_ms = watch.lasts_ms if expectation.within_ms == UNKNOWN else expectation.within_ms
             awaited[text] = max(watch.began_ms + limit_ms - now_ms, awaited.get(text, 0))
         shown = list(awaited.items())[:MOST_CHECKS]
-        made.append(Paragraph(said.waiting(shown), Role.DIM, glyphs.ELLIPSIS, rank=2))
+        results.append(Paragraph(said.waiting(shown), Role.DIM, glyphs.ELLIPSIS, rank=2))
     elif conduct.phase is Phase.WATCH and (left_ms := watch.began_ms + watch.lasts_ms - now_ms) > 0:
         held = list(dict.fromkeys(sentences(watch.held)))[:MOST_CHECKS]
-        made.append(Paragraph(said.watching(held, left_ms), Role.DIM, glyphs.ELLIPSIS, rank=2))
-    for one in watch.unmet[:1]:
-        made.append(Paragraph(said.missed(sentence(one)), Role.WARN, glyphs.UP, rank=1))
+        results.append(Paragraph(said.watching(held, left_ms), Role.DIM, glyphs.ELLIPSIS, rank=2))
+    for expectation in watch.unmet[:1]:
+        results.append(Paragraph(said.missed(sentence(expectation)), Role.WARN, glyphs.UP, rank=1))
     # What a step without an act waits for may have happened before it began: then nothing has changed.
     did = conduct.staged.key is not None or bool(conduct.staged.acts)
     is_done = conduct.phase is Phase.DONE and did
-    if changes := [one for one in conduct.changes() if is_done or one.before != one.after]:
+    if changes := [change for change in conduct.changes() if is_done or change.before != change.after]:
         words = [
-            said.change(short_noun(f.subject, f.of, f.name, f.at), one.before, one.after)
-            for one in changes
-            for f in (one.figure,)
+            said.change(short_noun(f.subject, f.of, f.name, f.at), change.before, change.after)
+            for change in changes
+            for f in (change.figure,)
         ]
-        made.append(Paragraph(f" {glyphs.DOT} ".join(words), Role.BRIGHT, glyphs.ARROW, rank=2))
-    return made
+        results.append(Paragraph(f" {glyphs.DOT} ".join(words), Role.BRIGHT, glyphs.ARROW, rank=2))
+    return results

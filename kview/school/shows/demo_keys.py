@@ -118,19 +118,17 @@ class DemoKeys(Teaching):
 
     @property
     def is_on(self) -> bool:
-        """Whether a demo or the tour is shown."""
         return self._show is not None
 
     @property
     def is_demo(self) -> bool:
-        """Whether a demo is shown."""
         return self._show is not None and self._show is not self._tour_shown
 
     def begin(self) -> None:
         """Begin the demo that the dashboard was started for. The tour begins with the first view, if it is
         due."""
         if self._opening is not None:
-            self._set(self._made(self._opening.name, self._opening.seed))
+            self._set(self._show_of(self._opening.name, self._opening.seed))
         else:
             self._is_tour_due = self._tour is not None and self._tour.is_due
 
@@ -153,7 +151,6 @@ class DemoKeys(Teaching):
         self._app.redraw()
 
     def allows(self, what: str) -> bool:
-        """Return whether an action works now."""
         if what == "list":
             return True
         if self._show is None:
@@ -163,7 +160,6 @@ class DemoKeys(Teaching):
         return what == "large" or self._show.allows(what)
 
     def label(self, action: Action) -> str | None:
-        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
         if self._show is None:
             return None
         if action.run == "back" and self._app.where()[1] <= self._show.depth:
@@ -171,11 +167,9 @@ class DemoKeys(Teaching):
         return self._show.label(action)
 
     def takes_screen(self, number: int) -> bool:
-        """Return whether the key of the screen with that number, from 1, chooses an answer now."""
         return self._show is not None and number <= self._show.is_asking
 
     def do(self, what: str) -> None:
-        """Carry out an action."""
         if self._asked[0] not in ("", what):
             self._asked = ("", UNKNOWN)
             self._app.clear_message(kept=False)
@@ -229,21 +223,21 @@ class DemoKeys(Teaching):
         return [
             *shows,
             *(
-                Command(f"demo {one.name}", "", f"{one.title}: {one.about}", partial(self.start, one.name))
-                for one in listed
-                if not one.wrong
+                Command(
+                    f"demo {demo.name}", "", f"{demo.title}: {demo.about}", partial(self.start, demo.name)
+                )
+                for demo in listed
+                if not demo.wrong
             ),
         ]
 
     def see(self) -> None:
-        """Take over the view that is shown now."""
         if self._is_tour_due and self._tour is not None:
             self._begin_tour(self._tour)
         if self._show is not None:
             self._show.see()
 
     def tick(self) -> None:
-        """Let time pass."""
         if self._show is not None:
             self._show.tick()
 
@@ -254,7 +248,7 @@ class DemoKeys(Teaching):
         self._app.clear_message(kept=False)
         seed = demos.seed_of(name)
         try:
-            show = self._made(name, seed)
+            show = self._show_of(name, seed)
         except KviewError as error:
             self._app.say(StatusMessage(sentence(error), severity=Severity.WARN))
             return
@@ -284,7 +278,7 @@ class DemoKeys(Teaching):
         self._show = show
         self._app.faults.is_locked = self._app.lab.is_locked = show is not None and show.name == INCIDENT
 
-    def _made(self, name: str, seed: int) -> Show:
+    def _show_of(self, name: str, seed: int) -> Show:
         """Return a demo that is about to begin. Raises KviewError."""
         from kview.school.shows.drill import DrillShow
         from kview.school.shows.lesson import LessonShow
@@ -299,13 +293,12 @@ class DemoKeys(Teaching):
 
     def _next_demo(self) -> None:
         assert self._show is not None
-        names = [one.name for one in self._demos.listed() if not one.wrong]
+        names = [demo.name for demo in self._demos.listed() if not demo.wrong]
         at = names.index(self._show.name) + 1 if self._show.name in names else len(names)
         if at < len(names):
             self.start(names[at])
 
     def fault_done(self, command: LabCommand, reply: Reply, at_ms: int) -> None:
-        """Take over a fault that was carried out, asked for at `at_ms` (epoch ms)."""
         if self._show is not None:
             self._show.fault_done(command, reply, at_ms)
 

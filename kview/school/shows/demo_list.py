@@ -54,7 +54,6 @@ class DemoRows(Keyed[str]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a demo's cells."""
         demo = self._demos[index]
         if demo.wrong:
             file = line(Span(glyphs.DEAD, Role.WARN), " ", demo.title)

@@ -73,25 +73,24 @@ class DrillShow:
         return self.stage not in (Stage.SOLVED, Stage.GIVEN_UP)
 
     def caption(self, is_large: bool) -> Caption:
-        """Return the caption."""
         keys, exercise = self._app.keys, self.exercise
         space, hint, leave = keys.name("pause"), keys.name("hint"), (keys.name("back"), "leave")
-        made: list[Paragraph] = []
+        body: list[Paragraph] = []
         if self.stage is Stage.STARTING:
-            made.append(Paragraph(demo_words.STARTING, Role.DIM))
+            body.append(Paragraph(demo_words.STARTING, Role.DIM))
         elif self.stage is Stage.HEALTHY:
-            made.append(Paragraph(said.HEALTHY))
+            body.append(Paragraph(said.HEALTHY))
         elif self.stage is Stage.RUNNING:
-            made.append(Paragraph(said.INTRO))
-            made += [
+            body.append(Paragraph(said.INTRO))
+            body += [
                 Paragraph(said.hint(text), Role.BRIGHT, rank=1) for text in exercise.hints[: self._hints]
             ]
             if self._said_wrong:
-                made.append(Paragraph(said.wrong(self._wrong), Role.WARN, glyphs.DEAD))
+                body.append(Paragraph(said.wrong(self._wrong), Role.WARN, glyphs.DEAD))
             left = len(exercise.hints) - self._hints
-            made.append(Paragraph(said.keys(space, hint, left, HINT_COSTS_MS), Role.KEY, glyphs.PLAYING))
+            body.append(Paragraph(said.keys(space, hint, left, HINT_COSTS_MS), Role.KEY, glyphs.PLAYING))
         else:
-            made += self._debriefing()
+            body += self._debriefing()
         shown: tuple[tuple[str, str], ...] = (leave,)
         if self._app.view is not None and not self._app.live:
             shown = ((space, demo_words.TO_NOW), leave)
@@ -104,7 +103,7 @@ class DrillShow:
         return Caption(
             f"INCIDENT {clock}",
             f"seed {exercise.seed}",
-            tuple(made),
+            tuple(body),
             shown,
             is_large,
             keeps_order=False,
@@ -115,23 +114,23 @@ class DrillShow:
         exercise, view = self.exercise, self._app.view
         if self.stage is Stage.SOLVED:
             text = said.solved(exercise.cause, self._clock_ms, self._hints, self._wrong)
-            made = [Paragraph(text, Role.GOOD, glyphs.YES)]
+            body = [Paragraph(text, Role.GOOD, glyphs.YES)]
         else:
-            made = [Paragraph(said.given_up(exercise.cause), Role.WARN, glyphs.DEAD)]
+            body = [Paragraph(said.given_up(exercise.cause), Role.WARN, glyphs.DEAD)]
         seen = [self._seen.get(at, UNKNOWN) for at in range(len(exercise.symptoms))]
         in_order = sorted(range(len(seen)), key=lambda at: (seen[at] == UNKNOWN, seen[at]))
         symptoms = [said.seen_after(sentence(exercise.symptoms[at]), seen[at]) for at in in_order]
-        made.append(Paragraph(f"what could be seen: {f' {glyphs.DOT} '.join(symptoms)}", rank=1))
+        body.append(Paragraph(f"what could be seen: {f' {glyphs.DOT} '.join(symptoms)}", rank=1))
         for incident in (view.incidents if view is not None else ())[-2:]:
             stages = [f"{stage.when} {stage.text}" for stage in incident_words.stages(incident, terse=True)]
-            told = f" {glyphs.MARK} ".join([incident_words.title(incident), *stages])
-            made.append(Paragraph(f"incident: {told}", Role.DIM, rank=2))
+            summary = f" {glyphs.MARK} ".join([incident_words.title(incident), *stages])
+            body.append(Paragraph(f"incident: {summary}", Role.DIM, rank=2))
         name = self._app.keys.name
         goes = said.debriefing(name("pause"), name("events"), name("that-moment"))
         if not self._app.live:
             goes = said.returns(name("pause"))
-        made.append(Paragraph(goes, Role.KEY, glyphs.PLAYING, rank=3))
-        return made
+        body.append(Paragraph(goes, Role.KEY, glyphs.PLAYING, rank=3))
+        return body
 
     def looks(self) -> Sequence[Look]:
         """Return nothing: where to look is what a drill is about."""
@@ -140,11 +139,9 @@ class DrillShow:
     # -- what is seen
 
     def begins_at(self, from_ms: int) -> None:
-        """Begin with the first observation from this time on."""
         self._from_ms = from_ms
 
     def see(self) -> None:
-        """Take over the view that is shown now."""
         view = self._app.view
         if view is None or not view.moment.live or self._is_asking_cluster:
             return
@@ -169,11 +166,11 @@ class DrillShow:
             return
         moment, at_ms = Moment(view, counters), view.snapshot.observation.ended_ms
         if self.stage is Stage.HEALTHY and at_ms - self._from_ms >= QUIET_MS:
-            self._then = [one.figure.value(moment) for one in self.exercise.symptoms]
+            self._then = [symptom.figure.value(moment) for symptom in self.exercise.symptoms]
             await self._begin()
         elif self._began_ms != UNKNOWN and view.snapshot.observation.began_ms > self._began_ms:
-            for at, one in enumerate(self.exercise.symptoms):
-                if at not in self._seen and one.holds(self._then[at], one.figure.value(moment)):
+            for at, symptom in enumerate(self.exercise.symptoms):
+                if at not in self._seen and symptom.holds(self._then[at], symptom.figure.value(moment)):
                     self._seen[at] = at_ms - self._began_ms
 
     async def _begin(self) -> None:
@@ -193,14 +190,12 @@ class DrillShow:
     # -- keys
 
     def allows(self, what: str) -> bool:
-        """Return whether a key of demos does something now."""
         is_over = self.stage in (Stage.SOLVED, Stage.GIVEN_UP)
         if is_over or not self._app.live:
             return what in ("next", "restart")
         return what in ("solve", "give-up", "hint", "restart")
 
     def label(self, action: Action) -> str | None:
-        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
         match action.run:
             case "lesson('next')":
                 return said.MOMENT if self._app.live else demo_words.TO_NOW
@@ -213,7 +208,6 @@ class DrillShow:
         return None
 
     def do(self, what: str) -> bool:
-        """Carry out a key."""
         gives_up, self._gives_up = self._gives_up, False
         match what:
             case "next" if not self._app.live:

@@ -40,7 +40,7 @@ class LessonShow:
         self.conduct = Conduct(lesson, staged)
         self.is_auto = False
         self._app, self._demos = app, demos
-        about = first_subjects([list(map(mark, one.step.look)) for one in staged])
+        about = first_subjects([list(map(mark, staged_step.step.look)) for staged_step in staged])
         self._sight = Sight(app, about)
         self._from_ms = 0
         """Observations that began earlier are of another cluster."""
@@ -55,49 +55,46 @@ class LessonShow:
 
     @property
     def depth(self) -> int:
-        """How many screens it shows on each other."""
         return self._sight.depth
 
     asks_to_leave = False
 
     @property
     def is_asking(self) -> int:
-        """The number of answers to choose from, 0 if no question is asked."""
         question = self.conduct.staged.step.question
         asks = self.conduct.phase is Phase.QUESTION and self._past is None and question is not None
         return len(question.answers) if asks and question is not None else 0
 
     def caption(self, is_large: bool) -> Caption:
-        """Return the caption."""
         conduct, keys, app = self.conduct, self._app.keys, self._app
         space, back = keys.name("pause"), keys.name("previous-step")
         leave, auto = (keys.name("back"), "leave"), keys.name("ignored-groups")
         title = conduct.lesson.title
         if conduct.phase is Phase.OVER and self._past is None:
             text = said.over(title, conduct.steps, *conduct.right_answers)
-            made = [Paragraph(text)]
+            body = [Paragraph(text)]
             if following := self._following:
-                made.append(Paragraph(said.next_demo(following[1], space), Role.KEY, rank=1))
+                body.append(Paragraph(said.next_demo(following[1], space), Role.KEY, rank=1))
             return Caption(
-                f"DEMO {title}", "the end", tuple(made),
+                f"DEMO {title}", "the end", tuple(body),
                 ((keys.name("spark"), "again"), leave, (keys.name("demos"), "demos")), is_large,
             )  # fmt: skip
         if self._past is not None:
             played = conduct.played[self._past]
             step = conduct.staged_at(self._past).step
-            made = [Paragraph(played.caption)]
+            body = [Paragraph(played.caption)]
             if step.question is not None and played.answered:
-                made.append(answered(step.question, played.answered))
+                body.append(answered(step.question, played.answered))
             clock = words.clock(played.at_ms, app.zone, tenths=False)
-            made.append(Paragraph(said.past(clock, space), Role.KEY))
+            body.append(Paragraph(said.past(clock, space), Role.KEY))
             return Caption(
-                f"DEMO {title}", said.step_of(self._past, conduct.steps), tuple(made),
+                f"DEMO {title}", said.step_of(self._past, conduct.steps), tuple(body),
                 ((space, said.TO_NOW), leave, *(((back, "step before"),) if self._past else ())), is_large,
                 short=(title, said.short_step(self._past, conduct.steps)),
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
         again = (fault_key(conduct, keys), keys.name("spark"))
-        made = paragraphs(
+        body = paragraphs(
             conduct, self._prompt(), way_back(conduct, keys, self._app.faults), again, app.now_ms()
         )
         where = said.step_of(number, conduct.steps) + (f", {said.BY_ITSELF}" if self.is_auto else "")
@@ -109,15 +106,14 @@ class LessonShow:
         rest = [(back, "back")] if number else []
         is_disturbed = conduct.extra or conduct.missing or conduct.is_replaced
         if conduct.phase is Phase.DONE and not is_disturbed:
-            made.append(Paragraph(f"{space}: {self._space_does()}", Role.KEY, glyphs.PLAYING, rank=4))
+            body.append(Paragraph(f"{space}: {self._space_does()}", Role.KEY, glyphs.PLAYING, rank=4))
         return Caption(
-            f"DEMO {title}", where, tuple(made),
+            f"DEMO {title}", where, tuple(body),
             (*first, leave, *rest, (auto, said.STOP if self.is_auto else said.BY_ITSELF)), is_large,
             short=(title, said.short_step(number, conduct.steps)),
         )  # fmt: skip
 
     def looks(self) -> Sequence[Look]:
-        """Return where to look on the screen shown."""
         return () if self.conduct.phase in (Phase.STARTING, Phase.OVER) else self._sight.looks()
 
     def _prompt(self) -> str:
@@ -126,18 +122,16 @@ class LessonShow:
     @cached_property
     def _following(self) -> tuple[str, str] | None:
         """Name and title of the next lesson. To list the lessons, all their files are read."""
-        listed = [one for one in self._demos.listed() if not one.wrong]
-        at = next((at for at, one in enumerate(listed) if one.name == self.name), -1)
+        listed = [demo for demo in self._demos.listed() if not demo.wrong]
+        at = next((at for at, demo in enumerate(listed) if demo.name == self.name), -1)
         return (listed[at + 1].name, listed[at + 1].title) if 0 <= at < len(listed) - 1 else None
 
     # -- what is seen
 
     def begins_at(self, from_ms: int) -> None:
-        """Begin with the first observation from this time on."""
         self._from_ms = from_ms
 
     def see(self) -> None:
-        """Take over the view that is shown now."""
         app, view = self._app, self._app.view
         if view is None:
             return
@@ -180,8 +174,8 @@ class LessonShow:
     async def _carry_out(self, acts: Sequence[Command]) -> None:
         refused = ""
         at_ms = self._app.wall_ms()
-        for one in acts:
-            reply = await self._demos.lab.apply(one)
+        for command in acts:
+            reply = await self._demos.lab.apply(command)
             if reply.refused is not None:
                 refused = sentence(error_of(reply.refused))
         in_force = await self._demos.lab.active()
@@ -191,7 +185,6 @@ class LessonShow:
         self._app.redraw()
 
     def fault_done(self, command: Command, reply: Reply, at_ms: int) -> None:
-        """Take over a fault that somebody's key has caused, asked for at `at_ms`."""
         self.conduct.pressed(command, reply.active, at_ms)
         self._app.redraw()
 
@@ -225,12 +218,10 @@ class LessonShow:
     # -- keys
 
     def allows(self, what: str) -> bool:
-        """Return whether a key of demos does something now."""
         shown = self.conduct.number if self._past is None else self._past
         return what in ("next", "auto", "restart") or (what == "before" and shown > 0)
 
     def label(self, action: Action) -> str | None:
-        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
         if action.run == "lesson('next')":
             return self._space_does()
         return label(action, self.conduct, self._is_away, self.is_auto)
@@ -248,7 +239,6 @@ class LessonShow:
         return space_does(self.conduct, self._insists)
 
     def do(self, what: str) -> bool:
-        """Carry out a key. Returns False if the next demo should begin."""
         match what:
             case "next":
                 return self.next()
@@ -299,7 +289,7 @@ class LessonShow:
         self._app.redraw()
 
     def answer(self, number: int) -> None:
-        """Answer the question."""
+        """Answer the question. `number` counts from 1, and does nothing beyond the last answer."""
         if 0 < number <= self.is_asking:
             self.conduct.answer(number, self._app.now_ms())
             self._read_from_ms = self._app.wall_ms()

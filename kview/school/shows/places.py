@@ -133,12 +133,13 @@ def place(marks: Sequence[Mark], presses: bool, about: Subjects, width: int) -> 
 
 def looks(marks: Sequence[Mark], at: Place, view: View | None) -> tuple[Look, ...]:
     """Return the marks on the screen of a place."""
-    found = [look for mark in marks if (look := _look(mark, at, view)) is not None]
+    on_screen = [look for mark in marks if (look := _look(mark, at, view)) is not None]
     if at.mode == "placement" and view is not None:
-        found += [look for mark in marks if mark.subject == "partition" for look in _placed(mark, view)]
-    if any(look.ids == _LOG and look.column for look in found):
-        found = [look for look in found if look != Look(_LOG)]  # The figure is marked, and not the panel too.
-    return tuple(dict.fromkeys(found))
+        on_screen += [look for mark in marks if mark.subject == "partition" for look in _placed(mark, view)]
+    if any(look.ids == _LOG and look.column for look in on_screen):
+        # The figure is marked, and not the panel too.
+        on_screen = [look for look in on_screen if look != Look(_LOG)]
+    return tuple(dict.fromkeys(on_screen))
 
 
 def _placed(mark: Mark, view: View) -> list[Look]:
@@ -194,5 +195,5 @@ def _member(client: str, view: View | None) -> Hashable:
     if view is None:
         return ""
     members = view.snapshot.members
-    found = (str(id) for id, of in zip(members.member_id, members.client_id, strict=True) if of == client)
-    return next(found, "")
+    ids = (str(id) for id, of in zip(members.member_id, members.client_id, strict=True) if of == client)
+    return next(ids, "")

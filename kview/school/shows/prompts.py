@@ -35,4 +35,4 @@ def fault_key(conduct: Conduct, keys: Keys) -> str:
     """Return the key that causes a fault which was ended too early."""
     state = conduct.missing[0][2] if conduct.missing else ""
     kind = _CAUSES.get(state, CommandKind.SLOW)
-    return keys.name(next(one.name for one in FAULTS_BY_KEY.values() if one.kind is kind))
+    return keys.name(next(fault.name for fault in FAULTS_BY_KEY.values() if fault.kind is kind))

@@ -90,13 +90,13 @@ class TourShow:
         text = said.STEPS[self.number].format(**_Names(self._app))
         where = demo_words.step_of(self.number, len(said.STEPS))
         shown = (space, leave, before) if self.number else (space, leave)
-        made = [Paragraph(text), *(self._about_groups() if self.number == said.GROUPS_STEP else ())]
+        body = [Paragraph(text), *(self._about_groups() if self.number == said.GROUPS_STEP else ())]
         if self._done is not None:
-            made.append(Paragraph(said.early(self._done, space[0]), Role.KEY, glyphs.PLAYING))
+            body.append(Paragraph(said.early(self._done, space[0]), Role.KEY, glyphs.PLAYING))
         elif self.number == len(said.STEPS) - 1:
-            made.append(Paragraph(self._prompt(), Role.KEY, glyphs.PLAYING))
+            body.append(Paragraph(self._prompt(), Role.KEY, glyphs.PLAYING))
             shown = (leave, before)
-        return Caption(said.HEADING, where, tuple(made), shown, is_large)
+        return Caption(said.HEADING, where, tuple(body), shown, is_large)
 
     def _about_groups(self) -> list[Paragraph]:
         """Return what the sign of a group on the screen means, and what else to know about lag."""
@@ -104,8 +104,10 @@ class TourShow:
         assert view is not None
         stopped = np.flatnonzero(view.groups.verdict == Verdict.STOPPED)
         worst = stopped[view.groups.place[stopped].argsort()][:1].tolist()
-        made = [Paragraph(said.stopped(str(view.snapshot.groups.group[row]))) for row in worst]
-        return [*made, Paragraph(said.TRAP, rank=1)]
+        return [
+            *(Paragraph(said.stopped(str(view.snapshot.groups.group[row]))) for row in worst),
+            Paragraph(said.TRAP, rank=1),
+        ]
 
     def _prompt(self) -> str:
         """Return what to press, for the broker that is selected now."""
@@ -119,16 +121,15 @@ class TourShow:
         """Return what the fault did, what to see now, and how to undo it."""
         keys, done = self._app.keys, self._done
         assert done is not None
-        made = [Paragraph(said.happened(done, self._outcome, self._is_whole))]
+        paragraphs = [Paragraph(said.happened(done, self._outcome, self._is_whole))]
         if done.kind not in _ENDS:
             back = said.way_back(keys.name("restore"), self._app.faults.back_name, keys.name("undo-faults"))
-            made.append(Paragraph(back, Role.KEY, glyphs.PLAYING))
+            paragraphs.append(Paragraph(back, Role.KEY, glyphs.PLAYING))
         if self._led is None or self._outcome is not None:  # There is nothing to wait for.
-            made.append(Paragraph(said.more(keys.name("demos"), keys.name("find")), Role.DIM, rank=1))
-        return made
+            paragraphs.append(Paragraph(said.more(keys.name("demos"), keys.name("find")), Role.DIM, rank=1))
+        return paragraphs
 
     def looks(self) -> Sequence[Look]:
-        """Return where to look on the screen shown."""
         if self._app.where()[0] != self._mode() or self._app.view is None:
             return ()
         if self.number < len(said.STEPS):
@@ -145,7 +146,6 @@ class TourShow:
         """Begin at once, on the cluster that is there."""
 
     def see(self) -> None:
-        """Take over the view that is shown now."""
         view, done = self._app.view, self._done
         if view is None or not view.moment.live:
             return
@@ -186,11 +186,9 @@ class TourShow:
     # -- keys
 
     def allows(self, what: str) -> bool:
-        """Return whether a key of demos does something now."""
         return what == "next" or (what == "before" and self.number > 0)
 
     def label(self, action: Action) -> str | None:
-        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
         if action.run != "lesson('next')":
             return None
         if not self._app.live:
@@ -200,7 +198,6 @@ class TourShow:
         return "" if self.number == len(said.STEPS) - 1 and self._done is None else demo_words.NEXT_STEP
 
     def do(self, what: str) -> bool:
-        """Carry out a key."""
         if what == "before":
             self._show(self.number - 1)
         elif not self._app.live:

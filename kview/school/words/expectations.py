@@ -262,13 +262,14 @@ def expected(
         return "every partition has a leader"
     if (subject, name) == ("cluster", "findings") and operator in ("has", "lacks"):
         says = "says" if operator == "has" else "no longer says"
-        return f"the headline {says} that {' and '.join(_FINDINGS.get(one, one) for one in values)}"
+        findings = [_FINDINGS.get(finding, finding) for finding in values]
+        return f"the headline {says} that {' and '.join(findings)}"
     if (subject, name, operator) == ("cluster", "severity", "is"):
         return _SEVERITIES.get(words, words)
     if (subject, name, operator) == ("cluster", "events", "has"):
         return f"an event was reported: {words.replace('_', ' ')}"
-    if said is not None and operator == "is-not" and " is " in (made := said(of[0] if of else "", words)):
-        return made.replace(" is ", " is not ", 1)
+    if said is not None and operator == "is-not" and " is " in (positive := said(of[0] if of else "", words)):
+        return positive.replace(" is ", " is not ", 1)
     if subject == "incident" and name in _PHASES and operator in (">=", "<="):
         return f"{_PHASES[name]} {'after at least' if operator == '>=' else 'within'} {_number(words)}"
     if (subject, name) in _COUNTED and operator in ("is", ">=", "<=") and words.isdigit():

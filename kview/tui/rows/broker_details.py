@@ -57,13 +57,13 @@ def detail_lines(details: BrokerDetails, cells: int, most: int, count_set: bool,
         return [_named("", line(Span(details.note, Role.DIM)))]
     if not most:
         return [cut(each, cells) for each in _directories(details, 1, now_ms)]
-    made = [_listeners(details.settings), *_directories(details, most, now_ms)]
+    lines = [_listeners(details.settings), *_directories(details, most, now_ms)]
     if count_set and details.settings is not None and not details.settings.failure:
         there = len(details.settings.settings)
         number = len(differing(details.settings))
         text = f"{number:,} of {there:,} settings differ from their defaults"
-        made.append(_named("settings", line(Span(text, Role.DIM))))
-    return [cut(each, cells) for each in made]
+        lines.append(_named("settings", line(Span(text, Role.DIM))))
+    return [cut(each, cells) for each in lines]
 
 
 def _named(name: str, text: Line) -> Line:
@@ -75,7 +75,7 @@ def _listeners(answer: SettingsAnswer | None) -> Line:
         return _named(LISTENERS, line(Span(said.READING, Role.DIM)))
     if answer.failure:
         return _named(LISTENERS, line(Span(inspected.failure(answer.failure, answer), Role.WARN)))
-    values = {one.name: one.value or "" for one in answer.settings if one.name in (LISTENERS, ADVERTISED)}
+    values = {setting.name: setting.value or "" for setting in answer.settings}
     own, advertised = (_spaced(values.get(name, "")) for name in (LISTENERS, ADVERTISED))
     spans = [Span(own or words.NONE)]
     if advertised and advertised != own:
@@ -96,50 +96,51 @@ def _directories(details: BrokerDetails, most: int, now_ms: int) -> list[Line]:
         return [_named(name, line(Span(inspected.failure(answer.failure, answer), Role.WARN)))]
     if not answer.directories:
         return [_named(name, line(Span(said.NONE_LISTED, Role.DIM)))]
-    found = sorted(answer.directories, key=_badness)
+    worst_first = sorted(answer.directories, key=_badness)
     age = ""
     if answer.asked_ms != UNKNOWN and now_ms - answer.asked_ms > OLD_MS:
         age = f"  read {words.age(answer.asked_ms, now_ms)} ago"
-    made = []
-    shown = found if len(found) <= most else found[: max(1, most)]
-    widest = max(len(_path(one)) for one in shown)
-    for at, one in enumerate(shown):
-        spans = [Span(f"{_path(one):<{widest}}")]
-        if not one.error:
-            spans.append(Span(f"  {said.held(one)}", Role.DIM if age else Role.TEXT))
-        if free := said.free(one):
-            low = one.usable_bytes < LOW_ON_SPACE * one.total_bytes
+    lines = []
+    shown = worst_first if len(worst_first) <= most else worst_first[: max(1, most)]
+    widest = max(len(_path(directory)) for directory in shown)
+    for at, directory in enumerate(shown):
+        spans = [Span(f"{_path(directory):<{widest}}")]
+        if not directory.error:
+            spans.append(Span(f"  {said.held(directory)}", Role.DIM if age else Role.TEXT))
+        if free := said.free(directory):
+            low = directory.usable_bytes < LOW_ON_SPACE * directory.total_bytes
             spans.append(Span(f"  {free}", Role.WARN if low else Role.DIM))
-        full_ms = details.full_ms.get(one.path, UNKNOWN)
-        if not one.error and (full := said.full(full_ms, now_ms)):
+        full_ms = details.full_ms.get(directory.path, UNKNOWN)
+        if not directory.error and (full := said.full(full_ms, now_ms)):
             spans.append(Span(f"  {full}", Role.WARN if full_ms - now_ms < FULL_SOON_MS else Role.DIM))
-        if wrong := said.wrong(one):
-            spans.append(Span(f"  {wrong}", Role.RISK if one.error else Role.WARN))
+        if wrong := said.wrong(directory):
+            spans.append(Span(f"  {wrong}", Role.RISK if directory.error else Role.WARN))
         if at == 0:
             spans.append(Span(age, Role.DIM))
-        if at == len(shown) - 1 and len(shown) < len(found):
-            spans.append(Span(f"  {said.more(len(found) - len(shown))}", Role.DIM))
-        made.append(_named(name if at == 0 else " ", line(*spans)))
-    return made
+        if at == len(shown) - 1 and len(shown) < len(worst_first):
+            spans.append(Span(f"  {said.more(len(worst_first) - len(shown))}", Role.DIM))
+        lines.append(_named(name if at == 0 else " ", line(*spans)))
+    return lines
 
 
-def _path(one: Directory) -> str:
-    return middle(glyphs.printable(one.path), MOST_PATH)
+def _path(directory: Directory) -> str:
+    return middle(glyphs.printable(directory.path), MOST_PATH)
 
 
-def _badness(one: Directory) -> tuple[bool, float, str]:
-    known = one.total_bytes > 0 and one.usable_bytes != UNKNOWN
-    return (not one.error, one.usable_bytes / one.total_bytes if known else 1.0, one.path)
+def _badness(directory: Directory) -> tuple[bool, float, str]:
+    known = directory.total_bytes > 0 and directory.usable_bytes != UNKNOWN
+    usable = directory.usable_bytes / directory.total_bytes if known else 1.0
+    return (not directory.error, usable, directory.path)
 
 
 def differing(answer: SettingsAnswer) -> list[Setting]:
     """Return the settings that somebody has set to something else than their defaults, if these are known."""
 
-    def differs(one: Setting) -> bool:
-        defaults = [other.value for other in one.synonyms if other.source is SettingSource.DEFAULT]
-        return one.differs and (one.sensitive or not defaults or one.value != defaults[0])
+    def differs(setting: Setting) -> bool:
+        defaults = [other.value for other in setting.synonyms if other.source is SettingSource.DEFAULT]
+        return setting.differs and (setting.sensitive or not defaults or setting.value != defaults[0])
 
-    return [one for one in answer.settings if differs(one)]
+    return [setting for setting in answer.settings if differs(setting)]
 
 
 class SetRows(Keyed[str]):
@@ -147,8 +148,9 @@ class SetRows(Keyed[str]):
 
     def __init__(self, details: BrokerDetails) -> None:
         answer = details.settings
-        self._settings = sorted(differing(answer), key=lambda one: one.name) if answer is not None else []
-        super().__init__([one.name for one in self._settings])
+        settings = differing(answer) if answer is not None else []
+        self._settings = sorted(settings, key=lambda setting: setting.name)
+        super().__init__([setting.name for setting in self._settings])
         read = answer is not None and not answer.failure
         counted = f" {len(self._settings):,}" if read else ""
         self.title = line(
@@ -167,17 +169,15 @@ class SetRows(Keyed[str]):
         )
 
     def setting(self, index: int) -> Setting:
-        """Return the setting of a row."""
         return self._settings[index]
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a setting's cells."""
-        one = self._settings[index]
-        value_role = Role.DIM if one.sensitive else Role.TEXT
+        setting = self._settings[index]
+        value_role = Role.DIM if setting.sensitive else Role.TEXT
         return Row(
             (
-                line(Span(one.name)),
-                line(Span(inspected.setting(one), value_role)),
-                line(Span(inspected.source(one.source), Role.DIM)),
+                line(Span(setting.name)),
+                line(Span(inspected.setting(setting), value_role)),
+                line(Span(inspected.source(setting.source), Role.DIM)),
             )
         )

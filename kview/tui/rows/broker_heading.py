@@ -65,7 +65,7 @@ def _place(view: View, at: int) -> list[tuple[str, str]]:
 def _controller(view: View, at: int) -> str:
     """Return what the broker is in the quorum, '' if that is not known."""
     broker = int(view.snapshot.brokers.id[at])
-    mine = [found for found in quorum_nodes(view) if found.node == broker]
+    mine = [controller for controller in quorum_nodes(view) if controller.node == broker]
     if mine:
         return controller_words.with_lag(mine[0])
     return "active controller" if view.brokers.is_controller[at] else ""

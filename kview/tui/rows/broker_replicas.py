@@ -49,9 +49,9 @@ def _sorts(broker: int) -> Values:
         mine = view.snapshot.partitions.replicas == broker
         held = mine.any(axis=1)
         rows = np.flatnonzero(held)
-        made = np.full(len(held), np.nan)
-        made[rows] = figures(values[rows, mine[rows].argmax(axis=1)])
-        return made
+        by_partition = np.full(len(held), np.nan)
+        by_partition[rows] = figures(values[rows, mine[rows].argmax(axis=1)])
+        return by_partition
 
     return {
         **{name: SORTS[name] for name in ("topic", "p", "leader", "in", "state")},
@@ -67,9 +67,9 @@ class BrokerReplicaRows(ListedPartitions):
 
     def __init__(self, view: View, broker: int, options: Options) -> None:
         shown, sorts = view.partitions, _sorts(broker)
-        found = broker_replicas(view, broker, ordered_rows(view, options, PANEL, sorts))
-        super().__init__(view, found.rows)
-        self._positions = found.positions
+        replicas = broker_replicas(view, broker, ordered_rows(view, options, PANEL, sorts))
+        super().__init__(view, replicas.rows)
+        self._positions = replicas.positions
         self._broker, self._options = broker, options
         self.panel = PANEL
         self.sorts: Collection[str] = sorts
@@ -102,7 +102,6 @@ class BrokerReplicaRows(ListedPartitions):
         self.title: Line = title("REPLICAS", note, options.filter_of(Listed.PARTITIONS))
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a replica's cells."""
         at, position = int(self._rows[index]), int(self._positions[index])
         view = self._view
         table, figures = view.snapshot.partitions, view.partitions

@@ -181,7 +181,6 @@ class BrokerRows(Keyed[BrokerKey]):
         self.title: Line = title("BROKERS", *notes)
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a broker's cells, or a controller's."""
         key = self.keys[index]
         if isinstance(key, ControllerKey):
             return self._controller(index, now_ms)

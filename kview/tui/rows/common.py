@@ -48,8 +48,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 def needing_attention(severities: NDArray[np.object_]) -> Flags:
     """Return which rows need attention."""
-    found: Flags = (severities == Severity.RISK) | (severities == Severity.WARN)
-    return found
+    in_trouble: Flags = (severities == Severity.RISK) | (severities == Severity.WARN)
+    return in_trouble
 
 
 def troubled(severities: NDArray[np.object_]) -> int:
@@ -70,7 +70,7 @@ class Keyed(Generic[Key]):
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self.keys = keys
-        self._found: dict[Hashable, int] | None = None
+        self._index_by_key: dict[Hashable, int] | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -86,9 +86,9 @@ class Keyed(Generic[Key]):
 
     def find(self, key: Hashable) -> int | None:
         """Return the index of the row with that key, or None if there is no such row."""
-        if self._found is None:
-            self._found = {key: index for index, key in enumerate(self.keys)}
-        return self._found.get(key)
+        if self._index_by_key is None:
+            self._index_by_key = {key: index for index, key in enumerate(self.keys)}
+        return self._index_by_key.get(key)
 
 
 def title(name: str, *notes: str) -> Line:

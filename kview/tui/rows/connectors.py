@@ -70,25 +70,24 @@ class ConnectorRows(Keyed[str]):
         return str(self._view.snapshot.connectors.trace[self._rows[index]])
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return the cells of a connector or a task."""
         at, table = int(self._rows[index]), self._view.snapshot.connectors
         task, state = self._tasks[index], str(table.state[at])
         is_own = task == CONNECTOR_TASK
         has_failed = state == ConnectorState.FAILED
         role = (Role.RISK if has_failed else Role.TEXT) if self._known else Role.DIM
         sign = _SIGNS.get(state, glyphs.FOLLOWER)
-        told = [Span(reason(self._view.snapshot, at) or connectors.NO_TRACE, role)] if has_failed else []
+        details = [Span(reason(self._view.snapshot, at) or connectors.NO_TRACE, role)] if has_failed else []
         if group := self.group_of(self.keys[index]):
             figures, row = self._view.groups, self._groups[group]
             text = connectors.read_by(group, int(figures.lag[row]), bool(figures.lag_is_bound[row]))
-            told.append(Span(f" {glyphs.DOT} {text}" if told else text, Role.DIM))
+            details.append(Span(f" {glyphs.DOT} {text}" if details else text, Role.DIM))
         return Row(
             (
                 line(Span(str(table.connector[at]), Role.TEXT if is_own else Role.DIM)),
                 line(Span((str(table.kind[at]) or "connector") if is_own else f"task {task}", Role.DIM)),
                 line(Span(f"{sign} {state}", role)),
                 line(Span(str(table.worker[at]), Role.DIM)),
-                line(*told),
+                line(*details),
             )
         )
 

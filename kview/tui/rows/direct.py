@@ -24,14 +24,14 @@ def records_in(view: View, key: Key) -> list[float]:
         case Kind.CLUSTER:
             values: Sequence[float] = view.throughput.in_series
         case Kind.TOPIC:
-            found = np.flatnonzero(view.topics.topic == key.name)
-            values = view.topics.in_series[int(found[0])] if len(found) else ()
+            rows = np.flatnonzero(view.topics.topic == key.name)
+            values = view.topics.in_series[int(rows[0])] if len(rows) else ()
         case Kind.BROKER:
-            found = np.flatnonzero(view.snapshot.brokers.id == int(key.name))
-            values = view.brokers.in_series[int(found[0])] if len(found) else ()
+            rows = np.flatnonzero(view.snapshot.brokers.id == int(key.name))
+            values = view.brokers.in_series[int(rows[0])] if len(rows) else ()
         case Kind.RACK:
-            found = np.flatnonzero(view.snapshot.brokers.rack == key.name)
-            values = _summed([view.brokers.in_series[row] for row in found.tolist()])
+            rows = np.flatnonzero(view.snapshot.brokers.rack == key.name)
+            values = _summed([view.brokers.in_series[row] for row in rows.tolist()])
         case _:
             values = ()
     return over_window(view.throughput.at_ms, values) if values else []
@@ -39,10 +39,10 @@ def records_in(view: View, key: Key) -> list[float]:
 
 def lag(view: View, group: str) -> list[float]:
     """Return a group's lag in records: one value per second of the last minute."""
-    found = np.flatnonzero(view.snapshot.groups.group == group)
-    if not len(found) or len(view.throughput.at_ms) < 2:
+    rows = np.flatnonzero(view.snapshot.groups.group == group)
+    if not len(rows) or len(view.throughput.at_ms) < 2:
         return []
-    values = [value if value >= 0 else math.nan for value in view.groups.lag_series[int(found[0])]]
+    values = [value if value >= 0 else math.nan for value in view.groups.lag_series[int(rows[0])]]
     return over_window(view.throughput.at_ms, values)
 
 
@@ -53,15 +53,15 @@ def over_window(at_ms: tuple[int, ...], values: Sequence[float]) -> list[float]:
     """
     at_ms = at_ms[-len(values) :] if values else ()
     slots = WINDOW_MS // STEP_MS
-    found = [math.nan] * slots
+    per_second = [math.nan] * slots
     if not at_ms:
-        return found
+        return per_second
     end = at_ms[-1]
     for moment, value in zip(at_ms, values[-len(at_ms) :], strict=True):
         slot = slots - 1 - (end - moment) // STEP_MS
         if 0 <= slot < slots:
-            found[slot] = value
-    return _bridged(found, max(1, (at_ms[-1] - at_ms[0]) // max(1, len(at_ms) - 1) // STEP_MS))
+            per_second[slot] = value
+    return _bridged(per_second, max(1, (at_ms[-1] - at_ms[0]) // max(1, len(at_ms) - 1) // STEP_MS))
 
 
 def _bridged(values: list[float], spacing: int) -> list[float]:
@@ -85,8 +85,8 @@ def _summed(each: Sequence[Sequence[float]]) -> list[float]:
     """Return the sum of the known values at each moment, NaN if none is known. The last values belong
     together."""
     longest = max((len(values) for values in each), default=0)
-    made = []
+    sums = []
     for back in range(longest, 0, -1):
         known = [values[-back] for values in each if len(values) >= back and math.isfinite(values[-back])]
-        made.append(sum(known) if known else math.nan)
-    return made
+        sums.append(sum(known) if known else math.nan)
+    return sums

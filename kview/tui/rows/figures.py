@@ -39,9 +39,9 @@ class Figure(tuple[Span, ...]):
 
     def __new__(cls, spans: Line, *values: Value) -> Self:
         """Make a cell of what is drawn and of its values."""
-        made = super().__new__(cls, spans)
-        made.values = values
-        return made
+        cell = super().__new__(cls, spans)
+        cell.values = values
+        return cell
 
 
 def text_figure(text: str, role: Role = Role.TEXT, dim: bool = False) -> Line:

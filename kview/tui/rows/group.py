@@ -182,7 +182,6 @@ class MemberRows(Keyed[str]):
         return owned
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a member's cells."""
         at, table = int(self._rows[index]), self._table
         member = str(table.member_id[at])
         owns = f" {glyphs.DOT} ".join(
@@ -225,7 +224,6 @@ class ShareRows(Keyed[tuple[str, int]]):
         self.title: Line = title("PARTITIONS")
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return the cells of one of the group's partitions."""
         at, table = int(self._rows[index]), self._table
         return Row(
             (
@@ -321,20 +319,18 @@ class OffsetRows:
 
     @property
     def in_trouble(self) -> Flags:
-        """Which rows need attention, by index."""
         figures, rows = self._view.offsets, self._rows
         verdicts_ = figures.verdict[rows]
         needing = [
             kind for kind in ORDER if severity(kind, 0, is_old=False) in (Severity.RISK, Severity.WARN)
         ]
-        found = (figures.lost[rows] > 0) & (verdicts_ != Verdict.ABANDONED)
+        in_trouble = (figures.lost[rows] > 0) & (verdicts_ != Verdict.ABANDONED)
         for kind in needing:
-            found |= np.asarray(verdicts_ == kind, bool)
-        return np.asarray(found, bool)
+            in_trouble |= np.asarray(verdicts_ == kind, bool)
+        return np.asarray(in_trouble, bool)
 
     @property
     def keys(self) -> list[tuple[str, int]]:
-        """The keys of all rows, in order."""
         table = self._view.snapshot.offsets
         topics, numbers = table.topic[self._rows].tolist(), table.partition[self._rows].tolist()
         return list(zip(topics, numbers, strict=True))
@@ -348,7 +344,6 @@ class OffsetRows:
         return str(table.topic[at]), int(table.partition[at])
 
     def find(self, key: Hashable) -> int | None:
-        """Return the index of a partition's row, or None if it is not listed."""
         if not isinstance(key, tuple):
             return None
         table, (topic, number) = self._view.snapshot.offsets, key
@@ -368,7 +363,6 @@ class OffsetRows:
         return max(10, 1 + len(words.duration(whole_days_ms + DAY_MS - 1)))
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return the cells of one of the group's partitions."""
         at = int(self._rows[index])
         table, figures = self._view.snapshot.offsets, self._view.offsets
         received_ms = int(table.received_ms[at])

@@ -93,19 +93,19 @@ def summary(view: View, options: Options, cells: int) -> Line:
     Groups in trouble are named as far as the names fit.
     """
     figures = view.groups
-    found: dict[tuple[str, str], list[str]] = {}
+    by_verdict: dict[tuple[str, str], list[str]] = {}
     for row in sorted(_listed(view, options), key=lambda row: rank(figures.severity[row])):
         is_old = int(figures.verdict_age_ms[row]) != UNKNOWN
         name = verdicts.of_many(figures.verdict[row], is_old, bool(figures.lost[row] > 0))
         key = str(figures.severity[row]), name
-        found.setdefault(key, []).append(str(view.snapshot.groups.group[row]))
+        by_verdict.setdefault(key, []).append(str(view.snapshot.groups.group[row]))
     between, room = Span(f" {glyphs.DOT} ", Role.DIM), cells - len(SUMMARY_LABEL)
     missing = whose.heading(unheard(view.snapshot.observation))
     first = [line(Span(missing, Role.WARN))] if missing else []
-    for named in range(len(found), -1, -1):
+    for named in range(len(by_verdict), -1, -1):
         parts = first + [
             _counted(severity, name, groups, at < named and ROLES[severity] is not Role.DIM)
-            for at, ((severity, name), groups) in enumerate(found.items())
+            for at, ((severity, name), groups) in enumerate(by_verdict.items())
         ]
         if sum(line_width(part) + width(between.text) for part in parts) <= room + width(between.text):
             break
@@ -120,12 +120,12 @@ MOST_NAMED = 3
 def _counted(severity: str, verdict: str, groups: Sequence[str], are_named: bool) -> Line:
     """Return how many groups have a verdict, and which: `✕ 2 blocked: billing, reporting`."""
     sign = "" if severity == Severity.CALM and verdict == UNDECIDED else f"{SIGNS[severity]} "
-    made = line(Span(f"{sign}{len(groups):,} {verdict}", ROLES[severity]))
+    count = line(Span(f"{sign}{len(groups):,} {verdict}", ROLES[severity]))
     if not are_named:
-        return made
+        return count
     more = len(groups) - MOST_NAMED
     names = ", ".join(groups[:MOST_NAMED]) + (f" + {more:,} more" if more > 0 else "")
-    return (*made, Span(f": {names}", Role.TEXT))
+    return (*count, Span(f": {names}", Role.TEXT))
 
 
 def _none(view: View, options: Options) -> str:
@@ -266,7 +266,6 @@ class GroupRows(Keyed[str]):
         return max(7, *widths) if widths else 7
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a group's cells."""
         at = self._rows[index]
         table, figures = self._view.snapshot.groups, self._view.groups
         group = str(table.group[at])

@@ -56,11 +56,12 @@ class IncidentRows(Keyed[tuple[object, ...]]):
 
     def __init__(self, view: View, options: Options, zone: tzinfo | None) -> None:
         listed = list(reversed(view.incidents))
-        texts, about = [said.sentence(one, 0) for one in listed], [one.brokers for one in listed]
+        texts = [said.sentence(incident, 0) for incident in listed]
+        about = [incident.brokers for incident in listed]
         newest = list(compress(listed, passing_texts(texts, about, options.wanted)))
-        super().__init__([one.key for one in newest])
+        super().__init__([incident.key for incident in newest])
         self._incidents, self._zone = newest, zone
-        going = sum(one.is_open for one in newest)
+        going = sum(incident.is_open for incident in newest)
         order = "newest first" if len(newest) > 1 else ""
         self.title: Line = title("INCIDENTS", order, options.filter_of(Listed.EVENTS))
         if going:
@@ -82,28 +83,26 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return an incident's cells."""
-        one = self._incidents[index]
-        role = Role.TEXT if one.is_open else ENDED_ROLE
+        incident = self._incidents[index]
+        role = Role.TEXT if incident.is_open else ENDED_ROLE
+        waited_ms = said.waited_ms(incident)
         return Row(
             (
-                moment_figure(words.clock(one.began_ms, self._zone, tenths=False), one.began_ms),
-                line(Span(said.title(one), ROLES[one.severity] if one.is_open else Role.TEXT)),
+                moment_figure(words.clock(incident.began_ms, self._zone, tenths=False), incident.began_ms),
+                line(Span(said.title(incident), ROLES[incident.severity] if incident.is_open else Role.TEXT)),
                 duration_figure(
-                    said.length(one, now_ms),
-                    said.longest_ms(one, now_ms),
-                    "" if one.not_before_ms == UNKNOWN else AT_MOST,
+                    said.length(incident, now_ms),
+                    said.longest_ms(incident, now_ms),
+                    "" if incident.not_before_ms == UNKNOWN else AT_MOST,
                     role,
                 ),
-                count_figure(one.partitions, role),
-                count_figure(one.moved, role),
-                duration_figure(
-                    said.waited(one), said.waited_ms(one), AT_MOST if said.waited_ms(one) else "", role
-                ),
-                _gone_figure(one.gone, role),
-                state(one),
+                count_figure(incident.partitions, role),
+                count_figure(incident.moved, role),
+                duration_figure(said.waited(incident), waited_ms, AT_MOST if waited_ms else "", role),
+                _gone_figure(incident.gone, role),
+                state(incident),
             ),
-            now_ms - one.began_ms < FRESH_MS,
+            now_ms - incident.began_ms < FRESH_MS,
         )
 
 
@@ -112,13 +111,13 @@ class HitRows(Keyed[tuple[str, int]]):
 
     def __init__(self, incident: Incident | None, options: Options) -> None:
         named = incident.hit if incident else ()
-        listed = [one for one in named if options.internal or not one.internal]
-        about = [(one.leader_before, one.leader_after) for one in listed]
+        listed = [hit for hit in named if options.internal or not hit.internal]
+        about = [(hit.leader_before, hit.leader_after) for hit in listed]
         self._hit = list(
-            compress(listed, passing_texts([one.topic for one in listed], about, options.wanted))
+            compress(listed, passing_texts([hit.topic for hit in listed], about, options.wanted))
         )
-        super().__init__([(one.topic, one.partition) for one in self._hit])
-        self.troubled = sum(one.leaderless for one in self._hit)
+        super().__init__([(hit.topic, hit.partition) for hit in self._hit])
+        self.troubled = sum(hit.leaderless for hit in self._hit)
         note = "leader changes first"
         if incident is not None:
             total = incident.partitions + (incident.internal_partitions if options.internal else 0)
@@ -128,8 +127,8 @@ class HitRows(Keyed[tuple[str, int]]):
                 note += f", +{incident.internal_partitions:,} internal ({options.keys.name('internal')})"
         self.title: Line = title("PARTITIONS HIT", note, options.filter_of(Listed.EVENTS))
         self.empty = "no partition was hit" if not named else "no partition matches the filter"
-        longest = max((len(one.topic) for one in self._hit), default=5)
-        width = max((len(_ids(one.isr_before)) for one in self._hit), default=6)
+        longest = max((len(hit.topic) for hit in self._hit), default=5)
+        width = max((len(_ids(hit.isr_before)) for hit in self._hit), default=6)
         self.columns: Sequence[Column] = (
             Column("topic", "topic", min(max(longest, 8), 24), flex=2, most=40, name=True),
             Column("partition", "p", 4, right=True),
@@ -139,19 +138,18 @@ class HitRows(Keyed[tuple[str, int]]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a partition's cells."""
-        one = self._hit[index]
-        left = [broker for broker in one.isr_before if broker not in one.isr_after]
-        isr = line(Span(_ids(one.isr_before), Role.DIM))
+        hit = self._hit[index]
+        left = [broker for broker in hit.isr_before if broker not in hit.isr_after]
+        isr = line(Span(_ids(hit.isr_before), Role.DIM))
         if left:
-            isr += (Span(f" {glyphs.ARROW} ", Role.DIM), Span(_ids(one.isr_after), Role.WARN))
+            isr += (Span(f" {glyphs.ARROW} ", Role.DIM), Span(_ids(hit.isr_after), Role.WARN))
         return Row(
             (
-                line(one.topic),
-                number_figure(one.partition),
-                _leaders(one),
+                line(hit.topic),
+                number_figure(hit.partition),
+                _leaders(hit),
                 isr,
-                _gone_figure(one.gone, Role.DIM) if _had_election(one) else EMPTY,
+                _gone_figure(hit.gone, Role.DIM) if _had_election(hit) else EMPTY,
             )
         )
 
@@ -161,8 +159,8 @@ def _gone_figure(gone: int, role: Role) -> Figure:
     return count_figure(gone, Role.RISK if gone > 0 else role, mark=AT_LEAST if gone else "")
 
 
-def _had_election(one: HitPartition) -> bool:
-    return one.moved or one.leaderless
+def _had_election(hit: HitPartition) -> bool:
+    return hit.moved or hit.leaderless
 
 
 def _ids(ids: Sequence[int]) -> str:
@@ -174,14 +172,14 @@ def _leader(broker: int, epoch: int) -> str:
     return f"{words.NONE if broker < 0 else broker}{after}"
 
 
-def _leaders(one: HitPartition) -> Line:
+def _leaders(hit: HitPartition) -> Line:
     """Return `4·5 → 2·6`, `4·5 → none`, or `1·5` if there was no election."""
-    before = _leader(one.leader_before, one.epoch_before)
-    if one.moved and one.leader_after != NO_BROKER:
-        now = _leader(one.leader_after, one.epoch_after)
+    before = _leader(hit.leader_before, hit.epoch_before)
+    if hit.moved and hit.leader_after != NO_BROKER:
+        now = _leader(hit.leader_after, hit.epoch_after)
         ends = line(Span(f"{before} {glyphs.ARROW} ", Role.DIM), Span(now))
-        return ends + (line(Span("  now none", Role.RISK)) if one.leaderless else EMPTY)
-    if one.leaderless:
+        return ends + (line(Span("  now none", Role.RISK)) if hit.leaderless else EMPTY)
+    if hit.leaderless:
         return line(Span(f"{before} {glyphs.ARROW} ", Role.DIM), Span("none", Role.RISK))
     return line(Span(before, Role.DIM))
 
@@ -210,7 +208,6 @@ class EventRows(Keyed[tuple[object, ...]]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return an event's cells."""
         event = self.events[index]
         role = EVENT_ROLES[event.severity]
         sign = SIGNS[event.severity] if event.severity is not Severity.CALM else glyphs.DOT
@@ -223,29 +220,29 @@ class EventRows(Keyed[tuple[object, ...]]):
 
 def incident_of(view: View, key: Hashable) -> Incident | None:
     """Return the incident with that key, None if the view has none."""
-    return next((one for one in view.incidents if one.key == key), None)
+    return next((incident for incident in view.incidents if incident.key == key), None)
 
 
 def stage_lines(incident: Incident, now_ms: int, zone: tzinfo | None) -> list[Line]:
     """Return the stopwatch: a line for each stage with its time of day and its times since the beginning."""
 
-    told = said.stages(incident)
+    stages = said.stages(incident)
     begun = said.during(0, said.began_until_ms(incident))
-    width = max(9, len(begun), *(len(stage.when) for stage in told), 0)
+    width = max(9, len(begun), *(len(stage.when) for stage in stages), 0)
 
     def row(after_ms: int, when: str, *what: Span) -> Line:
         clock = Span(f"  {words.clock(incident.began_ms + after_ms, zone)}  ", Role.DIM)
         return line(clock, Span(f"{when:>{width}}  ", Role.HEAD), *what)
 
-    made = [row(0, begun, Span(said.title(incident), _role(PhaseKind.SILENT, incident)))]
-    made += [
-        row(stage.after_ms, stage.when, Span(stage.text, _role(stage.kinds[-1], incident))) for stage in told
-    ]
+    lines = [row(0, begun, Span(said.title(incident), _role(PhaseKind.SILENT, incident)))]
+    for stage in stages:
+        role = _role(stage.kinds[-1], incident)
+        lines.append(row(stage.after_ms, stage.when, Span(stage.text, role)))
     if incident.is_open:
         waits = Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident)}", ROLES[incident.severity])
         lasted_ms = said.lasted_ms(incident, now_ms)
-        made.append(row(lasted_ms, said.after(lasted_ms), waits))
-    return made
+        lines.append(row(lasted_ms, said.after(lasted_ms), waits))
+    return lines
 
 
 def _role(kind: PhaseKind, incident: Incident) -> Role:
@@ -261,21 +258,21 @@ def _role(kind: PhaseKind, incident: Incident) -> Role:
 
 def facts(incident: Incident, options: Options) -> list[tuple[str, Line]]:
     """Return the figures of an incident, as pairs of a name and what is known."""
-    made = [("hit", line(said.hit(incident)))]
+    figures = [("hit", line(said.hit(incident)))]
     if incident.leaderless:
         names = said.without_leader(incident).removeprefix("no leader: ")
-        made.append(("no leader", line(Span(names, Role.RISK))))
+        figures.append(("no leader", line(Span(names, Role.RISK))))
     if moves := said.moves(incident, options.internal):
-        made.append(("moved", line(f" {glyphs.DOT} ".join(moves))))
+        figures.append(("moved", line(f" {glyphs.DOT} ".join(moves))))
     waited = words.NONE if incident.waited_ms == UNKNOWN else f"≤ {words.duration(incident.waited_ms)}"
     note = " so far" if incident.is_waiting else ""
-    made.append(("acks=all", line(Span("producers waited ", Role.DIM), f"{waited}{note}")))
-    made.append(("gone", _gone(incident)))
+    figures.append(("acks=all", line(Span("producers waited ", Role.DIM), f"{waited}{note}")))
+    figures.append(("gone", _gone(incident)))
     names = ", ".join(incident.groups)
     more = incident.groups_count - len(incident.groups)
     groups = f"{names}{f' + {more:,} more' if more > 0 else ''}" if names else "none that kview saw"
-    made.append(("waited", line(Span("groups ", Role.DIM), groups)))
-    return made
+    figures.append(("waited", line(Span("groups ", Role.DIM), groups)))
+    return figures
 
 
 def _gone(incident: Incident) -> Line:

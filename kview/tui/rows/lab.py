@@ -42,12 +42,12 @@ class LabRows(Keyed[Key]):
     ) -> None:
         self._view = view
         self._health = topic_health(view)
-        found = () if settings is None else _listed(settings)
-        self._settings = _filtered(found, view, options) if options.wanted else found
+        listed = () if settings is None else _listed(settings)
+        self._settings = _filtered(listed, view, options) if options.wanted else listed
         super().__init__([(words.kind(each), words.subject(each)) for each in self._settings])
         self.empty = words.NOT_ASKED if not failed else words.NO_ANSWER
         if settings is not None:
-            self.empty = f"nothing matches {options.shown_filter}" if found else words.NOTHING
+            self.empty = f"nothing matches {options.shown_filter}" if listed else words.NOTHING
         names = name_width((key[1] for key in self.keys), 10, 24)
         self.columns: Sequence[Column] = (
             Column("kind", "", 8),
@@ -72,7 +72,6 @@ class LabRows(Keyed[Key]):
         return None if at is None else self._settings[at]
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a setting's cells."""
         of = self._settings[index]
         is_changed = words.changed(of)
         return Row(
@@ -125,7 +124,7 @@ def _listed(settings: LabSettings) -> tuple[Setting, ...]:
     return (*settings.producers, *settings.groups, *settings.topics, *settings.links)
 
 
-def _filtered(found: Sequence[Setting], view: View, options: Options) -> tuple[Setting, ...]:
+def _filtered(listed: Sequence[Setting], view: View, options: Options) -> tuple[Setting, ...]:
     """Return the settings that pass the filter. A producer passes with its topic."""
     passing = Passing(view, options.wanted)
     topics = set(view.topics.topic[passing.topics].tolist())
@@ -142,4 +141,4 @@ def _filtered(found: Sequence[Setting], view: View, options: Options) -> tuple[S
                 return of.broker in brokers
         return of.name in topics
 
-    return tuple(each for each in found if passes(each))
+    return tuple(each for each in listed if passes(each))

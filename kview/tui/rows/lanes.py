@@ -83,7 +83,7 @@ def lanes(view: View, rows: int) -> list[Lane]:
 
     The last broker's name counts the eventful brokers for which there is no room.
     """
-    made = [
+    cluster_lanes = [
         Lane("controllers", _controller_marks(view), _controllers_now(view)),
         Lane("partitions", _partition_marks(view), _partitions_now(view)),
     ]
@@ -96,13 +96,13 @@ def lanes(view: View, rows: int) -> list[Lane]:
             for broker in event.brokers:
                 by_broker.setdefault(broker, []).append((event.at_ms, mark))
     ids = table.id.tolist()
-    room = rows - len(made)
+    room = rows - len(cluster_lanes)
     eventful = {id for id in ids if id in by_broker or _troubled(view, id)}
     chosen = sorted(ids, key=lambda id: (id not in eventful, id))[: max(0, room)]
     brokers = [Lane(f"broker {id}", tuple(by_broker.get(id, ())), _state(view, id)) for id in sorted(chosen)]
     if brokers and (more := len(eventful.difference(chosen))):
         brokers[-1] = replace(brokers[-1], name=f"{brokers[-1].name}, +{more:,} more")
-    return [*brokers, *made][-rows:] if rows else []
+    return [*brokers, *cluster_lanes][-rows:] if rows else []
 
 
 def _troubled(view: View, id: int) -> bool:
@@ -129,7 +129,7 @@ def _controller_marks(view: View) -> tuple[tuple[int, Mark], ...]:
     """
     known = [event for event in view.events if event.kind in _CONTROLLER_MARKS]
     down, is_lost = lost_controllers(view), _is_quorum_lost(view)
-    made: list[tuple[int, Mark]] = []
+    marks: list[tuple[int, Mark]] = []
     for event in reversed(known):
         mark = _CONTROLLER_MARKS[event.kind]
         goes_on, role = _controllers_look(down, is_lost)
@@ -143,8 +143,8 @@ def _controller_marks(view: View) -> tuple[tuple[int, Mark], ...]:
             case EventKind.QUORUM_BACK:
                 is_lost = True
         before = mark.before or _controllers_look(down, is_lost)[0]
-        made.append((event.at_ms, replace(mark, goes_on=goes_on, goes_on_role=role, before=before)))
-    return tuple(reversed(made))
+        marks.append((event.at_ms, replace(mark, goes_on=goes_on, goes_on_role=role, before=before)))
+    return tuple(reversed(marks))
 
 
 def _controllers_now(view: View) -> Mark | None:
@@ -177,7 +177,7 @@ def _partition_marks(view: View) -> tuple[tuple[int, Mark], ...]:
     for event in reversed(known):
         leaderless.append(max(0, leaderless[-1] - _LEADERLESS.get(event.kind, 0) * _count(event)))
     frozen, frozen_now = 0, bool((figures.frozen_since_ms != UNKNOWN).any())
-    made = []
+    marks = []
     for event, none in zip(known, reversed(leaderless[:-1]), strict=True):
         frozen = max(0, frozen + _FROZEN.get(event.kind, 0) * _count(event))
         is_last = event is known[-1]
@@ -190,8 +190,8 @@ def _partition_marks(view: View) -> tuple[tuple[int, Mark], ...]:
         mark = _PARTITION_MARKS[event.kind]
         if none and event.kind is EventKind.WATERMARK_FROZEN:
             mark = _PARTITION_MARKS[EventKind.LEADER_LOST]  # the worse of the two goes on
-        made.append((event.at_ms, replace(mark, goes_on=goes_on, goes_on_role=role)))
-    return tuple(made)
+        marks.append((event.at_ms, replace(mark, goes_on=goes_on, goes_on_role=role)))
+    return tuple(marks)
 
 
 def _partitions_now(view: View) -> Mark | None:
@@ -231,12 +231,12 @@ def lane_lines(view: View, now_ms: int, zone: tzinfo | None, cells: int, rows: i
     span, shown = span_ms(view, now_ms), lanes(view, rows - 1)
     label = max((len(lane.name) for lane in shown), default=0) + 2
     room = max(1, cells - label - 3)
-    made = []
+    lines = []
     for lane in shown:
         name = Span(f"  {lane.name:<{label}}", Role.DIM if not lane.marks and lane.now is None else Role.TEXT)
-        made.append((name, *_drawn(lane, now_ms, span, room)))
-    made.append((Span(" " * (label + 2), Role.DIM), *_axis(view, now_ms, span, zone, room)))
-    return made
+        lines.append((name, *_drawn(lane, now_ms, span, room)))
+    lines.append((Span(" " * (label + 2), Role.DIM), *_axis(view, now_ms, span, zone, room)))
+    return lines
 
 
 def _cell(at_ms: int, now_ms: int, span: int, room: int) -> int:
@@ -277,8 +277,8 @@ def _axis(view: View, now_ms: int, span: int, zone: tzinfo | None, room: int) ->
     end = "now" if view.moment.live else words.clock(now_ms, zone, tenths=False)
     put(room, end)
     put(0, f"{glyphs.MINUS}{words.duration(span, tenths=False)}")
-    for one in reversed(view.incidents):
-        if now_ms - one.began_ms < span:
-            at = _cell(one.began_ms, now_ms, span, room)
-            put(at, f"{glyphs.UP} {words.clock(one.began_ms, zone, tenths=False)}", Role.HEAD)
+    for incident in reversed(view.incidents):
+        if now_ms - incident.began_ms < span:
+            at = _cell(incident.began_ms, now_ms, span, room)
+            put(at, f"{glyphs.UP} {words.clock(incident.began_ms, zone, tenths=False)}", Role.HEAD)
     return runs(text, roles)

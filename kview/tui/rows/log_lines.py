@@ -70,14 +70,14 @@ def log_lines(
     end, whole = zoomed(log), (log.first, log.last)
     if end is None or room < LEAST_CELLS:
         return [*_unknown(log), *(_replica(view, log, r, None, page, options, now_ms) for r in log.replicas)]
-    made: list[Line] = []
+    lines: list[Line] = []
     if zoom is Zoom.BOTH and end != whole:
-        made += _scale(view, log, Scale(*whole, room), page, cells, most)
+        lines += _scale(view, log, Scale(*whole, room), page, cells, most)
     scale = Scale(*(whole if zoom is Zoom.WHOLE else end), room)
     if scale.low > log.first:
-        made.append(line(" " * page.left, Span(log_words.zoom(scale.high - scale.low), Role.HEAD)))
-    made += _scale(view, log, scale, page, cells, most)
-    return [*made, *(_replica(view, log, each, scale, page, options, now_ms) for each in log.replicas)]
+        lines.append(line(" " * page.left, Span(log_words.zoom(scale.high - scale.low), Role.HEAD)))
+    lines += _scale(view, log, scale, page, cells, most)
+    return [*lines, *(_replica(view, log, each, scale, page, options, now_ms) for each in log.replicas)]
 
 
 def _scale(view: View, log: PartitionLog, scale: Scale, page: _Page, cells: int, most: int) -> list[Line]:
@@ -104,7 +104,7 @@ def _unknown(log: PartitionLog) -> list[Line]:
 
 
 def _margin(lines: list[Line], page: _Page) -> list[Line]:
-    return [line(" " * page.left, *made) for made in lines]
+    return [line(" " * page.left, *spans) for spans in lines]
 
 
 def _ends(log: PartitionLog, scale: Scale, is_short: bool) -> list[Label]:
@@ -152,10 +152,10 @@ def _labels(labels: list[Label], cells: int, most: int) -> list[Line]:
             else:
                 lines.append([(wanted, label.text)])
                 free.append(wanted - 2)
-    made = [_laid_out(placed, cells) for placed in lines]
-    if left_out and made:
-        made[-1] = (*made[-1], Span(f"  {log_words.more(left_out)}", Role.DIM))
-    return [cut(each, cells) for each in made]
+    laid_out = [_laid_out(placed, cells) for placed in lines]
+    if left_out and laid_out:
+        laid_out[-1] = (*laid_out[-1], Span(f"  {log_words.more(left_out)}", Role.DIM))
+    return [cut(each, cells) for each in laid_out]
 
 
 def _laid_out(placed: list[tuple[int, Line]], cells: int) -> Line:

@@ -30,11 +30,11 @@ def log_spot(lines: Sequence[Line], look: Look) -> Spot | None:
 
     The end of a log may be drawn twice, and the lower one is the larger one.
     """
-    texts = [content(made) for made in lines]
+    texts = [content(spans) for spans in lines]
     for pattern in _patterns(look):
         for y in reversed(range(len(texts))):
-            if found := re.search(pattern, texts[y]):
-                return _replica_spot(y, texts[y]) if look.word and look.column != GROUP else _spot(y, found)
+            if match := re.search(pattern, texts[y]):
+                return _replica_spot(y, texts[y]) if look.word and look.column != GROUP else _spot(y, match)
     return None
 
 
@@ -61,13 +61,13 @@ def _labels(number: int) -> Iterator[str]:
     yield from (rf"\b{name}{_NUMBER}" for name in (log_words.ENDS[number], log_words.ENDS_SHORT[number]))
 
 
-def _spot(y: int, found: re.Match[str]) -> Spot:
-    begin = width(found.string[: found.start()])
-    has_room = found.string[: found.start()].endswith(" ")
-    return Spot(y, begin, begin + width(found[0]), begin - 1 if has_room else 0)
+def _spot(y: int, match: re.Match[str]) -> Spot:
+    begin = width(match.string[: match.start()])
+    has_room = match.string[: match.start()].endswith(" ")
+    return Spot(y, begin, begin + width(match[0]), begin - 1 if has_room else 0)
 
 
 def _replica_spot(y: int, text: str) -> Spot:
-    found = _FIGURES.search(text)
-    begin = width(text[: found.start()]) if found else 0
+    match = _FIGURES.search(text)
+    begin = width(text[: match.start()]) if match else 0
     return Spot(y, begin, width(text), 0)

@@ -110,12 +110,10 @@ class ListedPartitions:
 
     @property
     def in_trouble(self) -> Flags:
-        """Which rows need attention, by index."""
         return self._view.partitions.alarming[self._rows]
 
     @property
     def keys(self) -> list[tuple[str, int]]:
-        """The keys of all rows, in order."""
         table = self._view.snapshot.partitions
         topics, numbers = table.topic[self._rows].tolist(), table.partition[self._rows].tolist()
         return list(zip(topics, numbers, strict=True))
@@ -129,7 +127,6 @@ class ListedPartitions:
         return str(table.topic[at]), int(table.partition[at])
 
     def find(self, key: Hashable) -> int | None:
-        """Return the index of a partition's row, or None if it is not listed."""
         at = partition_row(self._view, *key) if isinstance(key, tuple) else None
         return None if at is None else index_of(self._rows, at)
 
@@ -245,7 +242,6 @@ class PartitionRows(ListedPartitions):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a partition's cells."""
         at = int(self._rows[index])
         table, figures = self._view.snapshot.partitions, self._view.partitions
         old, uncommitted = self._old(at, now_ms), int(figures.uncommitted[at])

@@ -158,27 +158,27 @@ class PlacementRows(Keyed[int]):
         """Return how many of these replicas are silent, added, removed and otherwise unusual: `333✕ 2⊕`."""
         figures, at = self._view.partitions, (rows, positions)
         rest = np.ones(len(rows), np.bool_)
-        made = []
+        counts = []
         for sign, role, mask in (
             (glyphs.DEAD, Role.RISK, figures.replica_silent[at]),
             (glyphs.ADDED, Role.TEXT, figures.being_added[at]),
             (glyphs.REMOVED, Role.TEXT, figures.being_removed[at] & figures.in_isr[at]),
             (glyphs.OUT_OF_SYNC, Role.WARN, rest),
         ):
-            made += [Span(f"{int((mask & rest).sum()):,}{sign}", role)] if (mask & rest).any() else []
+            counts += [Span(f"{int((mask & rest).sum()):,}{sign}", role)] if (mask & rest).any() else []
             rest = rest & ~mask
-        return made
+        return counts
 
     def _unusual(
         self, broker: int, rows: NDArray[np.int64], positions: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
         """Return which replicas of a broker are not as they should be, or lead without being preferred."""
         figures, leader = self._view.partitions, self._view.snapshot.partitions.leader[rows]
-        found = figures.replica_silent[rows, positions] | figures.replica_unreached[rows, positions]
-        found |= ~figures.in_isr[rows, positions]
-        found |= figures.being_added[rows, positions] | figures.being_removed[rows, positions]
-        found |= (positions == 0) != (leader == broker)
-        unusual: NDArray[np.bool_] = found
+        unusual: NDArray[np.bool_]
+        unusual = figures.replica_silent[rows, positions] | figures.replica_unreached[rows, positions]
+        unusual |= ~figures.in_isr[rows, positions]
+        unusual |= figures.being_added[rows, positions] | figures.being_removed[rows, positions]
+        unusual |= (positions == 0) != (leader == broker)
         return unusual
 
     def _marked(self, broker: int, row: int, position: int) -> Span:
@@ -217,7 +217,6 @@ class PlacementRows(Keyed[int]):
         return int(self._view.partitions.changed_ms[rows].max(initial=UNKNOWN))
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a broker's cells."""
         broker = self.keys[index]
         at = self._at[broker]
         table = self._view.snapshot.brokers
@@ -243,10 +242,10 @@ class PlacementRows(Keyed[int]):
                 Span("all topics ", Role.BRIGHT),
                 Span(f"{count} partitions, replicas per broker and position", Role.DIM),
             )
-        found = np.flatnonzero(view.topics.topic == self._topic)
-        if not len(found):
+        rows = np.flatnonzero(view.topics.topic == self._topic)
+        if not len(rows):
             return line(Span(self._topic, Role.BRIGHT), Span(" is not listed", Role.WARN))
-        at, figures = int(found[0]), view.topics
+        at, figures = int(rows[0]), view.topics
         away = int(figures.not_preferred[at])
         partitions = words.plural(int(figures.partitions[at]), "partition")
         shape = f" {partitions} × {words.plural(int(figures.replication[at]), 'replica')}"
@@ -277,8 +276,8 @@ def _rack_safe(answer: str, not_safe: int) -> Line:
 
 def _counts(brokers: NDArray[np.integer[Any]]) -> dict[int, int]:
     """Return how often each broker occurs."""
-    found, counts = np.unique(brokers, return_counts=True)
-    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+    ids, counts = np.unique(brokers, return_counts=True)
+    return dict(zip(ids.tolist(), counts.tolist(), strict=True))
 
 
 def _spaced(spans: Sequence[Span]) -> Line:

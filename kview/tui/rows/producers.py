@@ -28,9 +28,9 @@ class ProducerRows(Keyed[tuple[int, int]]):
         view: View | None,
         zone: tzinfo | None,
     ) -> None:
-        found: Sequence[Producer] = answer.producers if answer is not None else ()
+        producers: Sequence[Producer] = answer.producers if answer is not None else ()
         self._producers = sorted(
-            found, key=lambda each: (each.start_offset == UNKNOWN, each.partition, each.id)
+            producers, key=lambda each: (each.start_offset == UNKNOWN, each.partition, each.id)
         )
         super().__init__([(each.partition, each.id) for each in self._producers])
         self._zone = zone
@@ -50,7 +50,6 @@ class ProducerRows(Keyed[tuple[int, int]]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a producer's cells."""
         each = self._producers[index]
         is_open = each.start_offset != UNKNOWN
         transaction = f"open from offset {each.start_offset:,}" if is_open else words.NONE

@@ -44,15 +44,14 @@ class QuotaRows(Keyed[tuple[tuple[str, str | None], ...]]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a quota's cells."""
         quota = self._quotas[index]
-        found = dict(quota.limits)
+        limits = dict(quota.limits)
         return Row(
             (
                 line(said.named(quota)),
                 *(
-                    figure(said.limit(key, found[key]), finite(found[key]))
-                    if key in found
+                    figure(said.limit(key, limits[key]), finite(limits[key]))
+                    if key in limits
                     else figure(said.NOT_SET, None, role=Role.DIM)
                     for key in self._limits
                 ),

@@ -30,13 +30,16 @@ def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
         unwell += not said.fine
         role = Role.GOOD if said.fine else ROLES[severity]
         racks.setdefault(str(table.rack[row]), []).append((rank(severity), said.sign, role))
-    down = sum(one.state is ControllerState.LOST and not one.is_broker for one in controllers(view))
+    down = sum(
+        controller.state is ControllerState.LOST and not controller.is_broker
+        for controller in controllers(view)
+    )
     total = _total(len(table), unwell, down)
     for make in (_signs, _numbers):
-        made = _wrapped([make(rack, signs) for rack, signs in racks.items()], total, cells)
-        if len(made) <= most:
-            return made
-    return [*made[: most - 1], cut((*made[most - 1], Span(f" {glyphs.ELLIPSIS}")), cells)]
+        lines = _wrapped([make(rack, signs) for rack, signs in racks.items()], total, cells)
+        if len(lines) <= most:
+            return lines
+    return [*lines[: most - 1], cut((*lines[most - 1], Span(f" {glyphs.ELLIPSIS}")), cells)]
 
 
 def _total(number: int, unwell: int, down: int) -> Line:

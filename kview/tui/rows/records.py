@@ -53,17 +53,18 @@ class RecordRows(Keyed[int]):
         form: Form,
         zone: tzinfo | None,
     ) -> None:
-        found: list[Record | Damage] = [] if answer is None else [*answer.records, *answer.damage]
-        self._items = sorted(found, key=lambda one: one.offset)
-        super().__init__([one.offset for one in self._items])
+        items: list[Record | Damage] = [] if answer is None else [*answer.records, *answer.damage]
+        self._items = sorted(items, key=lambda item: item.offset)
+        super().__init__([item.offset for item in self._items])
         self._form, self._zone = form, zone
         self.title = records_title(request, answer, form, zone)
         self.empty = ""
-        times = [one.timestamp_ms for one in self._items if isinstance(one, Record)]
+        times = [item.timestamp_ms for item in self._items if isinstance(item, Record)]
         days = {said.moment(at, zone)[:10] for at in times if at != UNKNOWN}
         now = answer.asked_ms if answer is not None else UNKNOWN
         self._with_day = bool(days - {said.moment(now, zone)[:10]})
-        keys = [len(payloads.one_line(one.key, form)) for one in self._items[:100] if isinstance(one, Record)]
+        first = [item for item in self._items[:100] if isinstance(item, Record)]
+        keys = [len(payloads.one_line(record.key, form)) for record in first]
         # A head above nothing would look like a table that failed to fill.
         self.columns: Sequence[Column] = self._shown(keys) if self._items else ()
 
@@ -79,32 +80,33 @@ class RecordRows(Keyed[int]):
 
     def record(self, index: int) -> Record | None:
         """Return the record of a row, None for a damaged batch."""
-        found = self._items[index]
-        return found if isinstance(found, Record) else None
+        item = self._items[index]
+        return item if isinstance(item, Record) else None
 
     def why(self, index: int) -> str:
         """Return why the batch of a row cannot be shown, '' for a record."""
-        found = self._items[index]
-        return said.damage(found) if isinstance(found, Damage) else ""
+        item = self._items[index]
+        return said.damage(item) if isinstance(item, Damage) else ""
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a record's cells."""
-        one = self._items[index]
-        offset = count_figure(one.offset, Role.DIM)
-        if isinstance(one, Damage):
-            why = line(Span(f"{glyphs.DEAD} {said.damage(one)}", Role.WARN))
+        item = self._items[index]
+        offset = count_figure(item.offset, Role.DIM)
+        if isinstance(item, Damage):
+            why = line(Span(f"{glyphs.DEAD} {said.damage(item)}", Role.WARN))
             return Row((offset, EMPTY, EMPTY, why, EMPTY, EMPTY))
-        moment = said.moment(one.timestamp_ms, self._zone)
-        is_moment = one.timestamp_ms != UNKNOWN and len(moment) == 23
+        moment = said.moment(item.timestamp_ms, self._zone)
+        is_moment = item.timestamp_ms != UNKNOWN and len(moment) == 23
         return Row(
             (
                 offset,
-                moment_figure(moment[11:] if is_moment and not self._with_day else moment, one.timestamp_ms),
-                line(payload(one.key, self._form)),
-                line(payload(one.value, self._form, null="null (tombstone)")),
-                size_figure(one.key.size + one.value.size, Role.DIM),
+                moment_figure(moment[11:] if is_moment and not self._with_day else moment, item.timestamp_ms),
+                line(payload(item.key, self._form)),
+                line(payload(item.value, self._form, null="null (tombstone)")),
+                size_figure(item.key.size + item.value.size, Role.DIM),
                 figure(
-                    words.count(one.header_count) if one.header_count else "", one.header_count, role=Role.DIM
+                    words.count(item.header_count) if item.header_count else "",
+                    item.header_count,
+                    role=Role.DIM,
                 ),
             )
         )
@@ -135,39 +137,38 @@ class RecordDetail:
         )
 
     def lines(self, form: Form, cells: int) -> list[Line]:
-        """Return all lines, none wider than `cells`."""
         record = self._record
         epoch = "" if record.leader_epoch == UNKNOWN else f" {glyphs.DOT} leader epoch {record.leader_epoch}"
         facts = f"{said.time_of(record, self._zone)}{epoch}"
         if record.transactional:
             facts += f" {glyphs.DOT} written in a transaction"
-        made: list[Line] = [*_wrapped(facts, cells, Role.DIM), EMPTY]
-        made += _part("key", record.key, form, cells)
-        made += _part("value", record.value, form, cells, said.TOMBSTONE)
+        lines: list[Line] = [*_wrapped(facts, cells, Role.DIM), EMPTY]
+        lines += _part("key", record.key, form, cells)
+        lines += _part("value", record.value, form, cells, said.TOMBSTONE)
         if record.header_count:
-            made.append(line(Span(words.plural(record.header_count, "header"), Role.HEAD)))
+            lines.append(line(Span(words.plural(record.header_count, "header"), Role.HEAD)))
         for header in record.headers:
             name = payloads.one_line(header.name)
             shown = payloads.one_line(header.value, form)
             text = line(Span(f"{name}: ", Role.DIM), payload(header.value, form))
-            made += [text] if len(name) + len(shown) + 2 <= cells else _wrapped(f"{name}: {shown}", cells)
+            lines += [text] if len(name) + len(shown) + 2 <= cells else _wrapped(f"{name}: {shown}", cells)
         if record.header_count > len(record.headers):
             more = record.header_count - len(record.headers)
-            made.append(line(Span(f"{glyphs.ELLIPSIS} and {words.plural(more, 'more header')}", Role.DIM)))
-        return made
+            lines.append(line(Span(f"{glyphs.ELLIPSIS} and {words.plural(more, 'more header')}", Role.DIM)))
+        return lines
 
 
 def _part(name: str, shown: Payload, form: Form, cells: int, null: str = "null") -> list[Line]:
     facts = payloads.shown_as(shown, form)
     if shown.data is not None and shown.size:
         facts = f"{words.count(shown.size)} bytes {glyphs.DOT} {facts}"
-    made: list[Line] = [
+    lines: list[Line] = [
         line(Span(name, Role.HEAD), Span(f"  {null if shown.data is None else facts}", Role.DIM))
     ]
     if shown.data is not None:
         for text in payloads.lines(shown, form, 16 if cells >= 76 else 8):
-            made += _wrapped(text, cells)
-    return [*made, EMPTY]
+            lines += _wrapped(text, cells)
+    return [*lines, EMPTY]
 
 
 def _wrapped(text: str, cells: int, role: Role = Role.TEXT) -> list[Line]:
@@ -190,5 +191,4 @@ class DetailRows(Keyed[int]):
         self.columns: Sequence[Column] = (Column("line", "", 20, flex=1),)
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a line."""
         return Row((self._lines[index],))

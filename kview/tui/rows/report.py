@@ -28,9 +28,11 @@ class ReportRows(Keyed[int]):
         self.columns: Sequence[Column] = (Column("line", "", 40, flex=1),)
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a line."""
-        one = self._lines[index]
-        role = ROLES[one.severity] if one.kind is LineKind.SUMMARY else _ROLES[one.kind]
-        if one.kind is LineKind.SUMMARY and role is Role.DIM:
-            role = Role.TEXT
-        return Row((line(Span(one.text, role)),))
+        report_line = self._lines[index]
+        if report_line.kind is not LineKind.SUMMARY:
+            role = _ROLES[report_line.kind]
+        else:
+            role = ROLES[report_line.severity]
+            if role is Role.DIM:
+                role = Role.TEXT
+        return Row((line(Span(report_line.text, role)),))

@@ -15,7 +15,7 @@ from kview.tui.text import EMPTY, Line, Role, Span, line
 
 
 def settings_title(
-    request: SettingsRequest, answer: SettingsAnswer | None, found: str, shown: int, zone: tzinfo | None
+    request: SettingsRequest, answer: SettingsAnswer | None, search: str, shown: int, zone: tzinfo | None
 ) -> Line:
     """Return the panel's title: whose settings these are, how many somebody has set, and when they were
     read."""
@@ -24,10 +24,10 @@ def settings_title(
         Span(f" {request.topic or f'broker {request.broker}'}", Role.BRIGHT),
     ]
     notes = []
-    if found:
-        notes.append(f"/{found}")
+    if search:
+        notes.append(f"/{search}")
     if answer is not None and answer.settings:
-        differing = sum(one.differs for one in answer.settings)
+        differing = sum(setting.differs for setting in answer.settings)
         notes.append(f"{differing:,} set, {len(answer.settings) - differing:,} at their default")
         if shown < len(answer.settings):
             notes.append(f"{shown:,} shown")
@@ -43,23 +43,23 @@ class SettingRows(Keyed[str]):
         self,
         request: SettingsRequest,
         answer: SettingsAnswer | None,
-        found: str,
+        search: str,
         zone: tzinfo | None,
     ) -> None:
-        wanted = found.casefold()
+        wanted = search.casefold()
         settings = answer.settings if answer is not None else ()
         self._settings = sorted(
             (
-                one
-                for one in settings
-                if wanted in one.name.casefold() or wanted in said.setting(one).casefold()
+                setting
+                for setting in settings
+                if wanted in setting.name.casefold() or wanted in said.setting(setting).casefold()
             ),
-            key=lambda one: (not one.differs, one.name),
+            key=lambda setting: (not setting.differs, setting.name),
         )
-        super().__init__([one.name for one in self._settings])
-        self.title = settings_title(request, answer, found, len(self._settings), zone)
+        super().__init__([setting.name for setting in self._settings])
+        self.title = settings_title(request, answer, search, len(self._settings), zone)
         nothing = bool(answer is not None and answer.settings and not self._settings)
-        self.empty = f"no setting contains {found!r}" if nothing else ""
+        self.empty = f"no setting contains {search!r}" if nothing else ""
         self.columns: Sequence[Column] = (
             Column("name", "setting", name_width(self.keys, 20, 46), name=True),
             Column("value", "value", 12, flex=3, most=80),
@@ -68,21 +68,20 @@ class SettingRows(Keyed[str]):
         )
 
     def setting(self, index: int) -> Setting:
-        """Return the setting of a row."""
         return self._settings[index]
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a setting's cells. Those that somebody has set are bright."""
-        one = self._settings[index]
-        role = Role.TEXT if one.differs else Role.DIM
-        value_role = Role.DIM if one.sensitive else role
-        default = said.default(one) if one.differs else ""
+        setting = self._settings[index]
+        role = Role.TEXT if setting.differs else Role.DIM
+        value_role = Role.DIM if setting.sensitive else role
+        default = said.default(setting) if setting.differs else ""
         return Row(
             (
-                line(Span(one.name, Role.BRIGHT if one.differs else Role.DIM)),
-                line(Span(said.setting(one), value_role)),
+                line(Span(setting.name, Role.BRIGHT if setting.differs else Role.DIM)),
+                line(Span(said.setting(setting), value_role)),
                 line(Span(default, Role.DIM)),
-                line(Span(said.source(one.source), role)),
+                line(Span(said.source(setting.source), role)),
             )
         )
 
@@ -102,18 +101,18 @@ class SettingDetail:
         return line(Span("SETTING ", Role.HEAD), Span(self._setting.name, Role.BRIGHT), f" of {whose}")
 
     def lines(self, form: Form, cells: int) -> list[Line]:
-        """Return all lines, none wider than `cells`."""
-        one = self._setting
-        made: list[Line] = [line(Span("in force", Role.HEAD), Span(f"  {said.source(one.source)}", Role.DIM))]
-        made += _broken(said.setting(one), cells)
-        if one.read_only:
-            made += [EMPTY, line(Span("read-only: a restart of the broker changes it", Role.DIM))]
-        if one.synonyms:
-            made += [EMPTY, line(Span("every value that is set, the first one counts", Role.HEAD))]
-        for synonym in one.synonyms:
-            made.append(line(Span(f"{said.source(synonym.source)}  {synonym.name}", Role.DIM)))
-            made += _broken(said.value(synonym.value, one.sensitive, one.name), cells)
-        return made
+        setting = self._setting
+        source = Span(f"  {said.source(setting.source)}", Role.DIM)
+        lines: list[Line] = [line(Span("in force", Role.HEAD), source)]
+        lines += _broken(said.setting(setting), cells)
+        if setting.read_only:
+            lines += [EMPTY, line(Span("read-only: a restart of the broker changes it", Role.DIM))]
+        if setting.synonyms:
+            lines += [EMPTY, line(Span("every value that is set, the first one counts", Role.HEAD))]
+        for synonym in setting.synonyms:
+            lines.append(line(Span(f"{said.source(synonym.source)}  {synonym.name}", Role.DIM)))
+            lines += _broken(said.value(synonym.value, setting.sensitive, setting.name), cells)
+        return lines
 
 
 def _broken(text: str, cells: int) -> list[Line]:

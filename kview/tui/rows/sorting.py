@@ -20,11 +20,11 @@ Values = Mapping[str, Callable[[View], NDArray[Any]]]
 
 def figures(values: NDArray[Any]) -> Floats:
     """Return values as floats, NaN for what is not known."""
-    made = np.asarray(values, np.float64).copy()
+    floats = np.asarray(values, np.float64).copy()
     if values.dtype.kind == "i":
-        made[values == UNKNOWN] = np.nan
-    made[~np.isfinite(made)] = np.nan
-    return made
+        floats[values == UNKNOWN] = np.nan
+    floats[~np.isfinite(floats)] = np.nan
+    return floats
 
 
 def ids(values: NDArray[Any]) -> Floats:
@@ -61,21 +61,21 @@ def sorted_rows(
         return rows[::-1] if sort.descending else rows
     held = options.held
     basis = held if held is not None and held is not view and _same(keys(held), keys(view)) else view
-    found = values[sort.column](basis)
-    by = np.asarray(found if found.dtype.kind == "f" else figures(found))[rows]
+    column_values = values[sort.column](basis)
+    by = np.asarray(column_values if column_values.dtype.kind == "f" else figures(column_values))[rows]
     key = np.where(np.isnan(by), np.inf, -by if sort.descending else by)
     arranged: Longs = rows[np.argsort(key, kind="stable")]
     return arranged
 
 
-def _same(one: object, other: object) -> bool:
-    if one is other:
+def _same(keys: object, other: object) -> bool:
+    if keys is other:
         return True
-    return isinstance(one, tuple) and isinstance(other, tuple) and all(map(_equal, one, other))
+    return isinstance(keys, tuple) and isinstance(other, tuple) and all(map(_equal, keys, other))
 
 
-def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    return one is other or (len(one) == len(other) and bool(np.array_equal(one, other)))
+def _equal(values: NDArray[Any], other: NDArray[Any]) -> bool:
+    return values is other or (len(values) == len(other) and bool(np.array_equal(values, other)))
 
 
 def sort_mark(sort: Sort) -> str:

@@ -66,10 +66,10 @@ class ThroughputRows(Keyed[Key]):
         self.panel, self.sorts = PANEL, SORTS
         self._windows: dict[Kind, tuple[Window, dict[str, int]]] = {}
         self._trends: dict[Kind, Floats] = {}
-        made = {"topics": _topics, "brokers": _brokers, "groups": _groups}[listed](view, options)
+        blocks = {"topics": _topics, "brokers": _brokers, "groups": _groups}[listed](view, options)
         self.entries = [
             _all(view, options, listed),
-            *(entry for block in self._sorted(made, options, listed) for entry in block),
+            *(entry for block in self._sorted(blocks, options, listed) for entry in block),
         ]
         self.severities = np.array([entry.severity for entry in self.entries], object)
         super().__init__([entry.key for entry in self.entries])
@@ -107,12 +107,11 @@ class ThroughputRows(Keyed[Key]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a row's cells."""
         entry = self.entries[index]
         in_rate, out_rate = self._rates(entry)
-        found = self._window(entry.key)
-        bytes_rate = found[0].bytes_rate[found[1]] if found else math.nan
-        skew = found[0].skew[found[1]] if found else math.nan
+        window_row = self._window(entry.key)
+        bytes_rate = window_row[0].bytes_rate[window_row[1]] if window_row else math.nan
+        skew = window_row[0].skew[window_row[1]] if window_row else math.nan
         worrying = entry.severity in (Severity.RISK, Severity.WARN)
         role = (
             Role.DIM if entry.dim else Role.HEAD if entry.key.kind in (Kind.RACK, Kind.CLUSTER) else Role.TEXT
@@ -148,10 +147,10 @@ class ThroughputRows(Keyed[Key]):
         """Return records per second, in and out."""
         if self._end_s is None:
             return entry.in_rate, entry.out_rate
-        found = self._window(entry.key)
-        if found is None:
+        window_row = self._window(entry.key)
+        if window_row is None:
             return (math.nan, 0.0) if entry.key.kind is Kind.GROUP else (0.0, 0.0)
-        figures, row = found
+        figures, row = window_row
         in_rate = math.nan if entry.key.kind is Kind.GROUP else float(figures.in_rate[row])
         return in_rate, float(figures.out_rate[row])
 
@@ -160,29 +159,29 @@ class ThroughputRows(Keyed[Key]):
         if self._end_s is None:
             return None
         if key.kind not in self._windows:
-            made = window(self._view.aggregates.rollups, key.kind, self._end_s, RATE_S)
-            self._windows[key.kind] = made, {name: row for row, name in enumerate(made.names)}
-        found, rows = self._windows[key.kind]
-        return (found, rows[key.name]) if key.name in rows else None
+            kind_window = window(self._view.aggregates.rollups, key.kind, self._end_s, RATE_S)
+            self._windows[key.kind] = kind_window, {name: row for row, name in enumerate(kind_window.names)}
+        kind_window, rows = self._windows[key.kind]
+        return (kind_window, rows[key.name]) if key.name in rows else None
 
     def _spark(self, key: Key) -> str:
         """Return a sparkline of the last minute.
 
         The first call calculates the figures of all keys of its kind.
         """
-        found = self._window(key)
-        if found is None or self._end_s is None:
+        window_row = self._window(key)
+        if window_row is None or self._end_s is None:
             return ""
         if key.kind not in self._trends:
             self._trends[key.kind] = series_of(
                 self._view.aggregates.rollups,
-                [Key(key.kind, name) for name in found[0].names],
+                [Key(key.kind, name) for name in window_row[0].names],
                 Sum.RECORDS_OUT if key.kind is Kind.GROUP else Sum.RECORDS_IN,
                 self._end_s,
                 SPARK_CELLS * SPARK_STEP_S,
                 SPARK_STEP_S,
             )
-        return sparkline(self._trends[key.kind][found[1]].tolist(), SPARK_CELLS)
+        return sparkline(self._trends[key.kind][window_row[1]].tolist(), SPARK_CELLS)
 
     def _sorted(self, blocks: list[list[Entry]], options: Options, listed: str) -> Iterable[list[Entry]]:
         """Return the blocks in order, and below each block's first entry its other entries in order.
@@ -216,14 +215,14 @@ class ThroughputRows(Keyed[Key]):
     def _value(self, entry: Entry) -> float:
         """Return an entry's figure in the column by which the rows are sorted."""
         in_rate, out_rate = self._rates(entry)
-        found = self._window(entry.key)
+        window_row = self._window(entry.key)
         match self._sort.column:
             case "out":
                 return out_rate
             case "bytes":
-                return float(found[0].bytes_rate[found[1]]) if found else math.nan
+                return float(window_row[0].bytes_rate[window_row[1]]) if window_row else math.nan
             case "skew":
-                return float(found[0].skew[found[1]]) if found else math.nan
+                return float(window_row[0].skew[window_row[1]]) if window_row else math.nan
             case _:
                 return in_rate if math.isfinite(in_rate) else out_rate
 
@@ -263,7 +262,7 @@ def _topics(view: View, options: Options) -> list[list[Entry]]:
         *topic_out_rates(view),
         figures.internal,
     )
-    made = [
+    blocks = [
         [
             Entry(
                 Key(Kind.TOPIC, topic),
@@ -281,14 +280,14 @@ def _topics(view: View, options: Options) -> list[list[Entry]]:
     ]
     if options.internal:
         in_rate = _sum(figures.in_rate[figures.internal])
-        made.append([Entry(INTERNAL, "internal topics", in_rate=in_rate, dim=True)])
-    return made
+        blocks.append([Entry(INTERNAL, "internal topics", in_rate=in_rate, dim=True)])
+    return blocks
 
 
 def _brokers(view: View, options: Options) -> list[list[Entry]]:
     table, figures = view.snapshot.brokers, view.brokers
     passing, indent = Passing(view, options.wanted).brokers, int(len(set(table.rack)) > 1)
-    made = []
+    blocks = []
     racks = sorted(set(table.rack[passing]))
     for rack in racks:
         whole = np.flatnonzero(table.rack == rack).tolist()
@@ -311,8 +310,8 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
         rates = _sum(figures.in_rate[whole]), _sum(figures.out_rate[whole])
         is_bound = bool(figures.out_is_bound[whole].any())
         total = Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 0, *rates, out_is_bound=is_bound)
-        made.append([total, *brokers])
-    return made
+        blocks.append([total, *brokers])
+    return blocks
 
 
 def _groups(view: View, options: Options) -> list[list[Entry]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kview.derive.view import Floats, View
+from kview.derive.view import View
 from kview.derive.windows import series, series_of
 from kview.language import glyphs, words
 from kview.model.aggregates import Key, Rollups
@@ -59,9 +59,8 @@ def plots(view: View, key: Key, end_s: int, length_s: int) -> list[Plot]:
     ago = words.duration(length_s * 1000, tenths=False)
 
     def values(column: Sum, unit: float = 1.0) -> list[float]:
-        found: Floats = series(rollups, key, column, end_s, length_s, step_s) / unit
-        each: list[float] = found.tolist()
-        return each
+        per_step: list[float] = (series(rollups, key, column, end_s, length_s, step_s) / unit).tolist()
+        return per_step
 
     if key.kind is Kind.GROUP:
         written = _written(view, rollups, key.name, end_s, length_s, step_s)
@@ -133,19 +132,19 @@ def _written(view: View, rollups: Rollups, group: str, end_s: int, length_s: int
     return total
 
 
-def grid(made: Sequence[Plot], size: tuple[int, int], braille: bool, until: str) -> list[Line]:
+def grid(shown: Sequence[Plot], size: tuple[int, int], braille: bool, until: str) -> list[Line]:
     """Return as many plots as fit into `size` (cells, rows), in columns. The lines left over are empty."""
     cells, rows = size
-    if not made or rows < LEAST_PLOT:
+    if not shown or rows < LEAST_PLOT:
         return [EMPTY] * max(0, rows)
-    columns = max(1, min(2, cells // COLUMN_CELLS, len(made)))
-    down = max(1, min(rows // LEAST_PLOT, -(-len(made) // columns)))
+    columns = max(1, min(2, cells // COLUMN_CELLS, len(shown)))
+    down = max(1, min(rows // LEAST_PLOT, -(-len(shown) // columns)))
     height = min(MOST_PLOT, rows // down)
-    made = made[: columns * down]
+    shown = shown[: columns * down]
     wide = cells // columns
     lines: list[Line] = []
-    for begin in range(0, len(made), columns):
-        drawn = [_drawn(plot, (wide - 1, height), braille, until) for plot in made[begin : begin + columns]]
+    for begin in range(0, len(shown), columns):
+        drawn = [_drawn(plot, (wide - 1, height), braille, until) for plot in shown[begin : begin + columns]]
         for number in range(height):
             parts = [pad(plot[number] if number < len(plot) else EMPTY, wide) for plot in drawn]
             lines.append(tuple(span for part in parts for span in part))

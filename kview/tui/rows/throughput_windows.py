@@ -51,7 +51,7 @@ class _Windows:
 
     def __init__(self, rollups: Rollups, key: Key, end_s: int) -> None:
         self.key = key
-        self.found = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
+        self.by_length = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
         known_s = end_s - -(-rollups.from_ms // 1000)
         self._is_whole = [length_s <= known_s for length_s in WINDOWS_S]
         self._out_is_whole = [length_s <= known_s - OUT_SETTLES_S for length_s in WINDOWS_S]
@@ -59,7 +59,9 @@ class _Windows:
     def row(self, rank: int, label: str, read: Callable[[Window], str], out: bool = False) -> Figure:
         """Return a line of figures, "–" for windows that are not full yet."""
         whole = self._out_is_whole if out else self._is_whole
-        texts = [read(found) if full else words.NONE for found, full in zip(self.found, whole, strict=True)]
+        texts = [
+            read(window) if full else words.NONE for window, full in zip(self.by_length, whole, strict=True)
+        ]
         return Figure(rank, _table_line(label, texts))
 
 
@@ -67,32 +69,32 @@ def _blocks(windows: _Windows) -> list[list[Figure]]:
     """Return the blocks of figures: rates, and what is not a rate. A group only has a rate out."""
     lengths = [words.duration(length_s * 1000, tenths=False) for length_s in WINDOWS_S]
     head = Figure(-1, _table_line("RECORDS /s", lengths, Role.HEAD, Role.DIM))
-    out = windows.row(1, "out", lambda found: _rate(float(found.out_rate[0])), out=True)
-    hottest = Figure(7, _hottest(windows.found[-1]))
+    out = windows.row(1, "out", lambda window: _rate(float(window.out_rate[0])), out=True)
+    hottest = Figure(7, _hottest(windows.by_length[-1]))
     if windows.key.kind is Kind.GROUP:
         return [[head, out, hottest]]
     rates = [
         head,
-        windows.row(0, "in", lambda found: _rate(float(found.in_rate[0]))),
+        windows.row(0, "in", lambda window: _rate(float(window.in_rate[0]))),
         out,
-        windows.row(9, "replicated", lambda found: _rate(float(found.replicated_rate[0]))),
-        windows.row(3, "across racks", lambda found: _rate(float(found.cross_rack_rate[0]))),
-        windows.row(2, "bytes in ≈", lambda found: _bytes(float(found.bytes_rate[0]))),
+        windows.row(9, "replicated", lambda window: _rate(float(window.replicated_rate[0]))),
+        windows.row(3, "across racks", lambda window: _rate(float(window.cross_rack_rate[0]))),
+        windows.row(2, "bytes in ≈", lambda window: _bytes(float(window.bytes_rate[0]))),
     ]
     spread = [
         Figure(10, _table_line("IN, by second", lengths, Role.HEAD, Role.DIM)),
-        windows.row(4, "p50", lambda found: _rate(float(found.in_p50[0]))),
-        windows.row(8, "p95", lambda found: _rate(float(found.in_p95[0]))),
-        windows.row(5, "p99", lambda found: _rate(float(found.in_p99[0]))),
-        windows.row(6, "hottest ÷ mean", lambda found: _ratio(float(found.skew[0]))),
+        windows.row(4, "p50", lambda window: _rate(float(window.in_p50[0]))),
+        windows.row(8, "p95", lambda window: _rate(float(window.in_p95[0]))),
+        windows.row(5, "p99", lambda window: _rate(float(window.in_p99[0]))),
+        windows.row(6, "hottest ÷ mean", lambda window: _ratio(float(window.skew[0]))),
         hottest,
     ]
     return [rates, spread]
 
 
-def _hottest(found: Window) -> Line:
+def _hottest(window: Window) -> Line:
     """Return the line of the partition that was the hottest in the longest window."""
-    hottest = found.hottest[0]
+    hottest = window.hottest[0]
     name = f"{hottest[0]}-{hottest[1]}" if hottest else words.NONE
     room = TABLE_CELLS - LABEL_CELLS
     return line(Span(f" {'hottest':<{LABEL_CELLS - 1}}", Role.DIM), *pad(line(name), room, right=True))

@@ -54,7 +54,6 @@ class TopicGroupRows(Keyed[str]):
         return count_figure(reader.lag, is_bound=reader.lag_is_bound, old=old)
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a group's cells."""
         reader, view = self._readers[index], self._view
         received_ms = int(view.snapshot.groups.received_ms[reader.group])
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms

@@ -154,7 +154,6 @@ class TopicListRows:
 
     @property
     def keys(self) -> list[str]:
-        """The keys of all rows, in order."""
         names: list[str] = self._view.topics.topic[self._rows].tolist()
         return names
 
@@ -162,16 +161,13 @@ class TopicListRows:
         return len(self._rows)
 
     def key(self, index: int) -> str:
-        """Return the topic in a row."""
         return str(self._view.topics.topic[self._rows[index]])
 
     def find(self, key: Hashable) -> int | None:
-        """Return the index of a topic's row, or None if it is not listed."""
         at = topic_row(self._view.topics, key) if isinstance(key, str) else None
         return None if at is None else index_of(self._rows, at)
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a topic's cells."""
         at = int(self._rows[index])
         figures, readers = self._view.topics, self._readers
         name = str(figures.topic[at])

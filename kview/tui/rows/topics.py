@@ -106,7 +106,6 @@ class TopicRows(Keyed[str]):
         self.title: Line = title("TOPICS", note, options.filter_of(Listed.PARTITIONS))
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a topic's cells."""
         shown = self._view.topics
         if self.keys[index] == ALL:
             return self._all()

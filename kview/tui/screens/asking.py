@@ -27,7 +27,6 @@ class AskingScreen(Screen[None], inherit_bindings=False):
 
     @property
     def dashboard(self) -> "KviewApp":
-        """The app."""
         return app_of(self)
 
     def say(self) -> None:

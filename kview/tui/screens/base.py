@@ -165,8 +165,8 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         """Whether all lines are there. They are not while a demo's step takes the screen away, and a view may
         arrive then."""
         if not self._lines:  # a query walks the whole screen
-            found = [self.query(kind) for kind in (Header, HeadlinePanel, StatusLine, KeyLine)]
-            self._lines = tuple(each.first() for each in found) if all(found) else ()
+            queries = [self.query(kind) for kind in (Header, HeadlinePanel, StatusLine, KeyLine)]
+            self._lines = tuple(each.first() for each in queries) if all(queries) else ()
             self._all_drawn = tuple(self.query(Drawn)) if self._lines else ()
         return bool(self._lines) and all(each.is_attached for each in self._lines)
 
@@ -305,17 +305,17 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         """Select the rows that are marked, and focus the row of `broker`. Returns False if they are not there
         yet."""
         tables = [table for table in self.query(Table) if table.display]
-        found, focus = not any(look.key is not None for look in looks), None
+        is_selected, focus = not any(look.key is not None for look in looks), None
         for look in looks:
             for table in tables:
                 if look.key is not None and table.id in look.ids and table.select(look.key):
-                    found, focus = True, focus or table
+                    is_selected, focus = True, focus or table
         if broker is not None:
             focus = next((table for table in tables if table.id in BROKER_TABLES), None)
-            found = focus is not None and focus.select(broker)
-        if found and focus is not None and not self.has_class("-filtering", "-asking"):
+            is_selected = focus is not None and focus.select(broker)
+        if is_selected and focus is not None and not self.has_class("-filtering", "-asking"):
             self.set_focus(focus)
-        return found
+        return is_selected
 
     # -- keys
 
@@ -336,7 +336,7 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         elif len(self.app.screen_stack) > 1:
             self.app.pop_screen()
         elif shown := self.query_one(IncidentStrip).shown:
-            self.dashboard.hide_incidents(one.key for one in shown)
+            self.dashboard.hide_incidents(incident.key for incident in shown)
         else:
             self.dashboard.return_to_live()
 

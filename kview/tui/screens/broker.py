@@ -44,7 +44,7 @@ class BrokerHeading(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the lines, with ages as of now."""
-        return [cut(made, width) for made in self.make(app_of(self).now_ms(), width)] if self.make else []
+        return [cut(spans, width) for spans in self.make(app_of(self).now_ms(), width)] if self.make else []
 
 
 class BrokerScreen(KviewScreen):
@@ -62,7 +62,6 @@ class BrokerScreen(KviewScreen):
         self.broker = broker
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield BrokerHeading(id="heading")
         yield BrokerDetailsPanel(self.broker, self.update)
@@ -84,7 +83,6 @@ class BrokerScreen(KviewScreen):
             self.query_one(id).display = height >= 20
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         broker, options = self.broker, self.dashboard.options
         self.query_one(BrokerHeading).make = lambda now_ms, cells: broker_heading(view, broker, now_ms, cells)
         details = self.query_one(BrokerDetailsPanel)
@@ -108,7 +106,6 @@ class BrokerScreen(KviewScreen):
         return self.app.size.width >= WIDE
 
     def action_settings(self) -> None:
-        """Go to the broker's settings."""
         self.dashboard.go.settings(broker=self.broker)
 
     def target(self) -> Target | None:

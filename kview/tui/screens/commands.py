@@ -49,14 +49,14 @@ def matching(commands: Sequence[Command], typed: str, places: Sequence[Found] = 
     A command matches by the letters of its name, in order, or by words in its help.
     """
     wanted = typed.casefold().split()
-    found: list[Found] = []
+    ranked: list[Found] = []
     for command in commands:
         at = rank(typed, command.name)
         if at is None and all(word in f"{command.name} {command.help}".casefold() for word in wanted):
             at = IN_HELP, 0
         if at is not None:
-            found.append(((at[0], at[1] if wanted else 0), command))
-    return [command for _, command in sorted([*found, *places], key=lambda each: each[0])][:MOST_SHOWN]
+            ranked.append(((at[0], at[1] if wanted else 0), command))
+    return [command for _, command in sorted([*ranked, *places], key=lambda each: each[0])][:MOST_SHOWN]
 
 
 HINT = "part of a name: ovr, invoice-3, broker 4, crash broker 0"
@@ -78,7 +78,6 @@ class CommandRows(Keyed[int]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a command's cells."""
         command = self._commands[index]
         return Row(
             (
@@ -116,7 +115,6 @@ class CommandScreen(OverScreen, inherit_bindings=False):
         self._listed: list[Command] = []
 
     def compose(self) -> ComposeResult:
-        """Make the input line and the list."""
         with Vertical():
             yield Input(placeholder=fitting(HINT, self.app.size.width * 9 // 10), compact=True)
             yield Table(id="commands")

@@ -33,7 +33,6 @@ class DetailScreen(KviewScreen):
         self._made_for: tuple[Form, int] | None = None
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield Heading(id="heading")
         yield Table(id="detail", opens=False)

@@ -28,7 +28,6 @@ class EventsScreen(KviewScreen):
     AUTO_FOCUS = "#incidents"
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule(id="rule_lanes")
         yield Lanes()
         yield Rule(id="rule_incidents")
@@ -37,7 +36,6 @@ class EventsScreen(KviewScreen):
         yield Table(id="events_list")
 
     def lay_out_panels(self) -> None:
-        """Set the panels' sizes."""
         height, view = self.panel_height, self.view
         brokers = len(view.snapshot.brokers) if view else 3
         lanes = min(brokers + 3, MOST_LANES, max(FEWEST_LANES, (height - 10) // 3))
@@ -52,7 +50,6 @@ class EventsScreen(KviewScreen):
         self.dashboard.opened(None)
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         options, zone = self.dashboard.options, self.dashboard.zone
         self.query_one(Lanes).view = view
         self.query_one("#incidents", Table).fill(lambda: IncidentRows(view, options, zone))
@@ -64,8 +61,8 @@ class EventsScreen(KviewScreen):
     def _open(self, event: Table.Opened) -> None:
         if event.table.id == "incidents":
             self.dashboard.go.incident(event.key)
-        elif found := self._event():
-            self._open_event(found)
+        elif selected := self._event():
+            self._open_event(selected)
 
     def _open_event(self, event: Event) -> None:
         """Go to what an event names, or to its moment if it names nothing."""
@@ -93,5 +90,5 @@ class EventsScreen(KviewScreen):
         if table.has_focus and table.selected is not None and self.view is not None:
             if incident := incident_of(self.view, table.selected):
                 self.dashboard.show_moment(incident.seen_ms, said.first_seen(incident))
-        elif found := self._event():
-            self.dashboard.show_moment(found.shown_ms)
+        elif selected := self._event():
+            self.dashboard.show_moment(selected.shown_ms)

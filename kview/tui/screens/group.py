@@ -53,10 +53,10 @@ LEAST_SPARK_CELLS = 12
 def group_lines(view: View, name: str, cells: int) -> list[Line]:
     """Return three lines about a group: its state, its verdict with the reason, and its lag."""
     table, figures = view.snapshot.groups, view.groups
-    found = np.flatnonzero(table.group == name)
-    if not len(found):
+    matching = np.flatnonzero(table.group == name)
+    if not len(matching):
         return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
-    at = int(found[0])
+    at = int(matching[0])
     coordinator = int(table.coordinator[at])
     facts = [members(view, at), *rebalancing(view, at), *epochs(view, at)]
     facts += [f"assignor {table.assignment_strategy[at]}"] if table.assignment_strategy[at] else []
@@ -100,7 +100,7 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
     if room >= LEAST_SPARK_CELLS:
         last += (Span(title + sparkline(figures.lag_series[at], room).lstrip(), Role.DIM),)
     lines.append(last)
-    return [cut(made, cells) for made in lines]
+    return [cut(spans, cells) for spans in lines]
 
 
 def rebalancing(view: View, row: int) -> list[str]:
@@ -144,7 +144,6 @@ class GroupHeading(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the three lines."""
         return group_lines(self.view, self.group_name, width) if self.view else []
 
 
@@ -187,7 +186,6 @@ class GroupScreen(KviewScreen):
         self._quotas_due_ms = 0
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield GroupHeading(self.group)
         yield Table(id="members", opens=False)
@@ -212,7 +210,6 @@ class GroupScreen(KviewScreen):
         offsets.display = not asked or room - wanted >= LEAST_OFFSETS
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         self.query_one(GroupHeading).view = view
         members_table = self.query_one("#members", Table)
         host = app_of(self)

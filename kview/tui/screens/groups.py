@@ -29,14 +29,12 @@ class GroupsScreen(KviewScreen):
     partition_panels: ClassVar[frozenset[str]] = frozenset({of_group.PANEL})
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield Table(id="groups")
         yield Rule(id="between")
         yield Table(id=of_group.PANEL)
 
     def draw(self, view: View) -> None:
-        """Pass to each panel its part of a view."""
         options = self.dashboard.options
         listed = self.query_one("#groups", Table)
         listed.fill(lambda: groups.GroupRows(view, options))

@@ -44,10 +44,10 @@ class Entry(NamedTuple):
 
 def meanings(figures: Sequence[tuple[str, str]]) -> tuple[list[Entry], list[Entry]]:
     """Return the signs and the words, and the figures of the screen."""
-    made = [Entry("", "SIGNS", True), *(Entry(*each) for each in glossary.SIGNS)]
-    made += [Entry("", "WORDS", True), *(Entry("", f"{word}: {text}") for word, text in glossary.WORDS)]
+    general = [Entry("", "SIGNS", True), *(Entry(*each) for each in glossary.SIGNS)]
+    general += [Entry("", "WORDS", True), *(Entry("", f"{word}: {text}") for word, text in glossary.WORDS)]
     of_screen = [Entry("", f"{name}: {text}") for name, text in figures]
-    return made, [Entry("", "FIGURES on this screen", True), *of_screen] if figures else []
+    return general, [Entry("", "FIGURES on this screen", True), *of_screen] if figures else []
 
 
 def entries(bindings: Sequence[Binding], keys: Keys, short: bool = False) -> list[Entry]:
@@ -60,7 +60,7 @@ def entries(bindings: Sequence[Binding], keys: Keys, short: bool = False) -> lis
         action = keys.by_name(binding.id, binding.action)
         return action.kind if action is not None else Kind.MAIN if binding.show else Kind.MOVING
 
-    made: list[Entry] = []
+    listed: list[Entry] = []
     for name, of in (
         ("KEYS", Kind.MAIN),
         ("TIME", Kind.TIME),
@@ -70,24 +70,24 @@ def entries(bindings: Sequence[Binding], keys: Keys, short: bool = False) -> lis
         merged = _merged([binding for binding in bindings if kind(binding) is of], keys)
         if not merged:
             continue
-        made.append(Entry("", name, True))
+        listed.append(Entry("", name, True))
         if short:
-            made += _paired([f"{key:<{KEY_CELLS}}{binding.description}" for key, binding in merged])
+            listed += _paired([f"{key:<{KEY_CELLS}}{binding.description}" for key, binding in merged])
         else:
-            made += [Entry(key, explained(binding)) for key, binding in merged]
-    return made
+            listed += [Entry(key, explained(binding)) for key, binding in merged]
+    return listed
 
 
 def _paired(names: Sequence[str]) -> list[Entry]:
     """Return two keys with their names per line if both are short enough."""
-    made: list[Entry] = []
+    paired: list[Entry] = []
     for name in names:
-        last = made[-1] if made else None
+        last = paired[-1] if paired else None
         if last and not last.text and max(len(name), len(last.key)) < PAIR_CELLS:
-            made[-1] = last._replace(text=name)
+            paired[-1] = last._replace(text=name)
         else:
-            made.append(Entry(name, "", is_pair=True))
-    return made
+            paired.append(Entry(name, "", is_pair=True))
+    return paired
 
 
 def explained(binding: Binding) -> str:
@@ -109,13 +109,13 @@ def _merged(bindings: Sequence[Binding], keys: Keys) -> list[tuple[str, Binding]
     return [(" ".join(names), binding) for names, binding in by_action.values()]
 
 
-def wrapped(made: Sequence[Entry], cells: int) -> list[Entry]:
+def wrapped(unwrapped: Sequence[Entry], cells: int) -> list[Entry]:
     """Break entries whose text is longer than `cells` over several lines.
 
     An entry without a key begins at the margin of the keys, and its further lines are indented.
     """
     lines: list[Entry] = []
-    for entry in made:
+    for entry in unwrapped:
         if entry.is_head or entry.is_pair:
             lines.append(entry)
         elif entry.key:
@@ -148,7 +148,10 @@ def arranged(
         middle = max(min(rows, len(every)), -(-len(every) // 2))
         left, right = every[:middle], every[middle:]
     nothing = Entry("", "")
-    return [(_drawn(one), _drawn(two)) for one, two in zip_longest(left, right, fillvalue=nothing)]
+    return [
+        (_drawn(at_left), _drawn(at_right))
+        for at_left, at_right in zip_longest(left, right, fillvalue=nothing)
+    ]
 
 
 def _drawn(entry: Entry) -> Line:
@@ -174,16 +177,15 @@ class HelpRows(Keyed[int]):
     empty = ""
     title: Line = EMPTY
 
-    def __init__(self, made: list[tuple[Line, Line]], name: str) -> None:
-        super().__init__(range(len(made)))
-        self._lines = made
+    def __init__(self, lines: list[tuple[Line, Line]], name: str) -> None:
+        super().__init__(range(len(lines)))
+        self._lines = lines
         self.title = line(Span(f"HELP {name}".rstrip(), Role.HEAD))
-        has_two = any(right for _, right in made)
+        has_two = any(right for _, right in lines)
         columns = (Column("left", "", 40, flex=1), Column("right", "", 40, flex=1))
         self.columns: Sequence[Column] = columns if has_two else columns[:1]
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a line of help."""
         return Row(self._lines[index][: len(self.columns)])
 
 
@@ -210,13 +212,11 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
         self._figures = figures
 
     def compose(self) -> ComposeResult:
-        """Make the table of keys."""
         with Vertical():
             yield Table(id="help", opens=False)
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Fill the table."""
         self._fill()
 
     def on_resize(self) -> None:

@@ -48,15 +48,15 @@ def incident_lines(
         right = line(Span(f"  {lasted} ", Role.BRIGHT))
     stages = stage_lines(incident, now_ms, zone)  # type: ignore[arg-type]
     figures = [line(Span(f"  {title:<10}", Role.DIM), *what) for title, what in facts(incident, options)]
-    made = [justified(head, right, cells)]
+    lines = [justified(head, right, cells)]
     widths = [max(map(line_width, part), default=0) for part in (stages, figures)]
     if cells >= FACTS_WIDTH and sum(widths) + BETWEEN <= cells:
         middle = max(widths[0] + BETWEEN, min(cells // 2, cells - widths[1]))
         for stage, figure in zip_longest(stages, figures, fillvalue=EMPTY):
-            made.append((*justified(stage, (), middle), *figure))
+            lines.append((*justified(stage, (), middle), *figure))
     else:
-        made += [*stages, *figures]
-    return [cut(each, cells) for each in made[:rows]]
+        lines += [*stages, *figures]
+    return [cut(each, cells) for each in lines[:rows]]
 
 
 class IncidentPanel(Lines):
@@ -68,7 +68,6 @@ class IncidentPanel(Lines):
     options = Options()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines about the incident."""
         at = app_of(self)
         if self.incident is None:
             return [line(Span(f"  {NO_LONGER_KNOWN}", Role.WARN))]
@@ -93,7 +92,6 @@ class IncidentScreen(KviewScreen):
         self._last: Incident | None = None
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield IncidentPanel(id="about")
         yield Rule()
@@ -104,7 +102,6 @@ class IncidentScreen(KviewScreen):
         self.dashboard.opened(self._key)
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         options = self.dashboard.options
         incident = incident_of(view, self._key)
         self._last = incident or self._last

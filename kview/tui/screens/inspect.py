@@ -23,12 +23,10 @@ class RecordsScreen(KviewScreen):
         self._partition = partition
 
     def body(self) -> ComposeResult:
-        """Make the panel of the screen."""
         yield Rule()
         yield RecordsPanel(self._topic, self._partition)
 
     def draw(self, view: View) -> None:
-        """Pass the panel its part of a view."""
         self.query_one(RecordsPanel).show(view, self.dashboard.options)
 
 
@@ -44,12 +42,10 @@ class SettingsScreen(KviewScreen):
         self._broker = broker
 
     def body(self) -> ComposeResult:
-        """Make the panel of the screen."""
         yield Rule()
         yield SettingsPanel(self._topic, self._broker)
 
     def draw(self, view: View) -> None:
-        """Pass the panel its part of a view."""
         self.query_one(SettingsPanel).show(view, self.dashboard.options)
 
 
@@ -60,10 +56,8 @@ class QuotasScreen(KviewScreen):
     is_filtered = False
 
     def body(self) -> ComposeResult:
-        """Make the panel of the screen."""
         yield Rule()
         yield QuotasPanel()
 
     def draw(self, view: View) -> None:
-        """Pass the panel its part of a view."""
         self.query_one(QuotasPanel).show()

@@ -35,14 +35,12 @@ class LabScreen(KviewScreen):
     """The view with which the cluster was last asked what is set."""
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield Table(id="lab")
         yield Rule(id="above_watch")
         yield Explanation(id="watch")
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         lab, dashboard = self.dashboard.lab, self.dashboard
         if view is not self._asked_for:
             self._asked_for = view

@@ -41,7 +41,6 @@ class OverviewScreen(KviewScreen):
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule(id="rule1")
         with Horizontal(id="upper"):
             with Vertical(id="brokers_side"):
@@ -60,7 +59,6 @@ class OverviewScreen(KviewScreen):
         yield EventsPanel()
 
     def lay_out_panels(self) -> None:
-        """Set the panels' sizes."""
         size, view = self.app.size, self.view
         shared = self._share(view)
         self._shared = shared
@@ -96,9 +94,9 @@ class OverviewScreen(KviewScreen):
 
     def _brokers(self, view: View) -> brokers.BrokerRows:
         """Return the rows of brokers, with those of controllers if they have rows."""
-        others = (
-            [found for found in controllers(view) if not found.is_broker] if self._shared.controllers else []
-        )
+        others = []
+        if self._shared.controllers:
+            others = [controller for controller in controllers(view) if not controller.is_broker]
         if self.page_height < layout.ONE_CONTROLLER_HEIGHT:
             others = [other for other in others if not state(other).fine][:1]
         caption = self.dashboard.teaching.caption
@@ -106,7 +104,6 @@ class OverviewScreen(KviewScreen):
         return brokers.BrokerRows(view, self.dashboard.options, others, is_short)
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         options = self.dashboard.options
         if self._share(view) != self._shared or self._shared.strips:
             self.lay_out_panels()

@@ -44,14 +44,12 @@ class PartitionScreen(KviewScreen):
         self._recorded = RecordedHistory(self, self.update)
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield LogPanel(id="log")
         yield Rule()
         yield History(id="history")
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         topic, partition, options = self.topic, self.partition, self.dashboard.options
 
         def drawn() -> LogDrawn:
@@ -90,7 +88,6 @@ class PartitionScreen(KviewScreen):
             self.dashboard.go.broker(target.broker)
 
     def action_records(self) -> None:
-        """Go to the partition's records."""
         self.dashboard.go.records(self.topic, self.partition)
 
     def action_next(self, by: int) -> None:

@@ -41,9 +41,11 @@ Flagged = Mapping[Trouble, NDArray[np.bool_]]
 def chips(view: View, options: Options, current: Trouble, having: Flagged) -> Sequence[Choice]:
     """Return what the list can be narrowed to, with the number of partitions that pass the filter."""
     among = partitions.passing(view, options)
-    found = {trouble: int((flags & among).sum()) for trouble, flags in having.items()}
-    shown = [t for t in Trouble if found[t] or t in ALWAYS_COUNTED or t is current]
-    return [Choice(t, TROUBLES[t], f"{found[t]:,}", _role(t, found[t]), optional=not found[t]) for t in shown]
+    counts = {trouble: int((flags & among).sum()) for trouble, flags in having.items()}
+    shown = [t for t in Trouble if counts[t] or t in ALWAYS_COUNTED or t is current]
+    return [
+        Choice(t, TROUBLES[t], f"{counts[t]:,}", _role(t, counts[t]), optional=not counts[t]) for t in shown
+    ]
 
 
 def _role(trouble: Trouble, number: int) -> Role:
@@ -64,23 +66,21 @@ class PartitionsScreen(KviewScreen):
     """The troubles of the partitions in the view drawn last, which a key does not change."""
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield ChoiceLine(id="chips")
         yield Table(id="partitions")
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         options, trouble = self.dashboard.options, self._trouble
         chosen = self.query_one(ChoiceLine)
         chosen.fill(lambda: chips(view, options, trouble, self._having(view)), trouble)
 
         def rows() -> partitions.PartitionRows:
             among = None if trouble is Trouble.ALL else self._having(view)[trouble]
-            made = partitions.PartitionRows(view, options, among=among)
-            if trouble is not Trouble.ALL and made.empty:
-                made.empty = options.keys.said(NONE_IN_TROUBLE)
-            return made
+            partition_rows = partitions.PartitionRows(view, options, among=among)
+            if trouble is not Trouble.ALL and partition_rows.empty:
+                partition_rows.empty = options.keys.said(NONE_IN_TROUBLE)
+            return partition_rows
 
         self.query_one("#partitions", Table).fill(rows)
 

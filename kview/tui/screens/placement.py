@@ -77,7 +77,6 @@ class PlacementScreen(KviewScreen):
     """How the topics were listed when the user last selected one."""
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield Heading(id="heading")
         yield Table(id="grid")
@@ -89,7 +88,6 @@ class PlacementScreen(KviewScreen):
             yield Table(id=PLACED)
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         options = self.dashboard.options
         listed = self.query_one("#topics", Table)
         listed.fill(lambda: topics.TopicRows(view, options, self._held()))

@@ -19,14 +19,13 @@ class ReportScreen(KviewScreen):
     AUTO_FOCUS = "#report"
     is_filtered = False
 
-    def __init__(self, made: MadeReport, typed: str = "") -> None:
+    def __init__(self, report: MadeReport, typed: str = "") -> None:
         super().__init__()
-        self._made = made
+        self._report = report
         self._typed = typed
         self._made_for: tuple[int, bool] | None = None
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield Heading(id="heading")
         yield Table(id="report", opens=False)
@@ -40,6 +39,6 @@ class ReportScreen(KviewScreen):
         parts = [Span("REPORT", Role.HEAD)]
         if self._typed:
             parts.append(Span(f"  {self._typed}", Role.MOMENT))
-        parts.append(Span(f"  {self._made.path}", Role.DIM, link=self._made.url))
+        parts.append(Span(f"  {self._report.path}", Role.DIM, link=self._report.url))
         self.query_one(Heading).fill(lambda: tuple(parts))
-        self.query_one("#report", Table).fill(lambda: ReportRows(self._made.lines(cells, ascii_only)))
+        self.query_one("#report", Table).fill(lambda: ReportRows(self._report.lines(cells, ascii_only)))

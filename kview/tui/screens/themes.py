@@ -35,7 +35,6 @@ class ThemeRows(Keyed[str]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a theme's cell."""
         return Row((line(self.keys[index]),))
 
 
@@ -64,7 +63,6 @@ class ThemeScreen(OverScreen, inherit_bindings=False):
         self._use = use
 
     def compose(self) -> ComposeResult:
-        """Make the list."""
         yield Table(id="themes")
 
     def on_mount(self) -> None:

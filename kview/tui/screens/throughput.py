@@ -49,7 +49,6 @@ class SparkHead(Lines):
     options = Options()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the line about the Spark job."""
         if self.view is None:
             return []
         at = app_of(self)
@@ -70,22 +69,21 @@ class Detail(Lines):
     stretch = STRETCHES[USUAL]
     with_figures = True
 
-    _made: tuple[object, list[Line]] = (None, [])
+    _kept_lines: tuple[object, list[Line]] = (None, [])
 
     def select(self, key: Key, label: str) -> None:
         """Show the plots and figures of `key`, which is called `label`."""
         self.key, self.label = key, label
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines of plots and figures."""
         if self.view is None:
             return []
         at = app_of(self)
-        made_of = (self.view, self.key, self.stretch, self.with_figures, width, height)
-        before = self._made[0]
-        if before is None or any(one is not other for one, other in zip(before, made_of, strict=True)):  # type: ignore[call-overload]
-            self._made = (
-                made_of,
+        made_from = (self.view, self.key, self.stretch, self.with_figures, width, height)
+        before = self._kept_lines[0]
+        if before is None or any(old is not new for old, new in zip(before, made_from, strict=True)):  # type: ignore[call-overload]
+            self._kept_lines = (
+                made_from,
                 detail_lines(
                     self.view,
                     self.options,
@@ -98,7 +96,7 @@ class Detail(Lines):
                     self.with_figures,
                 ),
             )
-        return self._made[1]
+        return self._kept_lines[1]
 
 
 class Figures(Lines):
@@ -114,7 +112,6 @@ class Figures(Lines):
         self.view, self.key = view, key
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines of figures."""
         return figures_alone(self.view, self.key, (width - 1, height)) if self.view else []
 
 
@@ -130,7 +127,6 @@ class ThroughputScreen(KviewScreen):
     _stretch = USUAL
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield SparkHead()
         with Horizontal(id="sides"):
@@ -161,12 +157,11 @@ class ThroughputScreen(KviewScreen):
         return is_below
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         options = self.dashboard.options
         head, detail = self.query_one(SparkHead), self.query_one(Detail)
         table = self.query_one(f"#{rows.PANEL}", Table)
-        made = cache(partial(rows.ThroughputRows, view, options, list(rows.LISTS)[self._listed]))
-        table.fill(made)
+        make_rows = cache(partial(rows.ThroughputRows, view, options, list(rows.LISTS)[self._listed]))
+        table.fill(make_rows)
         head.view = detail.view = view
         head.options = detail.options = options
         detail.stretch = STRETCHES[self._stretch]
@@ -176,7 +171,7 @@ class ThroughputScreen(KviewScreen):
         detail.with_figures = not is_below
         figures = self.query_one(Figures)
         figures.attempt(lambda: figures.show(view, key))
-        detail.attempt(lambda: detail.select(key, made().label(key)))
+        detail.attempt(lambda: detail.select(key, make_rows().label(key)))
 
     def figures(self) -> list[str]:
         """Return the names of the figures shown, for help."""

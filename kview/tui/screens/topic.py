@@ -52,7 +52,6 @@ class PartitionsPanel(Table):
         self.topic = topic
 
     def show(self, view: View, options: Options) -> None:
-        """Draw a view."""
         self.fill(lambda: PartitionRows(view, options, self.topic))
 
 
@@ -64,7 +63,6 @@ class GroupsPanel(Table):
         self.topic = topic
 
     def show(self, view: View, options: Options) -> None:
-        """Draw a view."""
         self.fill(lambda: TopicGroupRows(view, self.topic, options))
 
 
@@ -94,7 +92,6 @@ class TopicScreen(KviewScreen):
         self._panels: dict[Hashable, Widget] = {}
 
     def body(self) -> ComposeResult:
-        """Make the panels of the screen."""
         yield Rule()
         yield Heading(id="heading")
         yield ChoiceLine(id="tabs")
@@ -104,7 +101,6 @@ class TopicScreen(KviewScreen):
             yield panel
 
     def draw(self, view: View) -> None:
-        """Pass each panel its part of a view."""
         self.query_one(Heading).fill(lambda: topic_heading(view, self.topic, self.app.size.width))
         self.query_one(ChoiceLine).fill(_choices, self._tab)
         cast(TabPanel, self._panels[self._tab]).show(view, self.dashboard.options)
@@ -147,7 +143,6 @@ class TopicScreen(KviewScreen):
         self._show_tab("Records")
 
     def action_settings(self) -> None:
-        """Show the topic's settings."""
         self._show_tab("Settings")
 
     def target(self) -> Target | None:

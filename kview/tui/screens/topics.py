@@ -19,12 +19,10 @@ class TopicsScreen(KviewScreen):
     topic_panels: ClassVar[frozenset[str]] = frozenset({"topic_list"})
 
     def body(self) -> ComposeResult:
-        """Make the panel of the screen."""
         yield Rule()
         yield Table(id="topic_list")
 
     def draw(self, view: View) -> None:
-        """Pass the panel its part of a view."""
         options = self.dashboard.options
         self.query_one("#topic_list", Table).fill(lambda: topic_list.TopicListRows(view, options))
 

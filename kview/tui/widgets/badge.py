@@ -12,16 +12,16 @@ def badge(view: View, fresh_ms: int, late_ms: int, now_ms: int) -> Line:
 
     It is green only if the view is at most `fresh_ms` old.
     """
-    found = answering(view)
+    answers = answering(view)
     age_ms = now_ms - view.snapshot.observation.ended_ms
-    if age_ms > late_ms or not (found.answer or late(view.snapshot.brokers).any()):
+    if age_ms > late_ms or not (answers.answer or late(view.snapshot.brokers).any()):
         text = "no answer yet"
-        if found.last_ms != UNKNOWN:
-            what = "answer" if not found.answer else "new figures"
-            text = f"no {what} for {words.duration(now_ms - found.last_ms, tenths=False)}"
+        if answers.last_ms != UNKNOWN:
+            what = "answer" if not answers.answer else "new figures"
+            text = f"no {what} for {words.duration(now_ms - answers.last_ms, tenths=False)}"
         return line(Span(f"{glyphs.DEAD} {text} ", Role.RISK))
-    if found.answer < found.all:
-        return line(Span(f"{glyphs.UP} {words.answering(found.answer, found.all)} ", Role.WARN))
+    if answers.answer < answers.all:
+        return line(Span(f"{glyphs.UP} {words.answering(answers.answer, answers.all)} ", Role.WARN))
     seen = f"updated {words.duration(age_ms)} ago "
     if age_ms > fresh_ms:
         return line(Span(f"{glyphs.UP} {seen}", Role.WARN))

@@ -93,8 +93,8 @@ class StatusLine(Lines):
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the status line, or its two lines."""
         chip = cut(self.chip, width // 2)
-        made = status_lines(self.message, self.active, width - line_width(chip), self._undo)
-        return [*made[:-1], justified(made[-1], chip, width)] if chip else made
+        lines = status_lines(self.message, self.active, width - line_width(chip), self._undo)
+        return [*lines[:-1], justified(lines[-1], chip, width)] if chip else lines
 
 
 MOST_CHIP_CELLS = 40
@@ -132,7 +132,6 @@ class Rule(Lines):
         super().__init__(id=id)
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the horizontal line."""
         return [line(Span(glyphs.RULE * width, Role.RULE))]
 
 

@@ -54,15 +54,14 @@ class BrokerDetailsPanel(Lines):
             self._count_set = count_set
             self._full_ms = full_by_path(view, self._broker)
             self._ask_if_due(view)
-            self.styles.height = len(self._made(self.app.size.width))
+            self.styles.height = len(self._lines_for(self.app.size.width))
 
         self.attempt(take)
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the panel's lines."""
-        return self._made(width)
+        return self._lines_for(width)
 
-    def _made(self, width: int) -> list[Line]:
+    def _lines_for(self, width: int) -> list[Line]:
         high = self.app.size.height
         most = 0 if high < LOW else 1 if high < HIGH else 4
         known = replace(self._answers, full_ms=self._full_ms)

@@ -72,8 +72,8 @@ def caption_rows(caption: Caption | None, cells: int, height: int) -> int:
     """Return the number of lines of a caption on a screen of this size, 0 if there is none."""
     if caption is None:
         return 0
-    needed = [one for one in caption.paragraphs if not one.rank]
-    least = 1 + sum(len(_wrapped(one, cells, caption.is_large, False)) for one in needed)
+    needed = [paragraph for paragraph in caption.paragraphs if not paragraph.rank]
+    least = 1 + sum(len(_wrapped(paragraph, cells, caption.is_large, False)) for paragraph in needed)
     share = max(LEAST_ROWS, height * SHARE_PERCENT // 100)
     most = max(share, min(least, height * MOST_PERCENT // 100))
     return len(caption_lines(caption, cells, most, False))
@@ -83,24 +83,25 @@ def caption_lines(caption: Caption, cells: int, rows: int, ascii_only: bool) -> 
     """Return a caption in at most `rows` lines, its heading first."""
     kept = list(caption.paragraphs)
     while True:
-        made = [
+        lines = [
             each
             for paragraph in kept
             for each in _wrapped(paragraph, cells, caption.is_large and not paragraph.rank, ascii_only)
         ]
         worst = max((paragraph.rank for paragraph in kept), default=0)
-        if len(made) < rows or not worst:
+        if len(lines) < rows or not worst:
             break
         last = max(at for at, paragraph in enumerate(kept) if paragraph.rank == worst)
         del kept[last]
-    if kept and len(made) >= rows:
+    if kept and len(lines) >= rows:
         said = _wrapped(kept[0], cells, caption.is_large, ascii_only)
-        most = max(LEAST_LINES, len(said) - (len(made) - rows + 1))
+        most = max(LEAST_LINES, len(said) - (len(lines) - rows + 1))
         if most < len(said):
-            made = [*said[: most - 1], cut(line(*said[most - 1], glyphs.ELLIPSIS), cells), *made[len(said) :]]
-    if len(made) >= rows:
-        made = [*made[: rows - 2], cut(line(*made[rows - 2], glyphs.ELLIPSIS), cells)]
-    return [_heading(caption, cells), *made]
+            last_kept = cut(line(*said[most - 1], glyphs.ELLIPSIS), cells)
+            lines = [*said[: most - 1], last_kept, *lines[len(said) :]]
+    if len(lines) >= rows:
+        lines = [*lines[: rows - 2], cut(line(*lines[rows - 2], glyphs.ELLIPSIS), cells)]
+    return [_heading(caption, cells), *lines]
 
 
 def _heading(caption: Caption, cells: int) -> Line:
@@ -161,8 +162,7 @@ class CaptionStrip(Lines):
         self.caption: Caption | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the caption's lines."""
         if self.caption is None:
             return []
-        made = caption_lines(self.caption, width, height, app_of(self).ascii_only)
-        return [pad(each, width) for each in made]
+        lines = caption_lines(self.caption, width, height, app_of(self).ascii_only)
+        return [pad(each, width) for each in lines]

@@ -68,7 +68,6 @@ class ChoiceLine(Lines):
         return keys[(at + by) % len(keys)]
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the line of choices."""
         first, places = self._placed(width)
         spans = line(Span(f" {ELLIPSIS}" if first else " " * MARGIN, Role.DIM))
         for choice, _, _ in places:

@@ -117,8 +117,8 @@ class Drawn(Widget):
         margin = min(FAILURE_MARGIN, size.width - 1)
         text = panels.not_drawn(at.log_file)
         parts = wrap(text, size.width - margin) if size.height > 1 else [text]
-        made = [cut(line(" " * margin, Span(part, Role.WARN)), size.width) for part in parts[: size.height]]
-        return [strip(spans, size.width, at.palette, at.ascii_only) for spans in made]
+        lines = [cut(line(" " * margin, Span(part, Role.WARN)), size.width) for part in parts[: size.height]]
+        return [strip(spans, size.width, at.palette, at.ascii_only) for spans in lines]
 
 
 class Lines(Drawn):
@@ -131,5 +131,5 @@ class Lines(Drawn):
     def painted(self, size: Size) -> list[Strip]:
         """Return the lines as strips."""
         at = app_of(self)
-        made = self.lines(size.width, size.height)[: size.height]
-        return [strip(line, size.width, at.palette, at.ascii_only) for line in made]
+        lines = self.lines(size.width, size.height)[: size.height]
+        return [strip(line, size.width, at.palette, at.ascii_only) for line in lines]

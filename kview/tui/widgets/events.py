@@ -66,7 +66,6 @@ class EventsPanel(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the panel's lines."""
         at = app_of(self)
         if self.view is None:
             return []

@@ -26,7 +26,6 @@ class Explanation(Lines):
         self.redraw()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines of the text."""
         room = max(10, width - 2 * MARGIN)
         parts = wrap(self._text, room, max_lines=self.MOST_LINES, placeholder=f" {glyphs.ELLIPSIS}")
         return [cut(line(" " * MARGIN, Span(part, Role.DIM)), width) for part in parts]

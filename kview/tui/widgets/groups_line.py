@@ -18,5 +18,4 @@ class GroupsLine(Lines):
         self.options = Options()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the line."""
         return [] if self.view is None else [summary(self.view, self.options, width)]

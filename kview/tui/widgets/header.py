@@ -127,10 +127,10 @@ def _facts(view: View, has_badge: bool) -> dict[Fact, Line]:
     How many brokers answer is left to the badge, if there is one.
     """
     table, head = view.snapshot.brokers, view.headline
-    found = answering(view)
+    answers = answering(view)
     up = int((table.state == BrokerState.UP).sum())
-    all_of = max(up, found.all)
-    if has_badge and found.answer == up:
+    all_of = max(up, answers.all)
+    if has_badge and answers.answer == up:
         up = all_of
     racks = len({rack for rack in table.rack if rack})
     brokers = words.plural(up, "broker") if up == all_of else f"{up:,}/{all_of:,} brokers up"
@@ -153,7 +153,7 @@ def _requests(per_second: float) -> Line:
 def _controller(view: View, with_epoch: bool) -> Line:
     """Return which controller is active. If no broker answers, or no controller, nobody can tell."""
     seen = view.snapshot.observation
-    is_quorum_silent = any(one.kind is FindingKind.QUORUM_SILENT for one in view.headline.findings)
+    is_quorum_silent = any(finding.kind is FindingKind.QUORUM_SILENT for finding in view.headline.findings)
     is_unknown = is_quorum_silent or none_answer_since(view.snapshot.brokers) != UNKNOWN
     id = UNKNOWN_ID if is_unknown else seen.controller_id
     epoch = seen.controller_epoch if with_epoch else UNKNOWN_ID
@@ -173,7 +173,7 @@ def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: i
     if shown < len(findings):
         more, terse = _fitted(findings, sentences(findings, now_ms, terse=True), cells, rows)
         lines = terse if more > shown else lines
-    return [cut(made, cells) for made in lines]
+    return [cut(spans, cells) for spans in lines]
 
 
 def _fitted(
@@ -188,9 +188,9 @@ def _fitted(
     for place in range(len(findings)):
         more = [*chosen, place]
         signed = _signed([findings[at] for at in more], [said[at] for at in more])
-        made = _flowed([*signed, *_counted(len(findings) - len(more))], cells)
-        if len(made) <= rows:
-            chosen, lines = more, made
+        flowed = _flowed([*signed, *_counted(len(findings) - len(more))], cells)
+        if len(flowed) <= rows:
+            chosen, lines = more, flowed
         elif not chosen:
             return 0, _cut_first(_signed(findings[:1], said[:1]), len(findings) - 1, cells, rows)
     return len(chosen), lines
@@ -217,7 +217,7 @@ def _counted(left: int) -> list[Line]:
 
 def _signed(findings: Sequence[Finding], said: Sequence[str]) -> list[Line]:
     """Return the sentences of the findings, with a sign where the severity changes."""
-    made: list[Line] = []
+    signed: list[Line] = []
     before: str | None = None
     for finding, text in zip(findings, said, strict=True):
         sign, role = "", ROLES[finding.severity]
@@ -227,8 +227,8 @@ def _signed(findings: Sequence[Finding], said: Sequence[str]) -> list[Line]:
         if before is None and finding.severity is Severity.RISK:
             role = Role.ALERT
         before = finding.severity
-        made.append(line(Span(sign, Role.GOOD if role is Role.DIM else role), Span(text, role)))
-    return made
+        signed.append(line(Span(sign, Role.GOOD if role is Role.DIM else role), Span(text, role)))
+    return signed
 
 
 def _flowed(parts: Sequence[Line], cells: int) -> list[Line]:
@@ -250,11 +250,11 @@ def _flowed(parts: Sequence[Line], cells: int) -> list[Line]:
     return lines
 
 
-def _cut_after_word(made: Line, cells: int) -> Line:
+def _cut_after_word(spans: Line, cells: int) -> Line:
     """Return a line in at most `cells`. If its end is left out, `…` follows the last word that is whole."""
-    if line_width(made) <= cells:
-        return made
-    *before, text = made
+    if line_width(spans) <= cells:
+        return spans
+    *before, text = spans
     kept = _broken(text.text, cells - line_width(before) - 1)[0].rstrip(",:")
     return cut((*before, text._replace(text=f"{kept}{glyphs.ELLIPSIS}")), cells)
 
@@ -277,7 +277,6 @@ class Header(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the header line."""
         at = app_of(self)
         return [
             header_line(self.view, self.source, self.replay, self.started_ms, at.wall_ms(), at.zone, width)
@@ -304,7 +303,6 @@ class HeadlinePanel(Lines):
         """What is said in place of the findings, '' to show them."""
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines of the headline."""
         if self.instead:
             return [cut(line("   ", Span(self.instead, Role.DIM)), width)]
         if self.view is None:

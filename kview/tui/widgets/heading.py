@@ -22,5 +22,4 @@ class Heading(Lines):
         self.attempt(take)
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the line of text."""
         return [line("  ", *self._text)]

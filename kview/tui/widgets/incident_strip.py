@@ -27,12 +27,16 @@ def shown_incidents(view: View | None, now_ms: int, hidden: Collection[Hashable]
     """Return the incidents that the strip is about: the worst first, then the newest."""
     if view is None or not view.incidents:
         return []
-    found = [
-        one
-        for one in view.incidents
-        if one.key not in hidden and (one.is_open or now_ms - one.ended_ms < SHOWN_AFTER_MS)
+    shown = [
+        incident
+        for incident in view.incidents
+        if incident.key not in hidden and (incident.is_open or now_ms - incident.ended_ms < SHOWN_AFTER_MS)
     ]
-    return sorted(found, key=lambda one: (SEVERITY_ORDER.index(one.severity), not one.is_open, -one.began_ms))
+
+    def urgency(incident: Incident) -> tuple[int, bool, int]:
+        return SEVERITY_ORDER.index(incident.severity), not incident.is_open, -incident.began_ms
+
+    return sorted(shown, key=urgency)
 
 
 def strip_rows(shown: Collection[Incident], height: int) -> int:
@@ -77,8 +81,8 @@ def _fitting(parts: list[Line], cells: int) -> Line:
 
 def _goes_on(incident: Incident) -> str:
     """Return the last words about an incident's stages: what it waits for, or what happened last."""
-    told = said.stages(incident, terse=True)
-    return said.waits_for(incident, terse=True) or (told[-1].text if told else "")
+    stages = said.stages(incident, terse=True)
+    return said.waits_for(incident, terse=True) or (stages[-1].text if stages else "")
 
 
 def _gone_role(incident: Incident) -> Role:
@@ -106,11 +110,11 @@ def _stages(incident: Incident, cells: int, role: Role) -> Line:
         choices += [(both, kept) for kept in _shorter(_told(incident, role, terse=True)[1:])]
     choices += [(begin, kept) for kept in _shorter(_told(incident, role, terse=True))]
     for first, stages in choices:
-        made: Line = first
+        spans: Line = first
         for stage in stages:
-            made += (_BETWEEN, *stage)
-        if line_width(made) <= cells:
-            return made
+            spans += (_BETWEEN, *stage)
+        if line_width(spans) <= cells:
+            return spans
     if line_width(begin) > cells:
         begin = line(label, Span(said.title(incident), role))
     return cut(begin, cells)
@@ -118,15 +122,15 @@ def _stages(incident: Incident, cells: int, role: Role) -> Line:
 
 def _told(incident: Incident, role: Role, terse: bool) -> list[Line]:
     """Return the stages after the beginning, and what has to happen next."""
-    told = said.stages(incident, terse)
-    last = len(told) - 1
-    made = []
-    for at, stage in enumerate(told):
+    stages = said.stages(incident, terse)
+    last = len(stages) - 1
+    lines = []
+    for at, stage in enumerate(stages):
         how = Role.TEXT if incident.is_open else role if at == last else Role.DIM
-        made.append(line(Span(f"{stage.when} ", Role.DIM), Span(stage.text, how)))
+        lines.append(line(Span(f"{stage.when} ", Role.DIM), Span(stage.text, how)))
     if incident.is_open:
-        made.append(line(Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident, terse)}", Role.DIM)))
-    return made
+        lines.append(line(Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident, terse)}", Role.DIM)))
+    return lines
 
 
 def _shorter(stages: list[Line]) -> Iterator[list[Line]]:
@@ -135,8 +139,9 @@ def _shorter(stages: list[Line]) -> Iterator[list[Line]]:
     yield stages
     for left_out in range(1, len(stages)):
         first, *rest = stages[-1]
-        told = first._replace(text=first.text.removeprefix(f"{glyphs.ELLIPSIS} "))
-        yield [gap, *stages[left_out:-1], (told, *rest)]  # One sign that something is left out is enough.
+        shortened = first._replace(text=first.text.removeprefix(f"{glyphs.ELLIPSIS} "))
+        # One sign that something is left out is enough.
+        yield [gap, *stages[left_out:-1], (shortened, *rest)]
     yield stages[-1:]
 
 
@@ -151,7 +156,6 @@ class IncidentStrip(Lines):
         self.hint = ""
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines of the strip."""
         if not self.shown:
             return []
         return strip_lines(self.shown, app_of(self).now_ms(), self.hint, width, height)
@@ -160,8 +164,8 @@ class IncidentStrip(Lines):
         """Return the number of lost records if that is marked and has a place, else the first line."""
         if look.column == "gone" and self.shown:
             wanted = said.records_gone(self.shown[0])
-            for y, made in enumerate(self.lines(self.size.width, self.size.height)):
-                before, found, _ = content(made).partition(wanted)
-                if found:
+            for y, spans in enumerate(self.lines(self.size.width, self.size.height)):
+                before, matched, _ = content(spans).partition(wanted)
+                if matched:
                     return [Spot(y, width(before), width(before + wanted), width(before) - 1)]
         return super().spots(look)

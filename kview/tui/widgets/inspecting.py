@@ -123,9 +123,10 @@ class InspectingTable(Table):
         text, role = self._message
         if not text:
             return []
-        wrapped = [part for one in text.split("\n") for part in (wrap(one, max(10, cells - GUTTER)) or [""])]
-        made = [cut(line("  ", Span(part, role)), cells) for part in wrapped]
-        return [EMPTY, *made] if len(self.rows) else made
+        room = max(10, cells - GUTTER)
+        wrapped = [part for paragraph in text.split("\n") for part in (wrap(paragraph, room) or [""])]
+        lines = [cut(line("  ", Span(part, role)), cells) for part in wrapped]
+        return [EMPTY, *lines] if len(self.rows) else lines
 
     def _below(self) -> int:
         return len(self._message_lines(self.size.width))
@@ -135,5 +136,5 @@ class InspectingTable(Table):
         at = app_of(self)
         below = self._message_lines(size.width)
         strips = super().painted(Size(size.width, max(1, size.height - len(below))))
-        made = [strip(spans, size.width, at.palette, at.ascii_only) for spans in below]
-        return [*strips, *made][: size.height]
+        strips += [strip(spans, size.width, at.palette, at.ascii_only) for spans in below]
+        return strips[: size.height]

@@ -44,7 +44,7 @@ RESTORE, UNDO = "restore", "undo-faults"
 Says = Callable[[Action], str | None]
 """What a demo says that a key does now, '' if the key is left out, None if it says nothing about it."""
 
-_Found = dict[str, tuple[float, tuple[int, int], "KeyMark"]]
+_Candidates = dict[str, tuple[float, tuple[int, int], "KeyMark"]]
 """The keys that work here, by their Textual action: rank, place, and mark."""
 
 
@@ -75,36 +75,36 @@ def key_marks(
     `back` says what the key that ends a fault does now, '' if it does nothing. Keys of which a demo `says`
     something come first.
     """
-    found: _Found = {}
+    candidates: _Candidates = {}
     for binding in bindings:
         action = keys.by_name(binding.id, binding.action)
         if action is None and binding.id is None:
             mark = KeyMark(key_name(binding), binding.description, binding.action)
-            found.setdefault(binding.action, (PLAIN_RANK, (-1, len(found)), mark))
+            candidates.setdefault(binding.action, (PLAIN_RANK, (-1, len(candidates)), mark))
         elif action is not None and action.rank and (live or action.kind is not Kind.FAULT):
-            if (told := says(action)) == "":
+            if (demo_label := says(action)) == "":
                 continue
-            mark = _mark(action, keys, back, told)._replace(run=binding.action)
-            rank = _rank(action, live, back) if told is None else TOLD_RANK
-            found.setdefault(binding.action, (rank, _place(action, keys), mark))
-    _join_answers(found, keys)
-    screens = {action.run for action in SCREEN_ACTIONS if action.run in found}
-    kept = _fitting(found, cells)
+            mark = _mark(action, keys, back, demo_label)._replace(run=binding.action)
+            rank = _rank(action, live, back) if demo_label is None else TOLD_RANK
+            candidates.setdefault(binding.action, (rank, _place(action, keys), mark))
+    _join_answers(candidates, keys)
+    screens = {action.run for action in SCREEN_ACTIONS if action.run in candidates}
+    kept = _fitting(candidates, cells)
     if not screens <= {mark.run for _, mark in kept}:
-        _join_screens(found, keys)
-        kept = _fitting(found, cells)
-    made, at = [], 1
+        _join_screens(candidates, keys)
+        kept = _fitting(candidates, cells)
+    placed, at = [], 1
     for _, mark in sorted(kept, key=lambda each: each[0]):
         end = at + width(mark.name) + 1 + width(mark.label)
-        made.append(mark._replace(cells=range(at, end)))
+        placed.append(mark._replace(cells=range(at, end)))
         at = end + 2
-    return made
+    return placed
 
 
-def _fitting(found: _Found, cells: int) -> list[tuple[tuple[int, int], KeyMark]]:
+def _fitting(candidates: _Candidates, cells: int) -> list[tuple[tuple[int, int], KeyMark]]:
     """Return the keys of the lowest ranks that fit into `cells`, with their places."""
     room, kept = cells - 1, []
-    for _, place, mark in sorted(found.values(), key=lambda each: each[0]):
+    for _, place, mark in sorted(candidates.values(), key=lambda each: each[0]):
         size = width(mark.name) + 1 + width(mark.label) + 2
         if size <= room:
             kept.append((place, mark))
@@ -112,32 +112,32 @@ def _fitting(found: _Found, cells: int) -> list[tuple[tuple[int, int], KeyMark]]
     return kept
 
 
-def _join_answers(found: _Found, keys: Keys) -> None:
+def _join_answers(candidates: _Candidates, keys: Keys) -> None:
     """Make one mark of the keys that choose an answer: `1–3 answer`. A click on it does nothing."""
-    here = [action for action in keys.actions if action.run in ANSWER_RUNS and action.run in found]
+    here = [action for action in keys.actions if action.run in ANSWER_RUNS and action.run in candidates]
     if not here:
         return
-    place = found[here[0].run][1]
+    place = candidates[here[0].run][1]
     for action in here:
-        del found[action.run]
+        del candidates[action.run]
     mark = KeyMark(keys.names([action.name for action in here]), "answer", "")
-    found["answers"] = (TOLD_RANK, place, mark)
+    candidates["answers"] = (TOLD_RANK, place, mark)
 
 
-def _join_screens(found: _Found, keys: Keys) -> None:
+def _join_screens(candidates: _Candidates, keys: Keys) -> None:
     """Make one mark of the keys of the screens, `1–7 screens`, if they are digits in a row.
 
     A click on it offers the screens by name.
     """
-    here = [action for action in SCREEN_ACTIONS if action.run in found]
+    here = [action for action in SCREEN_ACTIONS if action.run in candidates]
     name, runs = keys.names([action.name for action in here]), [action.run for action in here]
     if "–" not in name:
         return
-    rank, place, _ = found[runs[0]]
+    rank, place, _ = candidates[runs[0]]
     for run in runs:
-        del found[run]
+        del candidates[run]
     mark = KeyMark(name, "screens", "find")
-    found["screens"] = (rank, place, mark)
+    candidates["screens"] = (rank, place, mark)
 
 
 def _rank(action: Action, live: bool, back: str) -> float:
@@ -179,9 +179,9 @@ def key_line(
     return cut(tuple(spans), cells)
 
 
-def _mark(action: Action, keys: Keys, back: str, told: str | None) -> KeyMark:
+def _mark(action: Action, keys: Keys, back: str, demo_label: str | None) -> KeyMark:
     """Return an action's key and label as they stand in the key line."""
-    label = back if back and action.name == RESTORE else told or action.short or action.label
+    label = back if back and action.name == RESTORE else demo_label or action.short or action.label
     name = keys.name(action.name)
     if action.pair:
         between = "" if name in "←→" else " "

@@ -17,7 +17,6 @@ class Lanes(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines of the timeline."""
         if self.view is None:
             return []
         at = app_of(self)

@@ -48,32 +48,31 @@ class LogPanel(Lines):
 
         def take() -> None:
             self._drawn = make()
-            self.styles.height = len(self._made(self.app.size.width)) or 1
+            self.styles.height = len(self._lines_for(self.app.size.width)) or 1
 
         self.attempt(take)
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the panel's lines."""
-        return self._made(width)
+        return self._lines_for(width)
 
     def spots(self, look: Look) -> list[Spot]:
         """Return the cells of a figure that is marked, or the panel's first line."""
-        found = log_spot(self._made(self.size.width), look)
-        return [found] if found is not None else super().spots(look)
+        spot = log_spot(self._lines_for(self.size.width), look)
+        return [spot] if spot is not None else super().spots(look)
 
-    def _made(self, width: int) -> list[Line]:
+    def _lines_for(self, width: int) -> list[Line]:
         if self._drawn is None:
             return []
         view, topic, partition, log, options, zoom, _, first_ms = self._drawn
         now_ms = app_of(self).now_ms()
         is_low = self._drawn.page_height < LOW
         heading = partition_heading(view, topic, partition, log, options, now_ms, first_ms, width)
-        head = [cut(made, width) for made in heading]
+        head = [cut(spans, width) for spans in heading]
         if log is None:
             return head
         most = 1 if is_low else MOST_LABEL_LINES
         drawn = log_lines(view, log, options, width, zoom, most, now_ms)
-        return [*head, *([] if is_low else [EMPTY]), *(cut(made, width) for made in drawn)]
+        return [*head, *([] if is_low else [EMPTY]), *(cut(spans, width) for spans in drawn)]
 
 
 class History(Lines):
@@ -112,11 +111,11 @@ class History(Lines):
         if not self.events and not self.recorded:
             return [head, line("  ", Span(self.none, Role.DIM))]
         now_ms, most = at.now_ms(), max(0, height - 1)
-        led = [one for one in self.recorded if one.at_ms <= now_ms]
-        told = [event for event in self.events if not history.is_told(event, tuple(led))][:most]
-        dated = [(event.at_ms, event_line(event, now_ms, at.zone)) for event in told]
-        for one, before in list(zip(led, [*led[1:], None], strict=False))[:most]:
-            text, severity = history.change(one, before), history.severity(one, before)
-            dated.append((one.at_ms, dated_line(one.at_ms, severity, text, now_ms, at.zone)))
+        recorded = [led for led in self.recorded if led.at_ms <= now_ms]
+        events = [event for event in self.events if not history.is_told(event, tuple(recorded))][:most]
+        dated = [(event.at_ms, event_line(event, now_ms, at.zone)) for event in events]
+        for led, before in list(zip(recorded, [*recorded[1:], None], strict=False))[:most]:
+            text, severity = history.change(led, before), history.severity(led, before)
+            dated.append((led.at_ms, dated_line(led.at_ms, severity, text, now_ms, at.zone)))
         dated.sort(key=lambda each: -each[0])
-        return [head, *(cut(line("  ", *made), width) for _, made in dated[:most])]
+        return [head, *(cut(line("  ", *spans), width) for _, spans in dated[:most])]

@@ -34,12 +34,10 @@ class ProducersPanel(InspectingTable):
             self.action_read()
 
     def refill(self) -> None:
-        """Make the rows again from what was answered last."""
         answer, view, zone = self._answer, self._view, app_of(self).zone
         self.fill(lambda: ProducerRows(self._request, answer, view, zone))
 
     def action_read(self) -> None:
-        """Read the producers."""
         self.ask(self._request, "the producers", self._take)
 
     def _take(self, answer: ProducersAnswer) -> None:

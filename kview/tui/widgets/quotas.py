@@ -31,12 +31,10 @@ class QuotasPanel(InspectingTable):
             self.action_read()
 
     def refill(self) -> None:
-        """Make the rows again from what was answered last."""
         answer, zone = self._answer, app_of(self).zone
         self.fill(lambda: QuotaRows(answer, zone))
 
     def action_read(self) -> None:
-        """Read the quotas."""
         self.ask(QuotasRequest(), "the quotas", self._take)
 
     def _take(self, answer: QuotasAnswer) -> None:

@@ -26,5 +26,4 @@ class RackStrips(Lines):
         self.styles.height = len(strips(view, cells, most, app_of(self).now_ms()))
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the lines."""
         return strips(self.view, width, self.most, app_of(self).now_ms()) if self.view and self.most else []

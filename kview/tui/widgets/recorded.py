@@ -26,7 +26,7 @@ class RecordedHistory:
         self._screen = screen
         self._on_read = on_read
         self._about: tuple[str, int] | None = None
-        self._found = PartitionHistory()
+        self._history = PartitionHistory()
         self._next_ms = UNKNOWN
 
     def of(self, timeline: Timeline | None, topic: str, partition: int, wall_ms: int) -> PartitionHistory:
@@ -34,21 +34,21 @@ class RecordedHistory:
         if timeline is None:
             return PartitionHistory()
         if self._about != (topic, partition):
-            self._about, self._found, self._next_ms = (topic, partition), PartitionHistory(), UNKNOWN
+            self._about, self._history, self._next_ms = (topic, partition), PartitionHistory(), UNKNOWN
         if wall_ms >= self._next_ms:
             self._next_ms = wall_ms + AGAIN_MS
             work = self._read(timeline, topic, partition, wall_ms)
             self._screen.run_worker(work, exclusive=True, group="history")
-        return self._found
+        return self._history
 
     async def _read(self, timeline: Timeline, topic: str, partition: int, began_ms: int) -> None:
         try:
-            found = await timeline.history(topic, partition)
+            history = await timeline.history(topic, partition)
         except Exception:
             _log.exception("the history of a partition could not be shown")
             return
         if self._about == (topic, partition) and self._screen.is_attached:
-            self._found = found
+            self._history = history
             took_ms = app_of(self._screen).wall_ms() - began_ms
             self._next_ms = max(self._next_ms, began_ms + SHARE * took_ms)
             self._on_read()

@@ -66,7 +66,6 @@ class RecordsPanel(InspectingTable):
         self._partitions = int((table.topic == self._request.topic).sum())
 
     def refill(self) -> None:
-        """Make the rows again from what was answered last."""
         zone = app_of(self).zone
         self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone))
 

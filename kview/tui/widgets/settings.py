@@ -28,7 +28,7 @@ class SettingsPanel(InspectingTable):
         super().__init__(id=id)
         self._request = SettingsRequest(topic, broker)
         self._answer: SettingsAnswer | None = None
-        self._found = ""
+        self._search = ""
         self._asked = False
 
     def show(self, view: View, options: Options) -> None:
@@ -38,12 +38,10 @@ class SettingsPanel(InspectingTable):
             self.action_read()
 
     def refill(self) -> None:
-        """Make the rows again from what was answered last."""
         zone = app_of(self).zone
-        self.fill(lambda: SettingRows(self._request, self._answer, self._found, zone))
+        self.fill(lambda: SettingRows(self._request, self._answer, self._search, zone))
 
     def action_read(self) -> None:
-        """Read the settings."""
         self.ask(self._request, "the settings", self._take)
 
     def _take(self, answer: SettingsAnswer) -> None:
@@ -63,7 +61,7 @@ class SettingsPanel(InspectingTable):
         )
 
     def _find(self, typed: str) -> None:
-        self._found = typed
+        self._search = typed
         self.refill()
 
     def action_open(self) -> None:

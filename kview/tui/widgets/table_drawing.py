@@ -69,7 +69,7 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
         title, columns = self.rows.title, self.rows.columns
         in_sight = self._in_sight_text(size.height - head_height(title, columns, shared))
         head = head_lines(title, columns, shared, in_sight, size.width, self._mark())
-        lines = [strip(made, size.width, at.palette, at.ascii_only) for made in head]
+        lines = [strip(spans, size.width, at.palette, at.ascii_only) for spans in head]
         if not len(self.rows) and self.rows.empty:
             lines.append(
                 strip(
@@ -105,10 +105,10 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
         """Return where a word of a cell begins and how wide it is, or the same of the cell if the cell has no
         such word."""
         cell = content(self.rows.row(index, app_of(self).now_ms()).cells[column])
-        found = re.search(rf"\b{re.escape(word)}\b", cell)
-        if found is None or found.end() > width:
+        match = re.search(rf"\b{re.escape(word)}\b", cell)
+        if match is None or match.end() > width:
             return begin, width
-        return begin + found.start(), found.end() - found.start()
+        return begin + match.start(), match.end() - match.start()
 
     def _row_strip(self, index: int, now_ms: int, shared: list[tuple[int, int]], cells: int) -> Strip:
         at = app_of(self)
@@ -140,17 +140,19 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
         are only as wide as they are now. A column with a mark is never left out.
         """
         marked = {look.column for look in self.looks if look.key is not None}
-        columns = [replace(one, rank=0) if one.key in marked else one for one in self.rows.columns]
-        for one in columns:
-            if one.right:
-                self._widest[one.key] = max(one.width, self._widest.get(one.key, 0))
-        steady = [replace(one, width=self._widest.get(one.key, one.width)) for one in columns]
+        columns = [
+            replace(column, rank=0) if column.key in marked else column for column in self.rows.columns
+        ]
+        for column in columns:
+            if column.right:
+                self._widest[column.key] = max(column.width, self._widest.get(column.key, 0))
+        steady = [replace(column, width=self._widest.get(column.key, column.width)) for column in columns]
         shared = share(steady, cells)
         if steady == columns:
             return shared
         now, wide = share(columns, cells), dict(shared)
         if any(wide.get(at, 0) < min(columns[at].width, width) for at, width in now):
-            self._widest = {one.key: one.width for one in columns if one.right}
+            self._widest = {column.key: column.width for column in columns if column.right}
             return now
         return shared
 

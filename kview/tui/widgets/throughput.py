@@ -161,7 +161,6 @@ class ThroughputPanel(Lines):
         self._ordered_ms = UNKNOWN
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the panel's lines."""
         if self.view is None:
             return []
         at = app_of(self)

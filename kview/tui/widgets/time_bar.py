@@ -63,10 +63,11 @@ def bar_line(view: View, replay: bool, zone: tzinfo | None, cells: int) -> Line:
 def happened(view: View) -> Line:
     """Return what happened at the moment shown: an incident that it shows first, else the worst event."""
     at_ms = view.snapshot.observation.ended_ms
-    for one in view.incidents:
-        if one.seen_ms == at_ms:
-            late = f", {of_incident.after(at_ms - one.began_ms)}" if at_ms - one.began_ms >= LATE_MS else ""
-            return line(Span(of_incident.title(one) + late, ROLES[one.severity]))
+    for incident in view.incidents:
+        if incident.seen_ms == at_ms:
+            late_ms = at_ms - incident.began_ms
+            late = f", {of_incident.after(late_ms)}" if late_ms >= LATE_MS else ""
+            return line(Span(of_incident.title(incident) + late, ROLES[incident.severity]))
     ranked = sorted(view.new_events, key=lambda event: SEVERITY_ORDER.index(event.severity))
     if not ranked:
         return ()
@@ -114,7 +115,6 @@ class TimeBar(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the line."""
         if self.view is None or self.view.moment.live:
             return []
         return [bar_line(self.view, self._replay, app_of(self).zone, width)]
