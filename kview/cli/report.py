@@ -150,7 +150,7 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     from kview.run import terminal
     from kview.run.report_files import ReportFormat, check_output, write_report
     from kview.run.report_progress import ProgressLine
-    from kview.run.reporting import Reporting
+    from kview.run.reporting import Reporting, SparkChoices
 
     form, out = ReportFormat(flags["form"]), flags["out"]
     check_output(form, out, sys.stdout.isatty())
@@ -160,11 +160,13 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     reporting = Reporting(
         recordings,
         _question(recordings, flags),
-        master=flags["master"],
-        worker_python=flags["worker_python"],
-        heap_mb=flags["heap"],
+        spark=SparkChoices(
+            master=flags["master"],
+            worker_python=flags["worker_python"],
+            heap_mb=flags["heap"],
+            settings=_settings(flags["settings"], flags["packages"]),
+        ),
         cache=flags["cache"],
-        settings=_settings(flags["settings"], flags["packages"]),
         on_progress=line.show,
     )
 

@@ -30,6 +30,22 @@ OUTDATED_MOST_S = 60.0
 backup continues in an older state."""
 
 
+class Wanted(Struct, frozen=True):
+    """Which offset of each partition a request asks for. `name` tells apart what is asked of one broker."""
+
+    name: str
+    timestamp: int
+    replica_id: int
+    read_committed: bool = False
+
+
+WATERMARKS = Wanted("watermarks", list_offsets.LATEST, list_offsets.CONSUMER)
+LAST_STABLE = Wanted("stable", list_offsets.LATEST, list_offsets.CONSUMER, read_committed=True)
+STARTS = Wanted("starts", list_offsets.EARLIEST, list_offsets.CONSUMER)
+ENDS = Wanted("ends", list_offsets.LATEST, list_offsets.DEBUGGING_REPLICA)
+FOLLOWERS_ENDS = Wanted("followers", list_offsets.LATEST, list_offsets.DEBUGGING_REPLICA)
+
+
 class FastLane(Struct):
     """The requests of one observation, by subject.
 
@@ -44,7 +60,7 @@ class FastLane(Struct):
     """What a second broker says about the cluster, until it is compared."""
     _outdated_since_s: float = 0.0
     """Since when there have been only outdated metadata (monotonic), 0 if the last ones were not."""
-    _prepared: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
+    _prepared: dict[tuple[int, Wanted], tuple[Any, Any]] = field(default_factory=dict)
 
     async def metadata(self, link: Link, broker: int) -> None:
         """Ask for metadata and, at the same time, for the registered brokers."""
@@ -153,10 +169,7 @@ class FastLane(Struct):
     async def followers(self, link: Link, broker: int, share: Share, whole: bool) -> None:
         """Ask a broker for the log ends of the replicas with which it follows."""
         layout = share.layout
-        request = self._list_offsets(
-            link, broker, "followers", layout, share.follows, whole,
-            list_offsets.LATEST, list_offsets.DEBUGGING_REPLICA,
-        )  # fmt: skip
+        request = self._list_offsets(link, broker, FOLLOWERS_ENDS, layout, share.follows, whole)
         try:
             answer, at_ms = await self._ask_offsets(link, request)
         except (LinkError, Refused) as error:
@@ -178,9 +191,7 @@ class FastLane(Struct):
 
         If it does not answer, its failure to answer the rest is noted, too.
         """
-        request = self._list_offsets(
-            link, broker, "starts", layout, rows, False, list_offsets.EARLIEST, list_offsets.CONSUMER
-        )
+        request = self._list_offsets(link, broker, STARTS, layout, rows, False)
         try:
             answer, at_ms = await self._ask_offsets(link, request)
         except (LinkError, Refused):
@@ -198,21 +209,18 @@ class FastLane(Struct):
         """
         layout = share.layout
 
-        def ask(kind: str, rows: Rows, timestamp: int, replica_id: int, read_committed: bool = False) -> Any:
+        def ask(wanted: Wanted, rows: Rows) -> Any:
             reused = whole and len(rows) == len(share.leads)
-            request = self._list_offsets(
-                link, broker, kind, layout, rows, reused, timestamp, replica_id, read_committed
-            )
-            return self._ask_offsets(link, request)
+            return self._ask_offsets(link, self._list_offsets(link, broker, wanted, layout, rows, reused))
 
-        watermarks = ask("watermarks", share.leads, list_offsets.LATEST, list_offsets.CONSUMER)
+        watermarks = ask(WATERMARKS, share.leads)
         ends = starts = stables = None
         if self.debugging is not False:
-            ends = ask("ends", share.leads, list_offsets.LATEST, list_offsets.DEBUGGING_REPLICA)
+            ends = ask(ENDS, share.leads)
         if len(starting):
-            starts = ask("starts", starting, list_offsets.EARLIEST, list_offsets.CONSUMER)
+            starts = ask(STARTS, starting)
         if len(stable):
-            stables = ask("stable", stable, list_offsets.LATEST, list_offsets.CONSUMER, read_committed=True)
+            stables = ask(LAST_STABLE, stable)
         try:
             first = await watermarks
             second = await ends if ends else None
@@ -232,21 +240,22 @@ class FastLane(Struct):
         self.state.succeeded(Part.OFFSETS, broker, first[1])
 
     def _list_offsets(
-        self, link: Link, broker: int, kind: str, layout: Layout, rows: Rows, whole: bool,
-        timestamp: int, replica_id: int, read_committed: bool = False,
-    ) -> Any:  # fmt: skip
+        self, link: Link, broker: int, wanted: Wanted, layout: Layout, rows: Rows, whole: bool
+    ) -> Any:
         """Return a request for `rows` of `layout`, which need not be the current one any more.
 
         The request for a `whole` share is reused until the layout changes.
         """
         version = list_offsets.best_version(*link.versions[list_offsets.API_KEY])
         made_for = (layout.leader, layout.replicas, layout.topic, layout.partition, version)
-        had, request = self._prepared.get((broker, kind), (None, None))
+        had, request = self._prepared.get((broker, wanted), (None, None))
         if whole and had is not None and all(a is b for a, b in zip(had, made_for, strict=True)):
             return request
-        request = list_offsets.request(version, layout.by_topic(rows), timestamp, replica_id, read_committed)
+        request = list_offsets.request(
+            version, layout.by_topic(rows), wanted.timestamp, wanted.replica_id, wanted.read_committed
+        )
         if whole:
-            self._prepared[broker, kind] = (made_for, request)
+            self._prepared[broker, wanted] = (made_for, request)
         return request
 
     def _ask(self, link: Link, request: Any) -> Any:

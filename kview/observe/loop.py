@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from kview.observe.access import Access
 from kview.observe.renewal import Renewal
-from kview.wire.kafka_internals import Future, NetworkSelector
+from kview.wire.kafka_internals import ByteMeter, Future, NetworkSelector
 
 CLIENT_ID = "kview"
 T = TypeVar("T")
@@ -20,12 +20,10 @@ LOOKUPS_AT_ONCE = 8
 connect."""
 
 
-class Meter(Struct):
+class Meter(ByteMeter):
     """The cost of observing so far."""
 
     requests: int = 0
-    bytes_sent: int = 0
-    bytes_received: int = 0
 
 
 class Loop(Struct):

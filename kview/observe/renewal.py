@@ -3,12 +3,14 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kview.config.security import Security
 from kview.errors import KviewError
 from kview.observe.access import Access, access
-from kview.observe.tokens import Threads
+
+if TYPE_CHECKING:
+    from kview.observe.loop import Loop
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ class Renewal:
         self._again_at_s = 0.0
         self._reading: Any = None
 
-    async def renew(self, loop: Threads) -> None:
+    async def renew(self, loop: "Loop") -> None:
         """Read the settings again, unless that was done just now.
 
         If they cannot be read, for example because the file is being written, the current ones stay in force.
@@ -44,7 +46,7 @@ class Renewal:
         if self._reading is not None:
             await self._reading
 
-    async def _renew(self, loop: Threads, read: Callable[[], Security]) -> None:
+    async def _renew(self, loop: "Loop", read: Callable[[], Security]) -> None:
         present = self.access
 
         def prepared() -> Access:

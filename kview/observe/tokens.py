@@ -6,8 +6,8 @@ import logging
 import math
 import ssl
 import time
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from kafka.net.sasl.oauth import AbstractTokenProvider
 from msgspec import Struct
@@ -15,6 +15,9 @@ from msgspec.structs import replace
 
 from kview.config.secret import Secret
 from kview.config.security import OAuth
+
+if TYPE_CHECKING:
+    from kview.observe.loop import Loop
 
 _log = logging.getLogger(__name__)
 
@@ -39,19 +42,6 @@ class NoToken(Exception):
 
 class ClientRefused(Exception):
     """Raised when the endpoint does not accept the client's id and secret. The message names no secret."""
-
-
-class Threads(Protocol):
-    """An event loop, as far as fetching a token needs it."""
-
-    def begin(self, task: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Start a task, and return a future of its result."""
-
-    async def settle(self, futures: Iterable[Any], timeout_s: float) -> None:
-        """Wait as `Loop.settle` does."""
-
-    async def in_thread(self, work: Callable[[], Any], name: str) -> Any:
-        """Do work that blocks, on a thread of its own, and return its result."""
 
 
 class Token(Struct, frozen=True):
@@ -83,7 +73,7 @@ class Tokens(AbstractTokenProvider):
             raise NoToken("no token has been fetched")
         return self._token.text.reveal()
 
-    async def fresh(self, loop: "Threads") -> None:
+    async def fresh(self, loop: "Loop") -> None:
         """Fetch a token if there is none, or the current one should be renewed.
 
         Connections that ask at the same time share one request. If the endpoint gives none, or takes long,
@@ -117,7 +107,7 @@ class Tokens(AbstractTokenProvider):
     def _is_valid(self) -> bool:
         return self._token is not None and self._monotonic() < self._token.ends_at_s
 
-    async def _fetch(self, loop: "Threads") -> None:
+    async def _fetch(self, loop: "Loop") -> None:
         try:
             self._token = await loop.in_thread(
                 lambda: fetch(self.oauth, self._context, self._monotonic), "token"

@@ -22,7 +22,7 @@ from kview.model.reporting import ReportProgress, ReportScope
 from kview.pipeline.messages import MessageKind, failure, send
 from kview.run.log import keep_traceback
 from kview.run.report_files import page_of
-from kview.run.reporting import Reporting
+from kview.run.reporting import Reporting, SparkChoices
 from kview.run.saves import FolderSaves
 
 LESS_URGENT = 10
@@ -66,7 +66,7 @@ def _make(control: socket.socket, recording: str, scope: ReportScope, saves: Fol
             send(control, MessageKind.PROGRESS, msgspec.json.encode(progress))
 
     question = Question(topics=_exactly(scope.topics), groups=_exactly(scope.groups))
-    reporting = Reporting([recording], question, on_progress=tell, own_group=False)
+    reporting = Reporting([recording], question, spark=SparkChoices(own_group=False), on_progress=tell)
     threading.Thread(target=_watch_parent, args=(control, reporting), name="parent", daemon=True).start()
     report = reporting.make()
     tell(ReportProgress("page"))

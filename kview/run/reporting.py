@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kview.errors import BadUse, ErrorKind, KviewError
@@ -27,6 +28,20 @@ BAD_INPUT = frozenset(
 these are errors of another kind."""
 
 
+class SparkChoices(Struct, frozen=True):
+    """Where and how Spark works for a report. `master` and `worker_python` are those of `BatchSession`."""
+
+    master: str = ""
+    worker_python: str | None = None
+    heap_mb: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    own_group: bool = True
+    """Without it, what ends this process's group ends Java."""
+
+
+ON_THIS_MACHINE = SparkChoices()
+
+
 class Reporting:
     """Makes a report. `cancel` ends it from another thread, or from a signal's handler."""
 
@@ -35,29 +50,20 @@ class Reporting:
         paths: Sequence[str],
         question: "Question | None" = None,
         *,
-        master: str = "",
-        worker_python: str | None = None,
-        heap_mb: int | None = None,
+        spark: SparkChoices = ON_THIS_MACHINE,
         cache: Path | None = None,
-        settings: Mapping[str, str] | None = None,
         on_progress: Callable[[ReportProgress], None] | None = None,
-        own_group: bool = True,
     ) -> None:
         """Prepare a report about recordings: folders, folders of recordings, or names of kept recordings.
 
-        `on_progress` is called on several threads, one call at a time. Without `own_group`, what ends this
-        process's group ends Java.
+        `on_progress` is called on several threads, one call at a time.
         """
         self._paths = tuple(paths)
         self._question = question
-        self._master = master
-        self._worker_python = worker_python
-        self._heap_mb = heap_mb
+        self._spark = spark
         self._cache = cache
-        self._settings = dict(settings or {})
         self._on_progress = on_progress or (lambda progress: None)
         self._progress = ReportProgress()
-        self._own_group = own_group
         self._lock = threading.Lock()
         self._cancelled = threading.Event()
         self._cancel: Callable[[], None] | None = None
@@ -90,13 +96,14 @@ class Reporting:
         sources, _ = open_sources(places)
         if not any(source.closed or source.open for source in sources):
             raise BadUse(ErrorKind.NOTHING_RECORDED, folder=sources[0].address)
+        spark = self._spark
         batch = BatchSession(
-            self._master,
-            heap_mb=self._heap_mb or HEAP_MB,
-            worker_python=self._worker_python or WORKER_PYTHON,
+            spark.master,
+            heap_mb=spark.heap_mb or HEAP_MB,
+            worker_python=spark.worker_python or WORKER_PYTHON,
             on_tasks=on_tasks,
-            settings=self._settings,
-            own_group=self._own_group,
+            settings=spark.settings,
+            own_group=spark.own_group,
         )
         self._cancel, self._kill = batch.cancel, batch.kill
         self._check()

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
+
+from kview.simulate.kernel import Kernel
 
 SLICE_US = 20_000
 """Limit of how far the engine advances before sockets are served again."""
@@ -15,15 +16,6 @@ LONGEST_SLEEP_S = 0.1
 mistaken for an idle engine."""
 
 
-class Engine(Protocol):
-    """The methods of the simulated cluster that the driver needs."""
-
-    @property
-    def now_us(self) -> int: ...
-    def run_until(self, now_us: int) -> None: ...
-    def next_due_us(self) -> int | None: ...
-
-
 class Driver:
     """Advances the engine as time passes: by a timer when an event is due, and before each request.
 
@@ -34,7 +26,7 @@ class Driver:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Kernel,
         clock_us: Callable[[int], int],
         loop: asyncio.AbstractEventLoop,
         failed: Callable[[Exception], None],

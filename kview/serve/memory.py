@@ -2,7 +2,10 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kview.serve.connection import Connection
 
 UNREAD_BYTES_MAX = 256 << 20
 """Limit of the unread bytes of all connections together. One connection has at most one answer unread."""
@@ -13,26 +16,9 @@ REQUESTS_BYTES_MAX = 512 << 20
 log = logging.getLogger(__name__)
 
 
-class Endable(Protocol):
-    """A connection that can be ended, because it takes too much."""
-
-    def abort(self) -> None: ...
-
-
-class SlowReader(Endable, Protocol):
-    """A connection whose client reads more slowly than it asks."""
-
-    def unread_bytes(self) -> int:
-        """Return the size of what the client has not read."""
-        ...
-
-
-C = TypeVar("C", bound=Endable)
-
-
-def _too_large(sizes: Mapping[C, int], total: int, limit_bytes: int) -> list[C]:
+def _too_large(sizes: "Mapping[Connection, int]", total: int, limit_bytes: int) -> "list[Connection]":
     """Return the connections with the largest sizes, without which the others stay within the limit."""
-    too_large: list[C] = []
+    too_large: list[Connection] = []
     for connection in sorted(sizes, key=lambda connection: -sizes[connection]):
         if total <= limit_bytes:
             break
@@ -42,13 +28,14 @@ def _too_large(sizes: Mapping[C, int], total: int, limit_bytes: int) -> list[C]:
 
 
 class Unread:
-    """The slow readers among all connections of a cluster. Above the limit, those with most unread end."""
+    """The connections of a cluster whose clients read more slowly than they ask. Above the limit, those with
+    most unread end."""
 
     def __init__(self, limit_bytes: int = UNREAD_BYTES_MAX) -> None:
         self._limit_bytes = limit_bytes
-        self._slow: dict[SlowReader, None] = {}
+        self._slow: dict[Connection, None] = {}
 
-    def paused(self, connection: SlowReader) -> None:
+    def paused(self, connection: "Connection") -> None:
         """Add a connection whose client does not keep up, and end connections until the rest fits."""
         self._slow[connection] = None
         sizes = {slow: slow.unread_bytes() for slow in self._slow}
@@ -57,7 +44,7 @@ class Unread:
             del self._slow[slow]
             slow.abort()
 
-    def resumed(self, connection: SlowReader) -> None:
+    def resumed(self, connection: "Connection") -> None:
         """Forget a connection whose client has read everything, or which has ended."""
         self._slow.pop(connection, None)
 
@@ -68,10 +55,10 @@ class Requests:
 
     def __init__(self, limit_bytes: int = REQUESTS_BYTES_MAX) -> None:
         self._limit_bytes = limit_bytes
-        self._sizes: dict[Endable, int] = {}
+        self._sizes: dict[Connection, int] = {}
         self.total_bytes = 0
 
-    def keeps(self, connection: Endable, size: int) -> None:
+    def keeps(self, connection: "Connection", size: int) -> None:
         """Note that a connection now keeps so many bytes, and end connections until the rest fits."""
         self.total_bytes += size - self._sizes.pop(connection, 0)
         if size:

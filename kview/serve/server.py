@@ -37,7 +37,7 @@ class Server:
         numbers = {broker: port.number for broker, port in zip(cluster.broker_ids(), ports, strict=True)}
         self.bootstrap_servers = ",".join(f"{HOST}:{number}" for number in numbers.values())
         loop = asyncio.get_running_loop()
-        self.driver = Driver(_Engine(cluster), self.clock.now_us, loop, failed)
+        self.driver = Driver(cluster.kernel, self.clock.now_us, loop, failed)
         wire, unread, requests = Wire(cluster, numbers, all_apis()), Unread(), Requests()
         slices = Slices(loop.call_soon, loop.time, self.driver.rearm)
         self._brokers = {
@@ -72,19 +72,6 @@ class Server:
 def _event_failed(error: Exception) -> None:
     """Log a bug in an event that no client's request has scheduled. The other events go on."""
     log.error("an event of the simulated cluster failed", exc_info=error)
-
-
-class _Engine:
-    """Connects the cluster to the driver (implements `Engine`)."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._kernel = cluster.kernel
-        self.run_until = cluster.run_until
-        self.next_due_us = cluster.next_due_us
-
-    @property
-    def now_us(self) -> int:
-        return self._kernel.now_us
 
 
 def reserve_ports(brokers: int, first: int | None) -> list[Port]:

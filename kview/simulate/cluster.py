@@ -116,9 +116,6 @@ class Cluster:
         """Run everything that is due up to `time_us` (µs since the epoch)."""
         self.kernel.run_until(time_us)
 
-    def next_due_us(self) -> int | None:
-        return self.kernel.next_due_us()
-
     # --- a broker's view
 
     def broker_ids(self) -> tuple[int, ...]:

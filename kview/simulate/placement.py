@@ -6,51 +6,29 @@ Sources: org.apache.kafka.metadata.placement.StripedReplicaPlacer; kafka.admin.A
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Protocol
+from random import Random
 
+from kview.simulate.metadata import BrokerImage
 from kview.simulate.world import Placement
 
 Assignment = tuple[tuple[int, ...], ...]
 
 
-class Randomness(Protocol):
-    """The random choices of the striped placer."""
-
-    def randrange(self, stop: int, /) -> int:
-        """Return a number from 0 up to, but not including, `stop`."""
-        ...
-
-    def shuffle(self, x: list[int], /) -> None:
-        """Shuffle the list in place."""
-        ...
-
-
-class Placeable(Protocol):
-    """A broker as the placers see it."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def rack(self) -> str: ...
-    @property
-    def fenced(self) -> bool: ...
-
-
-def alternated(brokers: Sequence[Placeable]) -> list[int]:
+def alternated(brokers: Sequence[BrokerImage]) -> list[int]:
     """Return the broker ids alternating between racks, with racks ordered by name and brokers by id."""
     racks = sorted({b.rack for b in brokers})
     columns = [sorted(b.id for b in brokers if b.rack == rack) for rack in racks]
     return [broker for row in zip_longest(*columns) for broker in row if broker is not None]
 
 
-def teaching(brokers: Sequence[Placeable], partitions: int, replication: int) -> Assignment:
+def teaching(brokers: Sequence[BrokerImage], partitions: int, replication: int) -> Assignment:
     """Place leaders round-robin over the alternated list, and each further replica on the next broker."""
     order = alternated(brokers)
     return tuple(tuple(order[(p + k) % len(order)] for k in range(replication)) for p in range(partitions))
 
 
 def rack_aware(
-    brokers: Sequence[Placeable], partitions: int, replication: int, start: int = 0, shift: int = 0
+    brokers: Sequence[BrokerImage], partitions: int, replication: int, start: int = 0, shift: int = 0
 ) -> Assignment:
     """Place replicas like AdminUtils.assignReplicasToBrokersRackAware, with a fixed start index and shift."""
     order = alternated(brokers)
@@ -78,7 +56,7 @@ def rack_aware(
 class _Brokers:
     """A list of brokers whose start offset advances by one each round (StripedReplicaPlacer.BrokerList)."""
 
-    def __init__(self, ids: list[int], random: Randomness) -> None:
+    def __init__(self, ids: list[int], random: Random) -> None:
         self.ids = ids
         self.offset = random.randrange(len(ids)) if ids else 0
         self.index = self.epoch = 0
@@ -93,21 +71,19 @@ class _Brokers:
         self.index += 1
         return self.ids[(self.index - 1 + self.offset) % len(self.ids)]
 
-    def shuffle(self, random: Randomness) -> None:
+    def shuffle(self, random: Random) -> None:
         random.shuffle(self.ids)
         self.index = 0  # A round over a single broker ends in the epoch in which it began.
         self.offset = random.randrange(len(self.ids)) if self.ids else 0
 
 
-def blind(brokers: Sequence[Placeable], partitions: int, replication: int) -> Assignment:
+def blind(brokers: Sequence[BrokerImage], partitions: int, replication: int) -> Assignment:
     """Place replicas round-robin over the brokers by id, and ignore racks."""
     ids = sorted(broker.id for broker in brokers)
     return tuple(tuple(ids[(p + k) % len(ids)] for k in range(replication)) for p in range(partitions))
 
 
-def striped(
-    brokers: Sequence[Placeable], partitions: int, replication: int, random: Randomness
-) -> Assignment:
+def striped(brokers: Sequence[BrokerImage], partitions: int, replication: int, random: Random) -> Assignment:
     """Place replicas like KRaft. `random` decides where the rounds start and how they are shuffled."""
     racks = sorted({b.rack for b in brokers})
     lists = [
@@ -160,10 +136,10 @@ def striped(
 
 def place(
     placement: Placement,
-    brokers: Sequence[Placeable],
+    brokers: Sequence[BrokerImage],
     partitions: int,
     replication: int,
-    random: Randomness,
+    random: Random,
 ) -> Assignment:
     """Return the replica lists of a new topic.
 

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
 from kview.simulate.log import Log, Span
-from kview.simulate.records import pack_batch, placed
+from kview.simulate.records import HEADER_BYTES, BatchHeader, pack_batch, placed
 from kview.simulate.stream import Run
 from kview.wire.primitives import record_field, varint
 
@@ -89,7 +89,21 @@ class RecordMaker:
             body += (varint(len(inner)), inner)
             time_us += run.step_us
         last_ms = (run.first_us + run.step_us * (run.records - 1)) // 1000
-        return pack_batch(run.base_offset, epoch, base_ms, last_ms, run.records, b"".join(body))
+        data = b"".join(body)
+        batch = BatchHeader(
+            base_offset=run.base_offset,
+            size_bytes=HEADER_BYTES + len(data),
+            leader_epoch=epoch,
+            attributes=0,
+            last_offset_delta=run.records - 1,
+            base_time_ms=base_ms,
+            max_time_ms=last_ms,
+            producer_id=-1,
+            producer_epoch=-1,
+            base_sequence=-1,
+            records=run.records,
+        )
+        return pack_batch(batch, data)
 
     def read(self, topic: str, partition: int, log: Log, offset: int, stop: int, max_bytes: int) -> bytes:
         """Return complete batches, from the one that contains `offset`, up to offset `stop` and `max_bytes`.

@@ -108,7 +108,7 @@ def encode_batch(
 ) -> bytes:
     """Encode at least one record, given as (key, value, timestamp in ms), as an uncompressed batch."""
     base_ms = records[0][2]
-    body: list[bytes] = []
+    encoded: list[bytes] = []
     for delta, (key, value, time_ms) in enumerate((r[0], r[1], r[2]) for r in records):
         inner = b"".join(
             (
@@ -120,44 +120,33 @@ def encode_batch(
                 b"\0",
             )
         )
-        body += (varint(len(inner)), inner)
-    return pack_batch(
-        base_offset,
-        leader_epoch,
-        base_ms,
-        max(r[2] for r in records),
-        len(records),
-        b"".join(body),
-        producer_id,
-        producer_epoch,
-        base_sequence,
+        encoded += (varint(len(inner)), inner)
+    data = b"".join(encoded)
+    head = BatchHeader(
+        base_offset=base_offset,
+        size_bytes=HEADER_BYTES + len(data),
+        leader_epoch=leader_epoch,
+        attributes=0,
+        last_offset_delta=len(records) - 1,
+        base_time_ms=base_ms,
+        max_time_ms=max(r[2] for r in records),
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        records=len(records),
     )
+    return pack_batch(head, data)
 
 
 _AFTER_CRC = struct.Struct(">hiqqqhii")
 _BEFORE_CRC = struct.Struct(">qiibI")
 
 
-def pack_batch(
-    base_offset: int,
-    leader_epoch: int,
-    base_time_ms: int,
-    max_time_ms: int,
-    count: int,
-    body: bytes,
-    producer_id: int = -1,
-    producer_epoch: int = -1,
-    base_sequence: int = -1,
-) -> bytes:
-    """Build a batch from records that are already encoded."""
-    rest = (
-        _AFTER_CRC.pack(
-            0, count - 1, base_time_ms, max_time_ms, producer_id, producer_epoch, base_sequence, count
-        )
-        + body
-    )
-    length = CRC_FROM + len(rest) - LENGTH_FROM
-    return _BEFORE_CRC.pack(base_offset, length, leader_epoch, MAGIC, crc32c(rest)) + rest
+def pack_batch(head: BatchHeader, body: bytes) -> bytes:
+    """Build a batch from its header and its records, which are already encoded."""
+    base, size, epoch, attributes, last, first_ms, max_ms, pid, pepoch, seq, count = head
+    rest = _AFTER_CRC.pack(attributes, last, first_ms, max_ms, pid, pepoch, seq, count) + body
+    return _BEFORE_CRC.pack(base, size - LENGTH_FROM, epoch, MAGIC, crc32c(rest)) + rest
 
 
 def body(batch: bytes, head: BatchHeader) -> tuple[bytes, int]:

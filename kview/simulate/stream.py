@@ -35,6 +35,19 @@ class Run(NamedTuple):
     producer: int
 
 
+class NewRun(NamedTuple):
+    """Simulated records to append, with record i created at first_us + i·step_us.
+
+    `record_bytes` is the size of a complete record on disk. `producer` comes from `register_producer`.
+    """
+
+    records: int
+    first_us: int
+    step_us: int
+    record_bytes: int
+    producer: int
+
+
 class Stream:
     """Everything that one leader appended in its epoch, as parallel columns.
 

@@ -4,6 +4,7 @@ Source: org.apache.kafka.controller.ReplicationControlManager.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 
 from kview.errors import BadUse
@@ -20,15 +21,21 @@ PARTITIONS_MAX = 10_000
 """Limit of partitions per CreateTopics request, as in Kafka."""
 
 
-def refusal(
-    image: MetadataImage,
-    name: str,
-    partitions: int,
-    replication: int,
-    assignment: Sequence[Sequence[int]] | None,
-    configs: Mapping[str, str],
-) -> CreateTopicResult | None:
-    """Return why the topic cannot be created, or None if it can."""
+@dataclass(frozen=True, slots=True)
+class CreatableTopic:
+    """A topic to create. Counts of −1 mean the brokers' defaults, or those of the `assignment`."""
+
+    name: str
+    partitions: int = -1
+    replication: int = -1
+    assignment: Sequence[Sequence[int]] | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+def refusal(image: MetadataImage, topic: CreatableTopic) -> CreateTopicResult | None:
+    """Return why the topic cannot be created, or None if it can. Its counts are no longer −1."""
+    name, partitions, replication = topic.name, topic.partitions, topic.replication
+    assignment, configs = topic.assignment, topic.configs
     wrong_name = wrong_topic_name(name)
     if wrong_name is not None:
         return CreateTopicResult(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong_name)

@@ -3,6 +3,8 @@
 A screen of a number key is one line in `SCREEN_ACTIONS`.
 """
 
+from msgspec.structs import replace
+
 from kview.derive.times import FORMS
 from kview.language.filters import FORMS as FILTER_FORMS
 from kview.language.panels import DELETE_HELP
@@ -13,10 +15,13 @@ from kview.tui.screen_actions import OWN_ACTIONS
 __all__ = ["ACTIONS", "APP_BINDINGS", "DEFAULT_KEYS"]
 
 
-def _time(
-    name: str, key: str, what: str, label: str, help: str, rank: int = 0, pair: str = "", short: str = ""
-) -> Action:
-    return Action(name, (key,), f"time('{what}')", label, help, rank, kind=Kind.TIME, pair=pair, short=short)
+def _time(name: str, key: str, what: str, label: str, help: str, rank: int = 0) -> Action:
+    return Action(name, (key,), f"time('{what}')", label, help, rank, kind=Kind.TIME)
+
+
+def _paired(short: str, first: Action, second: Action) -> tuple[Action, Action]:
+    """Return two actions that the key line shows as one, under a short label."""
+    return replace(first, pair=second.name, short=short), second
 
 
 PAUSE_ACTIONS = (
@@ -28,43 +33,48 @@ PAUSE_ACTIONS = (
 
 TIME_ACTIONS = (
     *PAUSE_ACTIONS,
-    _time(
-        "step-back",
-        "left_square_bracket",
-        "back",
-        "step back",
-        "pause, and show the previous observation",
-        19,
-        "step-forward",
+    *_paired(
         "step",
+        _time(
+            "step-back",
+            "left_square_bracket",
+            "back",
+            "step back",
+            "pause, and show the previous observation",
+            19,
+        ),
+        _time(
+            "step-forward",
+            "right_square_bracket",
+            "on",
+            "step forward",
+            "pause, and show the next observation",
+        ),
     ),
-    _time(
-        "step-forward",
-        "right_square_bracket",
-        "on",
-        "step forward",
-        "pause, and show the next observation",
-    ),
-    _time(
-        "previous-event",
-        "left_curly_bracket",
-        "event_before",
-        "previous event",
-        "pause at the last event before the moment shown",
-        20,
-        "next-event",
+    *_paired(
         "event",
-    ),
-    _time(
-        "next-event",
-        "right_curly_bracket",
-        "event_after",
-        "next event",
-        "pause at the first event after the moment shown",
+        _time(
+            "previous-event",
+            "left_curly_bracket",
+            "event_before",
+            "previous event",
+            "pause at the last event before the moment shown",
+            20,
+        ),
+        _time(
+            "next-event",
+            "right_curly_bracket",
+            "event_after",
+            "next event",
+            "pause at the first event after the moment shown",
+        ),
     ),
     _time("go-to-time", "at", "go", "jump to time", f"show another time: {FORMS}", 21),
-    _time("slower", "less_than_sign", "slower", "slower", "play at half the speed", 22, "faster", "speed"),
-    _time("faster", "greater_than_sign", "faster", "faster", "play at twice the speed"),
+    *_paired(
+        "speed",
+        _time("slower", "less_than_sign", "slower", "slower", "play at half the speed", 22),
+        _time("faster", "greater_than_sign", "faster", "faster", "play at twice the speed"),
+    ),
     _time("keep", "ctrl+s", "keep", "keep", "keep this recording under a name", 23),
 )
 """The actions that work only with a timeline. `kview.tui.time_keys` carries out `time`."""

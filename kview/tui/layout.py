@@ -61,6 +61,17 @@ class Overview(Struct, frozen=True):
     """Whether the controllers have rows of their own."""
 
 
+class Contents(Struct, frozen=True):
+    """How much the overview has to show."""
+
+    brokers: int
+    groups: int
+    controllers: int = 0
+    """The number of nodes that are controllers only."""
+    quorum_troubled: bool = False
+    """Whether anything is wrong with them."""
+
+
 def headline_height(height: int) -> int:
     """Return the number of lines reserved for the headline, whether it needs them or not.
 
@@ -70,21 +81,14 @@ def headline_height(height: int) -> int:
 
 
 def overview(
-    width: int,
-    height: int,
-    brokers: int,
-    groups: int,
-    controllers: int = 0,
-    quorum_troubled: bool = False,
-    strip: int = 0,
-    captioned: bool = False,
+    width: int, height: int, contents: Contents, strip: int = 0, captioned: bool = False
 ) -> Overview:
     """Divide `height` lines among the panels. Header, headline, brokers and partitions are always shown.
 
-    `controllers` is the number of nodes that are controllers only, and `quorum_troubled` says whether
-    anything is wrong with them. `strip` is the number of lines that the incident strip takes, and `captioned`
-    says whether a caption stands below.
+    `strip` is the number of lines that the incident strip takes, and `captioned` says whether a caption
+    stands below.
     """
+    controllers = contents.controllers
     side_by_side = width >= SIDE_BY_SIDE_WIDTH
     headline = headline_height(height)
     rules = 0 if height < 20 else 2 if height < 28 else 3
@@ -92,19 +96,19 @@ def overview(
     most = max(4, height // 3 + 1) if height < 20 else max(MOST_SHORT, height // 3)
     if captioned and height >= CAPTIONED_HEIGHT:
         most = max(MOST_SHORT, most)
-    with_controllers = quorum_troubled or (
-        height >= CONTROLLERS_HEIGHT and 0 < controllers < most - max(brokers, 6)
+    with_controllers = contents.quorum_troubled or (
+        height >= CONTROLLERS_HEIGHT and 0 < controllers < most - max(contents.brokers, 6)
     )
     listed = controllers if height >= ONE_CONTROLLER_HEIGHT else min(1, controllers)
-    rows = brokers + (listed if with_controllers else 0)
+    rows = contents.brokers + (listed if with_controllers else 0)
     brokers_height = min(max(rows + 1, 7 if side_by_side else 2), most)
     strips = min(MOST_STRIPS, brokers_height - LEAST_ROWS) if rows + 1 > brokers_height else 0
     left = height - CHROME - headline - strip - rules - events - brokers_height
     groups_height = 0
     if side_by_side:
         groups_height = left
-    elif height >= 32 and groups:
-        groups_height = min(groups + 2, left // 3)
+    elif height >= 32 and contents.groups:
+        groups_height = min(contents.groups + 2, left // 3)
         left -= groups_height
     elif height >= SUMMARY_HEIGHT:
         groups_height = 1

@@ -13,7 +13,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import kafka.errors as kafka_errors
 from kafka.future import Future
@@ -23,9 +23,10 @@ from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.api_header import ResponseHeader
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.sasl import SaslHandshakeRequest
+from msgspec import Struct
 
 __all__ = [
-    "ConnectTimedOut", "Connection", "Credentials", "Disconnected", "Future", "LoginFailed", "Meter",
+    "ByteMeter", "ConnectTimedOut", "Connection", "Credentials", "Disconnected", "Future", "LoginFailed",
     "NetworkSelector", "NotABroker", "SaslWanted", "Transport", "connect", "network_error", "response_header",
 ]  # fmt: skip
 
@@ -44,11 +45,11 @@ class ConnectTimedOut(Exception):
     """Raised when a connection was not established in time."""
 
 
-class Meter(Protocol):
+class ByteMeter(Struct):
     """A counter of the bytes on all connections."""
 
-    bytes_sent: int
-    bytes_received: int
+    bytes_sent: int = 0
+    bytes_received: int = 0
 
 
 class LoginFailed(Exception):
@@ -80,7 +81,7 @@ class Connection(KafkaConnection):
     def __init__(
         self,
         net: Any,
-        meter: Meter,
+        meter: ByteMeter,
         credentials: Credentials | None = None,
         doubts_login: bool = False,
         **configs: Any,
@@ -156,7 +157,7 @@ class Transport(KafkaTCPTransport):
     _not_yet: tuple[type[OSError], ...] = (BlockingIOError, InterruptedError)
     """The errors of a socket that has nothing to read at the moment."""
 
-    def __init__(self, net: Any, sock: socket.socket, host: str, meter: Meter) -> None:
+    def __init__(self, net: Any, sock: socket.socket, host: str, meter: ByteMeter) -> None:
         super().__init__(net, sock, host=host)
         self._meter = meter
 

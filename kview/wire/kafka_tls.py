@@ -7,7 +7,7 @@ from typing import Any
 import kafka.errors as kafka_errors
 from kafka.net.transport import KafkaSSLTransport
 
-from kview.wire.kafka_internals import Meter, Transport
+from kview.wire.kafka_internals import ByteMeter, Transport
 
 __all__ = ["HandshakeTimedOut", "TlsTransport", "secured"]
 
@@ -22,7 +22,7 @@ class TlsTransport(Transport):
     _not_yet = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
     _sock_send = KafkaSSLTransport._sock_send
 
-    def __init__(self, net: Any, sock: ssl.SSLSocket, host: str, meter: Meter) -> None:
+    def __init__(self, net: Any, sock: ssl.SSLSocket, host: str, meter: ByteMeter) -> None:
         super().__init__(net, sock, host, meter)
         self._ended: OSError | None = None
 

@@ -17,7 +17,9 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.records import encode_batch
+from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProduceResult
+from kview.simulate.topics import CreatableTopic
 from tests.serve.test_limits import resident_bytes
 from tests.served import Served
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go
@@ -51,7 +53,7 @@ def appended(cluster: Cluster, begin: int, end: int) -> float:
     began = time.process_time()
     for number in range(begin, end):
         batch = encode_batch([(b"k", b"v" * 20, START_MS)], 0, -1, 7, 0, number)
-        cluster.records.produce(0, TOPIC, 0, batch, -1, 1000, answers.append)
+        cluster.records.produce(0, TOPIC, 0, batch, Acks(-1, 1000, answers.append))
         cluster.run_until(cluster.kernel.now_us + 700)
     took = time.process_time() - began
     assert all(answer.error_code == 0 for answer in answers)
@@ -72,7 +74,7 @@ def batches() -> None:
     assert image is not None
     batch = encode_batch([(b"k", b"v" * 20, START_MS)], 0, -1, 7, 0, BATCHES)
     began = time.process_time()
-    cluster.records.produce(image.leader, TOPIC, 0, batch, 1, 1000, lambda result: None)
+    cluster.records.produce(image.leader, TOPIC, 0, batch, Acks(1, 1000))
     print(f"the next leader's first append: {(time.process_time() - began) * 1000:.1f} ms")
 
 
@@ -80,7 +82,9 @@ def created(cluster: Cluster, begin: int, end: int) -> float:
     """Create topics, and return the CPU time of one in µs."""
     began = time.process_time()
     for number in range(begin, end):
-        cluster.topics.create_topic(0, f"topic-{number}", 1, 3, None, {}, False, 1000, lambda result: None)
+        cluster.topics.create_topic(
+            0, CreatableTopic(f"topic-{number}", 1, 3), False, 1000, lambda result: None
+        )
         cluster.run_until(cluster.kernel.now_us + 20_000)
     return (time.process_time() - began) / (end - begin) * 1e6
 

@@ -114,9 +114,8 @@ def test_the_list_the_partitions_screen_and_the_text_say_it() -> None:
     first = PartitionRows(view, Options()).row(0, now_ms).cells
     assert content(first[-1]).startswith("reassigning: 0 → 1 2, 160 k records left, ≈ 1 m 20 s")
     log = partition_log(view, TOPIC, 0)
-    lines = [
-        content(line) for line in partition_heading(view, TOPIC, 0, log, Options(), now_ms, UNKNOWN, 120)
-    ]
+    assert log is not None
+    lines = [content(line) for line in partition_heading(view, log, Options(), now_ms, UNKNOWN, 120)]
     assert lines[1].startswith("  → reassigning 0 → 1 2 (adds 1 2, removes 0): 160 k records left (≈ 20 MB)")
     assert "ISR 1 of 3, 2 being added" in lines[-1]
     (told,) = (line for line in block(view, "x").splitlines() if "reassigning" in line)

@@ -115,7 +115,7 @@ def test_the_partitions_screen_has_the_whole_command(cells: int) -> None:
     view = watched(70, GroupType.CLASSIC, 1, state=TransactionState.HANGING)[-1]
     log, now_ms = partition_log(view, TOPIC, 0), view.snapshot.observation.ended_ms
     assert log is not None and log.last_stable == ends()[0]
-    lines = partition_heading(view, TOPIC, 0, log, Options(), now_ms, UNKNOWN, cells)
+    lines = partition_heading(view, log, Options(), now_ms, UNKNOWN, cells)
     assert all(line_width(line) <= cells for line in lines)
     said = " ".join(content(line).strip() for line in lines)
     (finding,) = about(view)

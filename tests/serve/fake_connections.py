@@ -49,6 +49,7 @@ class FakeTransport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = b""
+        self.unread_bytes = 0
         self.reset = False
         self.closed = False
 
@@ -57,6 +58,9 @@ class FakeTransport(asyncio.Transport):
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return _NoSocket() if name == "socket" else default
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread_bytes
 
     def is_closing(self) -> bool:
         return self.closed

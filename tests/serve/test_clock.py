@@ -4,6 +4,7 @@ import asyncio
 
 from kview.serve.clock import CATCH_UP, MAX_BEHIND_US, Clock
 from kview.serve.driver import SLICE_US, Driver
+from kview.simulate.kernel import Kernel
 
 START_US = 1_700_000_000_000_000
 
@@ -55,19 +56,20 @@ def test_an_engine_that_cannot_keep_up_holds_the_clock_too() -> None:
         assert clock.now_us(START_US) <= START_US + MAX_BEHIND_US
 
 
-class CountingEngine:
-    """An engine with an event every millisecond."""
+class CountingEngine(Kernel):
+    """An engine with an event every millisecond, which keeps the slices in which it runs."""
 
     def __init__(self) -> None:
-        self.now_us = START_US
+        super().__init__(1, START_US)
         self.slices: list[int] = []
+        self.after(1_000, self._event)
 
-    def run_until(self, now_us: int) -> None:
-        self.slices.append(now_us - self.now_us)
-        self.now_us = now_us
+    def _event(self) -> None:
+        self.after(1_000, self._event)
 
-    def next_due_us(self) -> int | None:
-        return self.now_us + 1_000
+    def run_until(self, time_us: int) -> None:
+        self.slices.append(time_us - self.now_us)
+        super().run_until(time_us)
 
 
 def test_after_a_stall_the_engine_catches_up_in_slices_between_which_others_run() -> None:
@@ -99,11 +101,11 @@ def test_after_a_stall_the_engine_catches_up_in_slices_between_which_others_run(
 
 
 def test_an_exception_of_the_engine_stops_the_driver_and_is_told() -> None:
-    class Broken(CountingEngine):
-        def run_until(self, now_us: int) -> None:
-            raise ArithmeticError("an invariant")
+    def broken() -> None:
+        raise ArithmeticError("an invariant")
 
-    engine, wall = Broken(), Wall()
+    engine, wall = Kernel(1, START_US), Wall()
+    engine.after(1_000, broken)
 
     async def run() -> Exception:
         told: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()

@@ -15,6 +15,7 @@ from kview.serve.broker import MAX_CONNECTIONS
 from kview.serve.memory import Unread
 from kview.simulate.records import encode_batch
 from tests.real_kafka.asking import ask
+from tests.serve.fake_connections import FakeBroker, FakeLoop
 from tests.serve.test_killers import produce
 from tests.serve.unwired import Unwired, UnwiredClient
 from tests.served import Served, ServedFactory
@@ -27,32 +28,21 @@ NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
 WITHIN_S = 20.0
 
 
-class Slow:
-    """A client that reads nothing."""
-
-    def __init__(self, unread: int) -> None:
-        self.unread = unread
-        self.aborted = False
-
-    def unread_bytes(self) -> int:
-        return self.unread
-
-    def abort(self) -> None:
-        self.aborted = True
-
-
 def test_those_who_read_least_end_when_all_answers_take_too_much() -> None:
-    unread = Unread(limit_bytes=100)
-    small, large, larger, last = slow = [Slow(size) for size in (10, 50, 60, 30)]
-    for reader in (small, large):
-        unread.paused(reader)
-    assert not any(reader.aborted for reader in slow)
-    unread.paused(larger)
-    assert [reader.aborted for reader in slow] == [False, False, True, False]
-    unread.resumed(large)
-    large.unread = 0
-    unread.paused(last)
-    assert [reader.aborted for reader in slow] == [False, False, True, False]
+    broker = FakeBroker(FakeLoop(), lambda connection, frame: None, limit_bytes=1 << 20)
+    broker.unread = Unread(limit_bytes=100)
+    small, large, larger, last = slow = [broker.connect() for _ in range(4)]
+    for client, size in zip(slow, (10, 50, 60, 30), strict=True):
+        client.transport.unread_bytes = size
+    for client in (small, large):
+        client.connection.pause_writing()
+    assert not any(client.transport.reset for client in slow)
+    larger.connection.pause_writing()
+    assert [client.transport.reset for client in slow] == [False, False, True, False]
+    large.connection.resume_writing()
+    large.transport.unread_bytes = 0
+    last.connection.pause_writing()
+    assert [client.transport.reset for client in slow] == [False, False, True, False]
 
 
 def resident_bytes(pid: int) -> int:

@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 
 from kview.simulate.cluster import Cluster, build
+from kview.simulate.topics import CreatableTopic
 from kview.simulate.world import default_world
 from tests.simulate.chaos_clients import Clients
 from tests.simulate.engine import START_MS, go
@@ -114,9 +115,8 @@ def change_topics(
         if source.random() < 0.5:
             go(cluster, source.choice([0.0005, 0.01, 0.3]))
         configs = source.choice([{}, {"min.insync.replicas": "2"}])
-        cluster.topics.create_topic(
-            broker, name, partitions, source.randrange(1, 4), None, configs, False, 5000, _heard
-        )
+        topic = CreatableTopic(name, partitions, source.randrange(1, 4), configs=configs)
+        cluster.topics.create_topic(broker, topic, False, 5000, _heard)
 
 
 def heal(cluster: Cluster, checker: Checker) -> None:

@@ -12,6 +12,7 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import CommitRequest, CommitResult, OffsetToCommit
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.records import decode_batch, header
+from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProduceResult
 from kview.simulate.world import OFFSETS_TOPIC
 from tests.simulate.client_batches import recompressed
@@ -135,7 +136,7 @@ class Writer:
                 self._open.clear()
 
         self._cluster.records.produce(
-            broker, batch.topic, batch.place[1], batch.data, batch.acks, TIMEOUT_MS, answer
+            broker, batch.topic, batch.place[1], batch.data, Acks(batch.acks, TIMEOUT_MS, answer)
         )
 
 

@@ -6,6 +6,7 @@ from kview.simulate.brokers.replica import Replica
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.metadata import PartitionImage
 from kview.simulate.records import encode_batch
+from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProduceResult
 from kview.simulate.world import CLIENT_BYTES_MAX, TopicSpec, World, racked_brokers
 from tests.simulate.invariants import Checker
@@ -84,5 +85,5 @@ def produce(
     """Append as a client would. The answers are added to the returned list as they arrive."""
     answers: list[ProduceResult] = []
     data = batch(values) if data is None else data
-    cluster.records.produce(broker, TOPIC, 0, data, acks, timeout_ms, answers.append)
+    cluster.records.produce(broker, TOPIC, 0, data, Acks(acks, timeout_ms, answers.append))
     return answers

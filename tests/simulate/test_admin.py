@@ -8,6 +8,7 @@ from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.cluster import Cluster
 from kview.simulate.faults import Faults
 from kview.simulate.groups.results import CommitRequest, CommitResult, OffsetToCommit
+from kview.simulate.topics import CreatableTopic
 from tests.simulate.engine import TOPIC, cluster_of, go, partition, produce, replica, seconds_until
 
 GROUP = "g"
@@ -41,7 +42,9 @@ def committed(cluster: Cluster) -> dict[tuple[str, int], int]:
 
 def recreate(cluster: Cluster) -> None:
     cluster.topics.delete_topic(0, TOPIC, 1000, lambda result: None)
-    cluster.topics.create_topic(0, TOPIC, -1, -1, [[0, 1, 2]], {}, False, 1000, lambda result: None)
+    cluster.topics.create_topic(
+        0, CreatableTopic(TOPIC, assignment=[[0, 1, 2]]), False, 1000, lambda result: None
+    )
     go(cluster, 1)
 
 

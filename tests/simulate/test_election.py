@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from kview.simulate.controllers.election import changed
+from kview.simulate.controllers.election import ElectionRules
 from kview.simulate.metadata import PartitionImage
 
 START = PartitionImage(0, 5, 7, (0, 1, 2), (0, 1, 2))
@@ -13,9 +13,24 @@ def active(*brokers: int) -> Callable[[int], bool]:
     return brokers.__contains__
 
 
-def change(partition: PartitionImage = START, **how: Any) -> PartitionImage:
-    rules: dict[str, Any] = {"min_insync_replicas": 1, "elr_enabled": True, **how}
-    new = changed(partition, **rules)
+def rules(
+    active: Callable[[int], bool],
+    min_insync_replicas: int = 1,
+    elr_enabled: bool = True,
+    unclean: bool = False,
+) -> ElectionRules:
+    return ElectionRules(active, min_insync_replicas, elr_enabled, unclean)
+
+
+def change(
+    partition: PartitionImage = START,
+    *,
+    isr: tuple[int, ...],
+    unclean_shutdown: int | None = None,
+    prefer: bool = False,
+    **how: Any,
+) -> PartitionImage:
+    new = rules(**how).elect(partition, isr, unclean_shutdown=unclean_shutdown, prefer=prefer)
     assert new is not None
     return new
 
@@ -29,8 +44,7 @@ def test_a_shrink_alone_raises_the_partition_epoch_only() -> None:
 
 
 def test_nothing_new_is_no_change() -> None:
-    none = changed(START, isr=START.isr, active=active(0, 1, 2), min_insync_replicas=1, elr_enabled=True)
-    assert none is None
+    assert rules(active(0, 1, 2)).elect(START, START.isr) is None
 
 
 def test_the_last_one_stays_in_the_isr_without_elr() -> None:
@@ -77,10 +91,7 @@ def test_the_preferred_leader_is_taken_only_if_it_is_in_sync() -> None:
     moved = START._replace(leader=1)
     assert change(moved, isr=(0, 1, 2), active=active(0, 1, 2), prefer=True).leader == 0
     behind = moved._replace(isr=(1, 2))
-    none = changed(
-        behind, isr=(1, 2), active=active(0, 1, 2), min_insync_replicas=1, elr_enabled=True, prefer=True
-    )
-    assert none is None
+    assert rules(active(0, 1, 2)).elect(behind, (1, 2), prefer=True) is None
 
 
 def test_an_election_from_the_elr_leaves_the_rest_of_it_and_no_last_known_leader() -> None:

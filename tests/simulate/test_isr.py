@@ -2,6 +2,8 @@
 
 from kview.simulate.cluster import build
 from kview.simulate.codes import ErrorCode
+from kview.simulate.requests.records import Acks
+from kview.simulate.stream import NewRun
 from kview.simulate.world import LinkSpec, TopicSpec, World, racked_brokers
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition, produce, replica, seconds_until
 from tests.simulate.invariants import Checker
@@ -51,7 +53,7 @@ def test_a_live_follower_that_cannot_keep_up_leaves_by_lag() -> None:
     seconds = 0.0
     while len(partition(cluster).isr) == 3:
         now_us = cluster.kernel.now_us
-        cluster.records.append_run(0, TOPIC, 0, 1000, now_us, 100, 300, producer, 1, 1000, None)
+        cluster.records.append_run(0, TOPIC, 0, NewRun(1000, now_us, 100, 300, producer), Acks(1, 1000))
         go(cluster, 0.1)  # 3 MB/s over links of 1 MB/s
         seconds += 0.1
         assert seconds < 30
@@ -193,8 +195,8 @@ def test_a_busy_partition_does_not_starve_a_small_one_on_a_slow_link() -> None:
     ends = []
     for _ in range(100):
         now_us = cluster.kernel.now_us
-        cluster.records.append_run(0, TOPIC, 0, 50, now_us, 1000, 300, producer, 1, 1000, None)
-        cluster.records.append_run(leader, "small", 0, 1, now_us, 100, 300, producer, 1, 1000, None)
+        cluster.records.append_run(0, TOPIC, 0, NewRun(50, now_us, 1000, 300, producer), Acks(1, 1000))
+        cluster.records.append_run(leader, "small", 0, NewRun(1, now_us, 100, 300, producer), Acks(1, 1000))
         go(cluster, 0.1)  # 150 kB/s to each follower over links of 100 kB/s
         ends.append(cluster.brokers[leader].replicas["small", 0].high_watermark)
     assert replica(cluster, 0).high_watermark < replica(cluster, 0).log.end // 2

@@ -1,7 +1,9 @@
 """The three placements on six brokers in two racks, compared with the tables that Kafka's own code
 produces."""
 
+from collections.abc import MutableSequence
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -12,13 +14,13 @@ from kview.simulate.world import racked_brokers
 SIX = [BrokerImage(spec.id, spec.rack, False, 1) for spec in racked_brokers(6, 2)]
 
 
-class FromZero:
+class FromZero(Random):
     """Randomness that starts every list at index 0 and shuffles nothing."""
 
-    def randrange(self, stop: int, /) -> int:
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
         return 0
 
-    def shuffle(self, x: list[int], /) -> None:
+    def shuffle(self, x: MutableSequence[Any]) -> None:
         pass
 
 

@@ -3,6 +3,7 @@
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import CreateTopicResult, QuorumInfo
+from kview.simulate.topics import CreatableTopic
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition, produce, seconds_until
 
 
@@ -122,7 +123,7 @@ def test_without_a_majority_records_flow_and_nothing_else_changes() -> None:
     cluster.faults.crash(2)
     before = partition(cluster)
     created: list[CreateTopicResult] = []
-    cluster.topics.create_topic(0, "new", 1, 1, None, {}, False, 5_000, created.append)
+    cluster.topics.create_topic(0, CreatableTopic("new", 1, 1), False, 5_000, created.append)
     quorum = describe(cluster)
     waiting = produce(cluster, 0)
     go(cluster, 40)

@@ -5,7 +5,9 @@ from typing import Any
 
 from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.cluster import Cluster
+from kview.simulate.requests.records import Acks
 from kview.simulate.results import AdminResult
+from kview.simulate.stream import NewRun
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition, produce, replica, seconds_until
 
 RECORD_BYTES = 1_000
@@ -18,7 +20,7 @@ def filled(megabytes: int, **options: Any) -> Cluster:
     go(cluster, 3)
     number = cluster.records.register_producer("p", None)
     cluster.records.append_run(
-        0, TOPIC, 0, megabytes * 1_000, START_MS * 1_000, 1, RECORD_BYTES, number, 1, 30_000, None
+        0, TOPIC, 0, NewRun(megabytes * 1_000, START_MS * 1_000, 1, RECORD_BYTES, number), Acks(1, 30_000)
     )
     go(cluster, 20)
     return cluster

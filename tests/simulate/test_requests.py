@@ -2,7 +2,9 @@
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.records import encode_batch
+from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProduceResult
+from kview.simulate.stream import NewRun
 from tests.simulate.engine import START_MS, TOPIC, batch, cluster_of, go, produce, replica, seconds_until
 
 
@@ -139,7 +141,7 @@ def test_offsets_by_time() -> None:
     produce(cluster, 0, data=data)
     producer = cluster.records.register_producer("p", None)
     cluster.records.append_run(
-        0, TOPIC, 0, 10, (START_MS + 10_000) * 1000, 500_000, 100, producer, 1, 1000, None
+        0, TOPIC, 0, NewRun(10, (START_MS + 10_000) * 1000, 500_000, 100, producer), Acks(1, 1000)
     )
     go(cluster, 0.1)
     asked = [

@@ -10,7 +10,10 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.metadata_log import CHANGES_KEPT
 from kview.simulate.faults import Faults
 from kview.simulate.records import decode_batch
+from kview.simulate.requests.records import Acks
 from kview.simulate.results import ConfigSource, CreateTopicResult, DeleteTopicResult
+from kview.simulate.stream import NewRun
+from kview.simulate.topics import CreatableTopic
 from kview.simulate.world import TopicSpec, default_world
 from tests.errors import raises_saying
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, produce, replica, seconds_until
@@ -26,9 +29,8 @@ def create(
     validate_only: bool = False,
 ) -> CreateTopicResult:
     answers: list[CreateTopicResult] = []
-    cluster.topics.create_topic(
-        1, name, partitions, replication, assignment, configs or {}, validate_only, 5000, answers.append
-    )
+    topic = CreatableTopic(name, partitions, replication, assignment, configs or {})
+    cluster.topics.create_topic(1, topic, validate_only, 5000, answers.append)
     go(cluster, 0.1)
     return answers[0]
 
@@ -142,7 +144,9 @@ def test_made_records_of_a_deleted_topic_do_not_come_back() -> None:
     producer = cluster.records.register_producer("p", None)
 
     def first_time_ms() -> int:
-        cluster.records.append_run(0, TOPIC, 0, 5, cluster.kernel.now_us, 1000, 100, producer, -1, 1000, None)
+        cluster.records.append_run(
+            0, TOPIC, 0, NewRun(5, cluster.kernel.now_us, 1000, 100, producer), Acks(-1, 1000)
+        )
         go(cluster, 1)
         return next(decode_batch(cluster.records.read(0, TOPIC, 0, 0, 1000).records)).timestamp_ms
 
@@ -204,7 +208,7 @@ def test_records_go_by_age() -> None:
     producer = cluster.records.register_producer("p", None)
     for _ in range(120):
         now_us = cluster.kernel.now_us
-        cluster.records.append_run(0, TOPIC, 0, 10, now_us, 100_000, 100, producer, 1, 1000, None)
+        cluster.records.append_run(0, TOPIC, 0, NewRun(10, now_us, 100_000, 100, producer), Acks(1, 1000))
         go(cluster, 1)
     starts = [replica(cluster, b).log.start for b in range(3)]
     assert all(500 <= start <= 610 for start in starts), starts
@@ -250,7 +254,9 @@ def test_a_broker_that_still_has_the_deleted_topic_exchanges_no_records_with_the
         produce(cluster, 0, [b"old"] * 5, acks=1)
         go(cluster, 0.05)
     cluster.topics.delete_topic(2, TOPIC, 1000, lambda result: None)
-    cluster.topics.create_topic(2, TOPIC, -1, -1, [[0, 1, 2]], {}, False, 1000, lambda result: None)
+    cluster.topics.create_topic(
+        2, CreatableTopic(TOPIC, assignment=[[0, 1, 2]]), False, 1000, lambda result: None
+    )
     for _ in range(30):
         produce(cluster, 0, acks=1)
         go(cluster, 0.05)

@@ -7,6 +7,7 @@ from kview.simulate.groups.placement import offsets_partition
 from kview.simulate.groups.results import DescribedGroup, GroupProtocol, JoinRequest, JoinResult
 from kview.simulate.partitioner import partition_for_key
 from kview.simulate.records import decode_batch
+from kview.simulate.topics import CreatableTopic
 from kview.simulate.traffic.member import Phase
 from kview.simulate.world import (
     OFFSETS_TOPIC,
@@ -247,7 +248,7 @@ def test_clients_of_a_topic_that_is_created_again_begin_at_its_start() -> None:
     cluster.faults.crash(5)  # so that leader epochs rise above those of the next topic
     run(cluster, 30)
     cluster.topics.delete_topic(0, "t", 1000, lambda result: None)
-    cluster.topics.create_topic(0, "t", 6, 3, None, {}, False, 1000, lambda result: None)
+    cluster.topics.create_topic(0, CreatableTopic("t", 6, 3), False, 1000, lambda result: None)
     read = sum(member.read_records for member in cluster.traffic.members["g"])
     run(cluster, 20)
     written = sum(watermarks(cluster, "t", 6))

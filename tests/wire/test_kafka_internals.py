@@ -19,6 +19,7 @@ from kafka.protocol.parser import KafkaProtocol
 
 from kview.wire import list_offsets
 from kview.wire.kafka_internals import (
+    ByteMeter,
     Connection,
     ConnectTimedOut,
     Disconnected,
@@ -36,12 +37,6 @@ from tests.waiting import wait_until
 
 WITHIN_S = 5.0
 T = TypeVar("T")
-
-
-@dataclass
-class Counted:
-    bytes_sent: int = 0
-    bytes_received: int = 0
 
 
 @dataclass
@@ -68,10 +63,10 @@ def net() -> Iterator[Any]:
     selector.close()
 
 
-def transport(net: Any, heard: Heard) -> tuple[Transport, socket.socket, Counted]:
+def transport(net: Any, heard: Heard) -> tuple[Transport, socket.socket, ByteMeter]:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
-    meter = Counted()
+    meter = ByteMeter()
     made = Transport(net, ours, "localhost", meter)
     made.set_protocol(heard)
     return made, theirs, meter
@@ -144,7 +139,7 @@ def test_connecting_ends_in_time(net: Any) -> None:
 def test_a_connection_closes_on_garbage_and_remembers_how_it_began(net: Any) -> None:
     """`data_received`, `connection_made`, `initialize`, `init_future`, `close_future` and the rest that a
     link uses."""
-    meter = Counted()
+    meter = ByteMeter()
     connection = Connection(net, meter, client_id="canary")
     assert isinstance(connection, KafkaConnection)
     ours, theirs = socket.socketpair()

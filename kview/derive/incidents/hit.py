@@ -229,25 +229,23 @@ def follow(
     orphan = hit.orphan | ((leader == NO_BROKER) & here)
     led = leader >= 0
     elected = ~hit.moved & led & ((leader != hit.leader) | _was_none(hit, then, alignment))
-    moved = hit.moved | elected
-    moved_ms = np.where(elected, now_ms, hit.moved_ms)
     count = now.placed.isr_count[rows]
     fewer = (count < hit.isr_least) & (count > 0)
     lost, isr = sorted(brokers), table.isr[rows]
     better = (count == hit.isr_least) & np.isin(hit.isr_after, lost).any(1) & ~np.isin(isr, lost).any(1)
-    return replace(
+    hit = replace(
         hit,
         orphan=orphan,
-        moved=moved,
-        moved_ms=moved_ms,
+        moved=hit.moved | elected,
+        moved_ms=np.where(elected, now_ms, hit.moved_ms),
         leader_after=np.where(elected, leader, hit.leader_after).astype(np.int32),
         epoch_after=np.where(elected, table.leader_epoch[rows], hit.epoch_after).astype(np.int32),
         isr_after=_newer(hit.isr_after, isr, fewer | better),
         isr_least=np.where(fewer, count, hit.isr_least),
         frozen=hit.frozen | (frozen & here),
-        gone=_gone(hit, elected, moved, moved_ms, then, now, alignment, began_ms),
         elsewhere=(frozen | (leader == NO_BROKER)) & ~here,
     )
+    return replace(hit, gone=_gone(hit, elected, then, now, alignment, began_ms))
 
 
 def _was_none(hit: Hit, then: Seen, alignment: Alignment) -> Flags:
@@ -266,17 +264,9 @@ def _newer(before: IdMatrix, now: IdMatrix, where: Flags) -> IdMatrix:
     return np.where(where[:, None], _wide(now, width), _wide(before, width))
 
 
-def _gone(
-    hit: Hit,
-    elected: Flags,
-    moved: Flags,
-    moved_ms: Longs,
-    then: Seen,
-    now: Seen,
-    alignment: Alignment,
-    began_ms: int,
-) -> Longs:
-    """Return lower bounds of the records that only the old leaders had.
+def _gone(hit: Hit, elected: Flags, then: Seen, now: Seen, alignment: Alignment, began_ms: int) -> Longs:
+    """Return lower bounds of the records that only the old leaders had. `elected` are the partitions that
+    got a leader in this step.
 
     It is the old leader's last log end that was seen − where the new leader's log ended when it was elected.
     The latter is the new leader's last reading as a follower, if it was taken so long after the old leader
@@ -284,10 +274,11 @@ def _gone(
     leader, which is later, so that the result stays a lower bound.
     """
     table, rows = now.snapshot.partitions, hit.rows
-    open_ = hit.own & moved & (hit.gone == UNKNOWN) & (hit.end != UNKNOWN)
+    open_ = hit.own & hit.moved & (hit.gone == UNKNOWN) & (hit.end != UNKNOWN)
     if not open_.any():
         return hit.gone
-    as_leader = np.where(table.log_end_ms[rows] > np.where(moved, moved_ms, 0), table.log_end[rows], UNKNOWN)
+    moved_ms = np.where(hit.moved, hit.moved_ms, 0)
+    as_leader = np.where(table.log_end_ms[rows] > moved_ms, table.log_end[rows], UNKNOWN)
     start = np.where(table.leader[rows] >= 0, as_leader, UNKNOWN)
     if (elected & open_).any():
         # Brokers that were lost later belong to the incident, too, and led until then.

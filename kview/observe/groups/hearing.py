@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -13,24 +12,8 @@ from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe.apis import COORDINATOR_NOT_AVAILABLE, LIST_GROUPS, Versions
 from kview.observe.groups.coordinators import leaders
 from kview.observe.groups.facts import GroupFacts, rounds_of_commits
-from kview.observe.link import STALE_S
+from kview.observe.link import STALE_S, Link
 from kview.observe.state import State
-
-
-class Heard(Protocol):
-    """A link, as far as a coordinator's answers depend on it."""
-
-    versions: Versions
-    cause: Cause
-
-    @property
-    def failing(self) -> bool:
-        """Whether the broker fails to answer."""
-
-    @property
-    def owed_s(self) -> float:
-        """Seconds for which the oldest request in flight has waited, or 0."""
-
 
 LATE_ROUNDS = 3
 """Figures that were due this many times and did not come are late, even if the coordinator answers."""
@@ -55,9 +38,7 @@ class Plan(Struct, frozen=True):
         return max(LATE_LEAST_S, LATE_ROUNDS * rounds * self.interval_s)
 
 
-def update_causes(
-    groups: Collection[GroupFacts], links: Mapping[int, Heard], plan: Plan, now_ms: int
-) -> None:
+def update_causes(groups: Collection[GroupFacts], links: Mapping[int, Link], plan: Plan, now_ms: int) -> None:
     """Note why the figures of each group are old, if they are."""
     commits = Counter(known.coordinator for known in groups if known.type != GroupType.SHARE)
     for known in groups:
@@ -89,7 +70,7 @@ def _answered(known: GroupFacts) -> Cause:
     return Cause(FailureKind.MALFORMED) if known.commits_malformed else NO_FAILURE
 
 
-def unheard(state: State, links: Mapping[int, Heard]) -> tuple[Failure, ...]:
+def unheard(state: State, links: Mapping[int, Link]) -> tuple[Failure, ...]:
     """Return a failure for each broker that coordinates groups and has not listed all of them yet.
 
     So nobody knows whether there are further groups, and the sums over all groups are not known. The failure

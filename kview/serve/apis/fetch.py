@@ -102,7 +102,6 @@ def _read(call: Call) -> Generator[None, None, tuple[list[FetchedTopic], int, bo
     partition with records returns at least one batch, however large. The others stay within the limits.
     """
     request, read, broker = call.request, call.cluster.records.read, call.broker
-    committed = request.isolation_level == READ_COMMITTED
     followers = call.version >= FOLLOWERS_FROM
     left = min(request.max_bytes, MAX_ANSWER_BYTES)
     size, failed = 0, False
@@ -126,7 +125,6 @@ def _read(call: Call) -> Generator[None, None, tuple[list[FetchedTopic], int, bo
                     p.fetch_offset,
                     limit,
                     p.current_leader_epoch,
-                    committed,
                     followers,
                 )
                 if (

@@ -15,13 +15,11 @@ from kafka.protocol.metadata import MetadataRequest
 from kview.serve.call import NO_ID, Api, Call, Steps, id_bytes, no_such_topic
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
+from kview.simulate.topics import CreatableTopic
 from kview.wire.primitives import INT16, INT32, array_length, string
 
 NO_OPERATIONS = -(2**31)
 AUTO_CREATE = "auto.create.topics.enable"
-BROKER_DEFAULT = -1
-"""Requests the broker's default number of partitions and replicas for an auto-created topic."""
-
 TOPIC_IDS_FROM = 10
 
 AUTO_CREATE_TIMEOUT_MS = 30_000
@@ -181,15 +179,7 @@ def _create(call: Call, names: Sequence[str]) -> None:
         return
     for name in names[:CREATED_PER_REQUEST]:
         call.cluster.topics.create_topic(
-            call.broker,
-            name,
-            BROKER_DEFAULT,
-            BROKER_DEFAULT,
-            None,
-            {},
-            False,
-            AUTO_CREATE_TIMEOUT_MS,
-            lambda result: None,
+            call.broker, CreatableTopic(name), False, AUTO_CREATE_TIMEOUT_MS, lambda result: None
         )
 
 

@@ -15,6 +15,7 @@ from kview.serve.call import Api, Call, Steps
 from kview.serve.frames import MAX_REQUEST_BYTES
 from kview.simulate.codes import ErrorCode
 from kview.simulate.records import codec
+from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProduceResult
 from kview.wire.compression import ZSTD
 
@@ -66,9 +67,7 @@ def produce(call: Call) -> Steps:
                     topic.name,
                     data.index,
                     data.records or b"",
-                    request.acks,
-                    request.timeout_ms,
-                    call.later(decided),
+                    Acks(request.acks, request.timeout_ms, call.later(decided)),
                 )
     done()
 

@@ -20,6 +20,7 @@ from kview.serve.call import Api, Call, Steps, topic_uuid
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
+from kview.simulate.topics import CreatableTopic
 
 TOPIC_ENTRIES_FROM = 6
 CONFIGS_FROM = 5
@@ -66,11 +67,13 @@ def create_topics(call: Call) -> Steps:
             continue
         call.cluster.topics.create_topic(
             call.broker,
-            entry.name,
-            entry.num_partitions,
-            entry.replication_factor,
-            [replicas for _, replicas in by_index] or None,
-            {c.name: c.value for c in entry.configs},
+            CreatableTopic(
+                entry.name,
+                entry.num_partitions,
+                entry.replication_factor,
+                [replicas for _, replicas in by_index] or None,
+                {c.name: c.value for c in entry.configs},
+            ),
             request.validate_only,
             FORWARD_TIMEOUT_MS,
             call.later(created),

@@ -102,7 +102,7 @@ class Controller:
                 for key, p in self._metadata.image.all_partitions()
                 if p.leader < 0
                 and broker in p.replicas
-                and (new := self._elections.elect(key[0], p, p.isr, active))
+                and (new := self._elections.rules(key[0], active).elect(p, p.isr))
             }
             self._metadata.commit(changes, brokers)
 
@@ -155,7 +155,7 @@ class Controller:
             ):
                 refused.append(key)
                 continue
-            new = self._elections.elect(key[0], p, isr, active, recovered=True)
+            new = self._elections.rules(key[0], active).elect(p, isr, recovered=True)
             if new is None:
                 refused.append(key)
             else:
@@ -172,7 +172,7 @@ class Controller:
         changes: dict[TopicPartition, PartitionImage] = {}
         for key, p in self._metadata.image.all_partitions():
             if p.leader != p.replicas[0] and len(changes) < REBALANCES_MAX:
-                new = self._elections.elect(key[0], p, p.isr, active, prefer=True)
+                new = self._elections.rules(key[0], active).elect(p, p.isr, prefer=True)
                 if new is not None:
                     changes[key] = new
         if changes:
@@ -187,7 +187,7 @@ class Controller:
         changes = {
             key: new
             for key, p in self._metadata.image.all_partitions()
-            if p.leader < 0 and (new := self._elections.elect(key[0], p, p.isr, active))
+            if p.leader < 0 and (new := self._elections.rules(key[0], active).elect(p, p.isr))
         }
         if changes:
             self._metadata.commit(changes)

@@ -4,6 +4,7 @@ Source: org.apache.kafka.controller.PartitionChangeBuilder, KIP-966.
 """
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.metadata_log import MetadataLog
@@ -12,95 +13,99 @@ from kview.simulate.reassignment import completed
 from kview.simulate.settings import ELR_VERSION
 
 
-def changed(
-    partition: PartitionImage,
-    *,
-    isr: tuple[int, ...],
-    active: Callable[[int], bool],
-    min_insync_replicas: int,
-    elr_enabled: bool,
-    unclean: bool = False,
-    prefer: bool = False,
-    unclean_shutdown: int | None = None,
-    recovered: bool = False,
-    before: PartitionImage | None = None,
-) -> PartitionImage | None:
-    """Return the partition after its ISR becomes `isr` and a leader is elected, or None if nothing changes.
+class ElectionRules(NamedTuple):
+    """What the leader of a topic's partition is elected by.
 
-    `active` says whether a broker may lead. With `prefer`, the preferred leader is tried first. With
-    `unclean`, a replica outside the ISR may lead if no other can. `unclean_shutdown` is a broker that came
-    back from a crash and therefore leaves the ELR. `recovered` clears the flag `recovering`. A reassignment
-    whose replicas have all caught up is completed. `before` is the partition as it was, if its replicas have
-    just been changed.
+    `active` says whether a broker may lead. With `unclean`, a replica outside the ISR may lead if no other
+    can.
     """
-    if before is None:
-        before = partition
-    partition, isr = completed(partition, isr)
-    elr = _elr(partition, isr, min_insync_replicas, elr_enabled, unclean_shutdown)
-    eligible = isr or elr
 
-    def valid(replica: int) -> bool:
-        return replica in eligible and active(replica)
+    active: Callable[[int], bool]
+    min_insync_replicas: int
+    elr_enabled: bool
+    unclean: bool = False
 
-    leader, forced = partition.leader, False
-    if prefer and valid(partition.replicas[0]):
-        leader = partition.replicas[0]
-    elif not valid(leader):
-        leader = next((r for r in partition.replicas if valid(r)), NO_LEADER)
-        last_known = partition.last_known_elr
-        if (
-            leader == NO_LEADER
-            and elr_enabled
-            and not eligible
-            and len(last_known) == 1
-            and active(last_known[0])
-        ):
-            leader, forced = last_known[0], True
-        if leader == NO_LEADER and unclean:
-            leader = next((r for r in partition.replicas if active(r)), NO_LEADER)
-            forced = leader != NO_LEADER
+    def elect(
+        self,
+        partition: PartitionImage,
+        isr: tuple[int, ...],
+        *,
+        prefer: bool = False,
+        unclean_shutdown: int | None = None,
+        recovered: bool = False,
+        before: PartitionImage | None = None,
+    ) -> PartitionImage | None:
+        """Return the partition after its ISR becomes `isr` and a leader is elected, or None if nothing
+        changes.
 
-    if not isr and not elr_enabled and not forced:
-        isr = partition.isr
-    last_known_elr = partition.last_known_elr
-    if forced:
-        # Records may be lost, so nothing that is known about the other replicas counts any more.
-        isr, elr, last_known_elr = (leader,), (), ()
-    elif not isr and leader != NO_LEADER:
-        isr = (leader,)
-        elr = tuple(r for r in elr if r != leader)
-        last_known_elr = ()
-    if elr_enabled:
-        if len(isr) >= min(min_insync_replicas, len(partition.replicas)):
+        With `prefer`, the preferred leader is tried first. `unclean_shutdown` is a broker that came back from
+        a crash and therefore leaves the ELR. `recovered` clears the flag `recovering`. A reassignment whose
+        replicas have all caught up is completed. `before` is the partition as it was, if its replicas have
+        just been changed.
+        """
+        if before is None:
+            before = partition
+        partition, isr = completed(partition, isr)
+        elr = self._elr(partition, isr, unclean_shutdown)
+        eligible = isr or elr
+
+        def valid(replica: int) -> bool:
+            return replica in eligible and self.active(replica)
+
+        leader, forced = partition.leader, False
+        if prefer and valid(partition.replicas[0]):
+            leader = partition.replicas[0]
+        elif not valid(leader):
+            leader = next((r for r in partition.replicas if valid(r)), NO_LEADER)
+            last_known = partition.last_known_elr
+            if (
+                leader == NO_LEADER
+                and self.elr_enabled
+                and not eligible
+                and len(last_known) == 1
+                and self.active(last_known[0])
+            ):
+                leader, forced = last_known[0], True
+            if leader == NO_LEADER and self.unclean:
+                leader = next((r for r in partition.replicas if self.active(r)), NO_LEADER)
+                forced = leader != NO_LEADER
+
+        if not isr and not self.elr_enabled and not forced:
+            isr = partition.isr
+        last_known_elr = partition.last_known_elr
+        if forced:
+            # Records may be lost, so nothing that is known about the other replicas counts any more.
+            isr, elr, last_known_elr = (leader,), (), ()
+        elif not isr and leader != NO_LEADER:
+            isr = (leader,)
+            elr = tuple(r for r in elr if r != leader)
             last_known_elr = ()
-        elif not isr and partition.leader != NO_LEADER:
-            last_known_elr = (partition.leader,)
-    recovering = forced or (partition.recovering and not recovered)
-    new = partition._replace(
-        leader=leader, isr=isr, elr=elr, last_known_elr=last_known_elr, recovering=recovering
-    )
-    if new == before:
-        return None
-    removed = not set(before.replicas) <= set(new.replicas)
-    return new._replace(
-        partition_epoch=before.partition_epoch + 1,
-        leader_epoch=before.leader_epoch + (leader != before.leader or removed),
-    )
+        if self.elr_enabled:
+            if len(isr) >= min(self.min_insync_replicas, len(partition.replicas)):
+                last_known_elr = ()
+            elif not isr and partition.leader != NO_LEADER:
+                last_known_elr = (partition.leader,)
+        recovering = forced or (partition.recovering and not recovered)
+        new = partition._replace(
+            leader=leader, isr=isr, elr=elr, last_known_elr=last_known_elr, recovering=recovering
+        )
+        if new == before:
+            return None
+        removed = not set(before.replicas) <= set(new.replicas)
+        return new._replace(
+            partition_epoch=before.partition_epoch + 1,
+            leader_epoch=before.leader_epoch + (leader != before.leader or removed),
+        )
 
-
-def _elr(
-    partition: PartitionImage,
-    isr: tuple[int, ...],
-    min_insync_replicas: int,
-    enabled: bool,
-    unclean_shutdown: int | None,
-) -> tuple[int, ...]:
-    if not enabled or len(isr) >= min(min_insync_replicas, len(partition.replicas)):
-        return ()
-    known = (*partition.elr, *(r for r in partition.isr if r not in partition.elr))
-    return tuple(
-        sorted(r for r in known if r in partition.replicas and r not in isr and r != unclean_shutdown)
-    )
+    def _elr(
+        self, partition: PartitionImage, isr: tuple[int, ...], unclean_shutdown: int | None
+    ) -> tuple[int, ...]:
+        if not self.elr_enabled or len(isr) >= min(self.min_insync_replicas, len(partition.replicas)):
+            return ()
+        known = (*partition.elr, *(r for r in partition.isr if r not in partition.elr))
+        return tuple(
+            sorted(r for r in known if r in partition.replicas and r not in isr and r != unclean_shutdown)
+        )
 
 
 class Elections:
@@ -120,30 +125,14 @@ class Elections:
         live = {b.id for b in every.values() if b.active and b.id != without}
         return live.__contains__
 
-    def elect(
-        self,
-        topic: str,
-        partition: PartitionImage,
-        isr: tuple[int, ...],
-        active: Callable[[int], bool],
-        prefer: bool = False,
-        unclean_shutdown: int | None = None,
-        recovered: bool = False,
-        unclean: bool = False,
-        before: PartitionImage | None = None,
-    ) -> PartitionImage | None:
-        """Return a topic's partition after a change (see `changed`), or None if nothing changes."""
-        return changed(
-            partition,
-            isr=isr,
-            active=active,
-            min_insync_replicas=self._configs.min_insync_replicas(topic),
-            elr_enabled=self.elr_enabled,
-            unclean=unclean or self._configs.unclean_election(topic),
-            prefer=prefer,
-            unclean_shutdown=unclean_shutdown,
-            recovered=recovered,
-            before=before,
+    def rules(self, topic: str, active: Callable[[int], bool], unclean: bool = False) -> ElectionRules:
+        """Return a topic's rules. With `unclean`, unclean elections are allowed whatever its configuration
+        says."""
+        return ElectionRules(
+            active,
+            self._configs.min_insync_replicas(topic),
+            self.elr_enabled,
+            unclean or self._configs.unclean_election(topic),
         )
 
     def without(
@@ -155,7 +144,7 @@ class Elections:
         for key, p in self._metadata.image.all_partitions():
             if p.leader == broker or broker in p.isr or (unclean_shutdown is not None and broker in p.elr):
                 isr = tuple(r for r in p.isr if r != broker)
-                new = self.elect(key[0], p, isr, active, unclean_shutdown=unclean_shutdown)
+                new = self.rules(key[0], active).elect(p, isr, unclean_shutdown=unclean_shutdown)
                 if new is not None:
                     changes[key] = new
         return changes

@@ -10,7 +10,7 @@ from kview.simulate.groups.host import GroupSettings
 from kview.simulate.kernel import Timer
 from kview.simulate.metadata import NO_LEADER, TopicImage
 from kview.simulate.nodes import Nodes, ProcessState
-from kview.simulate.requests.records import RecordRequests
+from kview.simulate.requests.records import Acks, RecordRequests
 from kview.simulate.world import OFFSETS_TOPIC
 
 APPEND_TIMEOUT_MS = 60_000
@@ -58,9 +58,7 @@ class BrokerHost:
             OFFSETS_TOPIC,
             partition,
             batch,
-            -1,
-            APPEND_TIMEOUT_MS,
-            lambda result: done(result.error_code, result.base_offset),
+            Acks(-1, APPEND_TIMEOUT_MS, lambda result: done(result.error_code, result.base_offset)),
         )
 
     def forget_before(self, partition: int, offset: int) -> None:

@@ -126,9 +126,8 @@ class Admin:
                     ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
                 )
             else:
-                new = self._elections.elect(
-                    key[0], partition, partition.isr, active, prefer=not unclean, unclean=unclean
-                )
+                rules = self._elections.rules(key[0], active, unclean)
+                new = rules.elect(partition, partition.isr, prefer=not unclean)
                 if new is not None:
                     changes[key] = new
                     result = OK
@@ -167,9 +166,8 @@ class Admin:
             return AdminResult(
                 ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor must not be changed."
             )
-        new = self._elections.elect(
-            key[0], begun(partition, target), partition.isr, self._elections.active({}), before=partition
-        )
+        rules = self._elections.rules(key[0], self._elections.active({}))
+        new = rules.elect(begun(partition, target), partition.isr, before=partition)
         if new is not None:
             self._metadata.commit({key: new})
         return OK
@@ -183,9 +181,8 @@ class Admin:
         if back.unclean and not self._configs.unclean_election(key[0]):
             message = f"Unable to revert partition assignment for {key[0]}:{key[1]} because it would require"
             return AdminResult(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{message} an unclean leader election.")
-        new = self._elections.elect(
-            key[0], back.partition, back.isr, self._elections.active({}), before=partition
-        )
+        rules = self._elections.rules(key[0], self._elections.active({}))
+        new = rules.elect(back.partition, back.isr, before=partition)
         if new is not None:
             self._metadata.commit({key: new})
         return OK

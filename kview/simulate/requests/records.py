@@ -1,6 +1,7 @@
 """Produce, Fetch, ListOffsets and related requests, answered from what one broker believes and stores."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from kview.simulate.batch_check import check
 from kview.simulate.brokers.ack_wait import AckWait
@@ -22,12 +23,28 @@ from kview.simulate.results import (
     ReadResult,
     TakeResult,
 )
-from kview.simulate.stream import BATCH_OVERHEAD_BYTES
-
-ProduceDone = Callable[[ProduceResult], None]
+from kview.simulate.stream import BATCH_OVERHEAD_BYTES, NewRun
 
 DEBUGGING_REPLICA = -2
 PRODUCER_IDS_PER_BLOCK = 1000
+
+ProduceDone = Callable[[ProduceResult], None]
+
+
+def nobody(result: ProduceResult) -> None:
+    """Take a result for which nobody waits."""
+
+
+class Acks(NamedTuple):
+    """How an append is acknowledged.
+
+    `required` is Kafka's acks: 0 or 1 for the leader alone, −1 for all replicas in the ISR. `done` is called
+    with the result, which is an error if that takes longer than `timeout_ms`.
+    """
+
+    required: int
+    timeout_ms: int
+    done: ProduceDone = nobody
 
 
 class RecordRequests:
@@ -66,26 +83,24 @@ class RecordRequests:
 
     # --- appending
 
-    def produce(
-        self, b: int, topic: str, partition: int, batch: bytes, acks: int, timeout_ms: int, done: ProduceDone
-    ) -> None:
+    def produce(self, b: int, topic: str, partition: int, batch: bytes, acks: Acks) -> None:
         """Append a client's batch, and acknowledge it as `acks` asks for. Nothing is appended in part."""
-        error, replica = self._writable(b, topic, partition, acks)
+        error, replica = self._writable(b, topic, partition, acks.required)
         if replica is None:
-            done(ProduceResult(error))
+            acks.done(ProduceResult(error))
             return
         checked = check(batch, self._rules.of(b, topic))
         if isinstance(checked, ErrorCode):
-            done(ProduceResult(checked))
+            acks.done(ProduceResult(checked))
             return
         head, data = checked
         if head.producer_id >= 0 or replica.producers is not None:
             error, duplicate = replica.producer_states().check(head)
             if error is not ErrorCode.NONE:
-                done(ProduceResult(error))
+                acks.done(ProduceResult(error))
                 return
             if duplicate >= 0:
-                self._acknowledge(b, replica, duplicate, duplicate + head.records, acks, timeout_ms, done)
+                self._acknowledge(b, replica, duplicate, duplicate + head.records, acks)
                 return
         stream = replica.stream
         assert stream is not None
@@ -100,39 +115,21 @@ class RecordRequests:
         if self._retention.client_bytes > self._retention.client_bytes_max:
             self._retention.evict()
         append_time_ms = head.max_time_ms if head.attributes & TIMESTAMP_TYPE else -1
-        self._acknowledge(b, replica, base, replica.log.end, acks, timeout_ms, done, append_time_ms)
+        self._acknowledge(b, replica, base, replica.log.end, acks, append_time_ms)
 
-    def append_run(
-        self,
-        b: int,
-        topic: str,
-        partition: int,
-        count: int,
-        first_us: int,
-        step_us: int,
-        record_bytes: int,
-        producer: int,
-        acks: int,
-        timeout_ms: int,
-        done: ProduceDone | None,
-    ) -> None:
-        """Append `count` simulated records, with record i created at first_us + i·step_us.
-
-        `producer` comes from `register_producer`. `record_bytes` is the size of a complete record on disk.
-        """
-        error, replica = self._writable(b, topic, partition, acks)
+    def append_run(self, b: int, topic: str, partition: int, run: NewRun, acks: Acks) -> None:
+        """Append simulated records, and acknowledge them as `acks` asks for."""
+        error, replica = self._writable(b, topic, partition, acks.required)
         if replica is None:
-            if done is not None:
-                done(ProduceResult(error))
+            acks.done(ProduceResult(error))
             return
         log, stream = replica.log, replica.stream
         assert stream is not None
         base = log.end
-        stream.append_run(count, first_us, step_us, record_bytes, producer)
+        stream.append_run(*run)
         log.end = stream.end
-        self._brokers[b].appended(replica, base, count * record_bytes)
-        if done is not None:
-            self._acknowledge(b, replica, base, log.end, acks, timeout_ms, done)
+        self._brokers[b].appended(replica, base, run.records * run.record_bytes)
+        self._acknowledge(b, replica, base, log.end, acks)
 
     def _writable(self, b: int, topic: str, partition: int, acks: int) -> tuple[ErrorCode, Replica | None]:
         broker = self._brokers[b]
@@ -146,22 +143,14 @@ class RecordRequests:
         return ErrorCode.NONE, replica
 
     def _acknowledge(
-        self,
-        b: int,
-        replica: Replica,
-        base: int,
-        end: int,
-        acks: int,
-        timeout_ms: int,
-        done: ProduceDone,
-        append_time_ms: int = -1,
+        self, b: int, replica: Replica, base: int, end: int, acks: Acks, append_time_ms: int = -1
     ) -> None:
         result = ProduceResult(ErrorCode.NONE, base, append_time_ms, replica.log.start)
-        if acks != -1 or replica.high_watermark >= end:
-            done(result)
+        if acks.required != -1 or replica.high_watermark >= end:
+            acks.done(result)
             return
-        wait = AckWait(end, result, done)
-        wait.timer = self._brokers[b].process.after(timeout_ms * 1000, wait.expire)
+        wait = AckWait(end, result, acks.done)
+        wait.timer = self._brokers[b].process.after(acks.timeout_ms * 1000, wait.expire)
         replica.waits.append(wait)
 
     def register_producer(self, client_id: str, keys: Keys | None) -> int:
@@ -191,7 +180,6 @@ class RecordRequests:
         offset: int,
         max_bytes: int,
         leader_epoch: int = -1,
-        read_committed: bool = False,
         follower_too: bool = False,
     ) -> ReadResult:
         """Answer a consumer's fetch with complete batches below the high watermark.
@@ -200,8 +188,7 @@ class RecordRequests:
         an error.
 
         If there is any batch, at least one is returned, even if it exceeds `max_bytes`. There are no
-        transactions, so the last stable offset is always the high watermark, and `read_committed` has no
-        effect.
+        transactions, so the last stable offset is always the high watermark, whatever the isolation level.
         """
         error, replica = self._leader(b, topic, partition, leader_epoch, follower_too)
         if replica is None:

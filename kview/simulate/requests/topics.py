@@ -3,7 +3,7 @@
 Source: org.apache.kafka.controller.ReplicationControlManager.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from kview.simulate.codes import ErrorCode
@@ -17,7 +17,7 @@ from kview.simulate.placement import Assignment, place
 from kview.simulate.requests.forwarding import Forwarding
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
 from kview.simulate.settings import check_topic_configs
-from kview.simulate.topics import inactive, new_topic, new_topic_id, refusal
+from kview.simulate.topics import CreatableTopic, inactive, new_topic, new_topic_id, refusal
 from kview.simulate.world import OFFSETS_TOPIC, OFFSETS_TOPIC_CONFIGS, Placement
 
 AUTO_CREATE_TIMEOUT_MS = 30_000
@@ -45,11 +45,7 @@ class TopicRequests:
     def create_topic(
         self,
         b: int,
-        name: str,
-        partitions: int,
-        replication: int,
-        assignment: Sequence[Sequence[int]] | None,
-        configs: Mapping[str, str],
+        topic: CreatableTopic,
         validate_only: bool,
         timeout_ms: int,
         done: Callable[[CreateTopicResult], None],
@@ -57,10 +53,10 @@ class TopicRequests:
         """Forward CreateTopics for one topic to the controller. Answer once the brokers know the topic."""
 
         def ask() -> None:
-            result = self._create(name, partitions, replication, assignment, configs, validate_only)
+            result = self._create(topic, validate_only)
             if not result.error_code:
                 entries = topic_entries(
-                    self._configs.settings, self._metadata.image, b, check_topic_configs(configs)
+                    self._configs.settings, self._metadata.image, b, check_topic_configs(topic.configs)
                 )
                 result = replace(result, configs=tuple(entries))
             self._forwarding.answer_later(b, done, result)
@@ -76,17 +72,13 @@ class TopicRequests:
         if OFFSETS_TOPIC in image.topics or OFFSETS_TOPIC in self._metadata.image.topics:
             return
         settings = self._configs.settings
-        self.create_topic(
-            b,
+        topic = CreatableTopic(
             OFFSETS_TOPIC,
             settings.number("offsets.topic.num.partitions"),
             min(settings.number("offsets.topic.replication.factor"), len(image.brokers)),
-            None,
-            OFFSETS_TOPIC_CONFIGS,
-            False,
-            AUTO_CREATE_TIMEOUT_MS,
-            lambda result: None,
+            configs=OFFSETS_TOPIC_CONFIGS,
         )
+        self.create_topic(b, topic, False, AUTO_CREATE_TIMEOUT_MS, lambda result: None)
 
     def delete_topic(
         self, b: int, name: str, timeout_ms: int, done: Callable[[DeleteTopicResult], None]
@@ -104,24 +96,19 @@ class TopicRequests:
 
         self._forwarding.ask(ask, late, timeout_ms)
 
-    def _create(
-        self,
-        name: str,
-        partitions: int,
-        replication: int,
-        assignment: Sequence[Sequence[int]] | None,
-        configs: Mapping[str, str],
-        validate_only: bool,
-    ) -> CreateTopicResult:
-        """Create one topic as the controller does. Counts of −1 mean the brokers' defaults."""
+    def _create(self, asked: CreatableTopic, validate_only: bool) -> CreateTopicResult:
+        """Create one topic as the controller does."""
         settings = self._configs.settings
+        partitions, replication, assignment = asked.partitions, asked.replication, asked.assignment
         if assignment is not None:
             partitions, replication = len(assignment), len(assignment[0]) if assignment else 0
         elif partitions == -1:
             partitions = settings.number("num.partitions")
         if replication == -1:
             replication = settings.number("default.replication.factor")
-        refused = refusal(self._metadata.image, name, partitions, replication, assignment, configs)
+        refused = refusal(
+            self._metadata.image, replace(asked, partitions=partitions, replication=replication)
+        )
         if refused is not None:
             return refused
         brokers = list(self._metadata.image.brokers.values())
@@ -141,7 +128,8 @@ class TopicRequests:
             return refused
         if validate_only:
             return CreateTopicResult(ErrorCode.NONE, None, bytes(16), partitions, replication)
-        topic = new_topic(name, new_topic_id(self._kernel.random("topic-ids")), placed, configs, active)
+        topic_id = new_topic_id(self._kernel.random("topic-ids"))
+        topic = new_topic(asked.name, topic_id, placed, asked.configs, active)
         self._metadata.commit({}, None, added=[topic])
         return CreateTopicResult(ErrorCode.NONE, None, topic.topic_id, partitions, replication)
 

@@ -12,8 +12,9 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import NO_LEADER
 from kview.simulate.nodes import ProcessState
 from kview.simulate.partitioner import StickyPartitioner, weights_for_keys
-from kview.simulate.requests.records import ProduceDone
+from kview.simulate.requests.records import Acks, ProduceDone, nobody
 from kview.simulate.results import ProduceResult
+from kview.simulate.stream import NewRun
 from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.keys import KEY_PREFIX, keys_of
 from kview.simulate.traffic.metadata import RETRY_BACKOFF_US, ClientMetadata
@@ -218,18 +219,13 @@ class SimulatedProducer:
         spec, counters = self.spec, self.counters
         for number, bunch in enumerate(request.bunches):
             counters.sent[bunch.partition] += bunch.records
+            done = nobody if spec.acks == 0 else self._answer_to(request, number)
             self._cluster.records.append_run(
                 request.broker,
                 spec.topic,
                 bunch.partition,
-                bunch.records,
-                bunch.first_us,
-                bunch.step_us,
-                spec.record_bytes,
-                self._producer,
-                spec.acks,
-                REQUEST_TIMEOUT_US // 1000,
-                None if spec.acks == 0 else self._answer_to(request, number),
+                NewRun(bunch.records, bunch.first_us, bunch.step_us, spec.record_bytes, self._producer),
+                Acks(spec.acks, REQUEST_TIMEOUT_US // 1000, done),
             )
             if spec.acks == 0:
                 self._settle(request, number, ErrorCode.NONE)

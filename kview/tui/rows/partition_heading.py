@@ -20,25 +20,27 @@ MOST_NAME = 40
 """A longer name is cut in its middle, so that what is wrong stays in sight."""
 
 
+def unlisted_heading(topic: str, partition: int, cells: int) -> Line:
+    """Return the line about a partition that the cluster no longer lists."""
+    name = _name(topic, partition, cells)
+    return line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))
+
+
+def _name(topic: str, partition: int, cells: int) -> str:
+    return f"{middle(topic, min(MOST_NAME, cells // 3))}-{partition}"
+
+
 def partition_heading(
-    view: View,
-    topic: str,
-    partition: int,
-    log: PartitionLog | None,
-    options: Options,
-    now_ms: int,
-    first_ms: int,
-    cells: int,
+    view: View, log: PartitionLog, options: Options, now_ms: int, first_ms: int, cells: int
 ) -> list[Line]:
     """Return the lines about a partition: its name with its state, what that means, and as many of its
     figures as fit into `cells`.
 
     `first_ms` is the timestamp of its first record, UNKNOWN if that is not known.
     """
-    name = f"{middle(topic, min(MOST_NAME, cells // 3))}-{partition}"
-    if log is None:
-        return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     table, figures, at = view.snapshot.partitions, view.partitions, log.row
+    topic = str(table.topic[at])
+    name = _name(topic, int(table.partition[at]), cells)
     adding = int(figures.being_added[at].sum())
     facts = [f"ISR {int(figures.isr_count[at])} of {int(replication(table)[at])}"]
     if adding:

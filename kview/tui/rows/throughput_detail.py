@@ -30,28 +30,36 @@ USUAL = 1
 """The index of the stretch that is shown first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """Where plots are drawn: how large that is (cells, rows), and how curves and times look there."""
+
+    size: tuple[int, int]
+    braille: bool
+    """Whether curves are of braille dots."""
+    zone: tzinfo | None
+    """The time zone of what clocks show."""
+
+
 def detail_lines(
     view: View,
     options: Options,
     key: Key,
     label: str,
     stretch: Stretch,
-    size: tuple[int, int],
-    braille: bool,
-    zone: tzinfo | None,
+    canvas: Canvas,
     with_figures: bool = True,
 ) -> list[Line]:
-    """Return title, problems, plots and, if `with_figures`, figures, as far as they fit into `size` (cells,
-    rows).
+    """Return title, problems, plots and, if `with_figures`, figures, as far as they fit.
 
     All of them end where Spark's figures end, which they say if that is not now.
     """
-    cells, rows = size
+    cells, rows = canvas.size
     rollups, at_ms = view.aggregates.rollups, view.snapshot.observation.ended_ms
     end_s = whole_until_s(rollups, at_ms)
     if rollups.from_ms == UNKNOWN or end_s * 1000 <= rollups.from_ms:
-        return _without_spark(view, options, key, label, size, braille, zone)
-    clock = words.clock(end_s * 1000, zone, tenths=False)
+        return _without_spark(view, options, key, label, canvas)
+    clock = words.clock(end_s * 1000, canvas.zone, tenths=False)
     is_current = covered_until_s(view, options) is not None
     known_s = _known_s(rollups, end_s)
     so_far = ""
@@ -64,7 +72,7 @@ def detail_lines(
     figures = figure_lines(rollups, key, end_s, (cells, room - LEAST_PLOT)) if with_figures else []
     until = "now" if view.moment.live and is_current else clock
     made = plots(view, key, end_s, fitting_length(stretch.length_s, known_s))
-    return [*lines, *grid(made, (cells, room - len(figures)), braille, until), *figures]
+    return [*lines, *grid(made, (cells, room - len(figures)), canvas.braille, until), *figures]
 
 
 def figures_alone(view: View, key: Key, size: tuple[int, int]) -> list[Line]:
@@ -89,22 +97,20 @@ def _without_spark(
     options: Options,
     key: Key,
     label: str,
-    size: tuple[int, int],
-    braille: bool,
-    zone: tzinfo | None,
+    canvas: Canvas,
 ) -> list[Line]:
     """Return why there are no figures from Spark, and the plots that do not need them."""
-    cells, rows = size
+    cells, rows = canvas.size
     title = line(" ", Span(label, Role.BRIGHT))
     why = [line(Span(f" {text}", Role.DIM)) for text in wrap(_why_empty(view, options), max(1, cells - 2))]
     made = direct_plots(view, key)
     until = "now"
     if not view.moment.live:
-        until = words.clock(view.snapshot.observation.ended_ms, zone, tenths=False)
+        until = words.clock(view.snapshot.observation.ended_ms, canvas.zone, tenths=False)
     lines = [title, *why]
     if made:
         lines += [line(Span(" Direct rates of the last minute:", Role.DIM)), EMPTY]
-        lines += grid(made, (cells, rows - len(lines)), braille, until)
+        lines += grid(made, (cells, rows - len(lines)), canvas.braille, until)
     return lines[:rows]
 
 

@@ -36,7 +36,7 @@ class OverviewScreen(KviewScreen):
     AUTO_FOCUS = "#brokers"
     has_targets = True
     has_live_figures = True
-    _shared = layout.overview(layout.MIN_WIDTH, layout.MIN_HEIGHT, 0, 0)
+    _shared = layout.overview(layout.MIN_WIDTH, layout.MIN_HEIGHT, layout.Contents(0, 0))
 
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
 
@@ -87,10 +87,10 @@ class OverviewScreen(KviewScreen):
         height = self.page_height
         strip = height - self.panel_height
         if view is None:
-            return layout.overview(size.width, height, 6, 3, strip=strip)
-        counts = len(view.snapshot.brokers), len(view.snapshot.groups)
+            return layout.overview(size.width, height, layout.Contents(6, 3), strip)
+        contents = layout.Contents(len(view.snapshot.brokers), len(view.snapshot.groups), *_quorum(view))
         captioned = self.dashboard.teaching.caption is not None
-        return layout.overview(size.width, height, *counts, *_quorum(view), strip, captioned)
+        return layout.overview(size.width, height, contents, strip, captioned)
 
     def _brokers(self, view: View) -> brokers.BrokerRows:
         """Return the rows of brokers, with those of controllers if they have rows."""

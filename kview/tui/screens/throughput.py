@@ -19,7 +19,7 @@ from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows import throughput as rows
-from kview.tui.rows.throughput_detail import STRETCHES, USUAL, detail_lines, figures_alone
+from kview.tui.rows.throughput_detail import STRETCHES, USUAL, Canvas, detail_lines, figures_alone
 from kview.tui.rows.throughput_windows import FIGURE_LINES
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Line, Role, Span, joined, line, line_width
@@ -90,9 +90,7 @@ class Detail(Lines):
                     self.key,
                     self.label,
                     self.stretch,
-                    (width, height),
-                    not at.ascii_only,
-                    at.zone,
+                    Canvas((width, height), not at.ascii_only, at.zone),
                     self.with_figures,
                 ),
             )

@@ -2,12 +2,11 @@
 each in a tab."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import ClassVar, NamedTuple, Protocol, cast
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.widget import Widget
 
 from kview.derive.view import View
 from kview.model.units import NO_PARTITION
@@ -26,22 +25,6 @@ from kview.tui.widgets.producers import ProducersPanel
 from kview.tui.widgets.records import RecordsPanel
 from kview.tui.widgets.settings import SettingsPanel
 from kview.tui.widgets.table import Table
-
-
-class TabPanel(Protocol):
-    """The panel of a tab, which is a widget. Only the panel in sight is asked to draw."""
-
-    def show(self, view: View, options: Options) -> None:
-        """Draw a view."""
-        ...
-
-
-class Tab(NamedTuple):
-    """A tab: its name, and what makes its panel for a topic. The panel is a `TabPanel` that can have the
-    focus."""
-
-    name: str
-    make: Callable[[str], Widget]
 
 
 class PartitionsPanel(Table):
@@ -64,6 +47,17 @@ class GroupsPanel(Table):
 
     def show(self, view: View, options: Options) -> None:
         self.fill(lambda: TopicGroupRows(view, self.topic, options))
+
+
+TabPanel = PartitionsPanel | GroupsPanel | RecordsPanel | SettingsPanel | ProducersPanel
+"""The panel of a tab, which can have the focus. Only the panel in sight is asked to draw."""
+
+
+class Tab(NamedTuple):
+    """A tab: its name, and what makes its panel for a topic."""
+
+    name: str
+    make: Callable[[str], TabPanel]
 
 
 TABS = (
@@ -89,7 +83,7 @@ class TopicScreen(KviewScreen):
         self.topic = topic
         self._wanted = partition
         self._tab = TABS[0].name
-        self._panels: dict[Hashable, Widget] = {}
+        self._panels: dict[Hashable, TabPanel] = {}
 
     def body(self) -> ComposeResult:
         yield Rule()
@@ -103,7 +97,7 @@ class TopicScreen(KviewScreen):
     def draw(self, view: View) -> None:
         self.query_one(Heading).fill(lambda: topic_heading(view, self.topic, self.app.size.width))
         self.query_one(ChoiceLine).fill(_choices, self._tab)
-        cast(TabPanel, self._panels[self._tab]).show(view, self.dashboard.options)
+        self._panels[self._tab].show(view, self.dashboard.options)
         table = self._table()
         if self._wanted >= 0 and table is not None:
             table.select((self.topic, self._wanted))

@@ -14,7 +14,7 @@ from kview.tui.looks import Look, Spot
 from kview.tui.options import Options
 from kview.tui.rows.log_lines import MOST_LABEL_LINES, Zoom, log_lines
 from kview.tui.rows.log_marks import log_spot
-from kview.tui.rows.partition_heading import partition_heading
+from kview.tui.rows.partition_heading import partition_heading, unlisted_heading
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.events import dated_line, event_line
@@ -64,12 +64,12 @@ class LogPanel(Lines):
         if self._drawn is None:
             return []
         view, topic, partition, log, options, zoom, _, first_ms = self._drawn
+        if log is None:
+            return [cut(unlisted_heading(topic, partition, width), width)]
         now_ms = app_of(self).now_ms()
         is_low = self._drawn.page_height < LOW
-        heading = partition_heading(view, topic, partition, log, options, now_ms, first_ms, width)
+        heading = partition_heading(view, log, options, now_ms, first_ms, width)
         head = [cut(spans, width) for spans in heading]
-        if log is None:
-            return head
         most = 1 if is_low else MOST_LABEL_LINES
         drawn = log_lines(view, log, options, width, zoom, most, now_ms)
         return [*head, *([] if is_low else [EMPTY]), *(cut(spans, width) for spans in drawn)]
