@@ -250,7 +250,7 @@ class ErrorKind(StrEnum):
     FILE_NOT_WRITTEN = "file not written"
 
 
-class ErrorFacts(Struct, frozen=True):
+class ErrorFacts(Struct, frozen=True, tag="error"):
     """An error as data, to compare it or to send it to another process. `error_of` converts it back."""
 
     kind: ErrorKind

@@ -14,15 +14,9 @@ from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from kview.config.messages import encode
 from kview.lab.commands import parse
-from kview.lab.messages import (
-    Answer,
-    Ask,
-    Counters,
-    Request,
-    answer_of,
-    encode,
-)
+from kview.lab.messages import Answer, Ask, Counters, Request, answers
 from kview.model.address import Address
 from kview.model.lab import Done, Reply, Status
 from tests.real_kafka.asking import ask, create_topic
@@ -73,7 +67,7 @@ class Served:
         self._answers = self.control.makefile("rb")
         assert self.process.stdout is not None
         first = self.process.stdout.readline().decode().strip()
-        self.started = answer_of(self._answers.readline())
+        self.started = answers.decode(self._answers.readline())
         assert first.startswith("bootstrap.servers="), f"{first!r}, and said: {self.errors()}"
         self.bootstrap = first.removeprefix("bootstrap.servers=")
         self.addresses = [Address.parse(server) for server in self.bootstrap.split(",")]
@@ -107,7 +101,7 @@ class Served:
     def request(self, request: Request) -> Answer:
         """What is answered on the control channel."""
         self.control.sendall(encode(request))
-        return answer_of(self._answers.readline())
+        return answers.decode(self._answers.readline())
 
     def do(self, line: str) -> Done:
         """Carry out a command that must succeed."""

@@ -11,6 +11,7 @@ from logging import Logger
 from pathlib import Path
 
 import kview
+from kview.errors import ErrorKind, KviewError
 
 
 def child_environment() -> dict[str, str]:
@@ -20,6 +21,13 @@ def child_environment() -> dict[str, str]:
     ours = str(Path(kview.__file__).resolve().parent.parent)
     others = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": f"{ours}{os.pathsep}{others}" if others else ours}
+
+
+def exit_error(code: int, killed: ErrorKind, exited: ErrorKind) -> KviewError:
+    """Return how a process ended, by its exit code: `killed` by a signal, or `exited` by itself."""
+    if code < 0:
+        return KviewError(killed, signal=signal.Signals(-code).name)
+    return KviewError(exited, code=code)
 
 
 class Child:

@@ -4,18 +4,9 @@ import asyncio
 import socket
 from typing import TypeVar
 
-import msgspec
-
+from kview.config.messages import MAX_MESSAGE_BYTES, encode, next_message
 from kview.errors import ErrorKind, KviewError
-from kview.lab.messages import (
-    MAX_ANSWER_BYTES,
-    Answer,
-    Ask,
-    Counters,
-    Request,
-    answer_of,
-    encode,
-)
+from kview.lab.messages import Answer, Ask, Counters, Request, answers
 from kview.model.lab import ActiveFault, Command, LabSettings, Reply, Status
 
 ANSWER_TIMEOUT_S = 5.0
@@ -86,7 +77,7 @@ class ControlClient:
                 async with asyncio.timeout(self._timeout_s):
                     await self._catch_up()
                     is_sent = True
-                    answer = answer_of(await self._exchange(encode(request)))
+                    answer = await self._exchange(request)
                 if not isinstance(answer, expected):
                     raise KviewError(ErrorKind.CLUSTER_GARBLED)
             except TimeoutError:
@@ -95,9 +86,9 @@ class ControlClient:
                 raise KviewError(ErrorKind.CLUSTER_SILENT, within_s=self._timeout_s) from None
             except KviewError as error:
                 self._broken = error
-            except OSError:
+            except (OSError, EOFError):
                 self._broken = KviewError(ErrorKind.CLUSTER_ENDED)
-            except (msgspec.DecodeError, ValueError):  # ValueError: a line longer than MAX_ANSWER_BYTES
+            except ValueError:
                 self._broken = KviewError(ErrorKind.CLUSTER_GARBLED)
             else:
                 return answer
@@ -113,18 +104,16 @@ class ControlClient:
             while self._owed:
                 await self._answer(self._streams[0])
 
-    async def _exchange(self, line: bytes) -> bytes:
+    async def _exchange(self, request: Request) -> Answer:
         if self._streams is None:
-            self._streams = await asyncio.open_connection(sock=self._control, limit=MAX_ANSWER_BYTES)
+            self._streams = await asyncio.open_connection(sock=self._control, limit=MAX_MESSAGE_BYTES)
         reader, writer = self._streams
-        writer.write(line)
+        writer.write(encode(request))
         self._owed += 1
         await writer.drain()
         return await self._answer(reader)
 
-    async def _answer(self, reader: asyncio.StreamReader) -> bytes:
-        line = await reader.readline()
-        if not line.endswith(b"\n"):
-            raise KviewError(ErrorKind.CLUSTER_ENDED)
+    async def _answer(self, reader: asyncio.StreamReader) -> Answer:
+        answer = await next_message(reader, answers)
         self._owed -= 1
-        return line
+        return answer

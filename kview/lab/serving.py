@@ -16,12 +16,11 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-import msgspec
-
+from kview.config.messages import encode, next_message
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
 from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
-from kview.lab.messages import MAX_REQUEST_BYTES, Answer, NotStarted, Ready, Request, encode, request_of
+from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ready, Request, requests
 from kview.serve.server import Server, reserve_ports
 from kview.simulate.cluster import build
 from kview.simulate.world import World
@@ -110,12 +109,12 @@ async def _control(
     try:
         reader, writer = await asyncio.open_connection(sock=control, limit=MAX_REQUEST_BYTES)
         writer.write(encode(ready))
-        while line := await reader.readline():
-            writer.write(encode(answer(request_of(line))))
+        while True:
+            writer.write(encode(answer(await next_message(reader, requests))))
             await writer.drain()
-    except OSError:
+    except (OSError, EOFError):
         pass  # The parent has ended.
-    except (msgspec.DecodeError, ValueError) as error:  # ValueError: a line that is too long
+    except ValueError as error:
         _log.warning("ending: the control channel carried something other than a request (%s)", error)
     end()
 
@@ -150,7 +149,7 @@ def control_socket(descriptor: int) -> socket.socket:
 def report_not_started(control: socket.socket, error: KviewError) -> None:
     """Send the parent the reason why the cluster did not start."""
     with contextlib.suppress(OSError):  # The parent may have ended.
-        control.sendall(encode(NotStarted(error.facts)))
+        control.sendall(encode(error.facts))
 
 
 def _print(line: str) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from kview.model.events import Severity
 
 
-class ReportProgress(Struct, frozen=True):
+class ReportProgress(Struct, frozen=True, tag="progress"):
     """How far a report is.
 
     `stage` is "start", "roll_up", "figures" or "page". `done` and `total` count segments or figures,

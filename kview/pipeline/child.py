@@ -15,8 +15,11 @@ import threading
 import traceback
 from pathlib import Path
 
-from kview.errors import ErrorKind, KviewError
-from kview.pipeline.messages import UNWATCHED, WATCHED, MessageKind, failure, send
+from msgspec.json import Decoder
+
+from kview.config.children import exit_error
+from kview.config.messages import encode, messages
+from kview.errors import ErrorFacts, ErrorKind, KviewError
 
 
 def main() -> None:
@@ -77,7 +80,7 @@ class Job:
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
-            self._send(MessageKind.ROLLUPS, sink.getvalue().to_pybytes())
+            self._send(sink.getvalue().to_pybytes())
             after = table["last_sequence"][0].as_py()
 
         context = new_context("kview", "local[2]", LOOPBACK, self._scratch, LIVE)
@@ -98,22 +101,22 @@ class Job:
                 self._jvm.kill()
             if why is not None:
                 with contextlib.suppress(OSError):
-                    self._send(MessageKind.FAILED, failure(why))
+                    self._send(why.facts)
             shutil.rmtree(self._scratch, ignore_errors=True)
             sys.stderr.flush()
             os._exit(0 if why is None else 1)
 
-    def _send(self, kind: MessageKind, body: bytes) -> None:
+    def _send(self, message: bytes | ErrorFacts) -> None:
         # If Java ends while roll-ups are being sent, the reason has to come after them, not in between.
         with self._sending:
-            send(self._control, kind, body)
+            self._control.sendall(encode(message))
 
     def _watch_parent(self) -> None:
-        with contextlib.suppress(OSError):  # a reset says that it has ended without reading all that was sent
-            while said := self._control.recv(1):
-                if said == WATCHED:
+        with contextlib.suppress(OSError, ValueError):
+            for is_watched in messages(self._control, Decoder(bool)):
+                if is_watched:
                     self._watched.set()
-                elif said == UNWATCHED:
+                else:
                     self._watched.clear()
         self.end()
 
@@ -134,11 +137,9 @@ class Job:
             code = self._jvm.wait(GONE_WITHIN_S)
         except subprocess.TimeoutExpired:
             return None
-        if code < 0:
-            return KviewError(ErrorKind.JAVA_KILLED, signal=signal.Signals(-code).name)
         if code == OUT_OF_MEMORY:
             return KviewError(ErrorKind.JAVA_OUT_OF_MEMORY)
-        return KviewError(ErrorKind.JAVA_ENDED, code=code)
+        return exit_error(code, ErrorKind.JAVA_KILLED, ErrorKind.JAVA_ENDED)
 
 
 LATE_WORKER = "Timed out while waiting for the Python worker to connect back"

@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import signal
 import socket
 import sys
 import threading
@@ -11,13 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kview.config.children import Child
+from msgspec.json import Decoder
+
+from kview.config.children import Child, exit_error
+from kview.config.messages import BytesFollow, encode, messages
 from kview.config.scratch import LIVE_JOB, Scratch
-from kview.errors import ErrorKind, KviewError, error_of
+from kview.errors import ErrorFacts, ErrorKind, KviewError, error_of
 from kview.model.aggregates import Aggregates, Rollups, SparkState, SparkStatus
 from kview.model.backoff import Backoff
 from kview.model.units import UNKNOWN
-from kview.pipeline.messages import UNWATCHED, WATCHED
 
 if TYPE_CHECKING:
     from kview.pipeline.store import RollupStore
@@ -31,6 +32,10 @@ STEADY_S = 60.0
 
 END_WITHIN_S = 0.3
 """Longest time that the child has to end by itself. kview as a whole must end within a second."""
+
+_said: Decoder[bytes | ErrorFacts] = Decoder(BytesFollow | ErrorFacts)
+"""What the child says. The bytes are an Arrow IPC stream of what `kview.pipeline.reading.next_rollups`
+returns."""
 
 _log = logging.getLogger(__name__)
 
@@ -96,8 +101,7 @@ class LiveJob:
     def _say_watched(self) -> None:
         if self._child is not None:
             with contextlib.suppress(OSError):  # it has ended, or does not read
-                said = WATCHED if self._is_watched else UNWATCHED
-                self._child.control.send(said, socket.MSG_DONTWAIT)
+                self._child.control.send(encode(self._is_watched), socket.MSG_DONTWAIT)
 
     def stop(self) -> None:
         """End the job and its JVM, within about half a second. No callback comes after this returns."""
@@ -146,8 +150,6 @@ class LiveJob:
         """Run the job until it ends, and return why it ended."""
         import pyarrow as pa
 
-        from kview.pipeline.messages import MessageKind, failure_of, messages
-
         try:
             scratch = Scratch(LIVE_JOB)
         except KviewError as error:
@@ -167,11 +169,11 @@ class LiveJob:
                 if self._ending:
                     child.hang_up()
             since_ms = UNKNOWN
-            for kind, body in messages(child.control):
-                if kind is MessageKind.FAILED:
-                    why = error_of(failure_of(body))
-                elif kind is MessageKind.ROLLUPS:
-                    store.add(pa.ipc.open_stream(body).read_all())
+            for message in messages(child.control, _said):
+                if isinstance(message, ErrorFacts):
+                    why = error_of(message)
+                else:
+                    store.add(pa.ipc.open_stream(message).read_all())
                     now_ms = self._clock_ms()
                     since_ms = now_ms if since_ms == UNKNOWN else since_ms
                     self.rollups = store.rollups
@@ -185,7 +187,7 @@ class LiveJob:
                 self._child = None
             if child is not None:
                 code = child.end(END_WITHIN_S)
-                why = why or _ended(code)
+                why = why or exit_error(code, ErrorKind.SPARK_KILLED, ErrorKind.SPARK_ENDED)
             scratch.remove()
         assert why is not None, "a child that was started says how it ended"
         return why
@@ -193,10 +195,3 @@ class LiveJob:
     def _tell(self, store: "RollupStore", status: SparkStatus) -> None:
         if not self._ending:
             self._on_aggregates(Aggregates(status, store.rollups))
-
-
-def _ended(code: int) -> KviewError:
-    """Return how the process ended."""
-    if code < 0:
-        return KviewError(ErrorKind.SPARK_KILLED, signal=signal.Signals(-code).name)
-    return KviewError(ErrorKind.SPARK_ENDED, code=code)

@@ -1,19 +1,15 @@
 """The simulated cluster as a child process: how it starts, its first message, and how it ends."""
 
 import logging
-import select
-import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 
-import msgspec
-
-from kview.config.children import Child
-from kview.errors import ErrorKind, KviewError, error_of
-from kview.lab.messages import NotStarted, Ready, answer_of
+from kview.config.children import Child, exit_error
+from kview.config.messages import messages
+from kview.errors import ErrorFacts, ErrorKind, KviewError, error_of
+from kview.lab.messages import Ready, answers
 from kview.language.errors import sentence
 from kview.model.address import Address
 
@@ -52,22 +48,32 @@ class SimulatedCluster:
 
     def bootstrap_servers(self) -> tuple[Address, ...]:
         """Wait until the cluster listens, and return its addresses. Raises KviewError if it cannot start."""
-        line = self._first_line()
-        if not line.endswith(b"\n") and len(line) < MAX_FIRST_BYTES:
-            raise KviewError(ErrorKind.CLUSTER_NOT_STARTED, code=self._exit_code())
-        first = _in_first(line)
-        if isinstance(first, KviewError):
-            raise first
-        return first
+        self.control.settimeout(READY_WITHIN_S)
+        try:
+            # Nothing comes after the first message before something is asked.
+            match next(messages(self.control, answers, MAX_FIRST_BYTES), None):
+                case None:
+                    raise KviewError(ErrorKind.CLUSTER_NOT_STARTED, code=self._exit_code())
+                case Ready(servers) if servers:
+                    return tuple(map(Address.parse, servers))
+                case ErrorFacts() as facts:
+                    error = error_of(facts)
+                    sentence(error)  # raises an exception if the error lacks a value that its text needs
+                    raise error
+                case other:
+                    raise ValueError(other)
+        except TimeoutError:
+            raise KviewError(ErrorKind.CLUSTER_NOT_READY, within_s=READY_WITHIN_S) from None
+        except (ValueError, TypeError, LookupError) as error:
+            _log.warning("the simulated cluster's first message is wrong: %r", error)
+            raise KviewError(ErrorKind.CLUSTER_GARBLED) from None
 
     def ended(self) -> KviewError | None:
         """Return how the child ended, None while it is running."""
         code = self._child.process.poll()
         if code is None:
             return None
-        if code < 0:
-            return KviewError(ErrorKind.CLUSTER_KILLED, signal=signal.Signals(-code).name)
-        return KviewError(ErrorKind.CLUSTER_EXITED, code=code)
+        return exit_error(code, ErrorKind.CLUSTER_KILLED, ErrorKind.CLUSTER_EXITED)
 
     def end(self) -> None:
         """End the child process."""
@@ -81,36 +87,3 @@ class SimulatedCluster:
         except subprocess.TimeoutExpired:
             self._child.process.kill()
             return self._child.process.wait()
-
-    def _first_line(self) -> bytes:
-        """Return the first message on the control channel, cut short if the child ends. Raises KviewError."""
-        deadline_s = time.monotonic() + READY_WITHIN_S
-        line = bytearray()
-        while not line.endswith(b"\n") and len(line) < MAX_FIRST_BYTES:
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0 or not select.select([self.control], [], [], left_s)[0]:
-                raise KviewError(ErrorKind.CLUSTER_NOT_READY, within_s=READY_WITHIN_S)
-            # One byte at a time, because everything after the first line is for the channel's client.
-            try:
-                byte = self.control.recv(1)
-            except OSError:
-                byte = b""
-            if not byte:
-                break
-            line += byte
-        return bytes(line)
-
-
-def _in_first(line: bytes) -> tuple[Address, ...] | KviewError:
-    """Return the addresses in the first message, or the error in it, or CLUSTER_GARBLED if it has neither."""
-    try:
-        match answer_of(line):
-            case Ready(servers) if servers:
-                return tuple(map(Address.parse, servers))
-            case NotStarted(facts):
-                error = error_of(facts)
-                sentence(error)  # raises an exception if the error lacks a value that its text needs
-                return error
-    except (msgspec.DecodeError, ValueError, TypeError, LookupError):
-        _log.warning("the simulated cluster's first message was %r", line)
-    return KviewError(ErrorKind.CLUSTER_GARBLED)

@@ -15,11 +15,11 @@ import tempfile
 import threading
 from pathlib import Path
 
-import msgspec
+from msgspec.json import Decoder
 
+from kview.config.messages import encode, messages
 from kview.errors import ErrorKind, KviewError
 from kview.model.reporting import ReportProgress, ReportScope
-from kview.pipeline.messages import MessageKind, failure, send
 from kview.run.log import keep_traceback
 from kview.run.report_files import page_of
 from kview.run.reporting import Reporting, SparkChoices
@@ -46,8 +46,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     os.nice(LESS_URGENT)
     control = socket.socket(fileno=given.control_fd)
-    with control.makefile("rb") as asked:
-        scope = msgspec.json.decode(asked.readline(), type=ReportScope)
+    scope = next(messages(control, Decoder(ReportScope)))
     try:
         _make(control, given.recording, scope, FolderSaves(given.folder), given.name)
     except KviewError as error:
@@ -63,7 +62,7 @@ def _make(control: socket.socket, recording: str, scope: ReportScope, saves: Fol
 
     def tell(progress: ReportProgress) -> None:
         with contextlib.suppress(OSError):  # kview has ended, which ends this process, too
-            send(control, MessageKind.PROGRESS, msgspec.json.encode(progress))
+            control.sendall(encode(progress))
 
     question = Question(topics=_exactly(scope.topics), groups=_exactly(scope.groups))
     reporting = Reporting([recording], question, spark=SparkChoices(own_group=False), on_progress=tell)
@@ -79,7 +78,7 @@ def _make(control: socket.socket, recording: str, scope: ReportScope, saves: Fol
     except BaseException:
         saving.cancel()
         raise
-    send(control, MessageKind.REPORT, pickle.dumps((path, report)))
+    control.sendall(encode(pickle.dumps((path, report))))
 
 
 def _exactly(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,7 +98,7 @@ def _watch_parent(control: socket.socket, reporting: Reporting) -> None:
 
 def _fail(control: socket.socket, error: KviewError) -> None:
     with contextlib.suppress(OSError):
-        send(control, MessageKind.FAILED, failure(error))
+        control.sendall(encode(error.facts))
     sys.exit(1)
 
 

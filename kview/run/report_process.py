@@ -4,24 +4,27 @@ import asyncio
 import contextlib
 import logging
 import pickle
-import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
+from msgspec.json import Decoder
 
-from kview.config.children import Child
+from kview.config.children import Child, exit_error
+from kview.config.messages import BytesFollow, encode, messages
 from kview.config.scratch import REPORTS, Scratch
-from kview.errors import ErrorKind, KviewError, error_of
+from kview.errors import ErrorFacts, ErrorKind, KviewError, error_of
 from kview.model.report import Report
 from kview.model.reporting import ReportLine, ReportProgress, ReportScope
 
 END_WITHIN_S = 0.5
 """The time that the child has to kill its JVM and to end. kview itself has one second to end."""
+
+_said: Decoder[bytes | ErrorFacts | ReportProgress] = Decoder(BytesFollow | ErrorFacts | ReportProgress)
+"""What the child says. The bytes are the fields of Made, pickled."""
 
 _log = logging.getLogger(__name__)
 
@@ -170,8 +173,6 @@ class _Making:
 
     def _made(self, scratch: Scratch) -> Made | KviewError:
         """Start the child, and return what it made or why it made nothing. Raises OSError."""
-        from kview.pipeline.messages import MessageKind, failure_of, messages
-
         environment = {"TMPDIR": str(scratch.path)}
         with self._changing:
             child = self._child = Child(self._command, _log, scratch.held_by, environment)
@@ -180,25 +181,18 @@ class _Making:
         result: Made | KviewError | None = None
         try:
             with contextlib.suppress(BrokenPipeError):
-                child.control.sendall(msgspec.json.encode(self._scope) + b"\n")
-            for kind, body in messages(child.control):
-                if kind is MessageKind.PROGRESS:
-                    self._on_progress(msgspec.json.decode(body, type=ReportProgress))
-                elif kind is MessageKind.FAILED:
-                    result = error_of(failure_of(body))
-                elif kind is MessageKind.REPORT:
+                child.control.sendall(encode(self._scope))
+            for message in messages(child.control, _said):
+                if isinstance(message, ReportProgress):
+                    self._on_progress(message)
+                elif isinstance(message, ErrorFacts):
+                    result = error_of(message)
+                else:
                     # From our own child, on a socket that nobody else has.
-                    result = Made(*pickle.loads(body))
+                    result = Made(*pickle.loads(message))
                     import kview.plain.report.text  # noqa: F401 — while the screen does something else
         finally:
             with self._changing:
                 self._child = None
             code = child.end(END_WITHIN_S)
-        return result or _ended(code)
-
-
-def _ended(code: int) -> KviewError:
-    """Return how the process ended."""
-    if code < 0:
-        return KviewError(ErrorKind.REPORT_KILLED, signal=signal.Signals(-code).name)
-    return KviewError(ErrorKind.REPORT_ENDED, code=code)
+        return result or exit_error(code, ErrorKind.REPORT_KILLED, ErrorKind.REPORT_ENDED)

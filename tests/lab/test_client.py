@@ -8,16 +8,10 @@ from typing import Any
 
 import pytest
 
+from kview.config.messages import MAX_MESSAGE_BYTES, encode
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.client import ControlClient
-from kview.lab.messages import (
-    MAX_ANSWER_BYTES,
-    Ask,
-    Counters,
-    Request,
-    encode,
-    request_of,
-)
+from kview.lab.messages import Ask, Counters, Request, requests
 from kview.language.errors import sentence
 from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, Reply, Status
 
@@ -38,7 +32,7 @@ def talk(
         async def serve() -> None:
             with suppress(OSError):  # The client closes the channel if an answer is too long.
                 while line := await reader.readline():
-                    said = answer(request_of(line))
+                    said = answer(requests.decode(line))
                     if said is None:
                         break
                     writer.write(said)
@@ -104,7 +98,7 @@ def test_commands_given_at_once_get_each_its_own_answer() -> None:
         (None, ErrorKind.CLUSTER_ENDED),
         (b"ok broker 4 was killed\n", ErrorKind.CLUSTER_GARBLED),
         (encode(Status(6, 3, 0, (), True)), ErrorKind.CLUSTER_GARBLED),
-        (b"x" * (2 * MAX_ANSWER_BYTES), ErrorKind.CLUSTER_GARBLED),
+        (b"x" * (2 * MAX_MESSAGE_BYTES), ErrorKind.CLUSTER_GARBLED),
     ],
     ids=["gone", "prose", "another reply", "too long"],
 )
@@ -139,9 +133,9 @@ def test_a_cluster_that_hangs_for_a_while_takes_faults_again_and_no_answer_is_mi
         assert sentence(unsent.refused) == (
             "the simulated cluster is still not answering, so this was not sent: try again in a moment"
         )
-        writer.write(obedient(request_of(await reader.readline())))
+        writer.write(obedient(requests.decode(await reader.readline())))
         patient = asyncio.create_task(_until_answered(client, start))
-        asked = request_of(await asyncio.wait_for(reader.readline(), 5))
+        asked = requests.decode(await asyncio.wait_for(reader.readline(), 5))
         assert asked == start, "what was said not to be sent was not sent"
         writer.write(obedient(asked))
         assert await asyncio.wait_for(patient, 5) == done(start)

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.json import Decoder
 
-from kview.errors import ErrorKind, KviewError
+from kview.config.messages import BytesFollow, messages
+from kview.errors import ErrorFacts, ErrorKind, KviewError
 from kview.language.errors import sentence
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.model.snapshot import Snapshot
-from kview.pipeline.messages import MessageKind, failure_of, messages
 from kview.pipeline.process import FIRST_BACK_OFF_S, LiveJob
 from kview.recording.writer import RecordingWriter
 from tests.e2e.processes import descendants, exists, jvms, named, only_jvm, runs
@@ -252,14 +253,16 @@ def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: P
         os.kill(jvm, signal.SIGKILL)
         wait_until(lambda: not exists(jvm), "its noticing")
         ours.settimeout(TOLD_WITHIN_S)
-        said = list(messages(ours))
-    assert [kind for kind, _ in said] == [MessageKind.ROLLUPS, MessageKind.FAILED]
-    assert len(said[0][1]) > 300_000 and failure_of(said[1][1]) == JAVA_KILLED
+        rollups, failed = messages(ours, Decoder(BytesFollow | ErrorFacts))
+    assert isinstance(rollups, bytes) and len(rollups) > 300_000
+    assert failed == JAVA_KILLED
 
 
 def test_a_child_that_cannot_be_started_or_understood_is_reported(watch: Watch, tmp_path: Path) -> None:
     program = tmp_path / "python"
-    program.write_text(f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[-1]), bytes(100))\n")
+    program.write_text(
+        f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[-1]), bytes(100) + b'\\n')\n"
+    )
     program.chmod(0o755)
     watched = watch(python=str(program))
     watched.job.start()

@@ -108,7 +108,7 @@ def test_a_child_that_keeps_its_parent_waiting_is_not_waited_for(
         '{"type":"ready","servers":["kafka"]}',
         '{"type":"ending"}',
         *(
-            f'{{"type":"not started","error":{{"kind":"{kind}","values":{values}}}}}'
+            f'{{"type":"error","kind":"{kind}","values":{values}}}'
             for kind, values in (
                 ("port in use", "{}"),
                 ("port in use", '{"kind":"x","port":1}'),
