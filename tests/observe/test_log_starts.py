@@ -7,8 +7,8 @@ from kview.model.units import UNKNOWN
 from kview.observe.groups.facts import GroupFacts
 from kview.observe.groups.tables import GroupTables
 from kview.observe.layout import Layout, layout
-from kview.observe.log_starts import LogStarts
 from kview.observe.observer import ObserveSettings
+from kview.observe.offset_rounds import LogStarts
 from kview.observe.readings import Readings, nothing_read
 from kview.wire.offset_fetch import GroupCommits, TopicCommits
 from tests.observe.fake_broker import COORDINATOR_VERSIONS, FakeBroker

@@ -1,6 +1,6 @@
 """What Connect's workers run, from what real workers of Kafka 4.3.1 said when they joined and were told."""
 
-from kview.observe.groups.connect import connector_tasks
+from kview.observe.groups.kinds import connector_tasks
 from kview.wire.primitives import Writer
 
 JOINED = (

@@ -4,7 +4,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -15,7 +15,6 @@ from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe.apis import GROUP_ID_NOT_FOUND, NOT_COORDINATOR, OFFSET_FETCH, Versions, highest
 from kview.observe.groups.kinds import KINDS
 from kview.observe.groups.members import GroupDescription, MemberFacts
-from kview.observe.groups.share import ShareRow, share_rows
 from kview.wire import offset_fetch
 from kview.wire.offset_fetch import GroupCommits
 
@@ -32,6 +31,15 @@ SINGLE_FETCHES = 3
 
 AWAY = frozenset({FailureKind.COORDINATOR_GONE, FailureKind.COORDINATOR_SILENT})
 """Why a group's figures are old if its coordinator cannot have answered."""
+
+
+class ShareRow(NamedTuple):
+    """Where a share group starts on a partition, as in `ShareOffsets`."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    lag: int
 
 
 class GroupFacts(Struct):
@@ -200,8 +208,23 @@ def described(known: GroupFacts, entry: GroupDescription, at_ms: int) -> None:
 
 def shared(known: GroupFacts, topics: Iterable[Any], at_ms: int) -> None:
     """Store where a share group starts."""
-    known.share, known.share_ms = share_rows(topics), at_ms
+    known.share, known.share_ms = _share_rows(topics), at_ms
     known.commits_refused = 0
+
+
+def _share_rows(topics: Iterable[Any]) -> tuple[ShareRow, ...]:
+    """Return where a share group starts. A partition that nobody has read yet has no start."""
+    return tuple(
+        ShareRow(
+            sys.intern(topic.topic_name),
+            part.partition_index,
+            part.start_offset if part.start_offset >= 0 else UNKNOWN,
+            part.lag if part.lag is not None and part.lag >= 0 else UNKNOWN,
+        )
+        for topic in sorted(topics, key=lambda topic: topic.topic_name)
+        for part in sorted(topic.partitions, key=lambda part: part.partition_index)
+        if not part.error_code
+    )
 
 
 def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:

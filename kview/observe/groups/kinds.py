@@ -3,21 +3,38 @@
 DescribeGroups knows classic groups alone. Of others it says that they do not exist.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import struct
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
+from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
 from kview.model.states import GroupType
+from kview.model.units import CONNECTOR_TASK
 from kview.observe import apis
-from kview.observe.groups.classic import classic_request, read_classic
-from kview.observe.groups.consumer import read_consumer
-from kview.observe.groups.members import GroupDescription
-from kview.observe.groups.share import read_share
-from kview.observe.groups.streams import read_streams
+from kview.observe.groups.members import (
+    MOST_ASSIGNMENTS,
+    GroupDescription,
+    MemberFacts,
+    Owned,
+    count_of,
+    numbers,
+    of_epochs,
+    ordered,
+    topics_of,
+    who,
+)
 from kview.wire.group_descriptions import (
     ConsumerGroupDescribeRequest,
     ShareGroupDescribeRequest,
     StreamsGroupDescribeRequest,
 )
+from kview.wire.primitives import MalformedBytes, Reader
 
 
 class Kind(NamedTuple):
@@ -28,23 +45,200 @@ class Kind(NamedTuple):
     read: Callable[[Any], GroupDescription]
 
 
-def request_of(message: Any) -> Callable[[Sequence[str]], Any]:
+# -- groups of the classic protocol: consumers, Connect's workers, and clients of other kinds
+
+
+def _classic_request(names: Sequence[str]) -> Any:
+    """Return the request (DescribeGroups) for groups of the classic protocol."""
+    return DescribeGroupsRequest(groups=list(names), include_authorized_operations=False)
+
+
+@lru_cache(MOST_ASSIGNMENTS)
+def _owned_partitions(assignment: bytes) -> Owned:
+    """Decode a consumer's assignment (ConsumerProtocolAssignment) into topics and partitions.
+
+    Returns () if the bytes are not valid.
+    """
+    try:
+        decoded = ConsumerProtocolAssignment.decode(assignment)
+    except (ValueError, TypeError, struct.error):
+        return ()
+    return tuple((sys.intern(t.topic), tuple(t.partitions)) for t in decoded.assigned_partitions)
+
+
+def _read_classic(entry: Any) -> GroupDescription:
+    """Read a group of DescribeGroups: of consumers, of Connect's workers, or of clients of another kind."""
+    of_consumers = entry.protocol_type == GroupType.CONSUMER
+    of_workers = entry.protocol_type == GroupType.CONNECT
+    members = []
+    for member in entry.members:
+        raw = bytes(member.member_assignment or b"")
+        owned = _owned_partitions(raw) if of_consumers and raw else ()
+        runs = connector_tasks(bytes(member.member_metadata or b""), raw) if of_workers and raw else ()
+        members.append(
+            MemberFacts(
+                *who(member),
+                owned,
+                assigned=count_of(owned or runs),
+                runs=_runs_of(runs),
+                connectors=tuple(name for name, _ in runs),
+            )
+        )
+    return GroupDescription(entry.group_state, ordered(members), sys.intern(entry.protocol_data or ""))
+
+
+# -- Kafka Connect's workers: which connectors and tasks each of them runs
+
+
+_Pairs = set[tuple[str, int]]
+
+
+@lru_cache(MOST_ASSIGNMENTS)
+def connector_tasks(metadata: bytes, assignment: bytes) -> Owned:
+    """Return a Connect worker's connectors with the numbers of their tasks, CONNECTOR_TASK for the connector
+    itself. Returns () if the bytes are not valid.
+
+    An assignment of version 1 or later (KIP-415) only says what the last rebalance gave to the worker and
+    took from it. What the worker had before is in the metadata with which it joined.
+    """
+    try:
+        version, given, revoked = _worker_assignment(Reader(memoryview(assignment)))
+        had: _Pairs = set()
+        if version:
+            joined = Reader(memoryview(metadata))
+            joined.int16()  # version
+            joined.nullable_string()  # the worker's URL
+            joined.int64()  # offset of the configuration
+            if (before := joined.nullable_bytes()) is not None:
+                had = _worker_assignment(Reader(memoryview(before)))[1]
+    except (MalformedBytes, struct.error, UnicodeDecodeError):
+        return ()
+    has = sorted((had - revoked) | given)
+    return tuple((name, tuple(task for _, task in tasks)) for name, tasks in groupby(has, itemgetter(0)))
+
+
+def _worker_assignment(reader: Reader) -> tuple[int, _Pairs, _Pairs]:
+    """Return an assignment's version, and what is assigned and revoked, as pairs of connector and task."""
+    version = reader.int16()
+    reader.int16()  # error
+    reader.nullable_string()  # leader
+    reader.nullable_string()  # the leader's URL
+    reader.int64()  # offset of the configuration
+    return version, _pairs(reader), _pairs(reader) if version else set()
+
+
+def _pairs(reader: Reader) -> _Pairs:
+    pairs: _Pairs = set()
+    for _ in range(reader.array_length(compact=False)):
+        name = sys.intern(reader.nullable_string() or "")
+        pairs.update((name, reader.int32()) for _ in range(reader.array_length(compact=False)))
+    return pairs
+
+
+def _runs_of(tasks: Owned) -> str:
+    """Return what a worker runs, connector by connector."""
+    return "; ".join(_connector(name, numbers) for name, numbers in tasks)
+
+
+def _connector(name: str, tasks: Sequence[int]) -> str:
+    """Return what a worker runs of a connector: `jdbc-sink: connector, tasks 0, 1`."""
+    own = [number for number in tasks if number != CONNECTOR_TASK]
+    parts = ["connector"] if CONNECTOR_TASK in tasks else []
+    parts += [f"task{'s' if len(own) > 1 else ''} {numbers(own)}"] if own else []
+    return f"{name}: {', '.join(parts)}"
+
+
+# -- groups of the consumer protocol (KIP-848)
+
+
+def _read_consumer(entry: Any) -> GroupDescription:
+    """Read a group of the consumer protocol (KIP-848), from ConsumerGroupDescribe."""
+    members = []
+    for member in entry.members:
+        owned, target = topics_of(member.assignment), topics_of(member.target_assignment)
+        at = member.rack_id or "", member.member_epoch
+        members.append(MemberFacts(*who(member), owned, *at, count_of(owned), count_of(target)))
+    return of_epochs(entry, members)
+
+
+# -- share groups (KIP-932)
+
+
+def _read_share(entry: Any) -> GroupDescription:
+    """Read a share group. Its members own nothing: several may read the same partition."""
+    members = []
+    for member in entry.members:
+        read = topics_of(member.assignment)
+        at = member.rack_id or "", member.member_epoch
+        runs = "; ".join(f"{topic}: {numbers(parts)}" for topic, parts in sorted(read))
+        members.append(MemberFacts(*who(member), (), *at, count_of(read), runs=runs))
+    return of_epochs(entry, members)
+
+
+# -- streams groups (KIP-1071)
+
+
+def _read_streams(entry: Any) -> GroupDescription:
+    """Read a streams group. A member owns the partitions that its active tasks read."""
+    subtopologies = (entry.topology.subtopologies or ()) if entry.topology is not None else ()
+    sources = {
+        each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
+        for each in subtopologies
+    }
+    members = []
+    for member in entry.members:
+        active, target = member.assignment.active_tasks, member.target_assignment.active_tasks
+        owned = tuple(
+            (sys.intern(topic), tuple(task.partitions))
+            for task in active
+            for topic in sources.get(task.subtopology_id, ())
+        )
+        words = (("active", active), ("standby", member.assignment.standby_tasks),
+                 ("warm-up", member.assignment.warmup_tasks))  # fmt: skip
+        members.append(
+            MemberFacts(
+                *who(member),
+                owned,
+                member.rack_id or "",
+                member.member_epoch,
+                _count_of_tasks(active),
+                _count_of_tasks(target),
+                "; ".join(f"{word} {_task_names(tasks)}" for word, tasks in words if tasks),
+            )
+        )
+    return of_epochs(entry, members)
+
+
+def _count_of_tasks(tasks: Iterable[Any]) -> int:
+    return sum(len(task.partitions) for task in tasks)
+
+
+def _task_names(tasks: Iterable[Any]) -> str:
+    """Return tasks as Kafka Streams names them: `0_0, 0_1`."""
+    task_ids = sorted((task.subtopology_id, number) for task in tasks for number in task.partitions)
+    return ", ".join(f"{subtopology}_{number}" for subtopology, number in task_ids)
+
+
+# -- what is asked of whom
+
+
+def _request_of(message: Any) -> Callable[[Sequence[str]], Any]:
     """Return the function that asks with that message for groups by name."""
     return lambda names: message(group_ids=list(names), include_authorized_operations=False)
 
 
-CLASSIC = Kind(apis.DESCRIBE_GROUPS, classic_request, read_classic)
+CLASSIC = Kind(apis.DESCRIBE_GROUPS, _classic_request, _read_classic)
 
 KINDS: Mapping[str, Kind] = {
     GroupType.CLASSIC: CLASSIC,
     GroupType.CONNECT: CLASSIC,
     GroupType.SIMPLE: CLASSIC,
     GroupType.CONSUMER: Kind(
-        apis.CONSUMER_GROUP_DESCRIBE, request_of(ConsumerGroupDescribeRequest), read_consumer
+        apis.CONSUMER_GROUP_DESCRIBE, _request_of(ConsumerGroupDescribeRequest), _read_consumer
     ),
-    GroupType.SHARE: Kind(apis.SHARE_GROUP_DESCRIBE, request_of(ShareGroupDescribeRequest), read_share),
+    GroupType.SHARE: Kind(apis.SHARE_GROUP_DESCRIBE, _request_of(ShareGroupDescribeRequest), _read_share),
     GroupType.STREAMS: Kind(
-        apis.STREAMS_GROUP_DESCRIBE, request_of(StreamsGroupDescribeRequest), read_streams
+        apis.STREAMS_GROUP_DESCRIBE, _request_of(StreamsGroupDescribeRequest), _read_streams
     ),
 }
 """How to describe groups of the kinds that Kafka 4 has. One of another kind is only listed."""

@@ -9,9 +9,8 @@ from msgspec import Struct, field
 
 from kview.model.snapshot import Groups, Longs, Members, Offsets, ShareOffsets, empty
 from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
-from kview.observe.groups.facts import CommitRows, GroupFacts
+from kview.observe.groups.facts import CommitRows, GroupFacts, ShareRow
 from kview.observe.groups.members import MemberFacts
-from kview.observe.groups.share import ShareRow
 from kview.observe.layout import strings
 
 
