@@ -4,18 +4,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from kview.model.report import Note, NoteKind, Table, table_of
-from kview.model.report_tables import TableName
+from kview.model.report_tables import TABLES, TableName
 from kview.model.sums import Kind, Sum
-from kview.pipeline.answer_rows import (
-    column,
-    columns_of,
-    forecast,
-    named,
-    per_day,
-    ratio,
-    skew,
-    table_with,
-)
 from kview.pipeline.kernel.figures import Rows
 from kview.pipeline.kernel.tables import STATES, peak_of
 from kview.pipeline.periods import Seconds, Share
@@ -24,6 +14,7 @@ MOST_KEYS = 10_000
 """The most topics, or groups, in a table."""
 
 GB = 10**9
+MS_PER_DAY = 86_400_000
 
 
 class Answers:
@@ -59,8 +50,8 @@ class Answers:
             TableName.BROKERS: self._keys(TableName.BROKERS, Kind.BROKER, "broker"),
             TableName.RACKS: self._keys(TableName.RACKS, Kind.RACK, "rack"),
             TableName.GROUPS: self._groups(figures["group_lags"]),
-            TableName.INCIDENTS: named(TableName.INCIDENTS, figures["incidents"]),
-            TableName.ELECTIONS: named(TableName.ELECTIONS, elections),
+            TableName.INCIDENTS: _named(TableName.INCIDENTS, figures["incidents"]),
+            TableName.ELECTIONS: _named(TableName.ELECTIONS, elections),
             TableName.FINDINGS: self._findings(figures["findings"]),
             TableName.TRAFFIC: self._traffic(figures["traffic"]),
             TableName.GROWTH: self._growth(figures["sizes"]),
@@ -116,7 +107,7 @@ class Answers:
         known = [self._known_s[row["cluster"]] for row in rows]
         out_known = [self._out_known_s[row["cluster"]] for row in rows]
         columns = {
-            name: column(rows, name)
+            name: _column(rows, name)
             for name in (
                 *("records_in", "records_out", "replicated", "cross_rack", "truncated", "records_in_gap"),
                 *("in_p50", "in_p95", "in_p99", "in_most", "rewound", "records_out_gap"),
@@ -124,12 +115,12 @@ class Answers:
             )
         }
         columns["bytes_in"] = [row["centibytes_in"] // 100 for row in rows]
-        columns["in_rate"] = [ratio(row["records_in"], s) for row, s in zip(rows, known, strict=True)]
-        columns["out_rate"] = [ratio(row["records_out"], s) for row, s in zip(rows, out_known, strict=True)]
+        columns["in_rate"] = [_ratio(row["records_in"], s) for row, s in zip(rows, known, strict=True)]
+        columns["out_rate"] = [_ratio(row["records_out"], s) for row, s in zip(rows, out_known, strict=True)]
         columns["in_most_ms"] = [
             None if row["in_most_s"] is None else row["in_most_s"] * 1000 for row in rows
         ]
-        columns["skew"] = [skew(row) for row in rows]
+        columns["skew"] = [_skew(row) for row in rows]
         columns["hottest_topic"] = [row["hottest"][0] for row in rows]
         columns["hottest_partition"] = [row["hottest"][1] for row in rows]
         return columns
@@ -139,13 +130,13 @@ class Answers:
         rows = every[:MOST_KEYS]
         self.cut_off(table, len(rows), len(every))
         columns = self._figures_of(rows)
-        columns |= {"cluster": column(rows, "cluster"), named: column(rows, "name")}
+        columns |= {"cluster": _column(rows, "cluster"), named: _column(rows, "name")}
         if kind is Kind.TOPIC:
-            columns |= {f"{state}_s": column(rows, f"{state}_s") for state in STATES}
-            columns["partitions"] = column(rows, "partitions")
+            columns |= {f"{state}_s": _column(rows, f"{state}_s") for state in STATES}
+            columns["partitions"] = _column(rows, "partitions")
             columns["available"] = [self._share_without(row, "offline_ms") for row in rows]
             columns["answering"] = [self._share_without(row, "offline_ms", "silent_ms") for row in rows]
-        return table_with(table, columns)
+        return _table_with(table, columns)
 
     def _share_without(self, row: dict[str, Any], *states: str) -> float | None:
         """Return the share of a topic's partition-time that was in none of these states."""
@@ -159,7 +150,7 @@ class Answers:
         rows = self._sums_of(Kind.CLUSTER)
         rows.sort(key=lambda row: str(row["cluster"]))
         columns = self._figures_of(rows)
-        columns["cluster"] = column(rows, "cluster")
+        columns["cluster"] = _column(rows, "cluster")
         columns["known_s"] = [self._known_s[row["cluster"]] for row in rows]
         columns["out_known_s"] = [self._out_known_s[row["cluster"]] for row in rows]
         if len(rows) > 1:
@@ -170,7 +161,7 @@ class Answers:
             for name, values in columns.items():
                 values.append(sum(values) if name in summed else None)
             columns["cluster"][-1] = ""
-        return table_with(TableName.CLUSTERS, columns)
+        return _table_with(TableName.CLUSTERS, columns)
 
     def _groups(self, lags: Rows) -> Table:
         of_group = {(row["cluster"], row["group"]): row for row in lags}
@@ -191,12 +182,12 @@ class Answers:
         return table_of(
             TableName.GROUPS,
             {
-                "cluster": column(rows, "cluster"),
-                "group": column(rows, "name"),
-                "records_out": column(rows, "records_out"),
-                "out_rate": [ratio(row["records_out"], self._out_known_s[row["cluster"]]) for row in rows],
-                "rewound": column(rows, "rewound"),
-                "records_out_gap": column(rows, "records_out_gap"),
+                "cluster": _column(rows, "cluster"),
+                "group": _column(rows, "name"),
+                "records_out": _column(rows, "records_out"),
+                "out_rate": [_ratio(row["records_out"], self._out_known_s[row["cluster"]]) for row in rows],
+                "rewound": _column(rows, "rewound"),
+                "records_out_gap": _column(rows, "records_out_gap"),
                 **{name: [row_lag.get(name) for row_lag in lag] for name in names},
                 "worst_topic": [partition.get("worst_topic") for partition in worst],
                 "worst_partition": [partition.get("worst_partition") for partition in worst],
@@ -205,14 +196,14 @@ class Answers:
 
     def _partitions(self, rows: Rows, topics: Rows) -> Table:
         rows = sorted(rows, key=lambda row: (-row["records_in"], row["topic"], row["partition"]))
-        self.cut_off(TableName.PARTITIONS, len(rows), sum(column(topics, "partitions")))
+        self.cut_off(TableName.PARTITIONS, len(rows), sum(_column(topics, "partitions")))
         peaks = [(None, None) if row["peak"] is None else peak_of(row["peak"]) for row in rows]
         same = ("cluster", "topic", "partition", "records_in", "replicated", "cross_rack", "truncated")
         return table_of(
             TableName.PARTITIONS,
             {
-                **{name: column(rows, name) for name in (*same, "records_in_gap")},
-                **{f"{name}_ms": column(rows, f"{name}_ms") for name in STATES},
+                **{name: _column(rows, name) for name in (*same, "records_in_gap")},
+                **{f"{name}_ms": _column(rows, f"{name}_ms") for name in STATES},
                 "bytes_in": [row["centibytes_in"] // 100 for row in rows],
                 "times_mean": [self._times_mean(row) for row in rows],
                 "peak": [rate for rate, _ in peaks],
@@ -229,9 +220,9 @@ class Answers:
     def _findings(self, rows: Rows) -> Table:
         rows = sorted(rows, key=lambda row: (row["cluster"], -row["held_ms"], row["kind"]))
         known_ms = {cluster: seconds * 1000 for cluster, seconds in self._known_s.items()}
-        columns = columns_of(rows, TableName.FINDINGS, without=("share",))
-        columns["share"] = [ratio(row["held_ms"], known_ms[row["cluster"]]) for row in rows]
-        return table_with(TableName.FINDINGS, columns)
+        columns = _columns_of(rows, TableName.FINDINGS, without=("share",))
+        columns["share"] = [_ratio(row["held_ms"], known_ms[row["cluster"]]) for row in rows]
+        return _table_with(TableName.FINDINGS, columns)
 
     def _traffic(self, rows: Rows) -> Table:
         names = (
@@ -251,12 +242,12 @@ class Answers:
         return table_of(
             TableName.TRAFFIC,
             {
-                "cluster": column(rows, "cluster"),
-                "topic": column(rows, "topic"),
+                "cluster": _column(rows, "cluster"),
+                "topic": _column(rows, "topic"),
                 "bytes_in": [row["centibytes_in"] // 100 for row in rows],
                 "replicated_bytes": [row["replicated_centibytes"] // 100 for row in rows],
                 "cross_rack_bytes": [row["cross_rack_centibytes"] // 100 for row in rows],
-                "cross_rack_share": [ratio(row["cross_rack"], row["replicated"]) for row in rows],
+                "cross_rack_share": [_ratio(row["cross_rack"], row["replicated"]) for row in rows],
                 "cost": [row["cross_rack_centibytes"] / 100 / GB * self._price_per_gb for row in rows],
             },
         )
@@ -265,7 +256,7 @@ class Answers:
         rows = sorted(rows, key=lambda row: (row["cluster"], -((row["last"] or {}).get("bytes") or 0)))
         rows = rows[:MOST_KEYS]
         columns: dict[str, list[Any]] = {
-            name: column(rows, name)
+            name: _column(rows, name)
             for name in ("cluster", "topic", "retention_ms", "retention_bytes", "cleanup_policy")
         }
         first, last = ([row[name] or {} for row in rows] for name in ("first", "last"))
@@ -276,14 +267,14 @@ class Answers:
             for earlier, later in zip(first, last, strict=True)
         ]
         columns["growth"] = [
-            per_day(later["bytes"] - earlier["bytes"], span) if earlier and span else None
+            _per_day(later["bytes"] - earlier["bytes"], span) if earlier and span else None
             for earlier, later, span in zip(first, last, columns["span_ms"], strict=True)
         ]
         columns["written"] = [self._written_per_day(row) for row in rows]
         columns["forecast_bytes"] = [
-            forecast(row, written) for row, written in zip(rows, columns["written"], strict=True)
+            _forecast(row, written) for row, written in zip(rows, columns["written"], strict=True)
         ]
-        return table_with(TableName.GROWTH, columns)
+        return _table_with(TableName.GROWTH, columns)
 
     def _written_per_day(self, row: dict[str, Any]) -> float | None:
         topic = self._sums.get((row["cluster"], Kind.TOPIC, row["topic"]))
@@ -291,7 +282,7 @@ class Answers:
         if topic is None or not known_s or not row["partitions"] or row["replicas"] is None:
             return None
         copies = row["replicas"] / row["partitions"]
-        return per_day(topic["centibytes_in"] / 100 * copies, known_s * 1000)
+        return _per_day(topic["centibytes_in"] / 100 * copies, known_s * 1000)
 
     def _throughput(self, shown: Set[tuple[str, str]]) -> Table:
         rows = [
@@ -315,14 +306,14 @@ class Answers:
         return table_of(
             TableName.THROUGHPUT,
             {
-                "cluster": column(rows, "cluster"),
+                "cluster": _column(rows, "cluster"),
                 "at_ms": [row["at_s"] * 1000 for row in rows],
-                "topic": column(rows, "name"),
+                "topic": _column(rows, "name"),
                 "known_s": [known[row["cluster"], row["at_s"]][0] for row in rows],
                 "out_known_s": [known[row["cluster"], row["at_s"]][1] for row in rows],
-                **{name: column(rows, name) for name in ("records_in", "records_out")},
+                **{name: _column(rows, name) for name in ("records_in", "records_out")},
                 "bytes_in": [row["centibytes_in"] // 100 for row in rows],
-                **{name: column(rows, name) for name in ("replicated", "cross_rack")},
+                **{name: _column(rows, name) for name in ("replicated", "cross_rack")},
             },
         )
 
@@ -331,3 +322,58 @@ class Answers:
             source = share.rolled.source
             if not all((batch.folder / "findings").is_dir() for batch in share.rolled.batches):
                 self.notes.append(Note(NoteKind.FACTS_INCOMPLETE, {"recording": source.name}))
+
+
+# -- what is calculated from a row in which a task answered
+
+
+def _column(rows: Rows, name: str) -> list[Any]:
+    """Return the value of this name in each row."""
+    return [row[name] for row in rows]
+
+
+def _ratio(value: float, by: float) -> float | None:
+    """Return a quotient, None if there is nothing to divide by."""
+    return value / by if by else None
+
+
+def _per_day(value: float, length_ms: float) -> float:
+    """Return what a change over `length_ms` would be over a day."""
+    return value * MS_PER_DAY / length_ms
+
+
+def _skew(row: Mapping[str, Any]) -> float | None:
+    """Return the skew as `kview.derive.windows` defines it."""
+    if not (row["records_in"] > 0 and row["partition_seconds"] > 0 and row["hottest_total"] > 0):
+        return None
+    mean = row["partition_sum"] / row["partition_seconds"]
+    return float(row["hottest_total"] * mean / row["records_in"])
+
+
+def _forecast(row: Mapping[str, Any], written: float | None) -> int | None:
+    """Return the size at which what is deleted equals what is written: the smaller of what both limits of
+    retention allow. None if there is no limit, or if the log is compacted."""
+    if "delete" not in (row["cleanup_policy"] or "").split(",") or row["retention_ms"] is None:
+        return None
+    limits = []
+    if row["retention_ms"] >= 0 and written is not None:
+        limits.append(written * row["retention_ms"] / MS_PER_DAY)
+    if (row["retention_bytes"] or -1) >= 0 and row["replicas"] is not None:
+        limits.append(float(row["retention_bytes"] * row["replicas"]))
+    return int(min(limits)) if limits else None
+
+
+def _columns_of(rows: Rows, table: TableName, without: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """Return the columns of a table that rows have under the same names."""
+    return {c.name: _column(rows, c.name) for c in TABLES[table] if c.name not in without}
+
+
+def _named(table: TableName, rows: Rows) -> Table:
+    """Return a table whose columns rows have under the same names."""
+    return table_of(table, _columns_of(rows, table))
+
+
+def _table_with(table: TableName, columns: Mapping[str, Any]) -> Table:
+    """Return a table of these columns, without those that TABLES does not have for it."""
+    names = {column.name for column in TABLES[table]}
+    return table_of(table, {name: values for name, values in columns.items() if name in names})

@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,12 +16,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
+import kview
 from kview.config.scratch import REPORTS, Scratch
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
+from kview.model import sums
 from kview.pipeline.jvm import GATEWAY_WITHIN_S, PACKAGES, Batch, Gateway, choose_java
 from kview.pipeline.kernel.needs import lacks
 from kview.pipeline.session import LOOPBACK, new_context
-from kview.pipeline.shipping import packed_kernel
 from kview.pipeline.spark_internals import executors, forget_gateway
 
 if TYPE_CHECKING:
@@ -191,7 +193,7 @@ class BatchSession:
 
     def _equip(self, context: "SparkContext") -> None:
         """Send workers what they run, after asking whether their Python can. Raises KviewError."""
-        context.addPyFile(str(packed_kernel(self.scratch)))
+        context.addPyFile(str(_packed_kernel(self.scratch)))
         try:
             lacking = context.parallelize(range(executors(context)), executors(context)).map(lacks).collect()
         except Exception as error:
@@ -299,6 +301,24 @@ class BatchSession:
             if now != last and self._on_tasks is not None:
                 self._on_tasks(now)
             last = now
+
+
+KERNEL = Path(__file__).parent / "kernel"
+
+
+def _packed_kernel(folder: Path) -> Path:
+    """Write the kernel as a zip file to `folder`, and return its path.
+
+    Its packages are empty around it, so that nothing but the kernel is imported. Raises OSError.
+    """
+    root = Path(kview.__file__).parent.parent
+    path = folder / "kview-kernel.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        for package in ("kview", "kview/model", "kview/pipeline"):
+            packed.writestr(f"{package}/__init__.py", "")
+        for file in (Path(sums.__file__), *sorted(KERNEL.glob("*.py"))):
+            packed.write(file, file.relative_to(root))
+    return path
 
 
 def _one_per_disk(folders: Sequence[Path]) -> str:
