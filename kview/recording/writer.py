@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,12 +20,11 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.snapshot import Snapshot
 from kview.recording.cells import changes
 from kview.recording.columns import Codec, Encoded
-from kview.recording.fact_streams import FLAGS, FactStreams
 from kview.recording.facts import FactRows, Part
 from kview.recording.manifest import Manifest, SegmentEntry, write_all, write_manifest
 from kview.recording.names import MANIFEST
 from kview.recording.schema import STREAM, Entry
-from kview.recording.segment import STREAM_FILE, STREAM_FILES, write_closed
+from kview.recording.segment import STREAM_FILE, STREAM_FILES, fact_stream, write_closed
 
 SEGMENT_S = 60
 """A segment of this age is closed, unless it is small."""
@@ -41,6 +40,9 @@ LARGEST_SEGMENT_BYTES = 120 << 20
 """A segment of this size is closed, however young it is, because a reader loads an entire segment to find a
 moment. Much smaller segments would take longer to replay, because the first observation of a segment is as
 large as ten others."""
+
+FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+"""How streams are opened. What an earlier attempt left is removed before."""
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +92,7 @@ class RecordingWriter:
         self._offsets: OffsetDeltas | None = None
         self._facts = FactRows()
         self._facts_failed = False
-        self._fact_streams: FactStreams | None = None
+        self._fact_streams: _FactStreams | None = None
         if (folder / MANIFEST).exists():
             raise BadUse(ErrorKind.FOLDER_HAS_RECORDING, folder=str(folder))
         try:
@@ -188,7 +190,7 @@ class RecordingWriter:
         self._stream_bytes = head.size
         self._write_segments((*segments, entry))
         self._open, self._before = entry, None
-        self._fact_streams = FactStreams(folder)
+        self._fact_streams = _FactStreams(folder)
         self._facts.begin_segment()
 
     def _append(self, snapshot: Snapshot, facts: Facts | None) -> None:
@@ -270,3 +272,39 @@ def _with_cluster(clusters: tuple[str, ...], snapshot: Snapshot) -> tuple[str, .
     """Return the ids of clusters with that of a snapshot, if it is known."""
     cluster = snapshot.observation.cluster_id
     return clusters if cluster in ("", *clusters) else (*clusters, cluster)
+
+
+# -- the streams of an open segment that hold facts
+
+
+class _FactStreams:
+    """Appends rows to the streams of the segment in `folder`, one file per part.
+
+    A part gets its file with its first row.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._descriptors: dict[str, int] = {}
+
+    def append(self, rows: Iterable[Part]) -> int:
+        """Append batches of rows by the names of their parts, and return how many bytes. Raises OSError."""
+        size = 0
+        for part, batch in rows:
+            descriptor = self._descriptors.get(part)
+            if descriptor is None:
+                descriptor = os.open(fact_stream(self._folder, part), FLAGS, 0o600)
+                self._descriptors[part] = descriptor
+                head = batch.schema.serialize()
+                write_all(descriptor, memoryview(head))
+                size += head.size
+            message = batch.serialize()
+            write_all(descriptor, memoryview(message))
+            size += message.size
+        return size
+
+    def close(self) -> None:
+        """Close the files, which stay as they are."""
+        for descriptor in self._descriptors.values():
+            os.close(descriptor)
+        self._descriptors = {}

@@ -8,7 +8,7 @@ from kview.language import incidents as words
 from kview.model.events import EventKind
 from kview.model.failures import FailureKind
 from kview.model.incidents import Incident, IncidentKind, PhaseKind
-from kview.recording.fact_rows import incident_row
+from kview.recording.facts import incident_row
 from tests.worlds import default_world
 from tests.worlds.small import watch
 
