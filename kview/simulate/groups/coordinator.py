@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups import offsets
 from kview.simulate.groups.consumer_protocol import CONSUMER
-from kview.simulate.groups.description import described
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.host import GroupSettings, Host
 from kview.simulate.groups.membership import Membership
@@ -20,6 +19,7 @@ from kview.simulate.groups.results import (
     CommitResult,
     DeleteDone,
     DescribedGroup,
+    DescribedMember,
     FetchedOffsets,
     JoinDone,
     JoinRequest,
@@ -230,7 +230,7 @@ class GroupCoordinator:
         if known_group is None:
             state = GroupState.DEAD.value if code is ErrorCode.GROUP_ID_NOT_FOUND else ""
             return DescribedGroup(group, code, state)
-        return described(known_group)
+        return _described(known_group)
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """List the groups that this broker coordinates.
@@ -288,3 +288,23 @@ class GroupCoordinator:
     def groups(self) -> list[Group]:
         """Return the group objects themselves, for invariants and tests. Callers must not change them."""
         return [group for shard in self._shards.values() for group in shard.groups.values()]
+
+
+def _described(group: Group) -> DescribedGroup:
+    """Describe a group's state and members. Subscriptions are known while it is stable."""
+    stable = group.state is GroupState.STABLE
+    members = tuple(
+        DescribedMember(
+            m.member_id,
+            m.group_instance_id,
+            m.client_id,
+            m.client_host,
+            m.metadata(group.protocol) if stable else b"",
+            m.assignment,
+        )
+        for m in group.members.values()
+    )
+    protocol = (group.protocol or "") if stable else ""
+    return DescribedGroup(
+        group.name, ErrorCode.NONE, group.state.value, group.protocol_type, protocol, members
+    )

@@ -1,14 +1,20 @@
 """The classic rebalance: members gather, learn their generation, and receive the leader's assignment."""
 
+from collections.abc import Callable
+
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.group import Group, GroupState, Member
+from kview.simulate.groups.host import MS
 from kview.simulate.groups.records import Change, GroupKey
 from kview.simulate.groups.results import JoinResult, SyncDone, SyncRequest, SyncResult
-from kview.simulate.groups.sessions import Sessions
 from kview.simulate.groups.shard import Shard
 
 GENERATION_MAX = 2**31 - 1
 """Limit of a generation, which is an int32. A client's own records in the log may name any."""
+
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+"""Longest time a new member waits in its first JoinGroup. It sends no heartbeats yet, so it may have gone
+away."""
 
 
 class Rebalance:
@@ -192,3 +198,44 @@ def joined(group: Group, member: Member, skip_assignment: bool = False) -> JoinR
 def change(group: Group) -> Change:
     """Return the group's current state as a change for the log."""
     return GroupKey(group.name), group.value()
+
+
+# -- sessions of members
+
+
+class Sessions:
+    """The sessions of one shard's members. `ended` is called for each member whose session has ended.
+
+    A session ends when its member sends nothing for the session timeout.
+    """
+
+    def __init__(self, shard: Shard, ended: Callable[[Group, Member], None]) -> None:
+        self._shard = shard
+        self._ended = ended
+
+    def restart(self, group: Group, member: Member) -> None:
+        """Restart a member's session, because the member sent a request."""
+        timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms
+        member.session_ends_us = self._shard.host.now_us() + timeout_ms * MS
+        timer = member.session_timer
+        if timer is not None and timer.time_us > member.session_ends_us:
+            self._shard.cancel(timer)
+            timer = None
+        if timer is None:
+            self._arm(group, member)
+
+    def _arm(self, group: Group, member: Member) -> None:
+        left_us = member.session_ends_us - self._shard.host.now_us()
+        member.session_timer = self._shard.after(-(-left_us // MS), lambda: self._due(group, member))
+
+    def _due(self, group: Group, member: Member) -> None:
+        member.session_timer = None
+        if group.members.get(member.member_id) is not member:
+            return
+        waits = not member.is_new and (member.join_done is not None or member.sync_done is not None)
+        if member.session_ends_us > self._shard.host.now_us():
+            self._arm(group, member)
+        elif waits:
+            self.restart(group, member)  # A member that waits for an answer sends no heartbeats.
+        else:
+            self._ended(group, member)

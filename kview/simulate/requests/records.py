@@ -6,14 +6,15 @@ from typing import NamedTuple
 from kview.simulate.batch_check import check
 from kview.simulate.brokers.ack_wait import AckWait
 from kview.simulate.brokers.broker import Broker
+from kview.simulate.brokers.process import BrokerProcess
 from kview.simulate.brokers.replica import Replica
 from kview.simulate.brokers.retention import Retention
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.quorum import Quorum
+from kview.simulate.kernel import Timer
 from kview.simulate.reading import Keys, RecordMaker
 from kview.simulate.records import TIMESTAMP_TYPE
 from kview.simulate.requests.batch_rules import BatchRules
-from kview.simulate.requests.long_poll import Done, ReadWait
 from kview.simulate.requests.offset_lookup import latest_of, offset_of
 from kview.simulate.results import (
     EpochEndResult,
@@ -29,6 +30,7 @@ DEBUGGING_REPLICA = -2
 PRODUCER_IDS_PER_BLOCK = 1000
 
 ProduceDone = Callable[[ProduceResult], None]
+ReadDone = Callable[[], None]
 
 
 def nobody(result: ProduceResult) -> None:
@@ -45,6 +47,67 @@ class Acks(NamedTuple):
     required: int
     timeout_ms: int
     done: ProduceDone = nobody
+
+
+class ReadWait:
+    """A long poll, that is, a fetch that waits for records. Source: kafka.server.DelayedFetch.
+
+    `done` is called once, when enough can be read, when a leader or a log has changed, or when the time is
+    over.
+    """
+
+    __slots__ = ("_done", "_led", "_min_bytes", "_number", "_positions", "_process", "_timer")
+
+    def __init__(
+        self,
+        process: BrokerProcess,
+        number: int,
+        positions: Sequence[tuple[Replica, int]],
+        min_bytes: int,
+        done: ReadDone,
+    ) -> None:
+        self._process = process
+        self._number = number
+        self._positions = positions
+        self._led = [replica.leading for replica, _ in positions]
+        self._min_bytes = min_bytes
+        self._done: ReadDone | None = done
+        self._timer: Timer | None = None
+
+    def start(self, max_wait_ms: int) -> None:
+        """Start waiting, or finish immediately if enough can be read."""
+        self._timer = self._process.after(max_wait_ms * 1000, self._finish)
+        for replica, _ in self._positions:
+            replica.readers[self._number] = self.look
+        self.look()
+
+    def look(self) -> None:
+        """Finish if enough can be read now, or if a replica has begun or ceased to lead or no longer contains
+        the offset."""
+        size = 0
+        for (replica, offset), led in zip(self._positions, self._led, strict=True):
+            log, watermark = replica.log, replica.high_watermark
+            if replica.leading is not led or not log.start <= offset <= log.end:
+                self._finish()
+                return
+            if offset < watermark:
+                size += log.size_between(offset, watermark)
+                if size >= self._min_bytes:
+                    self._finish()
+                    return
+
+    def cancel(self) -> None:
+        """Stop waiting without calling `done`."""
+        self._done = None
+        self._process.kernel.cancel(self._timer)
+        for replica, _ in self._positions:
+            replica.readers.pop(self._number, None)
+
+    def _finish(self) -> None:
+        done = self._done
+        self.cancel()
+        if done is not None:
+            done()
 
 
 class RecordRequests:
@@ -230,7 +293,12 @@ class RecordRequests:
                 yield base, batch
 
     def when_readable(
-        self, b: int, positions: Sequence[tuple[str, int, int]], min_bytes: int, max_wait_ms: int, done: Done
+        self,
+        b: int,
+        positions: Sequence[tuple[str, int, int]],
+        min_bytes: int,
+        max_wait_ms: int,
+        done: ReadDone,
     ) -> ReadWait:
         """Call `done` when `min_bytes` can be read from `positions`, a leader changed, or time ran out."""
         broker = self._brokers[b]

@@ -16,6 +16,7 @@ from kview.simulate.groups.consumer_protocol import (
     by_topic,
     encode_subscription,
 )
+from kview.simulate.groups.coordinator import GroupCoordinator
 from kview.simulate.groups.results import (
     NO_GENERATION,
     CommitRequest,
@@ -29,9 +30,9 @@ from kview.simulate.groups.results import (
     SyncResult,
 )
 from kview.simulate.metadata import TopicPartition
+from kview.simulate.nodes import ProcessState
 from kview.simulate.traffic.assignment import KnownTopics, assign, assigned
 from kview.simulate.traffic.connections import Connections
-from kview.simulate.traffic.coordinator_link import CoordinatorLink
 from kview.simulate.traffic.metadata import ClientMetadata
 from kview.simulate.traffic.reader import Progress, Reader
 from kview.simulate.world import GroupSpec
@@ -43,6 +44,8 @@ ANSWER_US = 1_000
 """Time between a broker's answer and the client's next step."""
 RETRY_US = 100_000
 """Kafka's retry.backoff.ms."""
+REQUEST_TIMEOUT_US = 30_000_000
+"""A consumer's request.timeout.ms: the longest wait for a coordinator that hangs."""
 HEARTBEAT_US = 3_000_000
 """heartbeat.interval.ms."""
 SESSION_TIMEOUT_MS = 45_000
@@ -69,6 +72,58 @@ _SEARCH_AGAIN = (
 _LOST_MEMBERSHIP = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
 
 
+class _CoordinatorLink:
+    """The connection to the coordinator of `group`. `broker` is the coordinator, or −1 without one."""
+
+    def __init__(self, cluster: Connections, metadata: ClientMetadata, group: str) -> None:
+        self.broker = -1
+        self._cluster = cluster
+        self._metadata = metadata
+        self._group = group
+        self._silent_since_us: int | None = None
+
+    def coordinator(self) -> GroupCoordinator:
+        """Return the coordinator, which must be connected."""
+        return self._cluster.groups(self.broker)
+
+    def slow_us(self) -> int:
+        """Return the latency that a fault adds to the coordinator's answers, in µs."""
+        return self._cluster.nodes.slow_ms(self.broker) * 1000 if self.broker >= 0 else 0
+
+    def answers(self) -> bool:
+        """Return whether the coordinator answers. If so, forget since when it was silent."""
+        if self._cluster.nodes.serves(self.broker):
+            self._silent_since_us = None
+            return True
+        return False
+
+    def broken(self) -> bool:
+        """Return whether the connection to a coordinator that does not answer has ended.
+
+        If the coordinator hangs, it ends when the request times out.
+        """
+        if self._cluster.nodes.state(self.broker) is not ProcessState.HUNG:
+            return True
+        now_us = self._cluster.kernel.now_us
+        since_us = self._silent_since_us or now_us
+        self._silent_since_us = since_us
+        return now_us - since_us >= REQUEST_TIMEOUT_US
+
+    def drop(self) -> None:
+        """Drop the connection."""
+        self.broker = -1
+        self._silent_since_us = None
+
+    def find(self) -> bool:
+        """Ask any broker for the coordinator and connect to it, and return whether it answers."""
+        broker = self._metadata.any_broker()
+        coordinator = self._cluster.groups(broker).find(self._group) if broker >= 0 else -1
+        if coordinator < 0 or self._cluster.nodes.refuses(coordinator):
+            return False
+        self.broker = coordinator
+        return self._cluster.nodes.serves(coordinator)
+
+
 class SimulatedMember:
     """One member of a group."""
 
@@ -86,7 +141,7 @@ class SimulatedMember:
         self._random: Random = cluster.kernel.random(f"member/{self.client_id}")
         self._metadata = ClientMetadata(cluster, spec.topics, self._random)
         self._reader = Reader(cluster, self._metadata, spec.records_per_second, progress, spec.at_most_once)
-        self._link = CoordinatorLink(cluster, self._metadata, spec.name)
+        self._link = _CoordinatorLink(cluster, self._metadata, spec.name)
         self._led: KnownTopics | None = None
         """What this member knew when it made the group's assignment, or None if another member made it."""
         self._attempt = 0
