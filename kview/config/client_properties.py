@@ -1,13 +1,13 @@
 """The properties file of a Java client, which Kafka's own tools take as `--command-config`."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kview.config import stores
-from kview.config.jaas import LoginModule, NotJaas, parse_jaas
-from kview.config.packages import check_package
 from kview.config.properties import parse_properties
 from kview.config.references import in_folder, read_file, resolved
 from kview.config.secret import Secret
@@ -34,6 +34,9 @@ MODULES: Mapping[Mechanism, str] = {
     Mechanism.AWS_MSK_IAM: "IAMLoginModule",
 }
 """The login module of each mechanism, without its package."""
+
+PACKAGES: Mapping[Mechanism, str] = {Mechanism.GSSAPI: "gssapi", Mechanism.AWS_MSK_IAM: "botocore"}
+"""The package that kafka-python needs for a mechanism."""
 
 _HANDLERS = ("OAuthBearerLoginCallbackHandler", "IAMClientCallbackHandler")
 """Java's classes that do what kview does itself."""
@@ -72,6 +75,61 @@ def of_properties(
     properties = _Properties(file, folder, known)
     security = properties.security()
     return ClientProperties(security, tuple(properties.unused()))
+
+
+# -- `sasl.jaas.config`: a login module, a flag, and options
+
+
+_FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
+_TOKEN = re.compile(r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([=;])|([^\s=;"']+))""", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "b": "\b"}
+
+
+class NotJaas(ValueError):
+    """Raised for a text that is not a login module with its flag and options."""
+
+
+class LoginModule(NamedTuple):
+    """A login module: the last part of its class name, and its options."""
+
+    name: str
+    options: dict[str, str]
+
+
+def parse_jaas(text: str) -> LoginModule:
+    """Return the login module in `CLASS required KEY="VALUE" …;`. Raises NotJaas, without the text."""
+    tokens = _jaas_tokens(text)
+    if len(tokens) < 3 or tokens[1][0].lower() not in _FLAGS or tokens[-1] != (";", True):
+        raise NotJaas
+    options, rest = {}, tokens[2:-1]
+    if len(rest) % 3:
+        raise NotJaas
+    for (key, key_is_sign), equals, (value, value_is_sign) in zip(*[iter(rest)] * 3, strict=True):
+        if key_is_sign or value_is_sign or equals != ("=", True):
+            raise NotJaas
+        options[key] = value
+    return LoginModule(tokens[0][0].rpartition(".")[2], options)
+
+
+def _jaas_tokens(text: str) -> list[tuple[str, bool]]:
+    """Return the words, and whether each is a symbol: `=` or `;`."""
+    tokens, at, text = [], 0, text.rstrip()
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise NotJaas
+        at = token.end()
+        double, single, sign, bare = token.groups()
+        quoted = double if double is not None else single
+        if quoted is not None:
+            tokens.append((_ESCAPE.sub(lambda escape: _LETTERS.get(escape[1], escape[1]), quoted), False))
+        else:
+            tokens.append((sign or bare, bool(sign)))
+    return tokens
+
+
+# -- the values of a file
 
 
 @dataclass(slots=True)
@@ -141,7 +199,7 @@ class _Properties:
 
     def _login(self) -> Login:
         mechanism = self._choice(MECHANISM, Mechanism, Mechanism.GSSAPI)
-        check_package(mechanism)
+        _check_package(mechanism)
         options = self._options(mechanism)
         if mechanism in WITH_PASSWORD:
             user, password = self._option(options, "username"), self._option(options, "password")
@@ -192,3 +250,10 @@ class _Properties:
     @staticmethod
     def _other(options: Mapping[str, str], *known: str) -> list[str]:
         return [f"{name} in {JAAS}" for name in options if name not in known]
+
+
+def _check_package(mechanism: Mechanism) -> None:
+    """Raise BadUse if the mechanism needs a package that is not installed."""
+    package = PACKAGES.get(mechanism)
+    if package is not None and find_spec(package) is None:
+        raise BadUse(ErrorKind.PACKAGE_MISSING, mechanism=mechanism.value, package=package)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates as pkcs12
 
-from kview.config import packages
-from kview.config.jaas import LoginModule, NotJaas, parse_jaas
+from kview.config import client_properties
+from kview.config.client_properties import LoginModule, NotJaas, parse_jaas
 from kview.config.properties import parse_properties
 from kview.config.secret import Secret
 from kview.config.security import PLAINTEXT, Mechanism, OAuth, Protocol
@@ -136,7 +136,8 @@ WRONG = {
 
 @pytest.mark.parametrize("text", WRONG)
 def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "find_spec", lambda name: None)  # other packages may have brought them
+    # Other packages may have brought them.
+    monkeypatch.setattr(client_properties, "find_spec", lambda name: None)
     with raises_saying(BadUse, WRONG[text]):
         read(tmp_path, text)
 
