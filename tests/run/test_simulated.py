@@ -14,9 +14,8 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.client import ControlClient
 from kview.language.errors import message
 from kview.model.lab import ActiveFault, Command, CommandKind, FaultState
-from kview.run.child import SimulatedCluster
 from kview.run.observing import SourceEnded
-from kview.run.simulated import SimulatedSource
+from kview.run.simulated import SimulatedCluster, SimulatedSource
 from tests.e2e.processes import runs
 from tests.errors import raises_saying
 from tests.waiting import wait_until
