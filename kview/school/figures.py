@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from kview.derive.lookup import partition_row, topic_row
+from kview.derive.view import View
 from kview.model.incidents import Incident, PhaseKind
 from kview.model.states import BrokerState
-from kview.model.units import UNKNOWN, UNKNOWN_ID
-from kview.school.group_figures import of_group, of_member, of_position
-from kview.school.moment import Asked, Moment, Value, whole
-from kview.school.partition_figures import of_partition, of_topic
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from kview.school.moment import Asked, Moment, Value, split, whole
 
 
 class NotAFigure(Exception):
@@ -138,6 +138,150 @@ def _broker(moment: Moment, figure: Asked) -> Any:
             return int(table.latency_us[row]) // 1000 if table.latency_us[row] != UNKNOWN else None
 
 
+def _ids(ids: Any) -> tuple[int, ...]:
+    return tuple(sorted(id for id in ids.tolist() if id != NO_BROKER))
+
+
+def _partition(moment: Moment, figure: Asked) -> Any:
+    """Return a partition's figure, None if there is no such partition."""
+    view = moment.view
+    row = partition_row(view, *split(figure.of[0]))
+    if row is None:
+        return None
+    table, figures = view.snapshot.partitions, view.partitions
+    place = np.flatnonzero(table.replicas[row] == figure.at)
+    match figure.name:
+        case "end" | "behind":
+            if not len(place):
+                return None
+            return (figures.replica_end if figure.name == "end" else figures.replica_lag)[row, place[0]]
+        case "isr" | "elr":
+            return _ids(getattr(table, figure.name)[row])
+        case "replicas":
+            return tuple(id for id in table.replicas[row].tolist() if id != NO_BROKER)
+        case "racks":
+            racks = dict(zip(view.snapshot.brokers.id.tolist(), view.snapshot.brokers.rack, strict=True))
+            return len({racks.get(id) for id in table.replicas[row].tolist() if id != NO_BROKER})
+        case "isr-size":
+            return figures.isr_count[row]
+        case "frozen":
+            return bool(figures.frozen_since_ms[row] != UNKNOWN)
+        case "status":
+            return str(figures.status[row])
+        case "rack-safe":
+            return str(figures.rack_safe[row])
+        case "gone":
+            return _gone(moment.view, figure.of[0])
+        case "uncommitted":
+            return figures.uncommitted[row]
+        case "rate":
+            rate = figures.in_rate[row]
+            return round(float(rate)) if np.isfinite(rate) else None
+        case "watermark":
+            return table.high_watermark[row]
+        case name:
+            columns: Mapping[str, Any] = {
+                "epoch": table.leader_epoch,
+                "leader": table.leader,
+                "log-end": table.log_end,
+                "log-start": table.log_start,
+                "min-isr": table.min_isr,
+            }
+            return columns[name][row]
+
+
+def _gone(view: View, name: str) -> int | None:
+    """Return how many records of a partition the last incident that hit it took, a lower bound."""
+    for incident in reversed(view.incidents):
+        for hit in incident.hit:
+            if f"{hit.topic}-{hit.partition}" == name:
+                return hit.gone
+    return None
+
+
+def _topic(moment: Moment, figure: Asked) -> Any:
+    """Return a topic's figure, None if there is no such topic."""
+    if figure.name in ("gone", "gone-committed"):
+        counted = moment.counters["topics"].get(figure.of[0], {})
+        return counted.get(figure.name.replace("-", "_"))
+    figures = moment.view.topics
+    row = topic_row(figures, figure.of[0])
+    if row is None:
+        return None
+    if figure.name == "rate":
+        rate = figures.in_rate[row]
+        return round(float(rate)) if np.isfinite(rate) else None
+    if figure.name == "rack-safe":
+        return str(figures.rack_safe[row])
+    return getattr(figures, figure.name.replace("-", "_"))[row]
+
+
+def _group(moment: Moment, figure: Asked) -> Any:
+    """Return a group's figure, None if there is no such group."""
+    view = moment.view
+    table, figures = view.snapshot.groups, view.groups
+    rows = np.flatnonzero(table.group == figure.of[0])
+    if figure.name in ("read", "reread", "skipped"):
+        return moment.counters["groups"].get(figure.of[0], {}).get(figure.name)
+    if not len(rows):
+        return None
+    row = int(rows[0])
+    match figure.name:
+        case "verdict" | "reason":
+            return str(getattr(figures, figure.name)[row])
+        case "state":
+            return str(table.state[row])
+        case "members" | "coordinator":
+            return getattr(table, figure.name)[row]
+        case "active-members":
+            return figures.members_active[row]
+        case "idle-members":
+            return max(0, int(table.members[row]) - int(figures.members_active[row]))
+        case "behind":
+            return figures.behind_ms[row]
+        case "rate":
+            rate = figures.read_rate[row]
+            return round(float(rate)) if np.isfinite(rate) else None
+        case name:
+            return getattr(figures, name)[row]
+
+
+def _position(moment: Moment, figure: Asked) -> Any:
+    """Return the figure of a group's partition, None if the group does not read it."""
+    view = moment.view
+    table, figures = view.snapshot.offsets, view.offsets
+    topic, number = split(figure.of[1])
+    rows = np.flatnonzero(
+        (table.group == figure.of[0]) & (table.topic == topic) & (table.partition == number)
+    )
+    if not len(rows):
+        return None
+    row = int(rows[0])
+    match figure.name:
+        case "committed":
+            return table.committed[row]
+        case "owner":
+            return _client(str(table.owner[row]), view)
+        case "verdict":
+            return str(figures.verdict[row])
+        case name:
+            return getattr(figures, name)[row]
+
+
+def _client(member: str, view: View) -> str:
+    """Return the client id of a member, which is shorter than its member id."""
+    members = view.snapshot.members
+    rows = np.flatnonzero(members.member_id == member)
+    return str(members.client_id[rows[0]]) if len(rows) else ""
+
+
+def _member(moment: Moment, figure: Asked) -> Any:
+    """Return a member's figure, None if no member has that client id."""
+    members = moment.view.snapshot.members
+    rows = np.flatnonzero(members.client_id == figure.of[0])
+    return members.assigned[rows[0]] if len(rows) else None
+
+
 _PHASES = {
     "silent": PhaseKind.SILENT,
     "frozen": PhaseKind.FROZEN,
@@ -199,24 +343,24 @@ SUBJECTS: Mapping[str, Subject] = {
         ("leader", "epoch", "isr", "isr-size", "elr", "replicas", "racks", "watermark", "log-end",
          "log-start",
          "uncommitted", "status", "frozen", "rack-safe", "rate", "min-isr", "gone", "end", "behind"),
-        of_partition,
+        _partition,
     ),
     "topic": Subject(
         ("TOPIC",),
         ("partitions", "replication", "min-isr", "no-leader", "silent-leader", "frozen", "under-min-isr",
          "under-replicated", "not-preferred", "rack-safe", "rate", "gone", "gone-committed"),
-        of_topic,
+        _topic,
     ),
     "group": Subject(
         ("GROUP",),
         ("verdict", "reason", "state", "members", "active-members", "idle-members", "coordinator", "lag",
          "behind", "lost", "rate", "read", "reread", "skipped"),
-        of_group,
+        _group,
     ),
     "position": Subject(
-        ("GROUP", "TOPIC-NUMBER"), ("committed", "lag", "owner", "verdict", "lost"), of_position
+        ("GROUP", "TOPIC-NUMBER"), ("committed", "lag", "owner", "verdict", "lost"), _position
     ),
-    "member": Subject(("CLIENT",), ("assigned",), of_member),
+    "member": Subject(("CLIENT",), ("assigned",), _member),
     "incident": Subject(
         (),
         (*_PHASES, "kind", "open", "brokers", "waited", "groups", "gone", "partitions", "moved",

@@ -34,11 +34,10 @@ from kview.tui.save_keys import SaveKeys
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.over import OverScreen
 from kview.tui.session import Session
-from kview.tui.status import Status
 from kview.tui.teaching import Teaching
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
-from kview.tui.widgets.bottom import StatusMessage, shown_key
+from kview.tui.widgets.bottom import Status, StatusMessage, shown_key
 from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table

@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from kview.derive.times import FORMS
 from kview.language.filters import FORMS as FILTER_FORMS
+from kview.language.inspection import RECORDS_FORMS
 from kview.language.panels import DELETE_HELP
+from kview.model.inspection import DEFAULT_RECORDS
 from kview.tui.actions import Action, Keys, Kind, Where, bindings
 from kview.tui.fault_actions import FAULT_ACTIONS
-from kview.tui.screen_actions import OWN_ACTIONS
 
 __all__ = ["ACTIONS", "APP_BINDINGS", "DEFAULT_KEYS"]
 
@@ -239,6 +240,222 @@ GENERAL_ACTIONS = (
         Kind.MOVING,
     ),
 )
+
+LAB_ACTIONS = (
+    Action(
+        "more",
+        ("plus", "equals_sign"),
+        "adjust('more')",
+        "more",
+        "set the selected row higher: more records, members, replicas or bandwidth",
+        1,
+        Where.LAB,
+        pair="less",
+        short="change",
+    ),
+    Action("less", ("minus",), "adjust('less')", "less", "set the selected row lower", 0, Where.LAB),
+    Action(
+        "hold",
+        ("z",),
+        "adjust('pause')",
+        "pause/resume",
+        "pause the selected producer or group, or resume it",
+        3,
+        Where.LAB,
+    ),
+    Action(
+        "kill-member",
+        ("x",),
+        "adjust('kill')",
+        "kill member",
+        "kill the youngest member of the selected group: it ends without a word",
+        4,
+        Where.LAB,
+    ),
+    Action(
+        "undo-change",
+        ("u",),
+        "adjust('undo')",
+        "undo change",
+        "undo the last change made here, then the one before it",
+        2,
+        Where.LAB,
+    ),
+)
+"""The actions of the lab, which are possible only in a simulated cluster."""
+
+OWN_ACTIONS = (
+    Action(
+        "racks",
+        ("b",),
+        "racks",
+        "by rack",
+        "order the brokers round-robin over the racks, or group them by rack",
+        28,
+        Where.PLACEMENT,
+    ),
+    Action(
+        "previous-topic",
+        ("left",),
+        "topic(-1)",
+        "topic",
+        "show the previous topic",
+        29,
+        Where.PLACEMENT,
+        pair="next-topic",
+        short="topic",
+    ),
+    Action("next-topic", ("right",), "topic(1)", "next topic", "show the next topic", 0, Where.PLACEMENT),
+    Action(
+        "previous-list",
+        ("left",),
+        "list(-1)",
+        "list",
+        "list the topics, the racks with their brokers, or the groups",
+        29,
+        Where.THROUGHPUT,
+        pair="next-list",
+        short="list",
+    ),
+    Action(
+        "next-list", ("right",), "list(1)", "next list", "show the next of these lists", 0, Where.THROUGHPUT
+    ),
+    Action(
+        "window", ("w",), "stretch", "time", "plot the last minute, 5 minutes or hour", 14, Where.THROUGHPUT
+    ),
+    Action(
+        "previous-tab",
+        ("left",),
+        "tab(-1)",
+        "tab",
+        "show the previous tab",
+        13,
+        Where.TOPIC,
+        pair="next-tab",
+        short="tab",
+    ),
+    Action("next-tab", ("right",), "tab(1)", "next tab", "show the next tab", 0, Where.TOPIC),
+    Action("records", ("m",), "records", "records", "the records of the selected partition", 14, Where.TOPIC),
+    Action(
+        "settings", ("e",), "settings", "settings", "the topic's settings and their sources", 15, Where.TOPIC
+    ),
+    Action(
+        "settings",
+        ("e",),
+        "settings",
+        "settings",
+        "the broker's settings and their sources",
+        15,
+        Where.BROKER,
+    ),
+    Action(
+        "previous-choice",
+        ("left",),
+        "narrow(-1)",
+        "narrow",
+        "narrow the list to the previous state",
+        11,
+        Where.PARTITIONS,
+        pair="next-choice",
+        short="narrow",
+    ),
+    Action(
+        "next-choice",
+        ("right",),
+        "narrow(1)",
+        "next choice",
+        "narrow the list to the next state",
+        0,
+        Where.PARTITIONS,
+    ),
+    Action(
+        "zoom",
+        ("z",),
+        "zoom",
+        "zoom",
+        "draw only the end of the log, where the replicas differ",
+        3,
+        Where.PARTITION,
+    ),
+    Action("records", ("m",), "records", "records", "the records of the partition", 14, Where.PARTITION),
+    Action(
+        "open",
+        ("enter",),
+        "leader",
+        "leader",
+        "show the broker that leads this partition",
+        26,
+        Where.PARTITION,
+    ),
+    Action(
+        "previous-partition",
+        ("left",),
+        "next(-1)",
+        "partition",
+        "show the previous partition",
+        13,
+        Where.PARTITION,
+        pair="next-partition",
+        short="partition",
+    ),
+    Action(
+        "next-partition",
+        ("right",),
+        "next(1)",
+        "next partition",
+        "show the next partition",
+        0,
+        Where.PARTITION,
+    ),
+    Action(
+        "that-moment", ("v",), "go_there", "that moment", "show the cluster at that moment", 11, Where.EVENTS
+    ),
+    Action(
+        "read-latest",
+        ("l",),
+        "latest",
+        "latest",
+        f"read the last {DEFAULT_RECORDS} records of the partition",
+        3,
+        Where.RECORDS,
+    ),
+    Action("read-from", ("f",), "read_from", "from …", f"read from {RECORDS_FORMS}", 3, Where.RECORDS),
+    Action(
+        "read-partition",
+        ("o",),
+        "partition",
+        "partition",
+        "read another partition of the topic",
+        11,
+        Where.RECORDS,
+    ),
+    Action(
+        "isolation",
+        ("u",),
+        "isolation",
+        "isolation",
+        "switch between read_committed and read_uncommitted, which also shows records of transactions that"
+        " are open or were aborted",
+        12,
+        Where.RECORDS,
+    ),
+    Action("form", ("x",), "form", "text/JSON/hex", "show records as text, JSON or hex", 11, Where.RECORDS),
+    Action("form", ("x",), "form", "text/JSON/hex", "show it as text, JSON or hex", 11, Where.DETAIL),
+    Action("read-settings", ("l",), "read", "read again", "read the settings again", 12, Where.SETTINGS),
+    Action("read-quotas", ("l",), "read", "read again", "read the quotas again", 12, Where.QUOTAS),
+    Action("read-producers", ("l",), "read", "read again", "read them again", 12, Where.PRODUCERS),
+    Action(
+        "find-setting",
+        ("f",),
+        "find",
+        "find",
+        "show only settings that contain what you type",
+        11,
+        Where.SETTINGS,
+    ),
+    *LAB_ACTIONS,
+)
+"""The actions that one screen, or one panel, alone has."""
 
 ACTIONS: tuple[Action, ...] = (
     *FAULT_ACTIONS,

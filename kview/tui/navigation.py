@@ -1,24 +1,32 @@
 """The ways between screens: the number keys, what a row opens, help, and the palette."""
 
-from collections.abc import Callable, Hashable
+import re
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from textual.binding import ActiveBinding
 from textual.screen import Screen
 
+from kview.errors import KviewError
 from kview.language import glossary
+from kview.language.errors import message, remedy
 from kview.language.payloads import Form
+from kview.model import lab
+from kview.model.events import Severity
 from kview.model.reporting import MadeReport
 from kview.model.units import NO_BROKER
-from kview.tui.command_list import commands
+from kview.tui.fault_actions import FAULTS_BY_KEY
+from kview.tui.fuzzy import Names, rank
 from kview.tui.keys import REPLAY_HELP
-from kview.tui.places import Places
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.commands import Command, CommandScreen
+from kview.tui.screens.commands import Command, CommandScreen, Found
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.themes import ThemeScreen
+from kview.tui.time_keys import LAST_HELP
+from kview.tui.widgets.bottom import StatusMessage, key_name
 from kview.tui.widgets.inspecting import Detail
 
 if TYPE_CHECKING:
@@ -49,6 +57,11 @@ LATER = {
 }
 """The screens that are imported when they are first shown, or by `preload`, and their modules: to import them
 takes 50 ms, for which the first frame does not wait."""
+
+MOST_PLACES = 30
+"""The most places of a kind that are offered: more than the list has lines."""
+
+_PARTITION = re.compile(r"(?P<topic>.*\S)[-\s](?P<number>\d{1,6})")
 
 
 def made(screen: str, *given: Any) -> Screen[Any]:
@@ -161,5 +174,120 @@ class Navigation:
     def palette(self) -> None:
         """Offer to jump to anything by its name. If nothing is chosen, the colours are those from before."""
         app, before = self._app, self._app.colours.palette
-        offered = [*commands(app), Command("quotas", "", QUOTAS_HELP, self.quotas), *app.teaching.commands()]
-        app.push_screen(CommandScreen(offered, Places(app).found, lambda: app.colours.back_to(before)))
+        offered = [*_commands(app), Command("quotas", "", QUOTAS_HELP, self.quotas), *app.teaching.commands()]
+        app.push_screen(CommandScreen(offered, _Places(app).found, lambda: app.colours.back_to(before)))
+
+
+# -- what the palette offers
+
+
+def _commands(app: "KviewApp") -> list[Command]:
+    """Return every command that is available on the screen shown."""
+    available: list[Command] = []
+    seen: set[str] = set()
+    for entry in app.screen.active_bindings.values():
+        binding = entry.binding
+        if entry.enabled and not binding.system and binding.show and binding.action not in ("find", *seen):
+            seen.add(binding.action)
+            available.append(_bound(entry, app))
+    if app.time.allows("last"):
+        available.append(Command("end of recording", "", LAST_HELP, partial(app.time.do, "last")))
+    available += _profiles(app)
+    for name in app.colours.names:
+        use = partial(app.colours.use, name)
+        explanation = "switch to this theme (highlight to preview)"
+        available.append(Command(f"theme {name}", "", explanation, use, use))
+    return available
+
+
+def _profiles(app: "KviewApp") -> list[Command]:
+    """Return a command for each cluster that kview can switch to."""
+    profiles = app.session.profiles
+
+    def switch(name: str) -> None:
+        assert profiles is not None
+        try:
+            profiles.choose(name)
+        except KviewError as error:
+            app.say(StatusMessage(message(error), remedy(error), Severity.RISK))
+        else:
+            app.exit()
+
+    return [
+        Command(f"connect {name}", "", "show this profile's cluster instead", partial(switch, name))
+        for name in (profiles.names() if profiles is not None else ())
+    ]
+
+
+def _bound(entry: ActiveBinding, app: "KviewApp") -> Command:
+    binding = entry.binding
+
+    async def run() -> None:
+        await app.run_action(binding.action, entry.node)
+
+    return Command(binding.description, key_name(binding), app.keys.said(binding.tooltip), run)
+
+
+class _Places:
+    """What is found in a view besides commands: topics, partitions, groups, brokers, and faults of brokers.
+
+    They are collected once, when the list is opened. Partitions are not listed: `invoice-3` is partition 3 of
+    a topic that matches `invoice`.
+    """
+
+    def __init__(self, app: "KviewApp") -> None:
+        self._app = app
+        self._view = view = app.view
+        self._topics = Names(view.topics.topic.tolist() if view else [])
+        self._groups = Names(view.snapshot.groups.group.tolist() if view else [])
+        counts = view.topics.partitions.tolist() if view else []
+        self._counts = dict(zip(view.topics.topic.tolist(), counts, strict=True)) if view else {}
+
+    def found(self, typed: str) -> list[Found]:
+        """Return the places that match what was typed, with their ranks."""
+        if not typed.strip() or self._view is None:
+            return []
+        return [
+            *self._partitions(typed),
+            *(
+                (at, Command(name, "", "topic", partial(self._app.go.topic, name)))
+                for at, name in self._topics.found(typed)[:MOST_PLACES]
+            ),
+            *(
+                (at, Command(name, "", "consumer group", partial(self._app.go.group, name)))
+                for at, name in self._groups.found(typed)[:MOST_PLACES]
+            ),
+            *self._of_brokers(typed),
+        ]
+
+    def _partitions(self, typed: str) -> Iterator[Found]:
+        asked = _PARTITION.fullmatch(typed.strip())
+        if asked is None:
+            return
+        number = int(asked["number"])
+        for at, topic in self._topics.found(asked["topic"])[:MOST_PLACES]:
+            if number < self._counts[topic]:
+                show = partial(self._app.go.topic, topic, number)
+                yield at, Command(f"{topic}-{number}", "", "partition", show)
+
+    def _of_brokers(self, typed: str) -> Iterator[Found]:
+        """Yield brokers and, on a simulated cluster, what can be done to them and to their racks."""
+        assert self._view is not None
+        table = self._view.snapshot.brokers
+        commands: list[Command] = []
+        for broker in table.id.tolist():
+            commands.append(Command(f"broker {broker}", "", "broker", partial(self._app.go.broker, broker)))
+        for fault in FAULTS_BY_KEY.values() if self._app.faults.has_lab else ():
+            if fault.aims in ("broker", "fault"):
+                for broker in table.id.tolist():
+                    command = lab.Command(fault.kind, broker, amount=fault.amount)
+                    commands.append(self._fault(f"{fault.label} broker {broker}", command))
+            elif fault.aims == "rack":
+                for rack in sorted({str(rack) for rack in table.rack if rack}):
+                    commands.append(self._fault(f"lose rack {rack}", lab.Command(fault.kind, name=rack)))
+        for command_ in commands:
+            if (at := rank(typed, command_.name)) is not None:
+                yield at, command_
+
+    def _fault(self, name: str, command: lab.Command) -> Command:
+        return Command(name, "", "fault on this simulated cluster", partial(self._app.faults.give, command))

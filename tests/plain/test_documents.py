@@ -19,8 +19,7 @@ from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.check_documents import check_document
 from kview.plain.documents import document
-from kview.plain.schema import FORMAT, json_schema
-from kview.plain.schema_enums import ENUMS
+from kview.plain.schema import ENUMS, FORMAT, json_schema
 from tests.plain.checked import outcome
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.connect import EXITING, FAILED, SQL, with_connectors

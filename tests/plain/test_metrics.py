@@ -10,8 +10,7 @@ from kview.model.failures import Cause, FailureKind, Part
 from kview.model.snapshot import Failure, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
-from kview.plain.metrics import Limits
-from kview.plain.series import label
+from kview.plain.metrics import Limits, label
 from tests.plain.checked import HOSTILE
 from tests.plain.scraped import page_of, problems, read, value
 from tests.worlds import World, default_world, views

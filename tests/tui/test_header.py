@@ -17,8 +17,7 @@ from kview.model.ports import Moment
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.text import content, line_width
-from kview.tui.widgets.badge import badge
-from kview.tui.widgets.header import SourceInfo, header_line, headline_lines
+from kview.tui.widgets.header import SourceInfo, badge, header_line, headline_lines
 from tests.tui.harness import BACK, CRASH, FENCED, HEALTHY, FakeFeed, dashboard, running, state, text, until
 from tests.worlds import default_world, views
 

@@ -12,7 +12,7 @@ from kview.model.units import NO_BROKER
 from kview.school.shows.lesson import LessonShow
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, World, default_world, racked_brokers
 from kview.tui.app import KviewApp
-from kview.tui.lab_steps import rate_step
+from kview.tui.lab_keys import rate_step
 from kview.tui.widgets.table import Table
 from tests.school.shows.lesson_stage import lesson, shown_demo
 from tests.tui.harness import (

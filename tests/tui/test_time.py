@@ -15,8 +15,7 @@ from kview.model.units import UNKNOWN
 from kview.tui.app import KviewApp
 from kview.tui.fault_actions import FAULTS_BY_KEY
 from kview.tui.text import Role
-from kview.tui.widgets.header import header_line
-from kview.tui.widgets.moment import shown_moment
+from kview.tui.widgets.header import header_line, shown_moment
 from tests.tui.cells import GOLDEN_SIZE, Size, misplaced
 from tests.tui.harness import (
     AGO_MS,

@@ -1,15 +1,17 @@
 """A report as one HTML page that needs nothing besides itself."""
 
-from datetime import tzinfo
+import io
+import re
+from datetime import UTC, datetime, tzinfo
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from kview.language import glyphs
+from kview.language import glyphs, words
 from kview.language.glyphs import SIGNS, printable
 from kview.model.report import Report
-from kview.plain.report.charts import svg
 from kview.plain.report.notes import sentences
-from kview.plain.report.plots import plots
+from kview.plain.report.plots import Plot, plots, short
 from kview.plain.report.shown import tables
 from kview.plain.report.summary import lines
 from kview.plain.report.text import title, zone_name
@@ -18,6 +20,16 @@ MOST_ROWS = 100
 """The most rows of a table on the page."""
 
 _TEMPLATE = Path(__file__).with_name("page.html")
+
+_DAY_MS = 86_400_000
+_WIDTH_IN, _HEIGHT_IN = 10.5, 2.6
+_LEGEND_CHARACTERS = 130
+"""About as many fit above a plot."""
+
+_INK, _GRID = "#010101", "#020202"
+_SERIES = tuple(f"#0a0a{number:02x}" for number in range(1, 7))
+"""Stand-ins, replaced by the page's variables: matplotlib takes only real colours."""
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)))
 
 
 def page(report: Report, zone: tzinfo | None = None) -> str:
@@ -28,7 +40,7 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
     drawn = [
-        {"title": printable(plot.title), "svg": Markup(svg(plot, zone))}  # matplotlib escapes names itself
+        {"title": printable(plot.title), "svg": Markup(_svg(plot, zone))}  # matplotlib escapes names itself
         for plot in plots(report)
         if any(line.is_known for line in plot.lines)
     ]
@@ -45,3 +57,80 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
         zone=zone_name(report.period.until_ms, zone),
     )
     return html.encode(errors="replace").decode()
+
+
+# -- plots as SVG, drawn by matplotlib in the colours of the page, light and dark
+
+
+def _svg(plot: Plot, zone: tzinfo | None = None) -> str:
+    """Return a plot as an SVG element. Its texts are texts, so they can be searched and read aloud."""
+    import matplotlib as mpl
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "kview",
+        "font.family": "sans-serif",
+        "font.size": 9,
+        "text.color": _INK,
+        "text.parse_math": False,
+        "axes.edgecolor": _GRID,
+        "axes.labelcolor": _INK,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "xtick.color": _INK,
+        "ytick.color": _INK,
+        "grid.color": _GRID,
+        "grid.linewidth": 0.6,
+    }
+    with mpl.rc_context(settings):
+        figure = Figure((_WIDTH_IN, _HEIGHT_IN), layout="constrained")
+        axes = figure.add_subplot()
+        where = zone or _local(int(plot.at_ms[0]))
+        days = plot.at_ms / _DAY_MS  # matplotlib's unit of time, since 1970
+        for number, line in enumerate(plot.lines):
+            axes.plot(
+                days,
+                line.values,
+                color=_SERIES[number % len(_SERIES)],
+                linestyle=_DASHES[number % len(_DASHES)],
+                linewidth=1.6,
+                label=_shown(line.name),
+            )
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(float(days[0]), float(days[-1]))
+        axes.grid(visible=True, axis="y")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.si(value)))
+        locator = AutoDateLocator(tz=where)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(locator)
+        concise = ConciseDateFormatter(locator, tz=where)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_formatter(concise)
+        longest = max(len(_shown(line.name)) for line in plot.lines)
+        columns = max(1, min(len(plot.lines), _LEGEND_CHARACTERS // (longest + 6)))
+        figure.legend(loc="outside upper left", ncols=columns, frameon=False)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return _on_page(out.getvalue())
+
+
+def _local(at_ms: int) -> tzinfo:
+    """Return the machine's time zone at a moment, which matplotlib does not find by itself."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().tzinfo or UTC
+
+
+def _shown(name: str) -> str:
+    """Return a name as a label: matplotlib hides labels that begin with an underscore."""
+    shown = short(printable(name))
+    return f"\u200b{shown}" if shown.startswith("_") else shown
+
+
+def _on_page(drawn: str) -> str:
+    """Return the SVG element alone, with the page's colours, as wide as the page lets it."""
+    element = re.sub(r"<metadata>.*?</metadata>", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)
+    element = re.sub(r'(<_svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
+    element = re.sub(r'(<_svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
+    for number, colour in enumerate(_SERIES, 1):
+        element = element.replace(colour, f"var(--series-{number})")
+    return element.replace(_INK, "var(--ink)").replace(_GRID, "var(--grid)")

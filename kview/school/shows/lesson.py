@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from kview.errors import error_of
 from kview.language import glyphs, words
 from kview.language.errors import sentence
-from kview.model.lab import Command, Reply
+from kview.model.lab import Command, CommandKind, NodeRole, Reply
 from kview.school.conduct import Conduct, Phase
 from kview.school.demos import Demos
 from kview.school.look import mark
 from kview.school.moment import Moment
 from kview.school.shows.captions import answered, paragraphs
-from kview.school.shows.labels import ANSWERS, label, space_does
 from kview.school.shows.places import first_subjects
-from kview.school.shows.prompts import fault_key, to_press, way_back
 from kview.school.shows.sight import Sight
 from kview.school.words import demo as said
-from kview.tui.actions import Action
+from kview.tui.actions import Action, Keys, Kind
+from kview.tui.fault_actions import FAULTS_BY_KEY
+from kview.tui.fault_keys import FaultKeys
 from kview.tui.looks import Look
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 READ_FIRST_MS, READ_MS_PER_CHARACTER = 2_500, 45
 """How long a caption stays when a lesson runs by itself: about the pace of somebody who reads aloud."""
+
+ANSWERS = ("overview", "placement", "topics", "partitions")
+"""The actions whose keys choose an answer."""
+
+_CAUSES = {"crashed": CommandKind.CRASH, "stopped": CommandKind.STOP, "hung": CommandKind.HANG}
+"""The fault that brings a node into a state; SLOW for the others."""
 
 
 class LessonShow:
@@ -93,9 +99,9 @@ class LessonShow:
                 short=(title, said.short_step(self._past, conduct.steps)),
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
-        again = (fault_key(conduct, keys), keys.name("spark"))
+        again = (_fault_key(conduct, keys), keys.name("spark"))
         body = paragraphs(
-            conduct, self._prompt(), way_back(conduct, keys, self._app.faults), again, app.now_ms()
+            conduct, self._prompt(), _way_back(conduct, keys, self._app.faults), again, app.now_ms()
         )
         where = said.step_of(number, conduct.steps) + (f", {said.BY_ITSELF}" if self.is_auto else "")
         first = [(space, does)] if (does := self._space_does()) else []
@@ -117,7 +123,7 @@ class LessonShow:
         return () if self.conduct.phase in (Phase.STARTING, Phase.OVER) else self._sight.looks()
 
     def _prompt(self) -> str:
-        return to_press(self.conduct, self._app.keys, self._app.faults)
+        return _to_press(self.conduct, self._app.keys, self._app.faults)
 
     @cached_property
     def _following(self) -> tuple[str, str] | None:
@@ -224,7 +230,7 @@ class LessonShow:
     def label(self, action: Action) -> str | None:
         if action.run == "lesson('next')":
             return self._space_does()
-        return label(action, self.conduct, self._is_away, self.is_auto)
+        return _label(action, self.conduct, self._is_away, self.is_auto)
 
     @property
     def _is_away(self) -> bool:
@@ -236,7 +242,7 @@ class LessonShow:
             return said.TO_NOW
         if self.conduct.phase is Phase.OVER and self._following is not None:
             return said.NEXT_DEMO
-        return space_does(self.conduct, self._insists)
+        return _next_does(self.conduct, self._insists)
 
     def do(self, what: str) -> bool:
         match what:
@@ -318,3 +324,65 @@ class LessonShow:
         presses = self._past is None and key is not None and self._app.faults.aims(key)
         marks = [mark(text) for text in self.conduct.staged_at(number).step.look]
         self._sight.show(marks, key if presses else None)
+
+
+# -- what the keys do
+
+
+def _next_does(conduct: Conduct, insists: bool) -> str:
+    """Return what the key of the next step does, '' if it only says what to do instead.
+
+    While the step waits, the key asks first, unless somebody `insists`: it was pressed once.
+    """
+    if conduct.is_replaced:
+        return ""
+    match conduct.phase:
+        case Phase.WATCH:
+            return said.SKIP_WAIT if insists else said.SKIP_ASKS
+        case Phase.DONE:
+            return said.FINISH if conduct.number == conduct.steps - 1 else said.NEXT_STEP
+    return ""
+
+
+def _label(action: Action, conduct: Conduct, is_away: bool, is_auto: bool) -> str | None:
+    """Return what another key does, '' if the key line leaves it out, None if that is as always.
+
+    `is_away` says whether an earlier moment is shown, and `is_auto` whether the lesson runs by itself.
+    """
+    if action.run == "lesson('auto')":
+        return "" if conduct.phase is Phase.OVER or is_away else said.STOP if is_auto else None
+    key = conduct.staged.key
+    if conduct.phase is not Phase.PRESS or is_away or key is None or action.kind is not Kind.FAULT:
+        return None
+    fault = FAULTS_BY_KEY.get(action.keys[0])
+    return action.label if fault is not None and fault.kind is key.kind else None
+
+
+# -- which keys a step asks for, and which ones end or repeat what was done besides
+
+
+def _to_press(conduct: Conduct, keys: Keys, faults: FaultKeys) -> str:
+    """Return what to press for the step, '' if it asks for no key."""
+    key = conduct.staged.key
+    if key is None:
+        return ""
+    fault = next(fault for fault in FAULTS_BY_KEY.values() if fault.kind is key.kind)
+    return said.to_press(key, keys.name(fault.name), faults.would_do(key))
+
+
+def _way_back(conduct: Conduct, keys: Keys, faults: FaultKeys) -> str:
+    """Return how to end the faults that the step did not ask for, '' if there are none."""
+    name, extra = faults.back_name, conduct.extra
+    if not extra:
+        return ""
+    if name and any(name.endswith(f" {fault.node}") for fault in extra):
+        return said.way_back(keys.name("restore"), name)
+    last = extra[-1]
+    return said.way_back_selected(keys.name("restore"), last.node, last.role is NodeRole.BROKER)
+
+
+def _fault_key(conduct: Conduct, keys: Keys) -> str:
+    """Return the key that causes a fault which was ended too early."""
+    state = conduct.missing[0][2] if conduct.missing else ""
+    kind = _CAUSES.get(state, CommandKind.SLOW)
+    return keys.name(next(fault.name for fault in FAULTS_BY_KEY.values() if fault.kind is kind))

@@ -5,7 +5,8 @@ If the terminal is too small, one sentence is shown instead.
 
 import time
 from collections.abc import Hashable, Sequence
-from typing import ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,6 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.events import Resize
 from textual.geometry import Size
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -21,21 +23,26 @@ from kview.language import filters
 from kview.model.events import Severity
 from kview.model.units import NO_PARTITION, UNKNOWN
 from kview.tui.actions import Where, bindings
+from kview.tui.app_of import app_of
 from kview.tui.fault_actions import Target
 from kview.tui.keys import ACTIONS
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.looks import Look
 from kview.tui.rows.row import Rows
-from kview.tui.screens.asking import AskingScreen
 from kview.tui.widgets.bottom import StatusLine, StatusMessage, TooSmall, filter_chip
 from kview.tui.widgets.caption import CaptionStrip, caption_rows
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
 from kview.tui.widgets.incident_strip import IncidentStrip, shown_incidents, strip_rows
 from kview.tui.widgets.key_line import KeyLine
-from kview.tui.widgets.prompt import Prompt
+from kview.tui.widgets.prompt import Prompt, Question, fitting
 from kview.tui.widgets.table import Table
 from kview.tui.widgets.time_bar import TimeBar, bar_rows
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
+
+FILTER_HINT = f"part of a name, or {filters.FORMS}"
 
 TICKING = frozenset(("header", "headline", "incident"))
 """The ids of the panels with tenths of seconds."""
@@ -47,8 +54,12 @@ BROKER_TABLES = ("brokers", "grid")
 """The ids of the tables whose rows are brokers, which fault keys hit."""
 
 
-class KviewScreen(AskingScreen, inherit_bindings=False):
-    """A screen that draws views."""
+class KviewScreen(Screen[None], inherit_bindings=False):
+    """A screen that draws views.
+
+    It has the class `-filtering` or `-asking` while a filter, or the answer to a question, is typed. The
+    panel that was focused before gets the focus back.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.SCREEN)]
 
@@ -75,6 +86,10 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
     """The size of the screen to which the panels have been fitted."""
     _drawn_ms = (UNKNOWN, UNKNOWN)
     """When everything was last drawn, by the clock that is shown and by one that nobody sets."""
+
+    @property
+    def dashboard(self) -> "KviewApp":
+        return app_of(self)
 
     @property
     def view(self) -> View | None:
@@ -316,6 +331,83 @@ class KviewScreen(AskingScreen, inherit_bindings=False):
         if is_selected and focus is not None and not self.has_class("-filtering", "-asking"):
             self.set_focus(focus)
         return is_selected
+
+    # -- the lines that are typed into: the filter, and the answer to a question
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether a line is being typed: a filter, or the answer to a question."""
+        return self.has_class("-asking") or self.has_class("-filtering")
+
+    def begin_filter(self) -> None:
+        """Ask for the part of a name to filter by."""
+        self.add_class("-filtering")
+        line = self.query_one("#filter", Input)
+        line.placeholder = fitting(FILTER_HINT, self.app.size.width)
+        line.value = self.dashboard.options.filter
+        self.set_focus(line)
+
+    def _end_filter(self, keep: bool) -> None:
+        self.remove_class("-filtering")
+        if not keep:
+            self.query_one("#filter", Input).value = ""
+            self._filter_by("")
+        self._focus_panel()
+        self.say()
+
+    def ask(self, question: Question) -> None:
+        """Ask a question in place of the status line."""
+        if self.has_class("-filtering"):
+            self._end_filter(keep=True)
+        self.query_one(Prompt).ask(question)
+
+    def _end_question(self) -> Question | None:
+        if self.has_class("-refused"):
+            self.remove_class("-refused")
+            self.dashboard.clear_message()
+        question = self.query_one(Prompt).leave()
+        self._focus_panel()
+        return question
+
+    @on(Input.Submitted, "#prompt")
+    def _answered(self, event: Input.Submitted) -> None:
+        asked, typed = self.query_one(Prompt).question, event.value.strip()
+        if asked is not None and typed and (wrong := asked.problem(typed)):
+            self.add_class("-refused")
+            self.dashboard.say(StatusMessage(wrong, severity=Severity.WARN))
+            return
+        question = self._end_question()
+        if question is not None:
+            question.answer(event.value.strip())
+
+    def _focus_panel(self) -> None:
+        if tables := [table for table in self.query(Table) if table.display]:
+            self.set_focus(self._before_filter() or tables[0])
+        else:
+            self.set_focus(None)
+
+    def _before_filter(self) -> Table | None:
+        return next((table for table in self.query(Table) if table.id == self._last_table), None)
+
+    _last_table: str | None = None
+
+    def on_descendant_focus(self) -> None:
+        """Remember which panel had the focus, so that it gets the focus back after the filter line."""
+        if isinstance(self.focused, Table):
+            self._last_table = self.focused.id
+        self.query_one(KeyLine).redraw()
+
+    @on(Input.Changed, "#filter")
+    def _filter_typed(self, event: Input.Changed) -> None:
+        if self.has_class("-filtering"):
+            self._filter_by(event.value)
+
+    @on(Input.Submitted, "#filter")
+    def _filter_kept(self) -> None:
+        self._end_filter(keep=True)
+
+    def _filter_by(self, text: str) -> None:
+        self.dashboard.set_options(replace(self.dashboard.options, filter=text))
 
     # -- keys
 

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from msgspec import Struct
 
-from kview.derive.brokers.silence import answering, none_answer_since
+from kview.derive.brokers.silence import answering, late, none_answer_since
 from kview.derive.view import View
 from kview.language import glyphs, notices, nouns, words
 from kview.language.findings import sentences
@@ -19,9 +19,7 @@ from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.app_of import app_of
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width
-from kview.tui.widgets.badge import badge
 from kview.tui.widgets.drawn import Lines
-from kview.tui.widgets.moment import shown_moment
 
 FRESH_INTERVALS = 2
 """A view older than this many intervals is not fresh: an observation is missing."""
@@ -31,6 +29,9 @@ LATE_INTERVALS = 3
 
 NAME_CELLS = 24
 """The number of cells reserved for the name of the cluster next to the moment shown."""
+
+SECONDS_BELOW_MS = 600_000
+"""If a recording is shorter than this, its beginning and end are shown with seconds."""
 
 
 class Fact(Enum):
@@ -105,6 +106,70 @@ def header_line(
         right = (Span(f" {shown_moment(view, replay, now_ms, zone, cells - NAME_CELLS)} ", Role.MOMENT),)
     room = cells - line_width(right) - 2
     return justified(_fitting(view, name, has_badge, room), right, cells)
+
+
+def badge(view: View, fresh_ms: int, late_ms: int, now_ms: int) -> Line:
+    """Return the badge: every broker answers, some do, nobody does, or the view is older than `late_ms`.
+
+    It is green only if the view is at most `fresh_ms` old.
+    """
+    answers = answering(view)
+    age_ms = now_ms - view.snapshot.observation.ended_ms
+    if age_ms > late_ms or not (answers.answer or late(view.snapshot.brokers).any()):
+        text = "no answer yet"
+        if answers.last_ms != UNKNOWN:
+            what = "answer" if not answers.answer else "new figures"
+            text = f"no {what} for {words.duration(now_ms - answers.last_ms, tenths=False)}"
+        return line(Span(f"{glyphs.DEAD} {text} ", Role.RISK))
+    if answers.answer < answers.all:
+        return line(Span(f"{glyphs.UP} {words.answering(answers.answer, answers.all)} ", Role.WARN))
+    seen = f"updated {words.duration(age_ms)} ago "
+    if age_ms > fresh_ms:
+        return line(Span(f"{glyphs.UP} {seen}", Role.WARN))
+    return line(Span(f"{glyphs.OK} ", Role.GOOD), Span(seen, Role.DIM))
+
+
+def shown_moment(view: View, replay: bool, wall_ms: int, zone: tzinfo | None, cells: int) -> str:
+    """Return `❚❚ 14:02:07 · 3 m 20 s ago`, or, in a replay, `► ×4 14:02:07 of 13:30–14:31`. While another
+    moment is being read, that is `reading 14:02:06 …`.
+
+    If that does not fit into `cells`, only the first part is returned. The day is included if it differs from
+    that of `wall_ms`.
+    """
+    moment, shown_ms = view.moment, view.snapshot.observation.ended_ms
+    is_reading = moment.reading_ms != UNKNOWN
+    if is_reading:
+        shown_ms = moment.reading_ms
+    sign = glyphs.PLAYING if moment.playing else glyphs.PAUSED
+    speed = f" ×{moment.speed}" if moment.playing or moment.speed != 1 else ""
+    day = words.day(shown_ms, zone)
+    date = "" if day == words.day(wall_ms, zone) else f"{day} "
+    clock = words.clock(shown_ms, zone, tenths=False)
+    if is_reading:
+        return f"reading {date}{clock} {glyphs.ELLIPSIS}"
+    first = f"{sign}{speed} {date}{clock}"
+    if replay:
+        rest = _range(view, zone)
+    else:
+        rest = f" {glyphs.DOT} {words.duration(wall_ms - shown_ms, tenths=False)} ago"
+    return first + rest if len(first) + len(rest) <= cells else first
+
+
+def _range(view: View, zone: tzinfo | None) -> str:
+    """Return when the recording begins and ends."""
+    shown_ms, first_ms, last_ms = (
+        view.snapshot.observation.ended_ms,
+        view.moment.first_ms,
+        view.moment.last_ms,
+    )
+    if UNKNOWN in (first_ms, last_ms):
+        return ""
+    days = [f"{words.day(ms, zone)} " for ms in (first_ms, last_ms)]
+    if days[0] == days[1] == f"{words.day(shown_ms, zone)} ":
+        days = ["", ""]
+    cut = None if last_ms - first_ms < SECONDS_BELOW_MS else -len(":00")
+    ends = [words.clock(ms, zone, tenths=False)[:cut] for ms in (first_ms, last_ms)]
+    return f" of {days[0]}{ends[0]}–{days[1]}{ends[1]}"
 
 
 def _fitting(view: View, name: Line, has_badge: bool, cells: int) -> Line:

@@ -1,9 +1,11 @@
 """How a table is drawn: its head, and the rows in sight, which are made when they are drawn."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
+from rich.cells import set_cell_size
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -14,15 +16,27 @@ from kview.tui.looks import Look, Spot
 from kview.tui.paint import strip
 from kview.tui.rows.columns import GAP, Column, share
 from kview.tui.rows.row import NoRows, Rows
-from kview.tui.text import EMPTY, Line, Role, Span, content, line, line_width, middle, pad, spaces
+from kview.tui.text import EMPTY, Line, Role, Span, content, joined, line, line_width, middle, pad, spaces
 from kview.tui.widgets.drawn import Drawn
-from kview.tui.widgets.table_head import NO_MARK, Mark, head_height, head_lines
 
 GUTTER = 2
 """The number of cells before the first column, which hold the mark of the selected row."""
 
 
 SELECTED = Span(f"{MARK} ")
+
+_Shown = Sequence[tuple[int, int]]
+"""The columns shown, as (index, width)."""
+
+
+class _Mark(NamedTuple):
+    """The sign that shows by which column the rows are sorted, and in which direction."""
+
+    column: str
+    sign: str
+
+
+_NO_MARK = _Mark("", "")
 
 
 class _Shares(NamedTuple):
@@ -67,8 +81,8 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
         at = app_of(self)
         shared = self._shared()
         title, columns = self.rows.title, self.rows.columns
-        in_sight = self._in_sight_text(size.height - head_height(title, columns, shared))
-        head = head_lines(title, columns, shared, in_sight, size.width, self._mark())
+        in_sight = self._in_sight_text(size.height - _head_rows(title, columns, shared))
+        head = _head_lines(title, columns, shared, in_sight, size.width, self._mark())
         lines = [strip(spans, size.width, at.palette, at.ascii_only) for spans in head]
         if not len(self.rows) and self.rows.empty:
             lines.append(
@@ -156,16 +170,16 @@ class DrawnTable(Drawn, ScrollView, inherit_bindings=False):
             return now
         return shared
 
-    def _mark(self) -> Mark:
+    def _mark(self) -> _Mark:
         """Return the mark of the column by which the rows are sorted, and of the direction."""
         if not self.rows.panel:
-            return NO_MARK
+            return _NO_MARK
         sort = app_of(self).options.sort(self.rows.panel)
-        return Mark(sort.column, DOWN if sort.descending else UP)
+        return _Mark(sort.column, DOWN if sort.descending else UP)
 
     def _head_height(self) -> int:
         shared = self._shared()
-        return head_height(self.rows.title, self.rows.columns, shared)
+        return _head_rows(self.rows.title, self.rows.columns, shared)
 
     def _in_sight_text(self, room: int) -> Line:
         """Return which rows are in sight, if not all of them are."""
@@ -182,3 +196,63 @@ def _cell(spans: Line, column: Column, width: int) -> Line:
         first = spans[0] if spans else Span("")
         spans = (first._replace(text=middle(content(spans), width)),)
     return pad(spans, width, column.right)
+
+
+# -- the head
+
+
+def _marked(title: str, sign: str, cells: int) -> str:
+    """Return a column's title with a sign, within the column's width, so that no column moves."""
+    if not title:
+        return ""
+    short = title.rstrip()
+    for between in (" ", ""):
+        if line_width(line(short)) + len(between) + 1 <= cells:
+            return f"{short}{between}{sign}"
+    return f"{set_cell_size(short, cells - 1)}{sign}" if cells > 1 else short
+
+
+def _head_rows(title: Line, columns: Sequence[Column], shared: _Shown) -> int:
+    """Return the number of lines that the head takes."""
+    return 2 if columns and not _shares_line(title, columns, shared) else 1
+
+
+def _head_lines(
+    title: Line, columns: Sequence[Column], shared: _Shown, in_sight: Line, cells: int, mark: _Mark = _NO_MARK
+) -> list[Line]:
+    """Return the head, `cells` wide. `in_sight` follows the title if there is room.
+
+    A title of a name and one note, the order, makes room for it: rows that are out of sight are said.
+    `mark` stands at the title of its column.
+    """
+    titles: Line = line("  ")
+    for position, (index, width) in enumerate(shared):
+        column = columns[index]
+        titles += (Span(" " * GAP),) if position else ()
+        name = _marked(column.title, mark.sign, width) if column.key == mark.column else column.title
+        titles += pad(line(Span(name, Role.DIM)), width, column.right)
+    parts = [title, in_sight] if in_sight else [title]
+    if columns and _shares_line(title, columns, shared):
+        room = _title_room(columns, shared)
+        if len(title) == 2 and line_width((*title, *in_sight)) + len("  ") > room:
+            parts[0] = title[:1]
+        shown = joined(parts, Span("  "), room)
+        return [line("  ", *shown, Span(content(titles)[2 + line_width(shown) :], Role.DIM))]
+    own = line("  ", *joined(parts, Span("  "), cells - 2))
+    return [own, titles] if columns else [own]
+
+
+def _shares_line(title: Line, columns: Sequence[Column], shared: _Shown) -> bool:
+    """Return whether the title and the columns' titles share a line: it fits above leading columns that have
+    no title."""
+    return line_width(title) <= _title_room(columns, shared)
+
+
+def _title_room(columns: Sequence[Column], shared: _Shown) -> int:
+    """Return the number of cells above the leading columns without a title."""
+    room = 0
+    for index, width in shared:
+        if columns[index].title:
+            break
+        room += width + GAP
+    return room - GAP
