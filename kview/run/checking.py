@@ -27,9 +27,8 @@ from kview.plain.check_documents import check_document
 from kview.plain.check_lines import lines
 from kview.plain.junit import junit
 from kview.run import terminal
-from kview.run.folding import new_fold
 from kview.run.log import start_log
-from kview.run.observing import Source, views
+from kview.run.observing import Source, new_fold, views
 from kview.run.printing import until_nobody_reads
 from kview.run.settings import Format
 

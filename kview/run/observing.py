@@ -6,9 +6,10 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from kview.derive.view import View
 from kview.errors import ClusterUnreachable, ErrorFacts, KviewError
 from kview.model.backoff import Backoff
 from kview.model.notices import Notice, NoticeKind, NoticeValue
@@ -79,6 +80,32 @@ class AttentiveSource(Source, Attention, Inspector, Protocol):
 
 Fold = Callable[[Snapshot], V]
 """Takes snapshots in order and returns a view of each, calculated from the snapshot and its predecessors."""
+
+Taker = Callable[[Snapshot, View | None], None]
+"""Takes each snapshot and its view, on the thread that folds. One that could not be folded has no view: it
+shows the bug."""
+
+
+def new_fold(ignore: tuple[str, ...] = (), takers: Sequence[Taker] = ()) -> Fold[View]:
+    """Return a fold that has not seen a snapshot yet. `ignore` has patterns of groups that count nowhere.
+
+    The calculations are imported only here, so that this happens on the observer's thread.
+    """
+    from kview.derive.fold import State, step
+
+    state = State(ignore)
+
+    def fold(snapshot: Snapshot) -> View:
+        nonlocal state
+        view = None
+        try:
+            state, view = step(state, snapshot)
+            return view
+        finally:
+            for take in takers:
+                take(snapshot, view)
+
+    return fold
 
 
 class Pace:

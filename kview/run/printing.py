@@ -16,8 +16,7 @@ from kview.language.errors import sentence
 from kview.model.notices import Notice
 from kview.plain.blocks import block
 from kview.plain.documents import document
-from kview.run.folding import Taker, new_fold
-from kview.run.observing import Fold, Source, views
+from kview.run.observing import Fold, Source, Taker, new_fold, views
 from kview.run.recorder import TEXT_CLOSES_WITHIN_S, Recorder
 from kview.run.settings import Display, Format
 

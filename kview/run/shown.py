@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from kview.model.lab import Lab
 from kview.model.notices import Notice
 from kview.model.ports import Profiles
-from kview.run.folding import Taker
-from kview.run.observing import AttentiveSource
+from kview.run.observing import AttentiveSource, Taker
 from kview.run.settings import Display
 
 if TYPE_CHECKING:

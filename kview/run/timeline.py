@@ -15,9 +15,8 @@ from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Moment
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
-from kview.run.folding import Taker, new_fold
 from kview.run.history import read_history
-from kview.run.observing import ObservingFeed, Source
+from kview.run.observing import ObservingFeed, Source, Taker, new_fold
 from kview.run.publisher import Publisher
 from kview.run.recorder import DASHBOARD_CLOSES_WITHIN_S, Recorder
 

@@ -10,7 +10,7 @@ from kview.derive.view import View
 from kview.errors import BadUse
 from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
-from kview.run.folding import new_fold
+from kview.run.observing import new_fold
 from kview.run.recorder import Recorder, check_target
 from kview.run.settings import Record
 from tests.errors import raises_saying
