@@ -1,6 +1,7 @@
 """Groups of every kind on a real cluster: what kview says of them is what their members and Kafka's own tools
 say."""
 
+import logging
 import subprocess
 import threading
 import uuid
@@ -24,6 +25,8 @@ from tests.observe.observing import Watched, observing
 from tests.observe.protocol_members import StreamsMember, join_as_worker, leave_as_worker
 from tests.real_kafka.cluster import RealKafka
 from tests.waiting import wait_until
+
+_log = logging.getLogger(__name__)
 
 SETTINGS = ObserveSettings(interval_s=0.5)
 GROUPS = [kind for kind in GroupType if kind is not GroupType.UNKNOWN]
@@ -72,15 +75,15 @@ class Scene:
         return broker not in self.coordinators(view)
 
     def settled(self, view: View) -> bool:
-        """Whether every group has the verdict that it has in health."""
+        """Whether every group has the verdict that it has in health. What they have is logged."""
         self.streams.beat()
         rows = [self.row(view, kind) for kind in self.names]
-        if min(rows) < 0 or (view.snapshot.groups.members[rows] == UNKNOWN_ID).any():
-            return False
         streams = view.snapshot.members.group == self.names[GroupType.STREAMS]
-        if view.snapshot.members.assigned[streams].tolist() != [2]:
-            return False
+        members, assigned = view.snapshot.groups.members[rows], view.snapshot.members.assigned[streams]
         verdicts = dict(zip(self.names, view.groups.verdict[rows].tolist(), strict=True))
+        _log.warning("rows %s, members %s, streams' %s, verdicts %s", rows, members, assigned, verdicts)
+        if min(rows) < 0 or (members == UNKNOWN_ID).any() or assigned.tolist() != [2]:
+            return False
         of_streams = verdicts.pop(GroupType.STREAMS)  # its member commits nothing, as it reads nothing
         known = bool(self.streams.tasks) and of_streams in (Verdict.OK, Verdict.UNKNOWN)
         return (
