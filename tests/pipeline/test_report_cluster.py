@@ -22,6 +22,9 @@ from tests.waiting import wait_until
 
 PARTITIONS, OBSERVATIONS, SEGMENTS = 40, 140, 6
 
+BOTH_AT_FIRST = {"spark.cores.max": "2", "spark.scheduler.minRegisteredResourcesRatio": "1.0"}
+"""No task begins before both workers are there, else the first one may do all of it."""
+
 OTHER_VERSION = (
     "import sys, collections; names = 'major minor micro releaselevel serial';"
     " sys.version_info = collections.namedtuple('V', names)({version}, 0, 'final', 0)"
@@ -99,7 +102,7 @@ def test_a_cluster_reports_the_same_although_a_worker_is_killed(tmp_path: Path) 
     assert lacks_kview.returncode == 1
     expected = figures_of(report(HERE, [folder], Question(), tmp_path, tmp_path / "local"))
     with Standalone(tmp_path, port) as cluster:
-        arguments = (cluster.url, python, folder, tmp_path / "cluster", json.dumps(SETTINGS))
+        arguments = (cluster.url, python, folder, tmp_path / "cluster", json.dumps(SETTINGS | BOTH_AT_FIRST))
         made = subprocess.Popen(
             [sys.executable, "-c", BY_WORKERS, *map(str, arguments)],
             stdout=subprocess.PIPE,
