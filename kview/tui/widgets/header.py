@@ -176,11 +176,11 @@ def _fitting(view: View, name: Line, has_badge: bool, cells: int) -> Line:
     """Return the name and as many facts as fit, the most important ones. The name is cut at last."""
     facts = _facts(view, has_badge)
     for least in Fact:
-        if least is not Fact.EPOCH:
-            facts[Fact.CONTROLLER] = _controller(view, False)
         parts = [name, *(said for fact, said in facts.items() if fact.value >= least.value and said)]
         if sum(map(line_width, parts)) + len(BETWEEN) * (len(parts) - 1) <= cells:
             return joined(parts, Span(BETWEEN), cells)
+        if least is Fact.EPOCH:
+            facts[Fact.CONTROLLER] = _controller(view, False)
     brokers = facts[Fact.BROKERS]
     room = cells - line_width(brokers) - len(BETWEEN)
     return (*cut(name, room), Span(BETWEEN), *brokers) if room >= LEAST_NAME_CELLS else cut(name, cells)
