@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from struct import unpack
 from typing import Any
 
-from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, ElectLeadersRequest
+from kafka.protocol.admin import (
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeClusterRequest,
+    ElectLeadersRequest,
+)
 from kafka.protocol.metadata import MetadataRequest
 
 from tests.waiting import wait_until
@@ -20,6 +25,8 @@ METADATA_VERSION = 9
 CREATE_TOPICS_VERSION = 6
 DELETE_TOPICS_VERSION = 5
 ELECT_LEADERS_VERSION = 2
+DESCRIBE_CLUSTER_VERSION = 1
+CONTROLLERS = 2
 PREFERRED = 0
 TOPIC_ALREADY_EXISTS = 36
 
@@ -66,6 +73,12 @@ def metadata(address: Address, topics: Sequence[str] | None) -> Any:
     wanted = None if topics is None else [by_name(name=name) for name in topics]
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, version=METADATA_VERSION)
     return ask(address, request)
+
+
+def controllers_registered(address: Address) -> set[int]:
+    """Return the controllers that have registered, as far as the one at `address` has heard of it."""
+    request = DescribeClusterRequest(endpoint_type=CONTROLLERS, version=DESCRIBE_CLUSTER_VERSION)
+    return {seen.broker_id for seen in ask(address, request).brokers}
 
 
 def partitions_in(answer: Any) -> dict[str, dict[int, PartitionSeen]]:

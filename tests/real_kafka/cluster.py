@@ -9,7 +9,14 @@ from types import TracebackType
 from typing import Self
 
 from kview.model.address import Address
-from tests.real_kafka.asking import PartitionSeen, create_topic, elect_preferred, metadata, partitions_in
+from tests.real_kafka.asking import (
+    PartitionSeen,
+    controllers_registered,
+    create_topic,
+    elect_preferred,
+    metadata,
+    partitions_in,
+)
 from tests.real_kafka.nodes import ClusterFailed, Java, Node, free_ports, log_tails, new_uuid
 from tests.real_kafka.settings import (
     LOGGING,
@@ -109,13 +116,21 @@ class RealKafka:
         return Address(LOOPBACK, self.watched_ports[broker])
 
     def start(self) -> None:
-        """Format all nodes, start them and wait until every broker is registered and unfenced."""
+        """Format all nodes, start them and wait until every broker is registered and unfenced.
+
+        With more than one controller, these come first: while they elect a leader, and then another, a
+        broker's requests to register can come to a halt for good, and it ends after a minute.
+        """
         self._write_files()
         self._guard = subprocess.Popen(["sh", "-c", GUARD], stdin=subprocess.PIPE, process_group=0)
         if not self.zookeeper:
             self._format()
-        for node_id in self.nodes:
-            self.restart(node_id)
+        for controller in self.controller_ids:
+            self.restart(controller)
+        if self.controllers > 1:
+            self._wait(self._controllers_registered, "the controllers have registered")
+        for broker in self.broker_ids:
+            self.restart(broker)
         self.wait_for_brokers(self.broker_ids)
 
     def close(self) -> None:
@@ -227,6 +242,12 @@ class RealKafka:
             )
 
         self._wait(known_everywhere, f"the brokers {sorted(expected)} know one another")
+
+    def _controllers_registered(self) -> bool:
+        return all(
+            controllers_registered(self.address(controller)) == set(self.controller_ids)
+            for controller in self.controller_ids
+        )
 
     def log_tails(self) -> str:
         """Return the last lines of every node's log."""

@@ -1,6 +1,7 @@
 """The nodes of a real cluster: their folders and logs, the programs that they run, and their ports."""
 
 import base64
+import os
 import random
 import socket
 import subprocess
@@ -16,6 +17,8 @@ from tests.real_kafka.settings import LOOPBACK
 PORTS = range(20000, 32000)
 """These are below the range of ports for outgoing connections, so that a stopped node's port stays free for
 its restart."""
+PORTS_OF_A_WORKER = 1000
+"""Each of the workers that run tests side by side has ports of its own."""
 LOG_TAIL_LINES = 15
 
 
@@ -96,10 +99,13 @@ def new_uuid() -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports on which nobody listens, chosen at random so that clusters started at the same time
-    differ."""
+    """Return ports on which nobody listens, and which this process has not returned before: their nodes may
+    be starting, or stopped."""
     ports: list[int] = []
-    for port in random.sample(PORTS, len(PORTS)):
+    while len(ports) < count:
+        if not _ports:
+            raise ClusterFailed(f"no port from {PORTS.start} to {PORTS.stop} is free for this process")
+        port = _ports.pop()
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -107,6 +113,15 @@ def free_ports(count: int) -> list[int]:
             except OSError:
                 continue
         ports.append(port)
-        if len(ports) == count:
-            return ports
-    raise ClusterFailed(f"there are no {count} free ports from {PORTS.start} to {PORTS.stop}")
+    return ports
+
+
+def _shuffled_ports() -> list[int]:
+    """Return the ports of this process, in random order, so that two runs at the same time differ."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    slices = len(PORTS) // PORTS_OF_A_WORKER
+    first = PORTS.start + worker % slices * PORTS_OF_A_WORKER
+    return random.sample(range(first, first + PORTS_OF_A_WORKER), PORTS_OF_A_WORKER)
+
+
+_ports = _shuffled_ports()
