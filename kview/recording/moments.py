@@ -15,8 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kview.model.snapshot import Longs, Observation
-from kview.recording.cells import LENGTH_AT, WIDTH_AT, Cells
-from kview.recording.columns import NAMES, Array, Encoded, dtype_of, fill_of
+from kview.recording.columns import LENGTH_AT, NAMES, WIDTH_AT, Array, Cells, Encoded, dtype_of, fill_of
 from kview.recording.segment import cells, differences
 
 MATRIX_SHARE = 0.25

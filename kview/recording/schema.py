@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from kview.derive.deltas import OffsetDeltas, PartitionDeltas
 from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Observation, Snapshot
-from kview.recording.cells import Cells
+from kview.recording.columns import Cells
 from kview.recording.fact_schema import FACTS
 
 SCHEMA_VERSION = 8

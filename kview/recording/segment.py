@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from kview.errors import BadUse, ErrorKind
-from kview.recording.cells import Cells
-from kview.recording.columns import interned
+from kview.recording.columns import Cells, interned
 from kview.recording.damage import check_regular, damage_in
 from kview.recording.fact_schema import FACTS
 from kview.recording.manifest import sync_folder

@@ -18,8 +18,7 @@ from kview.derive.deltas import (
 from kview.derive.facts import Facts
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.snapshot import Snapshot
-from kview.recording.cells import changes
-from kview.recording.columns import Codec, Encoded
+from kview.recording.columns import Codec, Encoded, changes
 from kview.recording.facts import FactRows, Part
 from kview.recording.manifest import Manifest, SegmentEntry, write_all, write_manifest
 from kview.recording.names import MANIFEST

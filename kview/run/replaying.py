@@ -30,10 +30,9 @@ from kview.run.log import start_log
 from kview.run.observing import SWITCH_INTERVAL_S
 from kview.run.player import Command, Player, replay_of
 from kview.run.printing import note, print_views
-from kview.run.publisher import Publisher
 from kview.run.settings import DEFAULT_INTERVAL_MS, Display
 from kview.run.spark import Spark
-from kview.run.timeline import to_event
+from kview.run.timeline import Publisher, to_event
 
 
 def open_recording(name: str) -> Recording:

@@ -9,15 +9,17 @@ import numpy as np
 from msgspec.structs import replace
 from textual.app import ScreenStackError, SystemCommand
 from textual.binding import BindingType
+from textual.message import Message
 from textual.screen import Screen
 from textual.theme import Theme
+from textual.timer import Timer
 
 from kview.config.themes import load_themes, theme_folders
 from kview.derive.headline import opened_with, with_unclean
 from kview.derive.view import View
 from kview.language.notices import text
 from kview.model.notices import Notice
-from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
+from kview.model.units import UNKNOWN
 from kview.tui.attention import AttentionKeys
 from kview.tui.choices import Choices
 from kview.tui.colours import Colours
@@ -42,12 +44,79 @@ from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
 
+READING_AFTER_S = 0.08
+"""After this time it is said that another moment is being read, so that the head does not flicker at every
+step."""
+
+
 TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
 because only two lines show tenths."""
 
 _NUMBERED = [action.name for action in SCREEN_ACTIONS]
 """The screens of the number keys, in order."""
+
+
+class ViewArrived(Message):
+    """A view. The latest view replaces earlier ones."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        self.view = view
+
+    def can_replace(self, message: Message) -> bool:
+        """Return whether `message` is a view, because a newer view replaces one that has not been drawn
+        yet."""
+        return isinstance(message, ViewArrived)
+
+
+class NoticeArrived(Message):
+    """A notice about kview itself."""
+
+    def __init__(self, notice: Notice) -> None:
+        super().__init__()
+        self.notice = notice
+
+
+class Arrivals:
+    """Calls `show` with the latest views: at once, or, if a view says that another moment is being read, if
+    that one does not follow within `wait_s`."""
+
+    def __init__(
+        self, show: Callable[[View], None], set_timer: Callable[[float, Callable[[], None]], Timer]
+    ) -> None:
+        self.wait_s = READING_AFTER_S
+        self._show = show
+        self._set_timer = set_timer
+        self._waiting: View | None = None
+        self._timer: Timer | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the view that arrived last has not been shown yet."""
+        return self._waiting is not None
+
+    def take(self, view: View) -> None:
+        """Show a view that has arrived, either now or after the wait."""
+        if view.moment.reading_ms == UNKNOWN:
+            self._done()
+            self._show(view)
+        else:
+            self._waiting = view
+            if self._timer is None:  # a key held down produces many views
+                self._timer = self._set_timer(self.wait_s, self._late)
+
+    def _late(self) -> None:
+        view = self._waiting
+        self._done()
+        if view is not None:
+            self._show(view)
+
+    def _done(self) -> None:
+        self._waiting = None
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
 
 
 class KviewApp(OwnApp, inherit_bindings=False):

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 
-from kview.wire.message import Message
+from kview.wire.kafka_internals import Message
 
 API_KEY = 1
 VERSIONS = (4, 10)

@@ -13,7 +13,7 @@ from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.wire.message import Message
+from kview.wire.kafka_internals import Message
 from kview.wire.primitives import Reader, array_length, string
 
 API_KEY = 2

@@ -15,7 +15,7 @@ from typing import Any
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from msgspec import Struct
 
-from kview.wire.message import Message
+from kview.wire.kafka_internals import Message
 from kview.wire.primitives import MalformedBytes, Reader
 
 API_KEY = 3

@@ -12,7 +12,7 @@ from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.wire.message import Message
+from kview.wire.kafka_internals import Message
 from kview.wire.primitives import MalformedBytes, Reader, array_length, string
 
 API_KEY = 9

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from kview.derive.fold import LOOK_BACK_MS, State, advance, fold_to, sample
+from kview.derive.fold import LOOK_BACK_MS, State, advance, fold_to, sample, view_of
 from kview.derive.partitions.inputs import MOST_TOPICS
-from kview.derive.showing import view_of
 from kview.derive.view import View
 from kview.language import events
 from kview.language.findings import sentence

@@ -18,9 +18,8 @@ from kview.recording.reader import Recording
 from kview.recording.replay import Replay
 from kview.recording.troubles import Health, healths, troubles
 from kview.recording.writer import RecordingWriter
-from kview.run.publisher import Publisher
 from kview.run.replaying import ReplayTimeline, views
-from kview.run.timeline import to_event
+from kview.run.timeline import Publisher, to_event
 from tests.run.fakes import Shown
 from tests.waiting import wait_until
 from tests.worlds import World, default_world

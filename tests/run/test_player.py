@@ -18,7 +18,7 @@ from kview.recording.reader import Recording
 from kview.recording.replay import Jump, LookBack, Replay
 from kview.recording.writer import RecordingWriter
 from kview.run.player import Player, replay_of
-from kview.run.publisher import Publisher
+from kview.run.timeline import Publisher
 from tests.recording.snapshots import ticking
 from tests.run.fakes import Shown
 from tests.waiting import PATIENCE_S, wait_until

@@ -19,7 +19,7 @@ from kafka.protocol.frame import KafkaBytes
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from kview.wire import list_offsets, metadata, offset_fetch
-from kview.wire.message import Message
+from kview.wire.kafka_internals import Message
 from kview.wire.primitives import MalformedBytes
 
 INT16 = st.integers(-(2**15), 2**15 - 1)

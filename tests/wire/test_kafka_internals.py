@@ -24,11 +24,11 @@ from kview.wire.kafka_internals import (
     ConnectTimedOut,
     Disconnected,
     Future,
+    Message,
     NetworkSelector,
     Transport,
     connect,
     network_error,
-    response_header,
 )
 from kview.wire.kafka_requests import request_decoder
 from kview.wire.kafka_responses import response_encoder
@@ -233,7 +233,8 @@ def test_requests_and_responses_are_coded_in_steps_as_the_library_codes_them(ver
 @pytest.mark.parametrize(("flexible", "data"), [(False, b"\0\0\0\7"), (True, b"\0\0\0\7\0")])
 def test_an_answers_header_is_read_and_left_behind(flexible: bool, data: bytes) -> None:
     buffer = KafkaBytes(data + b"body")
-    assert response_header(buffer, flexible).correlation_id == 7
+    message = Message(3, 9, flexible, b"", bytes)
+    assert message.parse_header(buffer).correlation_id == 7
     assert buffer.read() == b"body"
 
 

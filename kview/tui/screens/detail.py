@@ -15,8 +15,7 @@ from kview.tui.text import Role, Span
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.heading import Heading
 from kview.tui.widgets.inspecting import Detail
-from kview.tui.widgets.table import Table
-from kview.tui.widgets.table_drawing import GUTTER
+from kview.tui.widgets.table import GUTTER, Table
 
 
 class DetailScreen(KviewScreen):

@@ -20,8 +20,7 @@ from kview.tui.rows.row import Row
 from kview.tui.text import EMPTY, Line, Role, Span, line
 from kview.tui.widgets.bottom import key_name
 from kview.tui.widgets.key_line import KeyLine
-from kview.tui.widgets.table import Table
-from kview.tui.widgets.table_drawing import GUTTER
+from kview.tui.widgets.table import GUTTER, Table
 
 KEY_CELLS = 11
 TWO_COLUMNS = 100

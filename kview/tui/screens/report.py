@@ -9,8 +9,7 @@ from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Role, Span
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.heading import Heading
-from kview.tui.widgets.table import Table
-from kview.tui.widgets.table_drawing import GUTTER
+from kview.tui.widgets.table import GUTTER, Table
 
 
 class ReportScreen(KviewScreen):

@@ -16,8 +16,7 @@ from kview.tui.app_of import app_of
 from kview.tui.paint import strip
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line
 from kview.tui.widgets.key_line import KeyLine
-from kview.tui.widgets.table import Table
-from kview.tui.widgets.table_drawing import GUTTER
+from kview.tui.widgets.table import GUTTER, Table
 
 _log = logging.getLogger(__name__)
 

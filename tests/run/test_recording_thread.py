@@ -13,8 +13,8 @@ from kview.language.notices import text
 from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
-from kview.recording.thread import QUEUE_OBSERVATIONS, RecordingThread, Writes
 from kview.recording.writer import RecordingStopped, RecordingWriter
+from kview.run.recorder import QUEUE_OBSERVATIONS, RecordingThread, Writes
 from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.served import kview_environment
 from tests.waiting import PATIENCE_S, wait_until
@@ -106,7 +106,7 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from kview.language.notices import text
-from kview.recording.thread import RecordingThread
+from kview.run.recorder import RecordingThread
 from kview.recording.writer import RecordingWriter
 from tests.recording.snapshots import all_of, ticking
 limit, folder = int(sys.argv[1]), Path(sys.argv[2])
