@@ -36,11 +36,13 @@ def simulated_cluster() -> Iterator[str]:
     command = [sys.executable, "-m", "kview", "serve"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().strip().removeprefix("bootstrap.servers=")
-        process.terminate()
+        try:
+            yield process.stdout.readline().strip().removeprefix("bootstrap.servers=")
+        finally:
+            process.terminate()
 
 
-def measure(command: list[str], compiled: str) -> tuple[float, float, float, float]:
+def measure(command: list[str], compiled: str, end_key: str) -> tuple[float, float, float, float]:
     """Return the seconds from the process's start to its first output on the screen, and to the first data,
     the seconds of processor time that it and its children took until then, and the seconds that its end took.
 
@@ -64,7 +66,7 @@ def measure(command: list[str], compiled: str) -> tuple[float, float, float, flo
         processes = tree(terminal.pid)
         processor_s = cpu_s(processes)
         pressed_s = time.monotonic()
-        terminal.press("q")
+        terminal.press(end_key)
         terminal.wait_for_end(GIVE_UP_S)
         wait_until(lambda: not any(map(runs, processes)), "the end of its children", GIVE_UP_S)
         return frame_s, data_s, processor_s, time.monotonic() - pressed_s
@@ -86,13 +88,14 @@ def main() -> None:
         }
         if arguments.kaskade:
             commands["kaskade admin"] = [arguments.kaskade, "admin", "-b", bootstrap]
-        for command in commands.values():
-            measure(command, compiled)
+        end_keys = {"kaskade admin": "\x03"}
+        for name, command in commands.items():
+            measure(command, compiled, end_keys.get(name, "q"))
         # The programs run in turns, so that a busy moment of the machine affects all of them.
         taken: dict[str, list[tuple[float, float, float, float]]] = {name: [] for name in commands}
         for _ in range(arguments.runs):
             for name, command in commands.items():
-                taken[name].append(measure(command, compiled))
+                taken[name].append(measure(command, compiled, end_keys.get(name, "q")))
     heads = "".join(f"{head:>21}" for head in ("first frame, s", "first data, s", "processor, s", "end, s"))
     print(f"{'':18}{heads}   median (worst of {arguments.runs})")
     for name, measured in taken.items():
