@@ -1,9 +1,11 @@
 """Windows over one-second roll-ups: sums, rates, skew and percentiles, and series for plots.
 
-This is the only definition of windows, for the screen and for reports. Seconds are whole epoch seconds UTC. A
-window of `length_s` that ends at `end_s` consists of the seconds `end_s − length_s` … `end_s − 1`. Only
-complete seconds count: those that began after the roll-ups did, and ended before the last observation in
-them.
+These are what the screen shows. Reports ask the same of whole periods in Spark's tasks
+(`kview.pipeline.kernel.figures`); percentiles and skew are defined in `kview.model.sums`.
+
+Seconds are whole epoch seconds UTC. A window of `length_s` that ends at `end_s` consists of the seconds
+`end_s − length_s` … `end_s − 1`. Only complete seconds count: those that began after the roll-ups did, and
+ended before the last observation in them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +16,7 @@ from msgspec import Struct
 from kview.derive.view import Floats
 from kview.model.aggregates import Block, Key, Rollups
 from kview.model.snapshot import Longs
-from kview.model.sums import BLOCK_S, PERCENTS, SUMS, Kind, Sum
+from kview.model.sums import BLOCK_S, PERCENTS, SUMS, Kind, Sum, nearest_rank, skew
 from kview.model.units import UNKNOWN
 
 WINDOWS_S = (10, 60, 300)
@@ -231,7 +233,7 @@ def _percentiles(values: Longs) -> list[Longs]:
     count = values.shape[1]
     if not count:
         return [np.full(len(values), UNKNOWN, np.int64) for _ in PERCENTS]
-    ranks = [-(-percent * count // 100) - 1 for percent in PERCENTS]
+    ranks = [nearest_rank(percent, count) - 1 for percent in PERCENTS]
     ordered = np.partition(values, ranks, axis=1)
     return [ordered[:, rank] for rank in ranks]
 
@@ -302,7 +304,7 @@ def _skew(
         held = np.where(of_topic[here, None], block.topic_partitions[rows[here], there], active)
         partitions[here] += held.sum(axis=1)
         counted[here] += (held > 0).sum(axis=1)
-    skew = np.full(len(rows), np.nan)
+    skews = np.full(len(rows), np.nan)
     some = (records > 0) & (counted > 0) & (hottest > 0)
-    skew[some] = hottest[some] * (partitions[some] / counted[some]) / records[some]
-    return skew
+    skews[some] = skew(hottest[some], partitions[some], counted[some], records[some])
+    return skews

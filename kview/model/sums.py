@@ -1,7 +1,8 @@
-"""What a roll-up is about, and its sums. The standard library is enough for this module, which travels to
-Spark's workers."""
+"""What a roll-up is about, its sums, and the figures of them that the screen and reports have in common. The
+standard library is enough for this module, which travels to Spark's workers."""
 
 from enum import StrEnum
+from typing import Any
 
 BLOCK_S = 60
 """Seconds per block of roll-ups. The block that changes each second is copied, while older blocks are
@@ -61,3 +62,17 @@ SUMS = tuple(Sum)
 
 PERCENTS = (50, 95, 99)
 """The percentiles of the records in per second."""
+
+
+def nearest_rank(percent: int, count: int) -> int:
+    """Return the place of a percentile among `count` ordered values, from 1 on, by nearest rank."""
+    return -(-percent * count // 100)
+
+
+def skew(hottest: Any, partition_sum: Any, partition_seconds: Any, records: Any) -> Any:
+    """Return what came into the hottest partition ÷ the mean per partition, of numbers or of columns.
+
+    `hottest` is the sum of every second's hottest rate, `partition_sum` that of every second's partitions,
+    and `partition_seconds` the number of seconds with any.
+    """
+    return hottest * (partition_sum / partition_seconds) / records

@@ -5,7 +5,7 @@ from typing import Any
 
 from kview.model.report import Note, NoteKind, Table, table_of
 from kview.model.report_tables import TABLES, TableName
-from kview.model.sums import Kind, Sum
+from kview.model.sums import Kind, Sum, skew
 from kview.pipeline.kernel.figures import Rows
 from kview.pipeline.kernel.tables import STATES, peak_of
 from kview.pipeline.periods import Seconds, Share
@@ -343,11 +343,12 @@ def _per_day(value: float, length_ms: float) -> float:
 
 
 def _skew(row: Mapping[str, Any]) -> float | None:
-    """Return the skew as `kview.derive.windows` defines it."""
+    """Return the skew, None if nothing came in."""
     if not (row["records_in"] > 0 and row["partition_seconds"] > 0 and row["hottest_total"] > 0):
         return None
-    mean = row["partition_sum"] / row["partition_seconds"]
-    return float(row["hottest_total"] * mean / row["records_in"])
+    return float(
+        skew(row["hottest_total"], row["partition_sum"], row["partition_seconds"], row["records_in"])
+    )
 
 
 def _forecast(row: Mapping[str, Any], written: float | None) -> int | None:

@@ -19,10 +19,10 @@ from kview.model.units import UNKNOWN
 from kview.pipeline.kept import begin, place_of, remove_damaged
 from kview.pipeline.kernel.figures import Filters
 from kview.pipeline.periods import asked, shares, widened
+from kview.pipeline.report_tasks import period_of, step_s_of
 from kview.pipeline.rolling import RolledUp, Rolling
 from kview.pipeline.session import is_local
 from kview.pipeline.sources import Source, open_source
-from kview.pipeline.tables import period_of, step_s_of
 from kview.recording.places import Place
 
 if TYPE_CHECKING:

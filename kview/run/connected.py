@@ -130,8 +130,7 @@ def connect(
     returns the security settings as their files have them now. Raises KviewError if there was never anything
     to show.
     """
-    from kview.run.show import show
-    from kview.run.shown import Shown
+    from kview.run.show import Shown, show
 
     check_target(display.record)
     source = ConnectedSource(

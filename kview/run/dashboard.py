@@ -28,7 +28,7 @@ from kview.run.spark import Spark
 from kview.run.timeline import LiveTimeline
 
 if TYPE_CHECKING:
-    from kview.run.shown import Shown
+    from kview.run.show import Shown
     from kview.tui.app import KviewApp
     from kview.tui.session import Session
     from kview.tui.teaching import Teaching

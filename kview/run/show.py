@@ -1,11 +1,40 @@
 """Shows a source: as a dashboard on a terminal, as text elsewhere."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kview.errors import BadUse
+from kview.model.lab import Lab
+from kview.model.notices import Notice
+from kview.model.ports import Profiles
 from kview.run import terminal
 from kview.run.log import start_log
-from kview.run.shown import Shown
+from kview.run.observing import AttentiveSource, Taker
+from kview.run.settings import Display
+
+if TYPE_CHECKING:
+    from kview.school.demos import Demos, Opening
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What is shown, and how."""
+
+    source: AttentiveSource
+    name: str
+    """What the source is called on the screen."""
+    display: Display
+    opening: Sequence[Notice] = ()
+    """Notices to begin with."""
+    profiles: Profiles | None = None
+    """The clusters that a dashboard offers instead."""
+    lab: Lab | None = None
+    demos: "Demos | None" = None
+    demo: "Opening | None" = None
+    """The demo that a dashboard begins with."""
+    takers: Sequence[Taker] = ()
+    """What gets every snapshot and its view, too."""
 
 
 def show(shown: Shown) -> int:

@@ -9,8 +9,7 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.lab import Lab
 from kview.run.recorder import check_target
 from kview.run.settings import Display
-from kview.run.show import show
-from kview.run.shown import Shown
+from kview.run.show import Shown, show
 from kview.run.simulated import SimulatedSource
 from kview.school.conduct import Staged
 from kview.school.demos import INCIDENT, Listed, Opening

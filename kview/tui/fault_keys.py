@@ -11,7 +11,7 @@ from kview.language import commands as words
 from kview.model.events import Severity
 from kview.model.lab import ActiveFault, Command, CommandKind, Done, Lab, NodeRole
 from kview.model.units import UNKNOWN_ID
-from kview.tui.fault_actions import FAULTS_BY_KEY, Target, command_for, to_bring_back
+from kview.tui.faults import FAULTS_BY_KEY, Target, command_for, to_bring_back
 from kview.tui.widgets.bottom import StatusMessage
 
 if TYPE_CHECKING:

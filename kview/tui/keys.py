@@ -11,7 +11,7 @@ from kview.language.inspection import RECORDS_FORMS
 from kview.language.panels import DELETE_HELP
 from kview.model.inspection import DEFAULT_RECORDS
 from kview.tui.actions import Action, Keys, Kind, Where, bindings
-from kview.tui.fault_actions import FAULT_ACTIONS
+from kview.tui.faults import FAULT_ACTIONS
 
 __all__ = ["ACTIONS", "APP_BINDINGS", "DEFAULT_KEYS"]
 

@@ -18,7 +18,7 @@ from kview.model import lab
 from kview.model.events import Severity
 from kview.model.reporting import MadeReport
 from kview.model.units import NO_BROKER
-from kview.tui.fault_actions import FAULTS_BY_KEY
+from kview.tui.faults import FAULTS_BY_KEY
 from kview.tui.fuzzy import Names, rank
 from kview.tui.keys import REPLAY_HELP
 from kview.tui.screens.base import KviewScreen

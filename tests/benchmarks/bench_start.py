@@ -42,7 +42,7 @@ def simulated_cluster() -> Iterator[str]:
             process.terminate()
 
 
-def measure(command: list[str], compiled: str, end_key: str) -> tuple[float, float, float, float]:
+def measure(command: list[str], compiled: str, end_key: str = "q") -> tuple[float, float, float, float]:
     """Return the seconds from the process's start to its first output on the screen, and to the first data,
     the seconds of processor time that it and its children took until then, and the seconds that its end took.
 
@@ -88,14 +88,14 @@ def main() -> None:
         }
         if arguments.kaskade:
             commands["kaskade admin"] = [arguments.kaskade, "admin", "-b", bootstrap]
-        end_keys = {"kaskade admin": "\x03"}
+        end_keys = dict.fromkeys(commands, "q") | {"kaskade admin": "\x03"}
         for name, command in commands.items():
-            measure(command, compiled, end_keys.get(name, "q"))
+            measure(command, compiled, end_keys[name])
         # The programs run in turns, so that a busy moment of the machine affects all of them.
         taken: dict[str, list[tuple[float, float, float, float]]] = {name: [] for name in commands}
         for _ in range(arguments.runs):
             for name, command in commands.items():
-                taken[name].append(measure(command, compiled, end_keys.get(name, "q")))
+                taken[name].append(measure(command, compiled, end_keys[name]))
     heads = "".join(f"{head:>21}" for head in ("first frame, s", "first data, s", "processor, s", "end, s"))
     print(f"{'':18}{heads}   median (worst of {arguments.runs})")
     for name, measured in taken.items():

@@ -23,7 +23,7 @@ from kview.model.lab import (
     NodeRole,
     Outcome,
 )
-from kview.tui.fault_actions import FAULTS_BY_KEY
+from kview.tui.faults import FAULTS_BY_KEY
 from tests.language.turns import banned_turns
 
 

@@ -15,7 +15,7 @@ from kview.school.conduct import Conduct, Phase
 from kview.school.figures import parse
 from kview.school.files import lesson_files
 from kview.school.shows.lesson import LessonShow
-from kview.tui.fault_actions import FAULTS_BY_KEY
+from kview.tui.faults import FAULTS_BY_KEY
 from kview.tui.text import Role
 from kview.tui.widgets.caption import Paragraph
 from tests.school.shows.lesson_stage import Class, lesson, shown_demo

@@ -14,7 +14,7 @@ from kview.model.lab import (
     NodeRole,
     Reply,
 )
-from kview.tui.fault_actions import FAULTS_BY_KEY
+from kview.tui.faults import FAULTS_BY_KEY
 from kview.tui.text import content
 from kview.tui.widgets.bottom import StatusMessage, status_lines
 from kview.tui.widgets.table import Table

@@ -6,7 +6,7 @@ import pytest
 
 from kview.model.lab import Command, CommandKind
 from kview.tui.actions import Kind, conflict
-from kview.tui.fault_actions import FAULTS_BY_KEY
+from kview.tui.faults import FAULTS_BY_KEY
 from kview.tui.keys import ACTIONS, APP_BINDINGS, DEFAULT_KEYS
 from kview.tui.screens.help import entries
 from kview.tui.screens.topic import TopicScreen

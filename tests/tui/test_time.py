@@ -13,7 +13,7 @@ from kview.derive.view import View
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
 from kview.tui.app import KviewApp
-from kview.tui.fault_actions import FAULTS_BY_KEY
+from kview.tui.faults import FAULTS_BY_KEY
 from kview.tui.text import Role
 from kview.tui.widgets.header import header_line, shown_moment
 from tests.tui.cells import GOLDEN_SIZE, Size, misplaced

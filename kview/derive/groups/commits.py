@@ -1,4 +1,4 @@
-"""Committed offsets over time, as columns that are carried from step to step. `moves` fills them."""
+"""Committed offsets over time, as columns that are carried from step to step. `commit_moves` fills them."""
 
 from typing import Any
 

@@ -1,6 +1,7 @@
 """The figures of a report that come from roll-ups.
 
-Each is a list of rows: a row per cluster and key. The definitions are those of `kview.derive.windows`.
+Each is a list of rows: a row per cluster and key. Screen 6 shows the same of short windows
+(`kview.derive.windows`); what both have in common is in `kview.model.sums`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kview.model.sums import PERCENTS, SUMS, Kind, Sum
+from kview.model.sums import PERCENTS, SUMS, Kind, Sum, nearest_rank
 from kview.pipeline.kernel.columns import Columns, Counted, Names, matching
 from kview.pipeline.kernel.tables import HOTTEST_SHIFT, MINUTE_SUMS, MINUTES_TABLE, SECONDS_TABLE, STATES
 from kview.pipeline.kernel.words import Bools, Longs
@@ -131,7 +132,7 @@ class SecondFigures:
             row: dict[str, Any] = {"cluster": cluster, "kind": kind, "name": name}
             for percent in PERCENTS:
                 # Seconds without records come first in the order, and have no rows.
-                rank = -(-known_s * percent // 100) - max(known_s - count, 0)
+                rank = nearest_rank(percent, known_s) - max(known_s - count, 0)
                 is_in_rows = 0 < rank <= count
                 row[f"in_p{percent}"] = int(records[order[start + rank - 1]]) if is_in_rows else 0
             most = order[end - 1]

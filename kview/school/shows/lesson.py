@@ -17,8 +17,8 @@ from kview.school.shows.places import first_subjects
 from kview.school.shows.sight import Sight
 from kview.school.words import demo as said
 from kview.tui.actions import Action, Keys, Kind
-from kview.tui.fault_actions import FAULTS_BY_KEY
 from kview.tui.fault_keys import FaultKeys
+from kview.tui.faults import FAULTS_BY_KEY
 from kview.tui.looks import Look
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage

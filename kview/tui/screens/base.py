@@ -24,7 +24,7 @@ from kview.model.events import Severity
 from kview.model.units import NO_PARTITION, UNKNOWN
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
-from kview.tui.fault_actions import Target
+from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.looks import Look

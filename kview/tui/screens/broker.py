@@ -15,7 +15,7 @@ from kview.language.payloads import Form
 from kview.model.inspection import SettingsRequest
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
-from kview.tui.fault_actions import Target
+from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
 from kview.tui.rows import broker_replicas
 from kview.tui.rows.broker_details import SetRows

@@ -12,7 +12,7 @@ from kview.language.lab import Setting
 from kview.model.lab import GroupSetting, LinkSetting, ProducerSetting
 from kview.model.units import UNKNOWN
 from kview.tui.actions import Where, bindings
-from kview.tui.fault_actions import Target
+from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
 from kview.tui.rows.lab import OLD_MS, LabRows
 from kview.tui.screens.base import KviewScreen

@@ -11,7 +11,7 @@ from kview.derive.brokers.controllers import controllers, is_troubled
 from kview.derive.view import View
 from kview.language.controllers import state
 from kview.tui import layout
-from kview.tui.fault_actions import Target, leader_of
+from kview.tui.faults import Target, leader_of
 from kview.tui.rows import brokers, groups, partitions
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Bar, Rule, StatusMessage

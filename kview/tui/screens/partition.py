@@ -10,7 +10,7 @@ from kview.derive.partitions.log import events_of_partition, partition_log, unna
 from kview.derive.view import View
 from kview.language import history
 from kview.tui.actions import Where, bindings
-from kview.tui.fault_actions import Target, leader_of
+from kview.tui.faults import Target, leader_of
 from kview.tui.keys import ACTIONS
 from kview.tui.rows.log_lines import Zoom
 from kview.tui.screens.base import KviewScreen

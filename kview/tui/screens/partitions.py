@@ -13,7 +13,7 @@ from kview.derive.partitions.topic_health import ALWAYS_COUNTED, Trouble, troubl
 from kview.derive.view import View
 from kview.language.topics import NONE_IN_TROUBLE, TROUBLES
 from kview.tui.actions import Where, bindings
-from kview.tui.fault_actions import Target, leader_of
+from kview.tui.faults import Target, leader_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows import partitions

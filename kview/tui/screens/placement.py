@@ -14,7 +14,7 @@ from kview.derive.partitions.order import HOLD_MS
 from kview.derive.view import View
 from kview.tui import layout
 from kview.tui.actions import Where, bindings
-from kview.tui.fault_actions import Target
+from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Sort
 from kview.tui.rows import topics

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from kview.derive.view import View
 from kview.model.units import NO_PARTITION
 from kview.tui.actions import Where, bindings
-from kview.tui.fault_actions import Target, leader_of
+from kview.tui.faults import Target, leader_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.partitions import PartitionRows
