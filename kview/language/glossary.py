@@ -67,8 +67,8 @@ _FIGURES: Mapping[str, str] = {
     "replicated": "records that followers copied per second",
     "cross-rack": "replicated records that went to another rack",
     "p50 p95 p99": "50, 95, 99 % of seconds were at or below it",
-    "partition-seconds": "3 partitions for 4 s are 12",
-    "no live leader": "no leader, or one that is silent",
+    "without a leader": "all partitions together: 3 for 4 s are 12 s",
+    "without a live leader": "no leader, or one that is silent",
     "direct rates": "between two observations, without Spark",
 }
 
@@ -78,8 +78,8 @@ THROUGHPUT_FIGURES = (
     "replicated",
     "cross-rack",
     "p50 p95 p99",
-    "no live leader",
-    "partition-seconds",
+    "without a live leader",
+    "without a leader",
     "direct rates",
 )
 """The figures of the throughput screen besides those of its list."""

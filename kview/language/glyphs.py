@@ -43,6 +43,7 @@ LOG_START = "├"
 MARKED = "┬"
 UNCOMMITTED = "▒"
 LEVELS = "▁▂▃▄▅▆▇█"
+UPPER_HALF = "▀"
 
 SIGNS: Mapping[str, str] = {
     Severity.RISK: DEAD,
@@ -90,6 +91,7 @@ _STAND_INS = {
     LOG_START: "|",
     MARKED: "+",
     UNCOMMITTED: "%",
+    UPPER_HALF: "'",
     "—": "-",
     "’": "'",
     "“": '"',

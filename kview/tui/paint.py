@@ -5,12 +5,16 @@ from functools import lru_cache
 from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
+from textual.color import Color
 from textual.strip import Strip
 from textual.theme import Theme as TextualTheme
 
 from kview.config.themes import Theme, Themes
 from kview.language.glyphs import plain
-from kview.tui.text import Line, Role, cut, line_width
+from kview.tui.text import SHADES, Line, Role, cut, line_width
+
+DARKEST = 0.68
+"""The part of a colour in its darkest shade. The rest is the background."""
 
 
 class Palette(Struct, frozen=True):
@@ -22,16 +26,24 @@ class Palette(Struct, frozen=True):
     name: str
     dark: bool
     styles: dict[Role, Style]
-    series: tuple[Style, ...]
+    series: tuple[tuple[Style, ...], ...]
+    """For each colour its shades."""
     base: Style
     selected: Style
     marked: Style
     fresh: Style
     """Is added to the role's style if something changed within the last seconds."""
 
-    def style(self, role: Role, series: int = -1) -> Style:
+    def style(self, role: Role, series: int = -1, shade: int = SHADES - 1) -> Style:
         """Return the style of a span."""
-        return self.styles[role] if series < 0 else self.series[series % len(self.series)]
+        return self.styles[role] if series < 0 else self.series[series % len(self.series)][shade]
+
+
+def _shades(colour: str, background: str) -> tuple[Style, ...]:
+    """Return the shades of a colour, from one nearer to the background up to the colour itself."""
+    dark, bright = Color.parse(background), Color.parse(colour)
+    factors = (DARKEST + (1 - DARKEST) * shade / (SHADES - 1) for shade in range(SHADES))
+    return tuple(Style(color=dark.blend(bright, factor).hex) for factor in factors)
 
 
 def palette_of(theme: Theme) -> Palette:
@@ -54,7 +66,7 @@ def palette_of(theme: Theme) -> Palette:
         name=theme.name,
         dark=theme.dark,
         styles=colours,
-        series=tuple(Style(color=colour) for colour in theme.series),
+        series=tuple(_shades(colour, theme.background) for colour in theme.series),
         base=base,
         selected=Style(color=theme.on_accent, bgcolor=theme.accent),
         marked=Style(bgcolor=theme.mark),
@@ -78,7 +90,7 @@ PLAIN = Palette(
         Role.ALERT: Style(bold=True, underline=True),
         Role.MOMENT: Style(bold=True, reverse=True),
     },
-    series=(Style(),),
+    series=((Style(),) * SHADES,),
     base=Style(),
     selected=Style(reverse=True),
     marked=Style(),
@@ -171,7 +183,7 @@ def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Sty
         used = line_width(spans)
     segments: list[Segment] = []
     for span in spans:  # for each cell of each table, so without calls where it can be
-        style = _add(palette.base, palette.style(span.role, span.series))
+        style = _add(palette.base, palette.style(span.role, span.series, span.shade))
         if span.link and not ascii_only:  # A terminal without UTF-8 may not know links either.
             style = _add(style, _link(span.link))
         if over is not None:

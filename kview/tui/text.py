@@ -29,25 +29,32 @@ class Role(StrEnum):
     """The moment shown, if it is not the live one."""
 
 
+SHADES = 6
+"""How many shades a colour of the palette's series has, the last one the brightest."""
+
+
 class _Fields(NamedTuple):
     text: str
     role: Role = Role.TEXT
     series: int = -1
     link: str = ""
+    shade: int = SHADES - 1
 
 
 class Span(_Fields):
-    """A piece of printable text with one role. `series` selects a colour of the palette's series instead.
-    `link` is an address that terminals open if the piece is clicked.
+    """A piece of printable text with one role. `series` selects a colour of the palette's series instead,
+    and `shade` one of its SHADES. `link` is an address that terminals open if the piece is clicked.
 
     Everything that is drawn becomes a span first. This is where names from a cluster become printable.
     """
 
     __slots__ = ()
 
-    def __new__(cls, text: str, role: Role = Role.TEXT, series: int = -1, link: str = "") -> Self:
+    def __new__(
+        cls, text: str, role: Role = Role.TEXT, series: int = -1, link: str = "", shade: int = SHADES - 1
+    ) -> Self:
         """Make a span of what is printable in `text`."""
-        return super().__new__(cls, printable(text), role, series, link)
+        return super().__new__(cls, printable(text), role, series, link, shade)
 
 
 Line = tuple[Span, ...]

@@ -40,12 +40,16 @@ def test_kviews_own_themes_load() -> None:
 def test_everything_can_be_read(name: str) -> None:
     palette = palette_of(load_themes([OWN]).loaded[name])
     styles = [*((str(role), style) for role, style in palette.styles.items() if role is not Role.RULE)]
-    styles += [(f"series {number}", style) for number, style in enumerate(palette.series)]
+    styles += [(f"series {number}", shades[-1]) for number, shades in enumerate(palette.series)]
     for label, style in styles:
         for behind in (palette.base, palette.base + palette.marked):
             whole = behind + style
             assert whole.color and whole.bgcolor
             assert contrast(whole.color.name, whole.bgcolor.name) >= 4.5, (label, whole)
+    for shades in palette.series:
+        shown = [palette.base + shade for shade in shades]
+        steps = [contrast(one.color.name, one.bgcolor.name) for one in shown if one.color and one.bgcolor]
+        assert steps == sorted(steps) and steps[0] >= 3, "an area is no text, but can be seen"
     for role in (None, *SEVERE):  # All other text takes the selected row's own colour.
         whole = palette.base + palette.selected + (Style() if role is None else palette.style(role))
         assert whole.color and whole.bgcolor

@@ -134,7 +134,7 @@ CELLS: dict[str, tuple[str, ...]] = {
     ),
     "throughput-incident": (
         r"^ Spark ● ",
-        r"✕ partition-seconds: 11 no leader",
+        r"✕ 11 s without a leader",
         row("✕", "all topics", "9,043", "12,290"),
         row("in", "9,043", "8,365", "7,831"),
         row("hottest", "invoice-0"),

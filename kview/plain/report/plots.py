@@ -36,11 +36,15 @@ class PlotLine:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Lines over time. `at_ms` are the beginnings of the steps (epoch ms)."""
+    """Lines over time. `at_ms` are the beginnings of the steps (epoch ms).
+
+    If it is `mirrored`, the second line says what goes out of what the first line says comes in.
+    """
 
     title: str
     at_ms: Longs
     lines: tuple[PlotLine, ...]
+    mirrored: bool = False
 
 
 def plots(report: Report) -> list[Plot]:
@@ -69,7 +73,7 @@ def plots(report: Report) -> list[Plot]:
                 report_names.LINES["records_out"], _rates(report, whole, grid, "records_out", "out_known_s")
             ),
         )
-        drawn.append(Plot(f"{report_names.PLOTS['throughput']}{named}", grid, lines))
+        drawn.append(Plot(f"{report_names.PLOTS['throughput']}{named}", grid, lines, mirrored=True))
         users = mine & ~np.isin(table["topic"].astype(str), ["", *INTERNAL_TOPICS])
         busiest = _busiest(table["topic"], table["records_in"], users)[:MOST_LINES]
         if len(busiest) > 1:

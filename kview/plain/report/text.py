@@ -1,15 +1,12 @@
 """A report as text: what is worth knowing first, plots, and tables."""
 
-import math
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 
-import numpy as np
-
-from kview.derive.series import stretches
 from kview.language import glyphs, reports, words
+from kview.language.curves import area, hanging, tick, top_of
 from kview.language.glyphs import SIGNS, printable
 from kview.model.report import Period, Report
 from kview.model.report_tables import TableName
@@ -23,16 +20,17 @@ from kview.plain.report.summary import lines
 
 _GAP = "  "
 
-ROWS = 12
-"""The height of a plot, its axes included."""
+HALF_ROWS = 6
+"""The height of what comes in above the axis of a plot, and of what goes out below it."""
+
+LINE_ROWS = 2
+"""The height of each line of another plot."""
 
 _LEAST_NAME = 5
-"""Names in the legend are never shorter than this."""
+"""Names of lines are never shorter than this."""
 
-_MARKERS = ("braille", "·", "x", "+", "o")
-_ASCII_MARKERS = ("*", ".", "x", "+", "o")
-_CORNERS = str.maketrans("┌┐└┘┬┴├", "+++++++")
-_SAMPLES = ("⣀⡠⠔", "···", "xxx", "+++", "ooo")
+_AXIS = 8
+"""The cells of the figures of an axis, with the axis."""
 
 
 def text(
@@ -74,7 +72,7 @@ def _lines(
     for plot in plots(report):
         yield _EMPTY
         yield from _of(LineKind.HEAD, _wrapped(glyphs.printable(plot.title), width))
-        yield from _of(LineKind.TEXT, _drawn(plot, width, ascii_only, zone))
+        yield from _of(LineKind.TEXT, _drawn(plot, width, zone))
     for table in tables(report, zone, most_rows):
         yield _EMPTY
         name, heads, *rows = _table(table, width)
@@ -169,59 +167,61 @@ def _cut(name: str, size: int) -> str:
     return name if len(name) <= size else f"{glyphs.ELLIPSIS}{name[len(name) - size + 1 :]}"
 
 
-# -- plots, drawn by plotext
+# -- plots
 
 
-def _drawn(plot: Plot, width: int, ascii_only: bool, zone: tzinfo | None = None) -> list[str]:
-    """Return a plot in lines of at most `width` cells: its legend and its curves with their axes."""
-    import plotext
+def _drawn(plot: Plot, width: int, zone: tzinfo | None = None) -> list[str]:
+    """Return a plot in lines of at most `width` cells: areas with their axes, and the axis of time."""
+    values = [line.values.tolist() for line in plot.lines]
+    top = top_of(*values)
+    names = [printable(line.name) for line in plot.lines]
+    if plot.mirrored:
+        room = max(_LEAST_ROOM, width - _AXIS)
+        rows = area(values[0], room, HALF_ROWS, top) + hanging(values[1], room, HALF_ROWS, top)
+        ticks = {0: tick(top), HALF_ROWS - 1: "0", 2 * HALF_ROWS - 1: tick(top)}
+        legend = f"↑ {short(names[0])}   ↓ {short(names[1])}"
+        return [legend, *_behind(rows, ticks, 0), _time_axis(plot, room, _AXIS, zone)]
+    named = min(max(map(len, names)), max(_LEAST_NAME, min(MOST_NAME, width // 4)))
+    before = named + 1 + _AXIS
+    room = max(_LEAST_ROOM, width - before)
+    lines = []
+    for name, line in zip(names, values, strict=True):
+        rows = _behind(area(line, room, LINE_ROWS, top), {0: tick(top), LINE_ROWS - 1: "0"}, named + 1)
+        rows[0] = f"{short(name, named):<{named}}{rows[0][named:]}"
+        lines += rows
+    return [*lines, _time_axis(plot, room, before, zone)]
 
-    plotext.terminal.limit(False, False)  # the output may be a pipe, which has no size
-    figure = plotext.figure
-    figure.clear()
-    figure.plot_size(width, ROWS)
-    greatest = max((float(np.nanmax(line.values)) for line in plot.lines if line.is_known), default=0.0)
-    top = _nice(greatest)
-    markers = _ASCII_MARKERS if ascii_only else _MARKERS
-    # The first line is _drawn last, so that it is not covered.
-    for number, line in reversed(list(enumerate(plot.lines))):
-        for first, values in stretches(line.values.tolist()):
-            places = list(range(first, first + len(values)))
-            figure.draw(figure.signal(places, values, marker=markers[number % len(markers)]).lines())
+
+_LEAST_ROOM = 10
+
+
+def _behind(rows: Sequence[str], ticks: Mapping[int, str], indent: int) -> list[str]:
+    """Return the rows of an area behind their axis, whose figures are `ticks`."""
+    lines = []
+    for at, row in enumerate(rows):
+        axis = glyphs.TICK if at in ticks else glyphs.BAR
+        lines.append(f"{'':{indent}}{ticks.get(at, ''):>{_AXIS - 2}} {axis}{row}".rstrip())
+    return lines
+
+
+def _time_axis(plot: Plot, room: int, indent: int, zone: tzinfo | None) -> str:
+    """Return the axis of time below `room` cells: its beginning, its middle and its end."""
+    first, *between, last = _times(plot, zone)
+    middle = between[0] if between and room > len(first) + len(last) + 2 * len(between[0]) else ""
+    ends = f"{first}{last:>{max(len(last) + 1, room - len(first))}}"
+    at = (room - len(middle)) // 2
+    return f"{'':{indent}}{ends[:at]}{middle}{ends[at + len(middle) :]}"
+
+
+def _times(plot: Plot, zone: tzinfo | None) -> list[str]:
+    """Return the labels of the axis of time: three moments, or two, with the day if it differs."""
     last = len(plot.at_ms) - 1
-    across, up = figure.ruler(0, 0), figure.ruler(1, 0)
-    across.lim(0, last)
-    across.ticks(*_times(plot, last, zone))
-    up.lim(0, top)
-    up.ticks([0, top / 2, top], ["0", words.si(top / 2), words.si(top)])
-    rows = plotext.uncolorize(figure.build().string()).splitlines()
-    samples = _ASCII_MARKERS if ascii_only else _SAMPLES
-    count = len(plot.lines)
-    room = max(_LEAST_NAME, min(MOST_NAME, (width + 3) // count - 7))
-    legend = "   ".join(
-        f"{samples[number % len(samples)]} {short(printable(line.name), room)}"
-        for number, line in enumerate(plot.lines)
-    )
-    return [legend, *(row.rstrip().translate(_CORNERS if ascii_only else {}) for row in rows)]
-
-
-def _nice(value: float) -> float:
-    """Return a round number that is not below `value`: 1, 2, 3, 5 × a power of ten."""
-    if value <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
-    return next((step * power for step in (1, 1.5, 2, 3, 5, 7.5) if step * power >= value), 10 * power)
-
-
-def _times(plot: Plot, last: int, zone: tzinfo | None) -> tuple[list[int], list[str]]:
-    """Return the places of the labels on the axis of time, and the labels: three
-    moments, with the day if it differs."""
     places = sorted({0, last // 2, last})
     moments = [datetime.fromtimestamp(int(plot.at_ms[at]) // 1000, zone) for at in places]
     form = "%H:%M" if len({moment.date() for moment in moments}) == 1 else "%m-%d %H:%M"
     if moments[-1] - moments[0] < _SHORT:
         form = "%H:%M:%S"
-    return places, [moment.strftime(form) for moment in moments]
+    return [moment.strftime(form) for moment in moments]
 
 
 _SHORT = datetime(2000, 1, 1, 0, 10) - datetime(2000, 1, 1)

@@ -11,13 +11,13 @@ from kview.derive.brokers.silence import answering, other_apis
 from kview.derive.passing import Listed, Passing
 from kview.derive.view import View
 from kview.language import brokers, controllers, failures, glyphs, words
+from kview.language.curves import sparkline
 from kview.language.lists import Order, order_name
 from kview.model.address import Address
 from kview.model.events import Severity
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.tui.options import OWN_ORDER, Options
-from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,

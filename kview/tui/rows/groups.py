@@ -9,6 +9,7 @@ from kview.derive.passing import Listed, Passing
 from kview.derive.view import Verdict, View
 from kview.language import failures, glyphs, verdicts, words
 from kview.language import unheard as whose
+from kview.language.curves import sparkline
 from kview.language.lists import NEXT_GROUP_LIST, Order, order_name
 from kview.language.verdicts import UNDECIDED
 from kview.model.events import Severity
@@ -16,7 +17,6 @@ from kview.model.snapshot import Longs
 from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
-from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,

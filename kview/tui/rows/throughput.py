@@ -15,11 +15,11 @@ from kview.derive.passing import Listed, Passing
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
 from kview.language import words
+from kview.language.curves import sparkline
 from kview.model.aggregates import Key
 from kview.model.events import Severity
 from kview.model.sums import Kind, Sum
 from kview.tui.options import OWN_ORDER, Options
-from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, name_width, rank, rate_width
 from kview.tui.rows.figures import ABOUT, figure, finite, rate_figure

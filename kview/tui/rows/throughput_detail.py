@@ -1,25 +1,27 @@
 """The right side of the throughput screen: problems in the time shown, plots, and figures by window."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from textwrap import wrap
+from typing import NamedTuple
 
 import numpy as np
 
 from kview.derive.view import View
 from kview.derive.windows import Window, series, series_of, whole_until_s, window_of
 from kview.language import glyphs, words
+from kview.language.curves import sparkline
 from kview.model.aggregates import Key, Rollups, SparkState
 from kview.model.sums import Kind, Sum
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
-from kview.tui.plot import Frame, Trace, framed, framed_lines, legend
+from kview.tui.plot import Frame, Trace, banded, framed, legend, marks_between, mirrored
 from kview.tui.rows import direct
 from kview.tui.rows.throughput_windows import figure_lines
 from kview.tui.spark import covered_until_s
-from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, justified, line, line_width, pad, width
+from kview.tui.text import EMPTY, Line, Role, Span, joined, justified, line, line_width, pad, width
 
 LEAST_PLOT = 6
 """The fewest lines of a plot: its title, four lines of the curve, and the time axis."""
@@ -34,6 +36,12 @@ MOST_STEPS = 60
 
 _FIRST, _SECOND = Span("", series=0), Span("", series=1)
 _THIRD, _FOURTH = Span("", series=2), Span("", series=3)
+
+_ABOVE_AND_BELOW = ("↑", "↓")
+_WHOLE_AND_PART = (glyphs.LEVELS[-1], glyphs.UNCOMMITTED)
+"""The signs of the two parts of a plot in its legend."""
+
+BYTES_CELLS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +59,9 @@ USUAL = 1
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """Where plots are drawn: how large that is (cells, rows), and how curves and times look there."""
+    """Where plots are drawn: how large that is (cells, rows), and how times look there."""
 
     size: tuple[int, int]
-    braille: bool
-    """Whether curves are of braille dots."""
     zone: tzinfo | None
     """The time zone of what clocks show."""
 
@@ -90,8 +96,8 @@ def detail_lines(
     room = rows - len(lines)
     figures = figure_lines(rollups, key, end_s, (cells, room - LEAST_PLOT)) if with_figures else []
     until = "now" if view.moment.live and is_current else clock
-    made = _plots(view, key, end_s, _fitting_length(stretch.length_s, known_s))
-    return [*lines, *_grid(made, (cells, room - len(figures)), canvas.braille, until), *figures]
+    made = _plots(view, key, end_s, _fitting_length(stretch.length_s, known_s), until)
+    return [*lines, *_grid(made, (cells, room - len(figures))), *figures]
 
 
 def figures_alone(view: View, key: Key, size: tuple[int, int]) -> list[Line]:
@@ -122,14 +128,14 @@ def _without_spark(
     cells, rows = canvas.size
     title = line(" ", Span(label, Role.BRIGHT))
     why = [line(Span(f" {text}", Role.DIM)) for text in wrap(_why_empty(view, options), max(1, cells - 2))]
-    made = _direct_plots(view, key)
     until = "now"
     if not view.moment.live:
         until = words.clock(view.snapshot.observation.ended_ms, canvas.zone, tenths=False)
+    made = _direct_plots(view, key, until)
     lines = [title, *why]
     if made:
         lines += [line(Span(" Direct rates of the last minute:", Role.DIM)), EMPTY]
-        lines += _grid(made, (cells, rows - len(lines)), canvas.braille, until)
+        lines += _grid(made, (cells, rows - len(lines)))
     return lines[:rows]
 
 
@@ -173,10 +179,10 @@ def _problems(found: Window, key: Key, stretch: Stretch, clock: str, cells: int)
     That there are none is said only of the seconds that have figures, which end at `clock`.
     """
     risks = [
-        (int(found.offline_ms[0]) / 1000, "no leader", Role.RISK),
-        (int(found.silent_ms[0]) / 1000, "leader silent", Role.RISK),
-        (int(found.under_min_isr_ms[0]) / 1000, "under min ISR", Role.WARN),
-        (int(found.under_replicated_ms[0]) / 1000, "under-replicated", Role.WARN),
+        (int(found.offline_ms[0]), "without a leader", Role.RISK),
+        (int(found.silent_ms[0]), "leader silent", Role.RISK),
+        (int(found.under_min_isr_ms[0]), "under min ISR", Role.WARN),
+        (int(found.under_replicated_ms[0]), "under-replicated", Role.WARN),
     ]
     counts = [
         (int(found.truncated[0]), "truncated"),
@@ -185,19 +191,27 @@ def _problems(found: Window, key: Key, stretch: Stretch, clock: str, cells: int)
         (int(found.records_out_gap[0]), "read while not observed"),
     ]
     parts: list[Line] = [
-        line(Span(f"{words.rate(seconds)} {what}", role)) for seconds, what, role in risks if seconds > 0
+        line(Span(f"{words.duration(ms)} {what}", role)) for ms, what, role in risks if ms > 0
     ]
     if parts:
-        sign = Role.RISK if any(seconds > 0 for seconds, _, role in risks if role is Role.RISK) else Role.WARN
+        sign = Role.RISK if any(ms > 0 for ms, _, role in risks if role is Role.RISK) else Role.WARN
         mark = glyphs.DEAD if sign is Role.RISK else glyphs.OUT_OF_SYNC
-        parts[0] = (Span(f"{mark} partition-seconds: ", sign), *parts[0])
+        parts[0] = (Span(f"{mark} ", sign), *parts[0])
     records = [line(Span(f"{count:,} {what}", Role.WARN)) for count, what in counts if count]
     if records:
         records[0] = (Span("records: ", Role.DIM), *records[0])
     parts += records
     if not parts:
         parts = [_no_problems(found.covered_s, key, stretch, clock, cells - len(" ● "))]
-    return line(" ", *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - 1))
+    between = Span(f" {glyphs.DOT} ", Role.DIM)
+    said = joined(parts, between, cells - 1)
+    if any(ms > 0 for ms, _, _ in risks) and not records:
+        together = joined([*parts[:-1], (*parts[-1], _TOGETHER)], between, cells - 1)
+        said = together if _TOGETHER in together else said
+    return line(" ", *said)
+
+
+_TOGETHER = Span(" (all partitions together)", Role.DIM)
 
 
 def _no_problems(covered_s: int, key: Key, stretch: Stretch, clock: str, cells: int) -> Line:
@@ -219,19 +233,17 @@ def _no_problems(covered_s: int, key: Key, stretch: Stretch, clock: str, cells: 
 # -- plots
 
 
-@dataclass(frozen=True, slots=True)
-class _Plot:
-    """A plot: its title, its lines, the label of its axis of time, and how the figures of the other axis are
-    shown.
+class _Plot(NamedTuple):
+    """A plot: its title with a note at its right end, what it shows, and what stands around it.
 
-    A plot with one line is filled. `alarm`: any value above 0 is a problem, and 0 is not drawn.
+    Of two traces the second one hangs from the axis of the first, or, `as_band`, is a part of it.
     """
 
     title: str
     traces: Sequence[Trace]
-    ago: str
-    figure: Callable[[float], str] = words.si
-    alarm: bool = False
+    frame: Frame
+    as_band: bool = False
+    note: Line = EMPTY
 
 
 def _fitting_length(length_s: int, known_s: int) -> int:
@@ -239,37 +251,29 @@ def _fitting_length(length_s: int, known_s: int) -> int:
     return next((each for each in LENGTHS_S if known_s <= each <= length_s), length_s)
 
 
-def _plots(view: View, key: Key, end_s: int, length_s: int) -> list[_Plot]:
+def _plots(view: View, key: Key, end_s: int, length_s: int, until: str) -> list[_Plot]:
     """Return the plots of a key from the roll-ups, over the `length_s` seconds before `end_s`."""
     rollups = view.aggregates.rollups
     step_s = next(step for step in (1, 2, 5, 10, 20, 60) if length_s // step <= MOST_STEPS)
-    ago = words.duration(length_s * 1000, tenths=False)
+    marks = marks_between(view.moment.marks, (end_s - length_s) * 1000, end_s * 1000)
+    frame = Frame(words.duration(length_s * 1000, tenths=False), until, marks=marks)
 
     def values(column: Sum, unit: float = 1.0) -> list[float]:
         per_step: list[float] = (series(rollups, key, column, end_s, length_s, step_s) / unit).tolist()
         return per_step
 
     if key.kind is Kind.GROUP:
+        read = Trace("read", values(Sum.RECORDS_OUT), _SECOND)
         written = _written(view, rollups, key.name, end_s, length_s, step_s)
-        traces = [Trace("read", values(Sum.RECORDS_OUT), _SECOND)]
-        if written:
-            traces.append(Trace("written", written, _FIRST))
-        return [_Plot("records /s", traces, ago), *_lag_plots(view, key)]
-    unavailable = [
-        silent + offline
-        for silent, offline in zip(values(Sum.SILENT_MS, 1000), values(Sum.OFFLINE_MS, 1000), strict=True)
-    ]
-    return [
+        traces = (Trace("written", written, _FIRST), read) if written else (read,)
+        return [_Plot("records /s", traces, frame), *_lag_plots(view, key, until)]
+    came_in = Trace("in", values(Sum.RECORDS_IN), _FIRST)
+    plots = [
         _Plot(
             "records /s",
-            (Trace("in", values(Sum.RECORDS_IN), _FIRST), Trace("out", values(Sum.RECORDS_OUT), _SECOND)),
-            ago,
-        ),
-        _Plot(
-            "partitions, no live leader",
-            (Trace("", unavailable, Span("", Role.RISK)),),
-            ago,
-            alarm=True,
+            (came_in, Trace("out", values(Sum.RECORDS_OUT), _SECOND)),
+            frame,
+            note=_bytes(values(Sum.CENTIBYTES_IN, 100)),
         ),
         _Plot(
             "replicated /s",
@@ -277,33 +281,53 @@ def _plots(view: View, key: Key, end_s: int, length_s: int) -> list[_Plot]:
                 Trace("all", values(Sum.REPLICATED), _THIRD),
                 Trace("cross-rack", values(Sum.CROSS_RACK), _FOURTH),
             ),
-            ago,
-        ),
-        _Plot(
-            "bytes in /s ≈",
-            (Trace("", values(Sum.CENTIBYTES_IN, 100), _FIRST),),
-            ago,
-            lambda rate: words.size(round(rate)),
+            frame,
+            as_band=True,
         ),
     ]
+    unavailable = [
+        silent + offline
+        for silent, offline in zip(values(Sum.SILENT_MS, 1000), values(Sum.OFFLINE_MS, 1000), strict=True)
+    ]
+    if any(value > 0 for value in unavailable):
+        shown = [value if value > 0 else math.nan for value in unavailable]
+        plots.append(
+            _Plot("partitions without a live leader", (Trace("", shown, Span("", Role.RISK)),), frame)
+        )
+    return plots
 
 
-def _direct_plots(view: View, key: Key) -> list[_Plot]:
+def _bytes(values: Sequence[float]) -> Line:
+    """Return the bytes in per second with their course, nothing if they are not known."""
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return EMPTY
+    said = f"{glyphs.ABOUT} {words.size(round(known[-1]))}/s in "
+    return line(Span(said, Role.DIM), Span(f"{sparkline(values, BYTES_CELLS)} ", Role.DIM))
+
+
+def _direct_plots(view: View, key: Key, until: str) -> list[_Plot]:
     """Return the plots that need no roll-ups: the last minute from the rates between observations."""
     if key.kind is Kind.GROUP:
-        return _lag_plots(view, key)
+        return _lag_plots(view, key, until)
     values = direct.records_in(view, key)
     if not any(math.isfinite(value) for value in values):
         return []
-    return [_Plot("records in /s", (Trace("", values, _FIRST),), "1 m")]
+    return [_Plot("records in /s", (Trace("", values, _FIRST),), _last_minute(view, until))]
 
 
-def _lag_plots(view: View, key: Key) -> list[_Plot]:
+def _lag_plots(view: View, key: Key, until: str) -> list[_Plot]:
     """Return the plot of a group's lag, nothing if no lag is known."""
     values = direct.lag(view, key.name)
     if not any(math.isfinite(value) for value in values):
         return []
-    return [_Plot("lag, last minute", (Trace("", values, _FOURTH),), "1 m")]
+    return [_Plot("lag, last minute", (Trace("", values, _FOURTH),), _last_minute(view, until))]
+
+
+def _last_minute(view: View, until: str) -> Frame:
+    shown_ms = view.snapshot.observation.ended_ms
+    marks = marks_between(view.moment.marks, shown_ms - direct.WINDOW_MS, shown_ms)
+    return Frame("1 m", until, marks=marks)
 
 
 def _written(view: View, rollups: Rollups, group: str, end_s: int, length_s: int, step_s: int) -> list[float]:
@@ -319,44 +343,36 @@ def _written(view: View, rollups: Rollups, group: str, end_s: int, length_s: int
     return total
 
 
-def _grid(shown: Sequence[_Plot], size: tuple[int, int], braille: bool, until: str) -> list[Line]:
-    """Return as many plots as fit into `size` (cells, rows), in columns. The lines left over are empty."""
+def _grid(shown: Sequence[_Plot], size: tuple[int, int]) -> list[Line]:
+    """Return as many plots as fit into `size` (cells, rows): the first one large, the others below it, side
+    by side. The lines left over are empty."""
     cells, rows = size
     if not shown or rows < LEAST_PLOT:
         return [EMPTY] * max(0, rows)
-    columns = max(1, min(2, cells // COLUMN_CELLS, len(shown)))
-    down = max(1, min(rows // LEAST_PLOT, -(-len(shown) // columns)))
-    height = min(MOST_PLOT, rows // down)
-    shown = shown[: columns * down]
-    wide = cells // columns
-    lines: list[Line] = []
-    for begin in range(0, len(shown), columns):
-        drawn = [_drawn(plot, (wide - 1, height), braille, until) for plot in shown[begin : begin + columns]]
-        for number in range(height):
-            parts = [pad(plot[number] if number < len(plot) else EMPTY, wide) for plot in drawn]
-            lines.append(tuple(span for part in parts for span in part))
+    first, *others = shown
+    others = others[: max(1, cells // COLUMN_CELLS)] if rows >= 2 * LEAST_PLOT else []
+    low = max(LEAST_PLOT, min(MOST_PLOT, rows // 3)) if others else 0
+    high = min(MOST_PLOT, rows - low)
+    lines = _drawn(first, (cells - 1, high))
+    if others:
+        wide = cells // len(others)
+        drawn = [_drawn(plot, (wide - 1, low)) for plot in others]
+        for row in zip(*drawn, strict=True):
+            lines.append(tuple(span for part in row for span in pad(part, wide)))
     return [*lines, *[EMPTY] * (rows - len(lines))][:rows]
 
 
-def _drawn(plot: _Plot, size: tuple[int, int], braille: bool, until: str) -> list[Line]:
+def _drawn(plot: _Plot, size: tuple[int, int]) -> list[Line]:
+    """Return a plot below its title."""
     cells, height = size
     title: Line = (Span(f" {plot.title}", Role.HEAD),)
-    frame = Frame(plot.ago, until, figure=plot.figure)
-    if len(plot.traces) > 1:
-        title += legend(plot.traces, braille)
-        return [cut(title, cells), *framed_lines(plot.traces, cells, height - 1, braille, frame)]
-    (trace,) = plot.traces
-    values = trace.values
-    if plot.alarm:
-        title += (Span(_none(values), Role.DIM),)
-        values = [value if value > 0 else math.nan for value in values]
-    frame = frame._replace(paint=trace.paint)
-    return [cut(title, cells), *framed(values, cells, height - 1, braille, frame)]
-
-
-def _none(values: Sequence[float]) -> str:
-    """Return that an alarm has nothing to draw, as far as that is known, '' if it has."""
-    known = [value for value in values if math.isfinite(value)]
-    if any(value > 0 for value in known):
-        return ""
-    return f": {glyphs.NONE}" if not known else ": none" if len(known) == len(values) else ": none yet"
+    if len(plot.traces) == 1:
+        (only,) = plot.traces
+        drawn = framed(only, cells, height - 1, plot.frame)
+    else:
+        one, other = plot.traces
+        signs, draw = (_WHOLE_AND_PART, banded) if plot.as_band else (_ABOVE_AND_BELOW, mirrored)
+        title += legend(*zip(signs, plot.traces, strict=True))
+        drawn = draw(one, other, cells, height - 1, plot.frame)
+    note = plot.note if line_width(title) + line_width(plot.note) < cells else EMPTY
+    return [justified(title, note, cells), *drawn]

@@ -13,12 +13,12 @@ from kview.derive.passing import Listed, Passing
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs
 from kview.language import topics as topic_words
+from kview.language.curves import sparkline
 from kview.language.lists import Order, order_name
 from kview.language.verdicts import counted
 from kview.model.events import Severity
 from kview.model.snapshot import Longs
 from kview.tui.options import OWN_ORDER, Options
-from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,

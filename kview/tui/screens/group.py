@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 
 from kview.derive.view import View
 from kview.language import failures, glyphs, verdicts, words
+from kview.language.curves import sparkline
 from kview.model.events import EventKind
 from kview.model.inspection import QuotasAnswer, QuotasRequest
 from kview.model.ports import Inspector
@@ -17,7 +18,6 @@ from kview.model.states import REBALANCING, GroupType
 from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.tui.app_of import app_of
 from kview.tui.layout import CHROME, headline_height
-from kview.tui.plot import sparkline
 from kview.tui.rows import group as rows
 from kview.tui.rows.common import verdict
 from kview.tui.rows.connectors import ConnectorRows

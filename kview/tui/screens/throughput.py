@@ -90,7 +90,7 @@ class Detail(Lines):
                     self.key,
                     self.label,
                     self.stretch,
-                    Canvas((width, height), not at.ascii_only, at.zone),
+                    Canvas((width, height), at.zone),
                     self.with_figures,
                 ),
             )

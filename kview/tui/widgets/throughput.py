@@ -17,7 +17,7 @@ from kview.model.sums import Kind, Sum
 from kview.model.units import UNKNOWN
 from kview.tui.app_of import app_of
 from kview.tui.options import Options
-from kview.tui.plot import AXIS_CELLS, Frame, framed
+from kview.tui.plot import AXIS_CELLS, Frame, Trace, framed, marks_between
 from kview.tui.rows.direct import WINDOW_MS, over_window
 from kview.tui.rows.throughput import out_is_bound
 from kview.tui.spark import RATE_S, basis, covered_until_s
@@ -82,7 +82,6 @@ def throughput_lines(
     zone: tzinfo | None,
     cells: int,
     rows: int,
-    braille: bool,
     hold: Hold,
 ) -> list[Line]:
     """Return the title, a plot with its axes, and to its right the topics in the order that `hold`
@@ -93,15 +92,15 @@ def throughput_lines(
     body = rows - 1
     if body < 3:
         return [head]
-    if not rates.values:
-        return [head, line(Span(" rates need 2 observations", Role.DIM))]
     has_room = cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2
     legend = _legend(rates.topics, hold(rates.topics), body) if has_room else []
     plot_cells = cells - (LEGEND_CELLS + 2 if legend else 1)
     shown_ms = view.snapshot.observation.ended_ms
     clock = words.clock(shown_ms, zone, tenths=False) if plot_cells >= AXIS_CELLS + CLOCK_PLOT_CELLS else ""
     until = "now" if view.moment.live else clock
-    plot = framed(rates.values, plot_cells, body, braille, Frame("60 s", until))
+    marks = marks_between(view.moment.marks, shown_ms - WINDOW_MS, shown_ms)
+    frame = Frame("60 s", until, marks=marks, why="rates need 2 observations")
+    plot = framed(Trace("in", rates.values, Span("", series=0)), plot_cells, body, frame)
     lines = [head]
     for number, drawn in enumerate(plot):
         right = (Span("  "), *legend[number]) if number < len(legend) else ()
@@ -164,8 +163,7 @@ class ThroughputPanel(Lines):
         if self.view is None:
             return []
         at = app_of(self)
-        braille, zone = not at.ascii_only, at.zone
-        return throughput_lines(self.view, self.options, zone, width, height, braille, self._hold)
+        return throughput_lines(self.view, self.options, at.zone, width, height, self._hold)
 
     def _hold(self, topics: Topics) -> list[str]:
         """Return the order of the legend, which changes at most once in HOLD_MS."""
