@@ -81,6 +81,7 @@ def _area(values: Sequence[float], cells: int, rows: int, top: float, levels: st
         return []
     import plotext
 
+    plotext.terminal.limit(False, False)  # the output may be a pipe, and no terminal limits what is asked for
     figure = plotext.figure
     figure.clear()
     figure.plot_size(cells, rows)

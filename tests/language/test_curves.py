@@ -63,7 +63,11 @@ def test_the_last_value_is_at_the_right_edge_and_a_spike_is_not_lost() -> None:
     assert "█" in area([0] * 60 + [10] + [0] * 139, 20, 1, 10)[0]
 
 
-@given(VALUES, st.integers(0, 60), st.integers(0, 10))
+def test_no_terminal_limits_an_area() -> None:
+    assert area([1.0] * 10, 300, 90, 1.0) == ["█" * 300] * 90
+
+
+@given(VALUES, st.integers(0, 200), st.integers(0, 10))
 def test_every_area_has_its_size(values: list[float], cells: int, rows: int) -> None:
     for drawn in (area(values, cells, rows, 1e9), hanging(values, cells, rows, 1e9)):
         assert all(len(row) == cells for row in drawn)
