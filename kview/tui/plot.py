@@ -1,14 +1,14 @@
 """Plots with their axes: areas, two that mirror each other, and one with a part of it as a band."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from kview.language import glyphs, words
+from kview.language import glyphs
 from kview.language.curves import area, hanging, tick, top_of
 from kview.model.ports import TimeMark
 from kview.model.units import UNKNOWN
-from kview.tui.text import SHADES, Line, Role, Span, line, middle
+from kview.tui.text import SHADES, Line, Role, Span, line, middle, painted
 
 AXIS_CELLS = 9
 """The number of cells to the left of a plot: the figures of its axis, a space and the axis."""
@@ -20,13 +20,12 @@ LEAST_TICKED = 5
 class Frame(NamedTuple):
     """What stands around a plot.
 
-    `ago` and `until` label the ends of the time axis, whose `marks` are (place from 0 to 1, sign). `figure`
-    words the figures of the other axis. `why` is said if nothing is known to draw.
+    `ago` and `until` label the ends of the time axis, whose `marks` are (place from 0 to 1, sign). `why` is
+    said if nothing is known to draw.
     """
 
     ago: str
     until: str = "now"
-    figure: Callable[[float], str] = words.si
     marks: tuple[tuple[float, Span], ...] = ()
     why: str = "nothing known yet"
 
@@ -60,7 +59,7 @@ def framed(trace: Trace, cells: int, rows: int, frame: Frame) -> list[Line]:
         (_shaded(trace.paint, text, (height - row) / height),)
         for row, text in enumerate(area(trace.values, room, height, top))
     ]
-    return _with_axes(drawn, _ticks(top, height, frame), room, frame, [trace])
+    return _with_axes(drawn, _ticks(top, height), room, frame, [trace])
 
 
 def mirrored(above: Trace, below: Trace, cells: int, rows: int, frame: Frame) -> list[Line]:
@@ -75,7 +74,7 @@ def mirrored(above: Trace, below: Trace, cells: int, rows: int, frame: Frame) ->
         *((_shaded(above.paint, text, (half - row) / half),) for row, text in enumerate(standing)),
         *((_shaded(below.paint, text, (row + 1) / half),) for row, text in enumerate(hung)),
     ]
-    end = tick(top, frame.figure)
+    end = tick(top)
     ticks = {0: end, 2 * half - 1: end} | ({half - 1: "0"} if half > 1 else {})
     return _with_axes(drawn, ticks, room, frame, [above, below])
 
@@ -93,12 +92,12 @@ def banded(whole: Trace, part: Trace, cells: int, rows: int, frame: Frame) -> li
         # The band's own end is a whole cell or none: half a cell of it would hide the area above it.
         is_band = [there >= glyphs.LEVELS[len(glyphs.LEVELS) // 2] for there in band]
         drawn.append(
-            _runs(
+            painted(
                 [glyphs.UNCOMMITTED if mine else cell for mine, cell in zip(is_band, text, strict=True)],
                 [part.paint if mine else whole.paint for mine in is_band],
             )
         )
-    return _with_axes(drawn, _ticks(top, height, frame), room, frame, [whole])
+    return _with_axes(drawn, _ticks(top, height), room, frame, [whole])
 
 
 def legend(*samples: tuple[str, Trace]) -> Line:
@@ -114,22 +113,11 @@ def _shaded(paint: Span, text: str, height: float) -> Span:
     return paint._replace(text=text, shade=min(SHADES - 1, int(height * SHADES)))
 
 
-def _runs(cells: Sequence[str], paints: Sequence[Span]) -> Line:
-    """Return a line of single cells, as one span for each run of the same colour."""
-    spans: list[Span] = []
-    for cell, paint in zip(cells, paints, strict=True):
-        if spans and (spans[-1].role, spans[-1].series) == (paint.role, paint.series):
-            spans[-1] = spans[-1]._replace(text=spans[-1].text + cell)
-        else:
-            spans.append(paint._replace(text=cell))
-    return tuple(spans)
-
-
-def _ticks(top: float, height: int, frame: Frame) -> dict[int, str]:
+def _ticks(top: float, height: int) -> dict[int, str]:
     """Return the figures of an axis by row, none of them twice."""
-    ticks = {0: tick(top, frame.figure), height - 1: "0"}
+    ticks = {0: tick(top), height - 1: "0"}
     if height >= LEAST_TICKED and height % 2:
-        half = tick(top / 2, frame.figure)
+        half = tick(top / 2)
         if half not in ticks.values():
             ticks[height // 2] = half
     return ticks
@@ -164,4 +152,4 @@ def _times(room: int, frame: Frame) -> Line:
         at = min(max(round(place * (room - 1)), first), last)
         if first <= at <= last:
             cells[at], paints[at] = sign.text, sign
-    return _runs(cells, paints)
+    return painted(cells, paints)

@@ -66,15 +66,21 @@ def line(*parts: str | Span) -> Line:
     return tuple(Span(part) if isinstance(part, str) else part for part in parts if part)
 
 
-def runs(signs: Sequence[str], roles: Sequence[Role]) -> Line:
-    """Return a line of single signs, as one span for each run of the same role."""
+def painted(signs: Sequence[str], paints: Sequence[Span]) -> Line:
+    """Return a line of single signs, as one span for each run of the same paint: a span without its text."""
     spans: list[Span] = []
     begin = 0
     for at in range(1, len(signs) + 1):
-        if at == len(signs) or roles[at] is not roles[begin]:
-            spans.append(Span("".join(signs[begin:at]), roles[begin]))
+        if at == len(signs) or paints[at][1:] != paints[begin][1:]:
+            spans.append(Span("".join(signs[begin:at]), *paints[begin][1:]))
             begin = at
-    return line(*spans)
+    return tuple(spans)
+
+
+def runs(signs: Sequence[str], roles: Sequence[Role]) -> Line:
+    """Return a line of single signs, as one span for each run of the same role."""
+    paints = {role: Span("", role) for role in roles}
+    return painted(signs, [paints[role] for role in roles])
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ from kview.language import replicas as replica_words
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, replica_role
-from kview.tui.text import EMPTY, Line, Role, Span, cut, line, line_width, middle, pad
+from kview.tui.text import EMPTY, Line, Role, Span, cut, line, line_width, middle, pad, runs
 
 MOST_LABEL_LINES = 3
 """The most lines for labels. Groups beyond them are counted."""
@@ -189,17 +189,7 @@ def _axis(log: PartitionLog, scale: Scale) -> Line:
         if end != UNKNOWN:
             cell = scale.cell(end)
             drawn[cell] = glyphs.TICK if drawn[cell] != glyphs.MARKED else glyphs.MARKED
-    return tuple(Span(sign, role) for sign, role in _runs(drawn, roles))
-
-
-def _runs(drawn: list[str], roles: list[Role]) -> list[tuple[str, Role]]:
-    runs: list[tuple[str, Role]] = []
-    for sign, role in zip(drawn, roles, strict=True):
-        if runs and runs[-1][1] is role:
-            runs[-1] = (runs[-1][0] + sign, role)
-        else:
-            runs.append((sign, role))
-    return runs
+    return runs(drawn, roles)
 
 
 def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int, most: int) -> list[Line]:
