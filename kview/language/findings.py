@@ -13,19 +13,16 @@ def sentence(finding: Finding, now_ms: int) -> str:
     return _SENTENCES[finding.kind](finding, now_ms)
 
 
-def sentences(findings: Sequence[Finding], now_ms: int, terse: bool = False) -> list[str]:
+def sentences(findings: Sequence[Finding], now_ms: int) -> list[str]:
     """Return the sentences of a headline.
 
-    If there are other findings, "cluster healthy" is said without its details, to leave room for them. If
-    `terse`, frozen watermarks are said without those of internal topics, so that a countdown still fits.
+    If there are other findings, "cluster healthy" is said without its details.
     """
     short = len(findings) > 1
 
     def said(finding: Finding) -> str:
         if short and finding.kind is FindingKind.CLUSTER_WELL:
             return "cluster healthy"
-        if terse and finding.kind is FindingKind.WATERMARK_FROZEN and _are_others(finding):
-            return f"watermark frozen on {words.plural(finding.partitions, 'other partition')}"
         return sentence(finding, now_ms)
 
     return [said(finding) for finding in findings]

@@ -219,23 +219,21 @@ def _of(some: int, all_of: int, has_total: bool) -> str:
     return f"{some:,} of {all_of:,}" if has_total and some != all_of else f"{some:,}"
 
 
-def waits_for(incident: Incident, terse: bool = False) -> str:
+def waits_for(incident: Incident) -> str:
     """Return what has to happen next, '' if the incident is over."""
     if not incident.is_open:
         return ""
-    majority = "waiting for controllers" if terse else "waiting for a majority of controllers"
+    majority = "waiting for a majority of controllers"
     if incident.kind is IncidentKind.QUORUM:
         return majority
     if incident.none_answers:
-        return "waiting for any broker" if terse else "waiting for any broker to answer"
+        return "waiting for any broker to answer"
     if incident.no_controller and (incident.unfenced or incident.leaderless):
         return majority
     if incident.unfenced:
         return "waiting for fencing"
     if incident.leaderless:
         mine = incident.leaderless - incident.internal_leaderless
-        if terse:
-            return f"{mine:,} leaderless" if mine else f"{incident.leaderless:,} internal leaderless"
         return f"{nouns.partitions(mine, incident.internal_leaderless)} without a leader"
     if incident.is_waiting:
         return "waiting for watermarks"

@@ -19,6 +19,7 @@ class Where(StrEnum):
     APP = "everywhere"
     SCREEN = "every screen"
     TABLE = "every table"
+    RACKS = "the racks"
     PLACEMENT = "Placement"
     THROUGHPUT = "Throughput"
     TOPIC = "a topic"

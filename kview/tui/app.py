@@ -166,8 +166,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """The latest notice about kview itself."""
         self.options = Options(stale_ms=self.source.late_ms, keys=self.keys)
         self.status = Status()
-        self.hidden_incidents: frozenset[Hashable] = frozenset()
-        """The keys of the incidents that the strip no longer shows."""
+        self.opened_incidents: frozenset[Hashable] = frozenset()
+        """The keys of the incidents that somebody has opened."""
         self._inert_on: Screen[Any] | None = None
         """The screen about which the status line says that a key does nothing there."""
         self._opened_ms: set[int] = set()
@@ -236,14 +236,17 @@ class KviewApp(OwnApp, inherit_bindings=False):
         return replace(view, headline=with_unclean(view.headline, view.unclean, which))
 
     def opened(self, key: Hashable) -> None:
-        """Take the unclean elections of an incident out of the headline, because it was opened.
+        """Take note that an incident was opened: its unclean elections leave the headline, and so does its
+        stopwatch once it is over.
 
-        `key` is the incident's. Those that belong to no incident are opened with the list of all (None).
+        `key` is the incident's. Unclean elections that belong to no incident are opened with the list of all
+        (None).
         """
-        if self.view is None or not len(self.view.unclean):
-            return
-        self._opened_ms |= opened_with(self.view.unclean, self.view.incidents, key)
-        self.view = self._without_opened(self.view)
+        if key is not None:
+            self.opened_incidents |= {key}
+        if self.view is not None and len(self.view.unclean):
+            self._opened_ms |= opened_with(self.view.unclean, self.view.incidents, key)
+            self.view = self._without_opened(self.view)
         self.redraw()
 
     def on_notice_arrived(self, message: NoticeArrived) -> None:
@@ -375,11 +378,6 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Show the cluster at a moment (epoch ms), if it was recorded. `why` says what is to be seen."""
         self.time.show(at_ms, why)
 
-    def hide_incidents(self, keys: Iterable[Hashable]) -> None:
-        """Show these incidents in the strip no longer."""
-        self.hidden_incidents |= frozenset(keys)
-        self.redraw()
-
     def where(self) -> tuple[str, int]:
         """Return the mode shown, and how many screens lie on each other."""
         return self.current_mode, len(self.screen_stack)
@@ -423,6 +421,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def action_help(self) -> None:
         """Show the keys of this screen."""
         self.go.help()
+
+    def action_wrong(self) -> None:
+        """Say what is wrong in whole sentences."""
+        self.go.wrong()
 
     def action_find(self) -> None:
         """Offer to jump to anything by its name, and every command."""
@@ -475,6 +477,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
         teaching = self.teaching
         if action == "lesson":
             return teaching.allows(str(parameters[0]))
+        if action == "wrong":
+            hides = teaching.caption is not None and bool(teaching.caption.headline)
+            return self.view is not None and self.where()[1] == 1 and not hides
         if action == "go" and parameters[0] == "lab" and not self.lab.possible:
             return False
         if action == "go" and parameters[0] in _NUMBERED:

@@ -11,7 +11,7 @@ from kview.language import commands as words
 from kview.model.events import Severity
 from kview.model.lab import ActiveFault, Command, CommandKind, Done, Lab, NodeRole
 from kview.model.units import UNKNOWN_ID
-from kview.tui.faults import FAULTS_BY_KEY, Target, command_for, to_bring_back
+from kview.tui.faults import FAULTS_BY_KEY, RESTORE, Target, command_for, rack_of, to_bring_back
 from kview.tui.widgets.bottom import StatusMessage
 
 if TYPE_CHECKING:
@@ -62,9 +62,23 @@ class FaultKeys:
 
     @property
     def back_name(self) -> str:
-        """What `B` does now, for the key line: `restore 4`, or '' if no node has a fault."""
+        """What the key that brings a node back does now: `restore 4`, or '' if no node has a fault."""
         target = self._to_bring_back() if self._in_force else None
         return words.undoing(Command(CommandKind.START, target.broker)) if target else ""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What the keys of faults hit now, by the actions' names: `crash 4`, `restore 4`."""
+        labels = {RESTORE: name} if (name := self.back_name) else {}
+        screen, view = self._app.shown(), self._app.view
+        target = screen.target() if self.has_lab and screen is not None and screen.has_targets else None
+        if target is not None and view is not None:
+            rack = rack_of(view, target.broker)
+            for fault in FAULTS_BY_KEY.values():
+                what = {"broker": str(target.broker), "rack": rack}.get(fault.aims, "")
+                if what:
+                    labels[fault.name] = f"{fault.label} {what}"
+        return labels
 
     def with_undo(self, message: StatusMessage) -> StatusMessage:
         """Return a message with the keys that undo what it reports, for what is selected now."""

@@ -49,7 +49,10 @@ class FaultKey(Struct, frozen=True):
         return f"{does(Command(self.kind, amount=self.amount))}{undo}"
 
 
-_BACK = "{restore}"
+RESTORE = "restore"
+"""The action that ends the fault of one node."""
+
+_BACK = f"{{{RESTORE}}}"
 
 FAULTS_BY_KEY: dict[str, FaultKey] = {
     fault.key: fault

@@ -129,11 +129,11 @@ TABLE_ACTIONS = (
     _moving("down", ("down", "j"), "move(1)", "move down a row"),
     _moving("page-up", ("pageup",), "page(-1)", "move up a page"),
     _moving("page-down", ("pagedown",), "page(1)", "move down a page"),
-    _moving("half-page-up", ("ctrl+u",), "half_page(-1)", "move up half a page"),
-    _moving("half-page-down", ("ctrl+d",), "half_page(1)", "move down half a page"),
-    _moving("first-row", ("home",), "end(-1)", "go to the first row"),
-    _moving("top", ("g",), "top", "pressed twice: go to the first row", "gg"),
-    _moving("last-row", ("end", "G"), "end(1)", "go to the last row"),
+    _moving("half-page-up", ("ctrl+u",), "half_page(-1)", "half a page up"),
+    _moving("half-page-down", ("ctrl+d",), "half_page(1)", "half a page down"),
+    _moving("first-row", ("home",), "end(-1)", "first row"),
+    _moving("top", ("g",), "top", "twice: first row", "gg"),
+    _moving("last-row", ("end", "G"), "end(1)", "last row"),
     Action("open", ("enter",), "open", "open", "show details of the selected row", 3, Where.TABLE),
 )
 
@@ -175,6 +175,14 @@ GENERAL_ACTIONS = (
         "go to",
         "a screen, topic, partition, group or broker, or a command, by part of its name",
         9,
+    ),
+    Action(
+        "what-is-wrong",
+        ("exclamation_mark",),
+        "wrong",
+        "what is wrong",
+        "say in whole sentences what the head says in a few words, with the stages of the incident",
+        7,
     ),
     Action("remove-broker", ("delete",), "dismiss_broker", "remove broker", DELETE_HELP),
     Action("spark", ("ctrl+r",), "spark", "start Spark", "start the Spark job, or restart it"),
@@ -221,7 +229,7 @@ GENERAL_ACTIONS = (
         ("escape",),
         "back",
         "back",
-        "stop waiting, clear the filter, leave the screen, hide the incident strip, or return to live",
+        "stop waiting, clear the filter, leave the screen, or return to live",
         4,
         Where.SCREEN,
         Kind.MOVING,
@@ -285,6 +293,8 @@ LAB_ACTIONS = (
 """The actions of the lab, which are possible only in a simulated cluster."""
 
 OWN_ACTIONS = (
+    Action("left", ("left",), "aside(-1)", "move left", "", 0, Where.RACKS, Kind.MOVING),
+    Action("right", ("right",), "aside(1)", "move right", "", 0, Where.RACKS, Kind.MOVING),
     Action(
         "racks",
         ("b",),

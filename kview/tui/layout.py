@@ -5,6 +5,8 @@ A larger screen shows more rows, not larger panels.
 
 from msgspec import Struct
 
+from kview.tui.rows.tiles import arranged
+
 MIN_WIDTH = 60
 MIN_HEIGHT = 15
 """Below this size the panels that matter do not fit, and kview says so in one line."""
@@ -21,6 +23,9 @@ CONTROLLERS_HEIGHT = 45
 ONE_CONTROLLER_HEIGHT = 28
 """Below this height only one controller in trouble has a row, because the brokers come first."""
 
+BAR_CELLS = 2
+"""The width of the line between two panels."""
+
 MOST_STRIPS = 3
 """The most lines for the signs of all brokers, above the worst of them as rows."""
 
@@ -34,8 +39,8 @@ CAPTIONED_HEIGHT = 15
 """From this height on, the brokers have as many lines as that above a caption: captions of different height
 come and go, and the brokers must not jump each time."""
 
-CHROME = 3
-"""The number of lines for the header, the status line and the key line."""
+CHROME = 4
+"""The number of lines for the head, the status line and the key line."""
 
 
 class Overview(Struct, frozen=True):
@@ -46,7 +51,6 @@ class Overview(Struct, frozen=True):
     """
 
     side_by_side: bool
-    headline: int
     rules: int
     brokers: int
     partitions: int
@@ -58,13 +62,14 @@ class Overview(Struct, frozen=True):
     """Of the lines for brokers, those that the signs of all brokers may take, because not every broker has a
     row."""
     controllers: bool = False
-    """Whether the controllers have rows of their own."""
+    """Whether the controllers have tiles or rows of their own."""
 
 
 class Contents(Struct, frozen=True):
     """How much the overview has to show."""
 
-    brokers: int
+    racks: tuple[tuple[str, int], ...]
+    """Their names, and how many brokers each has."""
     groups: int
     controllers: int = 0
     """The number of nodes that are controllers only."""
@@ -72,38 +77,35 @@ class Contents(Struct, frozen=True):
     """Whether anything is wrong with them."""
 
 
-def headline_height(height: int) -> int:
-    """Return the number of lines reserved for the headline, whether it needs them or not.
+def overview(width: int, height: int, contents: Contents, captioned: bool = False) -> Overview:
+    """Divide `height` lines among the panels. The head, brokers and partitions are always shown.
 
-    They are reserved so that nothing below jumps when something goes wrong.
-    """
-    return 1 if height < 18 else 2 if height < 45 else 3
-
-
-def overview(
-    width: int, height: int, contents: Contents, strip: int = 0, captioned: bool = False
-) -> Overview:
-    """Divide `height` lines among the panels. Header, headline, brokers and partitions are always shown.
-
-    `strip` is the number of lines that the incident strip takes, and `captioned` says whether a caption
-    stands below.
+    `captioned` says whether a caption stands below.
     """
     controllers = contents.controllers
     side_by_side = width >= SIDE_BY_SIDE_WIDTH
-    headline = headline_height(height)
     rules = 0 if height < 20 else 2 if height < 28 else 3
     events = 0 if height < SUMMARY_HEIGHT else min(10, max(1, (height - 28) // 3))
     most = max(4, height // 3 + 1) if height < 20 else max(MOST_SHORT, height // 3)
     if captioned and height >= CAPTIONED_HEIGHT:
         most = max(MOST_SHORT, most)
-    with_controllers = contents.quorum_troubled or (
-        height >= CONTROLLERS_HEIGHT and 0 < controllers < most - max(contents.brokers, 6)
-    )
-    listed = controllers if height >= ONE_CONTROLLER_HEIGHT else min(1, controllers)
-    rows = contents.brokers + (listed if with_controllers else 0)
-    brokers_height = min(max(rows + 1, 7 if side_by_side else 2), most)
-    strips = min(MOST_STRIPS, brokers_height - LEAST_ROWS) if rows + 1 > brokers_height else 0
-    left = height - CHROME - headline - strip - rules - events - brokers_height
+    number = sum(brokers for _, brokers in contents.racks)
+    throughput_width = min(72, width * 34 // 100) if side_by_side else 0
+    beside = throughput_width + BAR_CELLS if side_by_side else 0
+    least = 7 if side_by_side else 2
+    placed = arranged(contents.racks, controllers, width - beside - 1, most - 1)
+    if placed is not None:
+        with_controllers, strips = controllers > 0, 0
+        brokers_height = max(placed.height + 1, least)
+    else:
+        with_controllers = contents.quorum_troubled or (
+            height >= CONTROLLERS_HEIGHT and 0 < controllers < most - max(number, 6)
+        )
+        listed = controllers if height >= ONE_CONTROLLER_HEIGHT else min(1, controllers)
+        rows = number + (listed if with_controllers else 0)
+        brokers_height = min(max(rows + 1, least), most)
+        strips = min(MOST_STRIPS, brokers_height - LEAST_ROWS) if rows + 1 > brokers_height else 0
+    left = height - CHROME - rules - events - brokers_height
     groups_height = 0
     if side_by_side:
         groups_height = left
@@ -115,13 +117,12 @@ def overview(
         left -= groups_height
     return Overview(
         side_by_side=side_by_side,
-        headline=headline,
         rules=rules,
         brokers=brokers_height,
         partitions=left,
         groups=groups_height,
         events=events,
-        throughput_width=min(72, width * 34 // 100) if side_by_side else 0,
+        throughput_width=throughput_width,
         groups_width=(width * 41 // 100 if width < 150 else width * 48 // 100) if side_by_side else 0,
         strips=max(0, strips),
         controllers=with_controllers,

@@ -63,7 +63,7 @@ def _marked(strip: Strip, spot: Spot, palette: Palette, ascii_only: bool) -> Str
 
 def _over(strip: Strip, palette: Palette) -> Strip:
     """Underline a strip in the colour of marks. What is red or yellow stays so: a mark must not calm."""
-    kept = {palette.style(role).color for role in (Role.RISK, Role.WARN, Role.ALERT)}
+    kept = {palette.style(role).color for role in (Role.RISK, Role.WARN)}
     segments = []
     for text, own, _ in strip:
         style = own or Style()

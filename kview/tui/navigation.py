@@ -47,6 +47,7 @@ LATER = {
     "PartitionScreen": "partition",
     "BrokerScreen": "broker",
     "IncidentScreen": "incident",
+    "WrongScreen": "wrong",
     "RecordsScreen": "inspect",
     "SettingsScreen": "inspect",
     "QuotasScreen": "inspect",
@@ -130,6 +131,10 @@ class Navigation:
     def incident(self, key: Hashable) -> None:
         """Go to the incident with that key."""
         self._app.push_screen(made("IncidentScreen", key))
+
+    def wrong(self) -> None:
+        """Say what is wrong in whole sentences."""
+        self._app.push_screen(made("WrongScreen"))
 
     def records(self, topic: str, partition: int) -> None:
         """Go to the records of a partition."""

@@ -59,7 +59,7 @@ def palette_of(theme: Theme) -> Palette:
         Role.WARN: Style(color=theme.warn),
         Role.GOOD: Style(color=theme.good),
         Role.KEY: Style(color=theme.key),
-        Role.ALERT: Style(color=theme.risk, bold=True),
+        Role.ALERT: Style(color=theme.background, bgcolor=theme.risk, bold=True),
         Role.MOMENT: Style(color=theme.background, bgcolor=theme.key, bold=True),
     }
     return Palette(
@@ -87,7 +87,7 @@ PLAIN = Palette(
         Role.WARN: Style(),
         Role.GOOD: Style(),
         Role.KEY: Style(bold=True),
-        Role.ALERT: Style(bold=True, underline=True),
+        Role.ALERT: Style(bold=True, reverse=True),
         Role.MOMENT: Style(bold=True, reverse=True),
     },
     series=((Style(),) * SHADES,),

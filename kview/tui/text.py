@@ -24,7 +24,7 @@ class Role(StrEnum):
     GOOD = "good"
     KEY = "key"
     ALERT = "alert"
-    """A RISK that must be seen first, used in the headline."""
+    """A RISK that must be seen first: solid, in the headline and on the tiles of brokers."""
     MOMENT = "moment"
     """The moment shown, if it is not the live one."""
 

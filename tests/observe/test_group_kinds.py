@@ -78,11 +78,14 @@ class Scene:
         """Whether every group has the verdict that it has in health. What they have is logged."""
         self.streams.beat()
         rows = [self.row(view, kind) for kind in self.names]
+        if min(rows) < 0:
+            _log.warning("rows %s", rows)
+            return False
         streams = view.snapshot.members.group == self.names[GroupType.STREAMS]
         members, assigned = view.snapshot.groups.members[rows], view.snapshot.members.assigned[streams]
         verdicts = dict(zip(self.names, view.groups.verdict[rows].tolist(), strict=True))
-        _log.warning("rows %s, members %s, streams' %s, verdicts %s", rows, members, assigned, verdicts)
-        if min(rows) < 0 or (members == UNKNOWN_ID).any() or assigned.tolist() != [2]:
+        _log.warning("members %s, streams' %s, verdicts %s", members, assigned, verdicts)
+        if (members == UNKNOWN_ID).any() or assigned.tolist() != [2]:
             return False
         of_streams = verdicts.pop(GroupType.STREAMS)  # its member commits nothing, as it reads nothing
         known = bool(self.streams.tasks) and of_streams in (Verdict.OK, Verdict.UNKNOWN)

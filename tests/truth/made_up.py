@@ -77,7 +77,7 @@ def frame(
         findings=findings,
         brokers={0: "up", 1: "up", 2: "up"},
         groups={KEEPER: GroupSaid("ok", 0, read_rate=10.0), IDLER: GroupSaid("ok", 0, read_rate=10.0)},
-        badge="● updated 0.3 s ago",
+        badge="● 3 of 3 answer",
         badge_is_green=True,
     )
     return replace(honest, **other)  # type: ignore[arg-type]

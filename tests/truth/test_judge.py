@@ -24,7 +24,7 @@ def kinds(truth: TruthLog, *frames: Frame) -> set[Kind]:
 def while_silent(second: float, **other: object) -> Frame:
     values: dict[str, object] = {
         "brokers": {0: "up", 1: "silent", 2: "up"},
-        "badge": "▲ 2 of 3 brokers answer",
+        "badge": "▲ 2 of 3 answer",
         "badge_is_green": False,
         "groups": {KEEPER: GroupSaid("blocked"), IDLER: GroupSaid("unknown")},
     }

@@ -9,6 +9,7 @@ from kview.config.themes import Themes, load_themes, theme_folders
 from kview.tui.app import KviewApp
 from kview.tui.paint import PLAIN, palette_of
 from kview.tui.text import Role
+from kview.tui.widgets.table import Table
 from tests.tui.harness import (
     CRASH,
     HEALTHY,
@@ -150,8 +151,10 @@ async def test_without_any_theme_it_is_plain() -> None:
 @running
 async def test_what_is_wrong_keeps_its_colour_in_the_selected_row(theme: str) -> None:
     async with dashboard(state(CRASH), theme=theme) as (app, pilot):
-        await press(pilot, ["down"] * 4)
-        (selected,) = [strip for strip in drawn_strips(app.screen) if re.match("▸ +4 +✕", strip.text)]
+        while app.options.sort("brokers").column != "rack":
+            await press(pilot, ["s"])
+        app.screen.query_one("#brokers", Table).select(4)
+        (selected,) = [strip for strip in drawn_strips(app.screen) if re.match("▸ R2 +4 +✕", strip.text)]
         own = own_themes().loaded[theme]
         styles = {segment.text.strip(): segment.style for segment in selected if segment.style}
         silent, replicas = styles["✕ silent 3 s"], styles["10"]

@@ -13,7 +13,7 @@ from kview.tui.rows.connectors import ConnectorRows
 from kview.tui.screens.group import GroupScreen
 from kview.tui.text import Role, content
 from kview.tui.widgets.table import Table
-from tests.tui.harness import dashboard, press, running, text, until
+from tests.tui.harness import dashboard, lines, press, running, text, until
 from tests.worlds import default_world
 from tests.worlds.connect import EXITING, FAILED, RUNNING, SQL, connector, with_connectors
 from tests.worlds.kinds import CONNECT, of_every_kind
@@ -121,7 +121,7 @@ async def test_the_screen_shows_them_and_enter_opens_the_group_of_a_sink() -> No
         table = app.screen.query_one("#offsets", Table)
         table.focus()
         await until(pilot, lambda: f"  billing task 0  {EXITING[:80]}" in text(app), "the selected trace")
-        assert f"✕ task 0 of connector billing failed (+1 more): {SQL}" in text(app)
+        assert "✕ task 0 of connector billing failed " in lines(app)[1]
         await press(pilot, ["enter"])
         assert "CONNECTORS" in text(app), "a task has nothing to open"
         await press(pilot, ["down", "down", "enter"])

@@ -65,6 +65,7 @@ from kview.tui.rows.throughput import ThroughputRows
 from kview.tui.rows.topic_groups import TopicGroupRows
 from kview.tui.rows.topic_list import TopicListRows
 from kview.tui.rows.topics import ALL, TopicRows
+from kview.tui.rows.wrong import WrongRows
 from kview.tui.screens.commands import CommandRows
 from kview.tui.screens.help import HelpRows
 from kview.tui.screens.themes import ThemeRows
@@ -182,7 +183,7 @@ SENTENCES = {
 }
 """Columns of words, which may name a figure: sentences, settings as Kafka has them, lists of brokers."""
 
-OF_LINES = {DetailRows, ReportRows, HelpRows, ChoiceRows, CommandRows, ThemeRows}
+OF_LINES = {DetailRows, ReportRows, HelpRows, ChoiceRows, CommandRows, ThemeRows, WrongRows}
 """Rows without any figures: lines of text, and what a window offers."""
 
 

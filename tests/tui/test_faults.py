@@ -53,7 +53,7 @@ async def test_each_key_says_what_it_did_and_how_to_undo_it(
 async def test_the_selected_broker_is_hit() -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
-        await press(pilot, ["down", "down", "down", "K"])
+        await press(pilot, ["down", "left", "up", "down", "K"])
         await until(pilot, lambda: lab.commands, "the command")
         assert lab.commands == [Command(CommandKind.CRASH, 3)]
 
@@ -116,7 +116,7 @@ async def test_back_means_the_broker_that_was_hit_though_its_partition_has_anoth
 async def test_back_prefers_the_selected_broker_and_the_line_follows_the_selection() -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
-        await press(pilot, ["K", "down", "K", "down"])
+        await press(pilot, ["K", "right", "K", "right"])
         await until(pilot, lambda: "B restore 1" in text(app).splitlines()[-1], "the last one")
         await press(pilot, ["home"])
         await until(pilot, lambda: "B restore 0" in text(app).splitlines()[-1], "the selected one")
@@ -132,7 +132,7 @@ async def test_back_prefers_the_selected_broker_and_the_line_follows_the_selecti
 async def test_the_message_and_the_key_line_name_the_same_node() -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
-        await press(pilot, ["down", "down", "down", "down", "W"])
+        await press(pilot, ["down", "right", "W"])
         await until(pilot, lambda: "takes 200 ms longer" in text(app), "a slow broker")
         lab.in_force = (
             ActiveFault(4, FaultState.SLOW, 200),
@@ -189,7 +189,7 @@ async def test_the_faults_in_force_are_asked_for_at_every_view() -> None:
 async def test_the_outcome_says_what_a_crash_and_a_clean_stop_did(key: str, said: str) -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab, size=(160, 40)) as (app, pilot):
-        await press(pilot, ["down", "down", "down", "down", key])
+        await press(pilot, ["down", "right", key])
         await until(pilot, lambda: "B restore 4" in text(app), "the reply")
         app.session.feed.show(state(CRASH))  # type: ignore[attr-defined]
         await until(pilot, lambda: "broker 4 silent" in text(app), "the silence")

@@ -97,7 +97,8 @@ async def test_every_screen_shows_hostile_names_as_harmless_ones(keys: list[str]
 async def test_events_members_and_hosts_are_shown_as_harmless_too() -> None:
     async with dashboard(hostile_view(), size=(240, 60)) as (app, pilot):
         for keys, said in (
-            ([], ("coordinator of group g?[2J", "h?[2J")),
+            ([], ("coordinator of group g?[2J", "R?[2J")),
+            (["s"], ("h?[2J",)),
             (["5"], ("g?[2J",)),
             (["enter"], ("c?[2J", "m?[2J", "assignor a?[2J")),
         ):

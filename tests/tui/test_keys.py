@@ -225,7 +225,7 @@ async def test_enter_goes_deeper_and_escape_back() -> None:
         )
         await press(pilot, ["escape", "escape"])
         app.screen.query_one("#brokers", Table).focus()
-        await press(pilot, ["down", "enter"])
+        await press(pilot, ["right", "enter"])
         await until(pilot, lambda: "REPLICAS" in text(app), "the broker")
         assert "  broker 1  ● up" in text(app)
 
@@ -287,7 +287,7 @@ async def test_the_palette_runs_commands_by_name() -> None:
 async def test_the_palette_crashes_what_is_selected_below_it() -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
-        await press(pilot, ["down", "ctrl+p", *"crash", "enter"])
+        await press(pilot, ["right", "ctrl+p", *"crash", "enter"])
         await until(pilot, lambda: lab.commands, "the command")
         assert lab.commands[0] == Command(CommandKind.CRASH, 1)
 

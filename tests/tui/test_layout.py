@@ -4,43 +4,89 @@ import pytest
 
 from kview.tui import layout
 from kview.tui.layout import Contents
+from kview.tui.rows.tiles import arranged
+
+SIX = (("R1", 3), ("R2", 3))
+
+
+def racks(brokers: int, number: int = 2) -> tuple[tuple[str, int], ...]:
+    """Racks with that many brokers together."""
+    return tuple((f"R{rack}", len(range(rack, brokers, number))) for rack in range(min(number, brokers)))
 
 
 @pytest.mark.parametrize("brokers", [1, 3, 6, 50])
 def test_every_size_adds_up(brokers: int) -> None:
     for width in range(layout.MIN_WIDTH, 260, 3):
         for height in range(layout.MIN_HEIGHT, 90):
-            shared = layout.overview(width, height, Contents(brokers, groups=5))
+            shared = layout.overview(width, height, Contents(racks(brokers), groups=5, controllers=3))
             below = 0 if shared.side_by_side else shared.groups
-            used = shared.headline + shared.rules + shared.brokers + shared.partitions + below + shared.events
+            used = shared.rules + shared.brokers + shared.partitions + below + shared.events
             assert used + layout.CHROME == height, (width, height)
-            assert shared.headline >= 1 and shared.brokers >= 2 and shared.partitions >= 4, (width, height)
+            assert shared.brokers >= 2 and shared.partitions >= 4, (width, height)
             if shared.side_by_side:
                 assert shared.throughput_width + 70 <= width + 5 and shared.groups_width + 60 <= width
 
 
 def test_the_small_screen_has_brokers_partitions_and_a_line_each_for_groups_and_events() -> None:
-    shared = layout.overview(80, 24, Contents(6, 4))
-    assert shared.brokers == 7 and shared.partitions >= 8
+    shared = layout.overview(80, 24, Contents(SIX, 4, 3))
+    assert shared.brokers == 7 and shared.partitions >= 9
     assert shared.events == 1 and shared.groups == 1 and not shared.side_by_side
-    tiny = layout.overview(60, 15, Contents(6, 4))
+    tiny = layout.overview(60, 15, Contents(SIX, 4, 3))
     assert tiny.events == 0 and tiny.groups == 0
 
 
 def test_more_room_shows_more() -> None:
-    middle, large = layout.overview(120, 40, Contents(6, 4)), layout.overview(200, 50, Contents(6, 4))
+    middle, large = (
+        layout.overview(120, 40, Contents(SIX, 4, 3)),
+        layout.overview(200, 50, Contents(SIX, 4, 3)),
+    )
     assert middle.side_by_side and middle.events >= 1 and middle.groups > 4
     assert large.events > middle.events and large.partitions >= middle.partitions
-    assert large.brokers == middle.brokers == 7
+    assert large.brokers == middle.brokers == 9
 
 
 def test_brokers_get_no_fewer_lines_on_a_higher_screen_nor_above_a_higher_caption() -> None:
     for captioned in (False, True):
         given = [
-            layout.overview(80, height, Contents(6, 1), captioned=captioned).brokers
+            layout.overview(80, height, Contents(SIX, 1, 3), captioned=captioned).brokers
             for height in range(layout.MIN_HEIGHT, 40)
         ]
         assert given == sorted(given)
     assert {
-        layout.overview(80, height, Contents(6, 1), captioned=True).brokers for height in range(15, 21)
+        layout.overview(80, height, Contents(SIX, 1, 3), captioned=True).brokers for height in range(15, 21)
     } == {7}
+
+
+@pytest.mark.parametrize("quorum", [0, 3])
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 12, 60])
+@pytest.mark.parametrize("brokers", [1, 3, 6, 9, 30, 60, 100])
+def test_tiles_lie_in_their_racks_and_never_on_each_other(brokers: int, number: int, quorum: int) -> None:
+    names = racks(brokers, number)
+    for cells in (58, 77, 118, 198):
+        for rows in range(2, 17):
+            placed = arranged(names, quorum, cells, rows)
+            if placed is None:
+                continue
+            assert len(placed.tiles) >= brokers and placed.height <= rows
+            taken = [
+                (x, y)
+                for box in placed.tiles
+                for x in range(box.x, box.x + box.width)
+                for y in range(box.y, box.y + box.height)
+            ]
+            assert len(taken) == len(set(taken))
+            assert max(x for x, _ in taken) < cells and max(y for _, y in taken) < placed.height
+            begin = 0
+            for rack, (_, count) in zip(placed.racks, names, strict=True):
+                own = placed.tiles[begin : begin + count]
+                assert all(rack.holds(tile.x, tile.y) for tile in own) and own[0].y == rack.y
+                begin += count
+
+
+def test_more_lines_never_make_smaller_tiles_and_what_fits_is_found() -> None:
+    for cells in (58, 77, 118):
+        kinds = [placed.kind for rows in range(2, 20) if (placed := arranged(SIX, 3, cells, rows))]
+        assert kinds[0].lines == 1 and kinds[-1].lines == 3
+        assert [kind.lines for kind in kinds] == sorted(kind.lines for kind in kinds)
+    assert arranged(racks(200, 4), 0, 118, 13) is None, "a table with a strip of signs"
+    assert arranged((), 0, 118, 13) is None

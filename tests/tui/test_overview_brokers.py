@@ -10,15 +10,19 @@ from kview.language import glyphs
 from kview.model.lab import Command, CommandKind
 from kview.tui.rows.brokers import ControllerKey
 from kview.tui.rows.rack_strips import strips
-from kview.tui.text import content, line_width
+from kview.tui.text import Role, content, line_width
+from kview.tui.widgets.racks import Racks
 from kview.tui.widgets.table import Table
-from tests.tui.harness import CRASH, HEALTHY, FakeLab, dashboard, press, running, state, text, until
+from tests.tui.harness import CRASH, HEALTHY, FakeLab, dashboard, lines, press, running, state, text, until
 from tests.tui.many import lost_controller, many
+from tests.worlds import default_world, views
 
 
-@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize("size", [(60, 15), (80, 24)])
 @running
-async def test_thirty_brokers_are_all_in_sight_and_the_silent_ones_have_rows(size: tuple[int, int]) -> None:
+async def test_on_a_small_screen_thirty_brokers_are_signs_and_the_silent_ones_have_rows(
+    size: tuple[int, int],
+) -> None:
     async with dashboard(many(crashed=(2, 19)), size=size) as (app, _):
         shown = text(app)
         assert "30 brokers, 2 not OK" in shown
@@ -27,27 +31,117 @@ async def test_thirty_brokers_are_all_in_sight_and_the_silent_ones_have_rows(siz
         assert [key for key in table.in_sight if isinstance(key, int)][:2] == [2, 19]
 
 
+@pytest.mark.parametrize("size", [(120, 40), (200, 50)])
 @running
-async def test_a_few_brokers_have_a_row_each_in_order_of_racks() -> None:
-    async with dashboard(state(HEALTHY)) as (app, _):
-        assert app.screen.query_one("#brokers", Table).keys == [0, 1, 2, 3, 4, 5]
-        assert "all OK" not in text(app)
+async def test_on_a_large_screen_thirty_brokers_have_a_tile_each(size: tuple[int, int]) -> None:
+    async with dashboard(many(crashed=(2, 19)), size=size) as (app, _):
+        table = app.screen.query_one("#brokers", Table)
+        assert sorted(key for key in table.in_sight if isinstance(key, int)) == list(range(30))
+        rack = next(line for line in text(app).splitlines() if line.startswith("  R1 "))
+        assert re.search(r"▸0 ● 2 ms.* 1 ● 2 ms.* 2 ✕ silent \d+ s", rack), rack
+
+
+@running
+async def test_a_few_brokers_have_a_tile_each_in_their_racks_and_keep_it_in_a_crash() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        table = app.screen.query_one("#brokers", Table)
+        assert [key for key in table.keys if isinstance(key, int)] == [0, 1, 2, 3, 4, 5]
+        before = {
+            line: at for at, line in enumerate(lines(app)) if line.startswith(("  R1", "  R2", "  quor"))
+        }
+        places = list(before.values())
+        app.session.feed.show(state(CRASH))  # type: ignore[attr-defined]
+        await until(pilot, lambda: "4 ✕ silent" in text(app), "the crash")
+        after = [at for at, line in enumerate(lines(app)) if line.startswith(("  R1", "  R2", "  quor"))]
+        assert after == places and len(places) == 3
+        assert "●●●● ○○○○○○" in text(app) and "✕✕✕✕ ○○○○○○" in text(app)
+
+
+@pytest.mark.parametrize(
+    ("keys", "selected"),
+    [
+        (["right"], 1),
+        (["right", "right", "right"], 2),
+        (["down"], 3),
+        (["right", "down"], 4),
+        (["down", "up"], 0),
+        (["down", "down"], ControllerKey(101)),
+        (["up"], 0),
+        (["left"], 0),
+    ],
+)
+@running
+async def test_arrows_go_to_the_next_tile(keys: list[str], selected: object) -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, keys)
+        assert app.screen.query_one("#brokers", Table).selected == selected
+
+
+@running
+async def test_a_click_selects_a_tile_and_a_double_click_opens_it() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        table = app.screen.query_one("#brokers", Racks)
+        placed = table.arranged
+        assert placed is not None
+        box = placed.tiles[4]
+        await pilot.click(table, offset=(box.x + 3, box.y + 2))
+        assert table.selected == 4
+        await pilot.click(table, offset=(box.x + 3, box.y + 2), times=2)
+        await until(pilot, lambda: "REPLICAS" in text(app), "the broker")
+        assert "  broker 4  ●" in text(app)
+
+
+@running
+async def test_a_lost_rack_is_one_solid_box() -> None:
+    async with dashboard(rack_lost()) as (app, _):
+        table, alert = app.screen.query_one("#brokers", Racks), app.palette.style(Role.ALERT)
+        placed = table.arranged
+        assert placed is not None
+        for rack, wanted in ((placed.racks[0], False), (placed.racks[1], True)):
+            behind = set()
+            for y in range(rack.y, rack.y + rack.height):
+                strip = table.render_line(y + 1).crop(1 + rack.x, 1 + rack.x + rack.width)
+                behind |= {segment.style.bgcolor for segment in strip if segment.style}
+            assert (behind == {alert.bgcolor}) == wanted, behind
+
+
+def rack_lost() -> View:
+    """The cluster when all brokers of R2 are silent."""
+    world = default_world()
+    snapshots = [world.tick() for _ in range(3)]
+    for broker in (3, 4, 5):
+        world.crash(broker)
+    snapshots += [world.tick() for _ in range(4)]
+    *_, view = views(snapshots)
+    return view
+
+
+@running
+async def test_sorted_brokers_are_a_table_and_their_own_order_brings_the_tiles_back() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        table = app.screen.query_one("#brokers", Racks)
+        while app.options.sort("brokers").column != "in":
+            await press(pilot, ["s"])
+        assert table.arranged is None and "in rec/s" in text(app)
+        while app.options.sort("brokers").column:
+            await press(pilot, ["s"])
+        assert table.arranged is not None
 
 
 @running
 async def test_brokers_out_of_sight_are_said_and_the_active_controller_is_in_sight() -> None:
-    async with dashboard(controlled_by(8), size=(80, 24)) as (app, pilot):
+    async with dashboard(controlled_by(28), size=(80, 24)) as (app, pilot):
         table = app.screen.query_one("#brokers", Table)
         rows = len(table.in_sight)
-        assert rows < 9 and f"BROKERS  1–{rows} of 9 " in text(app)
-        assert table.keys[0] == 8
+        assert rows < 9 and f"BROKERS  1–{rows} of 30 " in text(app)
+        assert table.keys[0] == 28
         await press(pilot, ["end"])
-        assert f"BROKERS  {10 - rows}–9 of 9 " in text(app)
+        assert f"BROKERS  {31 - rows}–30 of 30 " in text(app)
 
 
 def controlled_by(broker: int) -> View:
-    """Nine brokers that are well, one of which is the active controller."""
-    view = many(brokers=9)
+    """Thirty brokers that are well, one of which is the active controller."""
+    view = many(brokers=30)
     return replace(view, brokers=replace(view.brokers, is_controller=view.snapshot.brokers.id == broker))
 
 
@@ -83,30 +177,18 @@ async def test_the_list_of_brokers_stays_at_its_top_until_the_user_scrolls() -> 
         assert table.selected == selected
 
 
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 40), (200, 50)])
 @running
-async def test_a_lost_controller_has_a_row_before_the_brokers_and_can_be_hit() -> None:
+async def test_controllers_have_a_tile_each_below_the_brokers_and_can_be_hit(size: tuple[int, int]) -> None:
     lab = FakeLab()
-    async with dashboard(lost_controller(), lab=lab, size=(120, 40)) as (app, pilot):
-        rows = [
-            line for line in text(app).splitlines() if re.search(r" 10[123] ", line) and "kview" not in line
-        ]
-        assert re.search(r"quorum +103 +✕ silent ≥\d+ s", "\n".join(rows)), text(app)
-        assert any("● active" in row for row in rows)
-        await press(pilot, ["home", "enter"])
+    async with dashboard(lost_controller(), lab=lab, size=size) as (app, pilot):
+        shown = next(line for line in lines(app) if line.startswith("  quorum"))
+        assert re.search(r"101 ● active +102 ○ voter +103 ✕ silent ≥", shown), shown
+        await press(pilot, ["end", "enter"])
         assert "controller 103 has no screen of its own" in text(app)
         await press(pilot, ["B"])
         await until(pilot, lambda: lab.commands, "a fault")
         assert lab.commands[0] == Command(CommandKind.START, 103)
-
-
-@running
-async def test_healthy_controllers_have_rows_only_on_a_high_screen() -> None:
-    async with dashboard(state(HEALTHY), size=(200, 50)) as (app, _):
-        table = app.screen.query_one("#brokers", Table)
-        assert table.keys[:6] == [0, 1, 2, 3, 4, 5] and len(table.keys) == 9
-        assert re.search(r"101 +● active", text(app)) and re.search(r"102 +○ voter", text(app))
-    async with dashboard(state(HEALTHY), size=(120, 40)) as (app, _):
-        assert len(app.screen.query_one("#brokers", Table).keys) == 6
 
 
 @running
@@ -121,11 +203,11 @@ async def test_a_fault_hits_what_is_marked_after_the_terminal_was_resized() -> N
             await pilot.pause()
             lab.commands.clear()
             await press(pilot, ["K"])
-            marked = [line for line in text(app).splitlines() if line.startswith("▸")]
+            marked = [line for line in text(app).splitlines() if "▸" in line[:-1] and "kview" not in line]
             if not lab.commands:
                 assert "needs a broker" in text(app) or "needs a selected broker" in text(app)
                 continue
-            assert len(marked) >= 1 and f" {lab.commands[0].node} " in marked[0], (size, lab.commands)
+            assert re.search(rf"▸ *{lab.commands[0].node} ", marked[0]), (size, lab.commands, marked)
             await press(pilot, ["X"])
             racks = {
                 int(b): str(r)
@@ -148,17 +230,3 @@ async def test_a_table_without_room_for_its_selected_row_aims_at_nothing() -> No
         await until(pilot, lambda: table.size.height <= 1, "no room for rows")
         await press(pilot, ["K"])
         assert lab.commands == [] and "needs a broker" in text(app)
-
-
-@pytest.mark.parametrize("size", [(60, 15), (80, 24)])
-@running
-async def test_on_a_small_screen_a_lost_controller_has_one_row_and_pushes_no_broker_out(
-    size: tuple[int, int],
-) -> None:
-    async with dashboard(lost_controller(), size=size) as (app, _):
-        shown = text(app)
-        table = app.screen.query_one("#brokers", Table)
-        assert re.search(r"quorum +103 +✕ silent", shown), shown
-        assert not re.search(r"10[12] +[●○] (active|voter)", shown)
-        in_sight = [key for key in table.in_sight if isinstance(key, int)]
-        assert in_sight == [0, 1, 2, 3, 4, 5] or "6 brokers, all OK" in shown

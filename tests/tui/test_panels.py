@@ -48,7 +48,7 @@ SCREENS: dict[str, tuple[list[str], str]] = {
 
 BROKEN: list[tuple[str, str, set[str]]] = [
     ("overview", "brokers", {"brokers", "header"}),
-    ("overview", "partitions", {"partitions"}),
+    ("overview", "partitions", {"brokers", "partitions"}),
     ("overview", "groups", {"groups"}),
     ("overview", "events", {"events", "groups"}),
     ("overview", "headline", {"header", "headline"}),

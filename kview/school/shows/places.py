@@ -57,7 +57,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "groups": ("groups", "groups_below", "groups_line"),
     "members": ("members",),
     "events": ("events", "events_list"),
-    "incident": ("incident", "incidents"),
+    "incident": ("headline", "incidents"),
     "log": ("log",),
     "replicas": ("log",),
 }
@@ -184,7 +184,7 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
         case "incident":
             if at.mode == "events" and column and view is not None and view.incidents:
                 return Look(frozenset({"incidents"}), view.incidents[-1].key, column)
-            return Look(frozenset({"incident"}), column=column)
+            return Look(frozenset({"headline"}), column=column)
         case "cluster":
             return Look(frozenset({"headline"}))
     return None

@@ -1,6 +1,7 @@
 """Rows of the BROKERS panel, sorted by rack. Silent brokers stay in their usual place."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from kview.model.events import Severity
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.tui.options import OWN_ORDER, Options
+from kview.tui.rows import tiles
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,
@@ -93,9 +95,9 @@ SORTS: Values = {
 class BrokerRows(Keyed[BrokerKey]):
     """The rows of brokers, and of `others`, controllers that are not brokers.
 
-    The key is the broker's id, or a `ControllerKey`. `is_short` says that not every broker has a row in
-    sight: then one controller in trouble has a row, below the brokers in trouble. Otherwise controllers in
-    trouble come first, the others last.
+    The key is the broker's id, or a `ControllerKey`. Controllers come last. `is_short` says that not every
+    broker has a row in sight: then one controller in trouble has a row, below the brokers in trouble, and the
+    others have none.
     """
 
     def __init__(
@@ -103,16 +105,15 @@ class BrokerRows(Keyed[BrokerKey]):
     ) -> None:
         is_own = options.sort(PANEL) == OWN_ORDER
         self._order = _order(view, options, is_short)
-        wrong = [other for other in others if not controllers.state(other).fine]
-        fine = [other for other in others if controllers.state(other).fine]
         severities = view.brokers.severity[self._order]
-        self._before = 0
-        """The number of brokers above the controllers in trouble."""
+        wrong: list[Controller] = []
         if is_short:
-            wrong, fine = wrong[:1], []
-            self._before = troubled(severities) if is_own else len(self._order)
+            wrong = [other for other in others if not controllers.state(other).fine][:1]
+            others = ()
+        self._before = troubled(severities) if is_own else len(self._order)
+        """The number of brokers above the controller in trouble."""
         self._wrong = len(wrong)
-        self._others = [*wrong, *fine]
+        self._others = [*wrong, *others]
         ids = [int(view.snapshot.brokers.id[row]) for row in self._order]
         keys = [ControllerKey(other.node) for other in self._others]
         self.closed = frozenset(keys)
@@ -129,13 +130,20 @@ class BrokerRows(Keyed[BrokerKey]):
         )
         racks = [*view.snapshot.brokers.rack, *([controllers.QUORUM] if others else [])]
         self._grouped = is_own and not is_short and any(racks)
+        names = [self._rack_of(index) for index in range(len(self._order))] if any(racks) else [""] * len(ids)
+        self.racks: Sequence[tuple[str, int]] = (
+            tuple((name, len(list(same))) for name, same in groupby(names)) if is_own and not is_short else ()
+        )
+        """The racks and how many rows each has, as (name, rows), if every rack's rows lie together."""
+        self.quorum = len(self._others)
+        """The number of controllers, whose rows are the last ones."""
         shown = view.brokers
         self.severities = np.array(
             [
                 *severities[:above],
                 *[Severity.RISK] * self._wrong,
                 *severities[above:],
-                *[Severity.CALM] * (len(keys) - self._wrong),
+                *(controllers.severity(other) for other in self._others[self._wrong :]),
             ],
             object,
         )
@@ -218,18 +226,40 @@ class BrokerRows(Keyed[BrokerKey]):
         epoch = self._view.snapshot.observation.controller_epoch
         note = controllers.note(other, epoch, now_ms, 2 * self._options.stale_ms)
         cells = {
-            "rack": line(Span(controllers.QUORUM if at in (0, self._wrong) else "", Role.HEAD)),
+            "rack": line(Span(controllers.QUORUM if at == 0 else "", Role.HEAD)),
             "id": number_figure(other.node),
             "state": state_cell(said, ROLES[controllers.severity(other)]),
             "note": line(Span(note, Role.DIM)),
         }
         return Row(tuple(cells.get(column.key, ()) for column in self.columns))
 
+    def tile(self, index: int, kind: tiles.Kind, cells: int, now_ms: int) -> list[Line]:
+        """Return a row as the lines of a tile."""
+        if index >= len(self._order):
+            return [tiles.controller_tile(self._others[index - len(self._order)], cells)]
+        return tiles.broker_tile(self._view, self._options, self._order[index], kind, cells, now_ms)
+
+    def is_fresh(self, index: int, now_ms: int) -> bool:
+        """Return whether a row's state has changed within the last seconds."""
+        if index >= len(self._order):
+            return False
+        return fresh(int(self._view.snapshot.brokers.since_ms[self._order[index]]), now_ms)
+
+    def rack_state(self, rack: int) -> Role:
+        """Return how the name of a rack is drawn: solid if all its brokers are at risk, and it has some."""
+        begin = sum(number for _, number in self.racks[:rack])
+        rows = self._order[begin : begin + self.racks[rack][1]]
+        solid = [tiles.is_solid(self._view, row) for row in rows]
+        if all(solid) and len(solid) > 1:
+            return Role.ALERT
+        return Role.RISK if any(solid) else Role.HEAD
+
+    def _rack_of(self, index: int) -> str:
+        return str(self._view.snapshot.brokers.rack[self._order[index]]) or words.NONE
+
     def _rack(self, index: int) -> str:
-        rack = str(self._view.snapshot.brokers.rack[self._order[index]])
-        if self._grouped and index and rack == str(self._view.snapshot.brokers.rack[self._order[index - 1]]):
-            return ""
-        return rack or words.NONE
+        rack = self._rack_of(index)
+        return "" if self._grouped and index and rack == self._rack_of(index - 1) else rack
 
     def _latency(self, at: int) -> Line:
         """Return how long the broker takes to answer, `–` if it does not answer."""

@@ -4,7 +4,7 @@ If the terminal is too small, one sentence is shown instead.
 """
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,26 +26,22 @@ from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
-from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
+from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH
 from kview.tui.looks import Look
 from kview.tui.rows.row import Rows
 from kview.tui.widgets.bottom import StatusLine, StatusMessage, TooSmall, filter_chip
 from kview.tui.widgets.caption import CaptionStrip, caption_rows
 from kview.tui.widgets.drawn import Drawn, Lines
-from kview.tui.widgets.header import Header, HeadlinePanel
-from kview.tui.widgets.incident_strip import IncidentStrip, shown_incidents, strip_rows
+from kview.tui.widgets.header import Header
+from kview.tui.widgets.headline import Headline
 from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Prompt, Question, fitting
 from kview.tui.widgets.table import Table
-from kview.tui.widgets.time_bar import TimeBar, bar_rows
 
 if TYPE_CHECKING:
     from kview.tui.app import KviewApp
 
 FILTER_HINT = f"part of a name, or {filters.FORMS}"
-
-TICKING = frozenset(("header", "headline", "incident"))
-"""The ids of the panels with tenths of seconds."""
 
 JUST_DRAWN_MS = {True: 500, False: 100}
 """Ticks of whole seconds and of tenths that follow a drawing within this time have nothing to redraw."""
@@ -131,9 +127,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             dashboard = self.dashboard
             is_replay = dashboard.timeline is not None and dashboard.timeline.replay
             yield Header(dashboard.source, is_replay, dashboard.started_ms)
-            yield HeadlinePanel(dashboard.source, is_replay)
-            yield TimeBar(is_replay)
-            yield IncidentStrip()
+            yield Headline(dashboard.source, is_replay)
             with Vertical(id="body"):
                 yield from self.body()
             yield CaptionStrip()
@@ -180,7 +174,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """Whether all lines are there. They are not while a demo's step takes the screen away, and a view may
         arrive then."""
         if not self._lines:  # a query walks the whole screen
-            queries = [self.query(kind) for kind in (Header, HeadlinePanel, StatusLine, KeyLine)]
+            queries = [self.query(kind) for kind in (Header, Headline, StatusLine, KeyLine)]
             self._lines = tuple(each.first() for each in queries) if all(queries) else ()
             self._all_drawn = tuple(self.query(Drawn)) if self._lines else ()
         return bool(self._lines) and all(each.is_attached for each in self._lines)
@@ -195,7 +189,6 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if small:
             self.query_one(TooSmall).refresh()
             return
-        self.query_one(HeadlinePanel).styles.height = headline_height(self.page_height)
         self.lay_out_panels()
         self.update()
 
@@ -204,10 +197,10 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if not self._is_complete:
             return
         dashboard, view = self.dashboard, self.view
-        header, headline = self.query_one(Header), self.query_one(HeadlinePanel)
+        header, headline = self.query_one(Header), self.query_one(Headline)
         header.view = headline.view = view
         headline.notice = dashboard.notice
-        self._fit_strip()
+        self._fit_caption()
         looks = dashboard.teaching.looks
         for drawn in self._all_drawn:
             drawn.looks = tuple(look for look in looks if drawn.id in look.ids)
@@ -221,44 +214,23 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         self._drawn_ms = self._clocks_ms()
 
     @property
-    def panel_height(self) -> int:
-        """The height of the page without the incident strip and the time bar."""
-        return self.page_height - sum(self._strip_rows[:2])
-
-    @property
     def page_height(self) -> int:
         """The height of the screen without the caption strip."""
-        return self.app.size.height - self._strip_rows[2]
+        return self.app.size.height - self._caption_rows
 
-    strip_leaves_out: Hashable = None
-    """The key of the incident that the screen itself is about."""
+    _caption_rows = 0
 
-    _strip_rows = (0, 0, 0)
-    """The rows of the incident strip, of the time bar, and of the caption strip."""
-
-    def _fit_strip(self) -> None:
-        """Show the incident strip while something is going on, the time bar while time is not live, and the
-        caption if there is one."""
-        strip, dashboard = self.query_one_optional(IncidentStrip), self.dashboard
+    def _fit_caption(self) -> None:
+        """Show the caption, if there is one, in as many rows as it needs."""
+        strip = self.query_one_optional(CaptionStrip)
         if strip is None:  # a tick before the screen is composed
             return
-        strip.shown = shown_incidents(
-            self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out}
-        )
-        strip.hint = "" if self._leaves_before_strip() else f"{dashboard.keys.name('back')} hide"
-        size, caption = self.app.size, self.query_one(CaptionStrip)
-        caption.caption = shown = dashboard.teaching.caption
-        self.query_one(HeadlinePanel).instead = shown.headline if shown is not None else ""
-        below = caption_rows(caption.caption, size.width, size.height)
-        bar, height = self.query_one(TimeBar), size.height - below
-        bar.view = self.view
-        rows = strip_rows(strip.shown, height), bar_rows(self.view, height, bool(strip.shown)), below
-        if rows != self._strip_rows:
-            self._strip_rows = rows
-            caption.display, caption.styles.height = below > 0, below
-            self.query_one(HeadlinePanel).styles.height = headline_height(self.page_height)
-            strip.display, strip.styles.height = rows[0] > 0, rows[0]
-            bar.display = rows[1] > 0
+        strip.caption = shown = self.dashboard.teaching.caption
+        self.query_one(Headline).instead = shown.headline if shown is not None else ""
+        rows = caption_rows(shown, self.app.size.width, self.app.size.height)
+        if rows != self._caption_rows:
+            self._caption_rows = rows
+            strip.display, strip.styles.height = rows > 0, rows
             self.lay_out_panels()
 
     def redraw_caption(self) -> None:
@@ -268,22 +240,17 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             strip.caption = self.dashboard.teaching.caption
             strip.redraw()
 
-    def _leaves_before_strip(self) -> bool:
-        """Return whether Escape does something else before it hides the strip."""
-        is_above = len(self.app.screen_stack) > 1 or self.dashboard.teaching.caption is not None
-        return is_above or self._has_filter() or self.has_class("-filtering", "-asking")
-
     def _has_filter(self) -> bool:
         return self.is_filtered and bool(self.dashboard.options.filter)
 
     def tick(self, whole_second: bool) -> None:
-        """Redraw ages and countdowns: tenths in the lines at the top, whole seconds everywhere."""
+        """Redraw ages and countdowns: tenths in the headline, whole seconds everywhere."""
         if not self._is_complete or self._was_just_drawn(JUST_DRAWN_MS[whole_second]):
             return
         if whole_second:
-            self._fit_strip()
+            self._fit_caption()
         for panel in self._all_drawn:
-            if whole_second or panel.id in TICKING:
+            if whole_second or panel.is_ticking:
                 panel.redraw()
 
     def _was_just_drawn(self, within_ms: int) -> bool:
@@ -414,8 +381,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def action_back(self) -> None:
         """Go one step back.
 
-        Leave the question, clear the filter, leave the screen, hide the incident strip, or return to the live
-        moment.
+        Leave the question, clear the filter, leave the screen, or return to the live moment.
         """
         if self.has_class("-asking"):
             self._end_question()
@@ -427,8 +393,6 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             pass
         elif len(self.app.screen_stack) > 1:
             self.app.pop_screen()
-        elif shown := self.query_one(IncidentStrip).shown:
-            self.dashboard.hide_incidents(incident.key for incident in shown)
         else:
             self.dashboard.return_to_live()
 

@@ -36,7 +36,7 @@ class EventsScreen(KviewScreen):
         yield Table(id="events_list")
 
     def lay_out_panels(self) -> None:
-        height, view = self.panel_height, self.view
+        height, view = self.page_height, self.view
         brokers = len(view.snapshot.brokers) if view else 3
         lanes = min(brokers + 3, MOST_LANES, max(FEWEST_LANES, (height - 10) // 3))
         self.query_one(Lanes).styles.height = lanes

@@ -17,7 +17,7 @@ from kview.model.ports import Inspector
 from kview.model.states import REBALANCING, GroupType
 from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.tui.app_of import app_of
-from kview.tui.layout import CHROME, headline_height
+from kview.tui.layout import CHROME
 from kview.tui.rows import group as rows
 from kview.tui.rows.common import verdict
 from kview.tui.rows.connectors import ConnectorRows
@@ -204,8 +204,8 @@ class GroupScreen(KviewScreen):
         listed.display = asked or not is_low
         wanted, room = max(1, members) + 2, max(3, (self.page_height - 14) // 3)
         if asked:
-            chrome = CHROME + headline_height(self.page_height) + HEADING_ROWS + (1 if is_low else 3)
-            room = self.panel_height - chrome
+            chrome = CHROME + HEADING_ROWS + (1 if is_low else 3)
+            room = self.page_height - chrome
         listed.styles.height = min(wanted, room)
         offsets.display = not asked or room - wanted >= LEAST_OFFSETS
 

@@ -39,7 +39,7 @@ class GroupsScreen(KviewScreen):
         listed = self.query_one("#groups", Table)
         listed.fill(lambda: groups.GroupRows(view, options))
         height = self.page_height
-        room = height - layout.CHROME - layout.headline_height(height) - 2
+        room = height - layout.CHROME - 2
         needed = len(listed.rows) + 2
         group = listed.selected
         is_below = room - needed >= LEAST_OFFSETS and isinstance(group, str)

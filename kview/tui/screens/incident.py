@@ -88,7 +88,7 @@ class IncidentScreen(KviewScreen):
 
     def __init__(self, key: Hashable) -> None:
         super().__init__()
-        self._key = self.strip_leaves_out = key
+        self._key = key
         self._last: Incident | None = None
 
     def body(self) -> ComposeResult:
@@ -109,7 +109,7 @@ class IncidentScreen(KviewScreen):
         panel.incident, panel.options = incident, options
         size = self.app.size
         panel.styles.height = min(
-            panel.needed(size.width, self.dashboard.now_ms()), max(4, self.panel_height - 11)
+            panel.needed(size.width, self.dashboard.now_ms()), max(4, self.page_height - 11)
         )
         self.query_one("#hit", Table).fill(lambda: HitRows(incident, options))
 

@@ -1,5 +1,6 @@
 """1 Overview: what is wrong, on which brokers and partitions, which groups suffer, and what happened."""
 
+from collections import Counter
 from functools import cache, partial
 from typing import ClassVar
 
@@ -9,7 +10,6 @@ from textual.containers import Horizontal, Vertical
 
 from kview.derive.brokers.controllers import controllers, is_troubled
 from kview.derive.view import View
-from kview.language.controllers import state
 from kview.tui import layout
 from kview.tui.faults import Target, leader_of
 from kview.tui.rows import brokers, groups, partitions
@@ -18,11 +18,9 @@ from kview.tui.widgets.bottom import Bar, Rule, StatusMessage
 from kview.tui.widgets.events import EventsPanel
 from kview.tui.widgets.groups_line import GroupsLine
 from kview.tui.widgets.rack_strips import RackStrips
+from kview.tui.widgets.racks import Racks
 from kview.tui.widgets.table import Table
 from kview.tui.widgets.throughput import ThroughputPanel
-
-BAR_CELLS = 2
-"""The width of the line between two panels."""
 
 
 class OverviewScreen(KviewScreen):
@@ -36,7 +34,7 @@ class OverviewScreen(KviewScreen):
     AUTO_FOCUS = "#brokers"
     has_targets = True
     has_live_figures = True
-    _shared = layout.overview(layout.MIN_WIDTH, layout.MIN_HEIGHT, layout.Contents(0, 0))
+    _shared = layout.overview(layout.MIN_WIDTH, layout.MIN_HEIGHT, layout.Contents((), 0))
 
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
 
@@ -45,7 +43,7 @@ class OverviewScreen(KviewScreen):
         with Horizontal(id="upper"):
             with Vertical(id="brokers_side"):
                 yield RackStrips(id="strips")
-                yield Table(id="brokers")
+                yield Racks(id="brokers")
             yield Bar(id="upper_bar")
             yield ThroughputPanel()
         yield Rule(id="rule2")
@@ -62,7 +60,7 @@ class OverviewScreen(KviewScreen):
         size, view = self.app.size, self.view
         shared = self._share(view)
         self._shared = shared
-        beside = shared.throughput_width + BAR_CELLS if shared.side_by_side else 0
+        beside = shared.throughput_width + layout.BAR_CELLS if shared.side_by_side else 0
         self.query_one(RackStrips).fit(view, size.width - beside, shared.strips)
         self.query_one("#upper").styles.height = shared.brokers
         for number in (1, 2, 3):
@@ -83,22 +81,23 @@ class OverviewScreen(KviewScreen):
 
     def _share(self, view: View | None) -> layout.Overview:
         """Divide the screen among the panels."""
-        size = self.app.size
-        height = self.page_height
-        strip = height - self.panel_height
-        if view is None:
-            return layout.overview(size.width, height, layout.Contents(6, 3), strip)
-        contents = layout.Contents(len(view.snapshot.brokers), len(view.snapshot.groups), *_quorum(view))
+        size, contents = self.app.size, layout.Contents((("R1", 3), ("R2", 3)), 3, 3)
+        if view is not None:
+            table = view.snapshot.brokers
+            racks = Counter(table.rack.tolist())
+            contents = layout.Contents(
+                tuple((str(rack), racks[rack]) for rack in sorted(racks)),
+                len(view.snapshot.groups),
+                *_quorum(view),
+            )
         captioned = self.dashboard.teaching.caption is not None
-        return layout.overview(size.width, height, contents, strip, captioned)
+        return layout.overview(size.width, self.page_height, contents, captioned)
 
     def _brokers(self, view: View) -> brokers.BrokerRows:
         """Return the rows of brokers, with those of controllers if they have rows."""
         others = []
         if self._shared.controllers:
             others = [controller for controller in controllers(view) if not controller.is_broker]
-        if self.page_height < layout.ONE_CONTROLLER_HEIGHT:
-            others = [other for other in others if not state(other).fine][:1]
         caption = self.dashboard.teaching.caption
         is_short = self._shared.strips > 0 and (caption is None or not caption.keeps_order)
         return brokers.BrokerRows(view, self.dashboard.options, others, is_short)

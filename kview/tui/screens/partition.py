@@ -55,7 +55,7 @@ class PartitionScreen(KviewScreen):
         def drawn() -> LogDrawn:
             log = partition_log(view, topic, partition)
             first_ms = self._first.timestamp_ms(view, topic, partition, log)
-            return LogDrawn(view, topic, partition, log, options, self._zoom(), self.panel_height, first_ms)
+            return LogDrawn(view, topic, partition, log, options, self._zoom(), self.page_height, first_ms)
 
         self.query_one(LogPanel).fill(drawn)
         dashboard = self.dashboard

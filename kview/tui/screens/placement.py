@@ -98,7 +98,7 @@ class PlacementScreen(KviewScreen):
         grid = self.query_one("#grid", Table)
         grid.fill(rows)
         height = self.page_height
-        room = self.panel_height - layout.CHROME - layout.headline_height(height) - HEADING
+        room = self.page_height - layout.CHROME - HEADING
         # A caption is about the brokers: they come before the lists.
         is_crowded = self.dashboard.teaching.caption is not None and room - LISTS < len(grid.rows) + 1
         is_low = height < LOW or is_crowded
@@ -122,7 +122,7 @@ class PlacementScreen(KviewScreen):
         grid_height = self.query_one("#grid", Table).styles.height
         used = int(grid_height.value) if grid_height else 0
         height = self.page_height
-        room = height - layout.CHROME - layout.headline_height(height) - 3 - used
+        room = height - layout.CHROME - 3 - used
         is_beside = size.width >= BESIDE_WIDTH
         topics_height = min(len(listed.rows) + 2, max(LEAST_TOPICS, room // 3))
         is_below = not is_beside and room - topics_height - 1 >= LEAST_PARTITIONS

@@ -148,7 +148,7 @@ class ThroughputScreen(KviewScreen):
         Returns whether there are.
         """
         height, needed = self.page_height, listed + LIST_HEAD
-        room = height - layout.CHROME - layout.headline_height(height) - 2
+        room = height - layout.CHROME - 2
         is_below = room - needed - 1 >= FIGURE_LINES
         self.query_one(f"#{rows.PANEL}", Table).styles.height = needed if is_below else "1fr"
         self.query_one("#between").display = self.query_one(Figures).display = is_below

@@ -38,6 +38,11 @@ class Drawn(Widget):
         self._failures = FailureLog(f"the panel {id or type(self).__name__}")
 
     @property
+    def is_ticking(self) -> bool:
+        """Whether it shows tenths of seconds now."""
+        return False
+
+    @property
     def is_drawn(self) -> bool:
         """Whether the panel is drawn. False while it says that it could not be drawn."""
         return self._has_data and self._was_painted

@@ -1,24 +1,19 @@
-"""The two top lines: which cluster is shown, how fresh the figures are, and whether anything is wrong."""
+"""The first line of every screen: which cluster is shown, what flows through it, and how fresh that is."""
 
+import math
 from collections.abc import Sequence
 from datetime import tzinfo
 from enum import Enum, auto
-from textwrap import wrap
 
 from msgspec import Struct
 
 from kview.derive.brokers.silence import answering, late, none_answer_since
 from kview.derive.view import View
-from kview.language import glyphs, notices, nouns, words
-from kview.language.findings import sentences
-from kview.model.events import Severity
-from kview.model.findings import Finding, FindingKind
-from kview.model.notices import Notice
-from kview.model.states import BrokerState
+from kview.language import glyphs, nouns, words
+from kview.model.findings import FindingKind
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.app_of import app_of
-from kview.tui.rows.common import ROLES, SIGNS
-from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width
+from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width
 from kview.tui.widgets.drawn import Lines
 
 FRESH_INTERVALS = 2
@@ -37,19 +32,20 @@ SECONDS_BELOW_MS = 600_000
 class Fact(Enum):
     """What the header says of a cluster, the least important first. That is left out first."""
 
-    EPOCH = auto()
-    RACKS = auto()
-    TOPICS = auto()
     REQUESTS = auto()
-    PARTITIONS = auto()
+    EPOCH = auto()
     CONTROLLER = auto()
-    BROKERS = auto()
+    OUT = auto()
+    IN = auto()
 
 
 LEAST_NAME_CELLS = 12
 """If there is less room for the name of the cluster, the facts give way instead."""
 
-BETWEEN = "  "
+BETWEEN = "   "
+
+TURNS = 0.2
+"""Input that differs from its median of the last minute by this part is said to fall or to rise."""
 
 MIN_FRESH_MS = 2_000
 """A view younger than this is fresh, because an observation may take a second."""
@@ -88,7 +84,7 @@ def header_line(
     zone: tzinfo | None,
     cells: int,
 ) -> Line:
-    """Return which cluster is shown, and how fresh the figures are, or which moment is shown.
+    """Return which cluster is shown, its traffic, and how many brokers answer, or which moment is shown.
 
     A narrow line leaves out the least important facts.
     """
@@ -99,13 +95,11 @@ def header_line(
         what = "reading" if replay else "waiting"
         waiting = line(Span(f"{what} {words.duration(now_ms - started_ms)} ", Role.DIM))
         return justified(cut(name, cells), waiting, cells)
-    has_badge = view.moment.live
-    if has_badge:
+    if view.moment.live:
         right = badge(view, source.fresh_ms, source.late_ms, now_ms)
     else:
         right = (Span(f" {shown_moment(view, replay, now_ms, zone, cells - NAME_CELLS)} ", Role.MOMENT),)
-    room = cells - line_width(right) - 2
-    return justified(_fitting(view, name, has_badge, room), right, cells)
+    return justified(_fitting(view, name, cells - line_width(right) - 2), right, cells)
 
 
 def badge(view: View, fresh_ms: int, late_ms: int, now_ms: int) -> Line:
@@ -121,12 +115,12 @@ def badge(view: View, fresh_ms: int, late_ms: int, now_ms: int) -> Line:
             what = "answer" if not answers.answer else "new figures"
             text = f"no {what} for {words.duration(now_ms - answers.last_ms, tenths=False)}"
         return line(Span(f"{glyphs.DEAD} {text} ", Role.RISK))
+    some = f"{answers.answer:,} of {answers.all:,} {'answers' if answers.answer == 1 else 'answer'} "
     if answers.answer < answers.all:
-        return line(Span(f"{glyphs.UP} {words.answering(answers.answer, answers.all)} ", Role.WARN))
-    seen = f"updated {words.duration(age_ms)} ago "
+        return line(Span(f"{glyphs.UP} {some}", Role.WARN))
     if age_ms > fresh_ms:
-        return line(Span(f"{glyphs.UP} {seen}", Role.WARN))
-    return line(Span(f"{glyphs.OK} ", Role.GOOD), Span(seen, Role.DIM))
+        return line(Span(f"{glyphs.UP} updated {words.duration(age_ms, tenths=False)} ago ", Role.WARN))
+    return line(Span(f"{glyphs.OK} ", Role.GOOD), Span(some, Role.DIM))
 
 
 def shown_moment(view: View, replay: bool, wall_ms: int, zone: tzinfo | None, cells: int) -> str:
@@ -172,42 +166,49 @@ def _range(view: View, zone: tzinfo | None) -> str:
     return f" of {days[0]}{ends[0]}–{days[1]}{ends[1]}"
 
 
-def _fitting(view: View, name: Line, has_badge: bool, cells: int) -> Line:
+def _fitting(view: View, name: Line, cells: int) -> Line:
     """Return the name and as many facts as fit, the most important ones. The name is cut at last."""
-    facts = _facts(view, has_badge)
+    facts = _facts(view)
     for least in Fact:
-        parts = [name, *(said for fact, said in facts.items() if fact.value >= least.value and said)]
-        if sum(map(line_width, parts)) + len(BETWEEN) * (len(parts) - 1) <= cells:
-            return joined(parts, Span(BETWEEN), cells)
+        told = [said for fact, said in facts.items() if fact.value >= least.value and said]
+        needed = sum(map(line_width, told)) + len(BETWEEN) * len(told)
+        if line_width(name) + needed <= cells:
+            return joined([name, *told], Span(BETWEEN), cells)
         if least is Fact.EPOCH:
             facts[Fact.CONTROLLER] = _controller(view, False)
-    brokers = facts[Fact.BROKERS]
-    room = cells - line_width(brokers) - len(BETWEEN)
-    return (*cut(name, room), Span(BETWEEN), *brokers) if room >= LEAST_NAME_CELLS else cut(name, cells)
+    room = cells - needed
+    return (
+        joined([cut(name, room), *told], Span(BETWEEN), cells)
+        if room >= LEAST_NAME_CELLS
+        else cut(name, cells)
+    )
 
 
-def _facts(view: View, has_badge: bool) -> dict[Fact, Line]:
-    """Return what can be said of the cluster, in order, with the controller's epoch.
-
-    How many brokers answer is left to the badge, if there is one.
-    """
-    table, head = view.snapshot.brokers, view.headline
-    answers = answering(view)
-    up = int((table.state == BrokerState.UP).sum())
-    all_of = max(up, answers.all)
-    if has_badge and answers.answer == up:
-        up = all_of
-    racks = len({rack for rack in table.rack if rack})
-    brokers = words.plural(up, "broker") if up == all_of else f"{up:,}/{all_of:,} brokers up"
-    topics, partitions = words.plural(head.topics, "topic"), words.plural(head.partitions, "partition")
+def _facts(view: View) -> dict[Fact, Line]:
+    """Return what can be said of the cluster, in order, with the controller's epoch."""
+    flow = view.throughput
     return {
-        Fact.BROKERS: line(Span(brokers, Role.HEAD if up == all_of else Role.WARN)),
-        Fact.RACKS: line(Span(words.plural(racks, "rack"), Role.HEAD)) if racks else (),
-        Fact.TOPICS: line(Span(words.at_least(topics, head.topics_are_bound), Role.HEAD)),
-        Fact.PARTITIONS: line(Span(words.at_least(partitions, head.topics_are_bound), Role.HEAD)),
+        Fact.IN: (*_rate("in", flow.total_in), *_turn(flow.in_series)),
+        Fact.OUT: _rate("out", flow.total_out),
         Fact.CONTROLLER: _controller(view, True),
-        Fact.REQUESTS: _requests(head.requests_per_second),
+        Fact.REQUESTS: _requests(view.headline.requests_per_second),
     }
+
+
+def _rate(name: str, per_second: float) -> Line:
+    """Return a rate in three figures: `in 5.4 k/s`, `in –`."""
+    said = f"{words.si(per_second)}/s" if math.isfinite(per_second) else words.NONE
+    return line(Span(f"{name} ", Role.DIM), Span(said, Role.HEAD))
+
+
+def _turn(series: Sequence[float]) -> Line:
+    """Return ▼ or ▲ if the last rate is well below or above the median of the last minute."""
+    known = sorted(value for value in series if math.isfinite(value))
+    if not known or not math.isfinite(series[-1]) or not (usual := known[len(known) // 2]):
+        return ()
+    if abs(series[-1] - usual) <= TURNS * usual:
+        return ()
+    return line(Span(f" {glyphs.DOWN if series[-1] < usual else glyphs.UP}", Role.HEAD))
 
 
 def _requests(per_second: float) -> Line:
@@ -224,109 +225,6 @@ def _controller(view: View, with_epoch: bool) -> Line:
     epoch = seen.controller_epoch if with_epoch else UNKNOWN_ID
     role = Role.DIM if id == UNKNOWN_ID else Role.RISK if id == NO_BROKER else Role.HEAD
     return line(Span(nouns.active_controller(id, epoch), role))
-
-
-def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: int) -> list[Line]:
-    """Return the findings as of `now_ms`. Their sentences fill up to `rows` lines.
-
-    A sign stands where the severity changes. Findings that do not fit as a whole are counted at the end. Only
-    a sentence that is alone too long for all lines is cut, after a word.
-    """
-    if not findings:
-        return [line(" ")]
-    shown, lines = _fitted(findings, sentences(findings, now_ms), cells, rows)
-    if shown < len(findings):
-        more, terse = _fitted(findings, sentences(findings, now_ms, terse=True), cells, rows)
-        lines = terse if more > shown else lines
-    return [cut(spans, cells) for spans in lines]
-
-
-def _fitted(
-    findings: Sequence[Finding], said: Sequence[str], cells: int, rows: int
-) -> tuple[int, list[Line]]:
-    """Return how many sentences fit, and the lines with these and the number of the others.
-
-    A sentence that does not fit leaves its room to the ones after it.
-    """
-    chosen: list[int] = []
-    lines: list[Line] = []
-    for place in range(len(findings)):
-        more = [*chosen, place]
-        signed = _signed([findings[at] for at in more], [said[at] for at in more])
-        flowed = _flowed([*signed, *_counted(len(findings) - len(more))], cells)
-        if len(flowed) <= rows:
-            chosen, lines = more, flowed
-        elif not chosen:
-            return 0, _cut_first(_signed(findings[:1], said[:1]), len(findings) - 1, cells, rows)
-    return len(chosen), lines
-
-
-def _cut_first(signed: Sequence[Line], others: int, cells: int, rows: int) -> list[Line]:
-    """Return the first sentence, which is too long for all lines, and the number of the others."""
-    left = _counted(others)
-    end: Line = (Span(_BETWEEN, Role.DIM), *left[0]) if left else ()
-    lines = _flowed(signed, cells)
-    *whole, last = lines[:rows]
-    for left_out in lines[rows:]:
-        *before, text = last
-        last = (*before, text._replace(text=f"{text.text} {left_out[-1].text}"))
-    return [*whole, (*_cut_after_word(last, cells - line_width(end)), *end)]
-
-
-_BETWEEN = f" {glyphs.DOT} "
-
-
-def _counted(left: int) -> list[Line]:
-    return [line(Span(words.plural(left, "more finding"), Role.DIM))] if left else []
-
-
-def _signed(findings: Sequence[Finding], said: Sequence[str]) -> list[Line]:
-    """Return the sentences of the findings, with a sign where the severity changes."""
-    signed: list[Line] = []
-    before: str | None = None
-    for finding, text in zip(findings, said, strict=True):
-        sign, role = "", ROLES[finding.severity]
-        is_scope = finding.kind is FindingKind.CLUSTER_WELL
-        if before is None or is_scope or finding.severity not in (before, Severity.CALM):
-            sign = f"{SIGNS[finding.severity]} "
-        if before is None and finding.severity is Severity.RISK:
-            role = Role.ALERT
-        before = finding.severity
-        signed.append(line(Span(sign, Role.GOOD if role is Role.DIM else role), Span(text, role)))
-    return signed
-
-
-def _flowed(parts: Sequence[Line], cells: int) -> list[Line]:
-    """Return the parts on as few lines as possible. Only a part that is longer than a line is broken."""
-    lines: list[Line] = [line(" ")]
-    is_empty = True
-    for part in parts:
-        if not is_empty and line_width(lines[-1]) + width(_BETWEEN) + line_width(part) > cells:
-            lines.append(line("   "))
-            is_empty = True
-        lines[-1] += () if is_empty else (Span(_BETWEEN, Role.DIM),)
-        *signs, text = part
-        first, *rest = _broken(text.text, cells - line_width((*lines[-1], *signs)))
-        lines[-1] += (*signs, text._replace(text=first))
-        lines += [
-            line("   ", text._replace(text=more)) for more in _broken(" ".join(rest), cells - 3) if more
-        ]
-        is_empty = False
-    return lines
-
-
-def _cut_after_word(spans: Line, cells: int) -> Line:
-    """Return a line in at most `cells`. If its end is left out, `…` follows the last word that is whole."""
-    if line_width(spans) <= cells:
-        return spans
-    *before, text = spans
-    kept = _broken(text.text, cells - line_width(before) - 1)[0].rstrip(",:")
-    return cut((*before, text._replace(text=f"{kept}{glyphs.ELLIPSIS}")), cells)
-
-
-def _broken(text: str, cells: int) -> list[str]:
-    """Return a sentence in lines of at most `cells`, broken between words."""
-    return wrap(text, max(1, cells), break_on_hyphens=False) or [""]
 
 
 class Header(Lines):
@@ -346,32 +244,3 @@ class Header(Lines):
         return [
             header_line(self.view, self.source, self.replay, self.started_ms, at.wall_ms(), at.zone, width)
         ]
-
-
-def _beginning(source: SourceInfo, replay: bool) -> str:
-    """Return what kview does before the first view."""
-    return f"{'opening' if replay else 'connecting to'} {source.label}{glyphs.ELLIPSIS}"
-
-
-class HeadlinePanel(Lines):
-    """The lines below the header: the findings, or what kview is doing before the first view."""
-
-    DEFAULT_CSS = "HeadlinePanel { height: 1; }"
-
-    def __init__(self, source: SourceInfo, replay: bool) -> None:
-        super().__init__(id="headline")
-        self._source = source
-        self._replay = replay
-        self.view: View | None = None
-        self.notice: Notice | None = None
-        self.instead = ""
-        """What is said in place of the findings, '' to show them."""
-
-    def lines(self, width: int, height: int) -> list[Line]:
-        if self.instead:
-            return [cut(line("   ", Span(self.instead, Role.DIM)), width)]
-        if self.view is None:
-            text = notices.text(self.notice) if self.notice else _beginning(self._source, self._replay)
-            role = Role.WARN if self.notice else Role.DIM
-            return [cut(line("   ", Span(text, role)), width)]
-        return headline_lines(self.view.headline.findings, app_of(self).now_ms(), width, height)

@@ -1,7 +1,8 @@
 """The key line: the keys that are most useful on the screen shown, as many as fit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from textual.binding import Binding
@@ -10,6 +11,7 @@ from textual.widgets import Input
 
 from kview.tui.actions import Action, Keys, Kind, Where
 from kview.tui.app_of import app_of
+from kview.tui.faults import RESTORE
 from kview.tui.keys import DEMO_ACTIONS, SCREEN_ACTIONS
 from kview.tui.text import Line, Role, Span, cut, width
 from kview.tui.widgets.bottom import key_name
@@ -38,8 +40,8 @@ _LAST = ("back", "quit", "help")
 FILTER = "show('filter')"
 """What the key that filters does. Screens without a filtered list leave it out."""
 
-RESTORE, UNDO = "restore", "undo-faults"
-"""The actions that end faults. The key line names the node that the first one restores."""
+UNDO = "undo-faults"
+"""The action that ends all faults."""
 
 Says = Callable[[Action], str | None]
 """What a demo says that a key does now, '' if the key is left out, None if it says nothing about it."""
@@ -66,14 +68,14 @@ def key_marks(
     keys: Keys,
     cells: int,
     live: bool = True,
-    back: str = "",
+    faults: Mapping[str, str] = MappingProxyType({}),
     says: Says = _nothing,
 ) -> list[KeyMark]:
     """Return as many keys as fit: faults, what only this screen can do, the screens, and the rest.
 
     Those of the first ranks have priority; while the moment shown is not live, these are the keys of time.
-    `back` says what the key that ends a fault does now, '' if it does nothing. Keys of which a demo `says`
-    something come first.
+    `faults` says what the keys of faults hit now, by the actions' names. Without `restore` there is no fault
+    to end. Keys of which a demo `says` something come first.
     """
     candidates: _Candidates = {}
     for binding in bindings:
@@ -84,8 +86,8 @@ def key_marks(
         elif action is not None and action.rank and (live or action.kind is not Kind.FAULT):
             if (demo_label := says(action)) == "":
                 continue
-            mark = _mark(action, keys, back, demo_label)._replace(run=binding.action)
-            rank = _rank(action, live, back) if demo_label is None else TOLD_RANK
+            mark = _mark(action, keys, faults, demo_label)._replace(run=binding.action)
+            rank = _rank(action, live, faults) if demo_label is None else TOLD_RANK
             candidates.setdefault(binding.action, (rank, _place(action, keys), mark))
     _join_answers(candidates, keys)
     screens = {action.run for action in SCREEN_ACTIONS if action.run in candidates}
@@ -140,13 +142,13 @@ def _join_screens(candidates: _Candidates, keys: Keys) -> None:
     candidates["screens"] = (rank, place, mark)
 
 
-def _rank(action: Action, live: bool, back: str) -> float:
+def _rank(action: Action, live: bool, faults: Mapping[str, str]) -> float:
     """Return how early a key gets its place on the key line: the lowest first."""
     if action.name in ("quit", "help"):
         return -200.0
     if not live and action.kind is Kind.TIME:
         return action.rank - 100.0
-    if action.name in (RESTORE, UNDO) and not back:
+    if action.name in (RESTORE, UNDO) and RESTORE not in faults:
         return IDLE_RANK
     return action.rank / 100 + OWN_RANK if _is_own(action) else action.rank
 
@@ -169,19 +171,19 @@ def key_line(
     keys: Keys,
     cells: int,
     live: bool = True,
-    back: str = "",
+    faults: Mapping[str, str] = MappingProxyType({}),
     says: Says = _nothing,
 ) -> Line:
     """Return the key line: the keys of `key_marks`."""
     spans: list[Span] = [Span(" ")]
-    for mark in key_marks(bindings, keys, cells, live, back, says):
+    for mark in key_marks(bindings, keys, cells, live, faults, says):
         spans += [Span(mark.name, Role.KEY), Span(f" {mark.label}  ", Role.DIM)]
     return cut(tuple(spans), cells)
 
 
-def _mark(action: Action, keys: Keys, back: str, demo_label: str | None) -> KeyMark:
+def _mark(action: Action, keys: Keys, faults: Mapping[str, str], demo_label: str | None) -> KeyMark:
     """Return an action's key and label as they stand in the key line."""
-    label = back if back and action.name == RESTORE else demo_label or action.short or action.label
+    label = faults.get(action.name) or demo_label or action.short or action.label
     name = keys.name(action.name)
     if action.pair:
         between = "" if name in "←→" else " "
@@ -206,7 +208,7 @@ class KeyLine(Lines):
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the line, made from the bindings that are in force."""
         at = app_of(self)
-        return [key_line(self._shown(), at.keys, width, at.live, at.faults.back_name, at.teaching.label)]
+        return [key_line(self._shown(), at.keys, width, at.live, at.faults.labels, at.teaching.label)]
 
     def _shown(self) -> list[Binding]:
         over = self.app.screen
@@ -235,7 +237,7 @@ class KeyLine(Lines):
         """Do what the key under the mouse does."""
         at = app_of(self)
         shown = key_marks(
-            self._shown(), at.keys, self.size.width, at.live, at.faults.back_name, at.teaching.label
+            self._shown(), at.keys, self.size.width, at.live, at.faults.labels, at.teaching.label
         )
         for mark in shown:
             entry = next(

@@ -7,20 +7,13 @@ from datetime import tzinfo
 from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.language import incidents as of_incident
+from kview.language.briefs import brief
 from kview.language.events import sentence
-from kview.model.events import SEVERITY_ORDER
+from kview.model.events import SEVERITY_ORDER, Severity
 from kview.model.ports import TimeMark
 from kview.model.units import UNKNOWN
-from kview.tui.app_of import app_of
 from kview.tui.rows.common import ROLES
 from kview.tui.text import Line, Role, Span, cut, line, line_width, runs
-from kview.tui.widgets.drawn import Lines
-
-LEAST_HEIGHT = 18
-"""From this height of the screen on, there is a time bar."""
-
-ROOMY_HEIGHT = 30
-"""From this height on, there is one next to the strip of an incident, too."""
 
 LEAST_CELLS, MOST_CELLS = 20, 100
 """The fewest and the most cells for the time between the first and the last moment."""
@@ -30,15 +23,6 @@ LATE_MS = 500
 
 HERE = "●"
 """The sign of the moment shown."""
-
-
-def bar_rows(view: View | None, height: int, has_strip: bool) -> int:
-    """Return the number of lines of the time bar, 0 if the live moment is shown.
-
-    A small screen has no room for both the bar and the strip of an incident that is going on.
-    """
-    least = ROOMY_HEIGHT if has_strip else LEAST_HEIGHT
-    return int(view is not None and not view.moment.live and height >= least)
 
 
 def bar_line(view: View, replay: bool, zone: tzinfo | None, cells: int) -> Line:
@@ -61,7 +45,8 @@ def bar_line(view: View, replay: bool, zone: tzinfo | None, cells: int) -> Line:
 
 
 def happened(view: View) -> Line:
-    """Return what happened at the moment shown: an incident that it shows first, else the worst event."""
+    """Return what happened at the moment shown: an incident that it shows first, else the worst event, else
+    what is wrong."""
     at_ms = view.snapshot.observation.ended_ms
     for incident in view.incidents:
         if incident.seen_ms == at_ms:
@@ -70,7 +55,9 @@ def happened(view: View) -> Line:
             return line(Span(of_incident.title(incident) + late, ROLES[incident.severity]))
     ranked = sorted(view.new_events, key=lambda event: SEVERITY_ORDER.index(event.severity))
     if not ranked:
-        return ()
+        worst = view.headline.findings[:1]
+        wrong = [each for each in worst if each.severity in (Severity.RISK, Severity.WARN)]
+        return tuple(Span(brief(each, at_ms, is_first=True)[0], ROLES[each.severity]) for each in wrong)
     more = f" {glyphs.DOT} +{len(ranked) - 1} more" if len(ranked) > 1 else ""
     return line(Span(sentence(ranked[0]), ROLES[ranked[0].severity]), Span(more, Role.DIM))
 
@@ -102,19 +89,3 @@ def _bar(marks: Sequence[TimeMark], first_ms: int, last_ms: int, at_ms: int, cel
     here = cell(at_ms)
     signs[here], roles[here] = HERE, Role.MOMENT
     return runs(signs, roles)
-
-
-class TimeBar(Lines):
-    """The line below the headline while another moment than the live one is shown."""
-
-    DEFAULT_CSS = "TimeBar { height: 1; display: none; }"
-
-    def __init__(self, replay: bool) -> None:
-        super().__init__(id="time_bar")
-        self._replay = replay
-        self.view: View | None = None
-
-    def lines(self, width: int, height: int) -> list[Line]:
-        if self.view is None or self.view.moment.live:
-            return []
-        return [bar_line(self.view, self._replay, app_of(self).zone, width)]

@@ -65,7 +65,7 @@ async def test_five_captions_say_where_to_look_and_end_with_a_crash(size: tuple[
         assert not re.search(r"\bspace\b", text(app).splitlines()[-1]), "space goes no further here"
         await played.press("space")
         assert "press K on a broker, or Esc to leave the tour" in text(app), "it does not go on by itself"
-        await played.press("backspace", "space", "down", "K")
+        await played.press("backspace", "space", "right", "K")
         assert not mark.is_due and "TOUR · the end" in text(app)
         await played.second(3)
         assert re.search(r"Broker 1 was killed.*still listed as leader", said(app))

@@ -1,0 +1,236 @@
+"""Brokers as tiles in their racks: where each tile lies, and what it says. All functions are pure."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kview.derive.brokers.controllers import Controller
+from kview.derive.view import View
+from kview.language import brokers, controllers, glyphs, words
+from kview.language.curves import sparkline
+from kview.model.events import Severity
+from kview.model.units import UNKNOWN
+from kview.tui.options import Options
+from kview.tui.rows.common import ROLES
+from kview.tui.text import EMPTY, Line, Role, Span, justified, line, line_width, middle, pad
+
+MOST_TILE = 40
+"""The widest tile."""
+
+MOST_NAME = 12
+"""A longer name of a rack is cut in its middle."""
+
+GAP = 1
+"""The cells between two tiles."""
+
+BETWEEN_RACKS = 2
+"""The cells between two racks that stand side by side."""
+
+QUORUM_TILE = 14
+"""The least width of the tile of a controller."""
+
+QUORUM_LABEL = f" {controllers.QUORUM} "
+"""What stands before the tiles of controllers."""
+
+MOST_SIGNS = 40
+"""A broker with more copies than this has them as numbers, which are read faster."""
+
+
+class Kind(NamedTuple):
+    """What a tile shows: its lines, and the cells that it needs at least."""
+
+    lines: int
+    cells: int
+
+
+BLOCK, PAIR, ROW = Kind(3, 17), Kind(2, 17), Kind(1, 15)
+"""State and latency; these and traffic; these and the partitions led and the copies."""
+
+_CHOICES = ((BLOCK, 1), (PAIR, 1), (BLOCK, 0), (PAIR, 0), (ROW, 0))
+"""Kinds of tiles and the lines between two racks, the best first."""
+
+
+class Box(NamedTuple):
+    """A rectangle of cells. `at` is the row of the broker or controller, or the number of the rack."""
+
+    at: int
+    x: int
+    y: int
+    width: int
+    height: int
+
+    def holds(self, x: int, y: int) -> bool:
+        """Return whether a cell is in it."""
+        return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
+
+
+class Arranged(NamedTuple):
+    """Where the tiles of some racks lie, and the racks themselves, from their names to their last tiles."""
+
+    kind: Kind
+    tiles: tuple[Box, ...]
+    racks: tuple[Box, ...]
+    label: int
+    height: int
+
+
+def arranged(racks: Sequence[tuple[str, int]], quorum: int, cells: int, rows: int) -> Arranged | None:
+    """Return the largest tiles with which `racks`, as (name, number of brokers), fit into `cells` and `rows`,
+    and below them one line for the controllers of the `quorum`, if there are any. None if nothing fits.
+
+    Every rack is a row of tiles, or several racks stand side by side.
+    """
+    most = max((number for _, number in racks), default=0)
+    if not most:
+        return None
+    longest = max(len(name) for name, _ in racks)
+    label = min(MOST_NAME, longest) + 3 if longest else 1
+    for kind, gap in _CHOICES:
+        for beside in range(1, len(racks) + 1):
+            band = (cells - (beside - 1) * BETWEEN_RACKS) // beside
+            fit = (band - label + GAP) // (kind.cells + GAP)
+            if fit < 1:
+                break
+            across = -(-most // -(-most // fit))
+            heights = [
+                max(-(-number // across) for _, number in racks[at : at + beside]) * kind.lines
+                for at in range(0, len(racks), beside)
+            ]
+            if sum(heights) + gap * (len(heights) - 1) + bool(quorum) <= rows:
+                place = _Place(kind, label, band, across, beside, gap)
+                return _placed(racks, quorum, heights, place, cells)
+    return None
+
+
+class _Place(NamedTuple):
+    """How racks lie: `across` tiles next to each other, `beside` racks, and `gap` lines between them."""
+
+    kind: Kind
+    label: int
+    band: int
+    across: int
+    beside: int
+    gap: int
+
+
+def _placed(
+    racks: Sequence[tuple[str, int]], quorum: int, heights: Sequence[int], place: _Place, cells: int
+) -> Arranged:
+    width = min(MOST_TILE, (place.band - place.label + GAP) // place.across - GAP)
+    tiles: list[Box] = []
+    boxes: list[Box] = []
+    y = 0
+    for floor, height in enumerate(heights):
+        for side, (_, number) in enumerate(racks[floor * place.beside : (floor + 1) * place.beside]):
+            left = side * (place.band + BETWEEN_RACKS)
+            begin = left + place.label
+            for at in range(number):
+                deep, across = divmod(at, place.across)
+                x = begin + across * (width + GAP)
+                tiles.append(Box(len(tiles), x, y + deep * place.kind.lines, width, place.kind.lines))
+            lines = -(-number // place.across) * place.kind.lines
+            whole = place.label + min(number, place.across) * (width + GAP) - GAP
+            boxes.append(Box(len(boxes), left, y, whole, lines))
+        y += height + place.gap
+    y -= place.gap
+    if quorum:
+        begin = max(place.label, len(QUORUM_LABEL) + 1)
+        wide = min(width, max(QUORUM_TILE, (cells - begin + GAP) // quorum - GAP))
+        shown = min(quorum, max(1, (cells - begin + GAP) // (wide + GAP)))
+        for at in range(shown):
+            tiles.append(Box(len(tiles), begin + at * (wide + GAP), y, wide, 1))
+        y += 1
+    return Arranged(place.kind, tuple(tiles), tuple(boxes), place.label, y)
+
+
+def rack_name(name: str, label: int) -> str:
+    """Return the name of a rack in the cells before its tiles."""
+    return f" {middle(name, label - 3)} ".ljust(label - 1) if label > 1 else ""
+
+
+def broker_tile(view: View, options: Options, at: int, kind: Kind, cells: int, now_ms: int) -> list[Line]:
+    """Return the lines of a broker's tile: its state and latency, its traffic, its partitions and copies."""
+    table, figures = view.snapshot.brokers, view.brokers
+    said = brokers.state(table, figures, at, now_ms)
+    role = ROLES[figures.severity[at]]
+    begin = line(Span(f" {int(table.id[at])} ", Role.BRIGHT))
+    state: Line = line(Span(f"{said.sign} {said.text}", role))
+    end: Line = EMPTY
+    rate = words.si(float(figures.in_rate[at]))
+    if said.fine:
+        latency = words.latency(int(table.latency_us[at])) if table.latency_us[at] != UNKNOWN else words.NONE
+        state = line(Span(f"{said.sign} ", Role.GOOD), Span(latency, Role.DIM))
+        what = "controller " if figures.is_controller[at] else ""
+        if what and line_width((*begin, *state)) + len(what) + 1 <= cells:
+            end = line(Span(what, Role.DIM))
+    if kind.lines == 1 and said.fine:
+        end = line(Span(f"{rate} ", Role.TEXT))
+    lines = [justified((*begin, *state), end, cells)]
+    if kind.lines > 1:
+        room = cells - len(rate) - 3
+        spark = Span(f" {sparkline(figures.in_series[at], room)}", series=0)
+        lines.append(justified(line(spark), line(Span(f"{rate} ", Role.TEXT)), cells))
+    if kind.lines > 2:
+        lines.append(_copies(view, options, at, cells, bool(said.fine)))
+    return [_solid(pad(each, cells)) for each in lines] if is_solid(view, at) else lines
+
+
+def is_solid(view: View, at: int) -> bool:
+    """Return whether a broker's tile is solid, because something is at risk there now."""
+    return bool(view.brokers.severity[at] == Severity.RISK)
+
+
+def _solid(spans: Line) -> Line:
+    return tuple(Span(span.text, Role.ALERT) for span in spans)
+
+
+def _copies(view: View, options: Options, at: int, cells: int, is_fine: bool) -> Line:
+    """Return a sign for each partition that a broker leads and for each other copy, or their numbers."""
+    figures, table = view.brokers, view.snapshot.partitions
+    internal = options.internal
+    leads = int(figures.leads[at]) + (int(figures.leads_internal[at]) if internal else 0)
+    copies = int(figures.replicas[at]) + (int(figures.replicas_internal[at]) if internal else 0)
+    if min(leads, copies) < 0:
+        return line(Span(f" {words.NONE}", Role.DIM))
+    if copies + 3 > cells or copies > MOST_SIGNS:
+        led = Span(f" {leads:,} led", Role.TEXT)
+        return line(led, Span(f" {glyphs.DOT} {copies:,} copies", Role.DIM))
+    held = (table.replicas == view.snapshot.brokers.id[at]) & (internal | ~table.internal)[:, np.newaxis]
+    out = int((held & ~view.partitions.in_isr).sum())
+    followers = max(0, copies - leads - out)
+    sign = glyphs.LEADER if is_fine else brokers_sign(view, at)
+    return line(
+        Span(f" {sign * leads}", Role.TEXT),
+        Span(f" {glyphs.FOLLOWER * followers}", Role.DIM),
+        Span(glyphs.OUT_OF_SYNC * out, Role.WARN),
+    )
+
+
+def brokers_sign(view: View, at: int) -> str:
+    """Return the sign of the partitions that a broker in trouble leads: dead only if nobody reaches it."""
+    return glyphs.DEAD if is_solid(view, at) else glyphs.LEADER
+
+
+def controller_tile(other: Controller, cells: int) -> Line:
+    """Return the tile of a controller that is not a broker: what it is doing."""
+    said = controllers.state(other)
+    role = ROLES[controllers.severity(other)]
+    if said.fine:
+        return line(
+            Span(f" {other.node} ", Role.BRIGHT), Span(f"{said.sign} ", Role.GOOD), Span(said.text, Role.DIM)
+        )
+    return line(Span(f" {other.node} ", Role.BRIGHT), Span(f"{said.sign} {said.text}", role))
+
+
+def nearest(tiles: Sequence[Box], at: int, across: int, down: int) -> int:
+    """Return the tile next to the one at `at`, to its side or above or below, itself if there is none."""
+    here = tiles[at]
+    middle_x = 2 * here.x + here.width
+    if across:
+        same = [box for box in tiles if box.y == here.y and (box.x - here.x) * across > 0]
+        return min(same, key=lambda box: abs(box.x - here.x)).at if same else at
+    beyond = [box for box in tiles if (box.y - here.y) * down > 0]
+    return min(
+        beyond, key=lambda box: (abs(box.y - here.y), abs(2 * box.x + box.width - middle_x)), default=here
+    ).at

@@ -1,0 +1,189 @@
+"""The panel of brokers: tiles in their racks, as long as every broker has room for one, else a table."""
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.strip import Strip
+
+from kview.tui.actions import Where, bindings
+from kview.tui.app_of import app_of
+from kview.tui.keys import ACTIONS
+from kview.tui.looks import Look, Spot
+from kview.tui.paint import PLAIN, blank, strip
+from kview.tui.rows.brokers import BrokerRows
+from kview.tui.rows.tiles import QUORUM_LABEL, Arranged, Box, arranged, nearest, rack_name
+from kview.tui.text import Line, Role, Span, cut, line
+from kview.tui.widgets.table import SELECTED, Table
+
+HEAD = 1
+"""The lines above the tiles."""
+
+_LINES = {"in": 1, "out": 1, "spark": 1, "leads": 2, "replicas": 2}
+"""The line of a tile that has a column's figure, if it is not the first."""
+
+_Pieces = dict[int, list[tuple[int, Strip]]]
+
+
+class Racks(Table):
+    """Racks with their brokers as tiles. Rows that the user has sorted, or that are too many, are a table."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.RACKS)]
+
+    _placed: tuple[object, Arranged | None] = (None, None)
+
+    @property
+    def arranged(self) -> Arranged | None:
+        """Where the tiles lie, None if the rows are a table."""
+        rows, size = self.rows, self.size
+        if not isinstance(rows, BrokerRows) or not rows.racks:
+            return None
+        wanted = (rows.racks, rows.quorum, size.width - 1, size.height - HEAD)
+        if self._placed[0] != wanted:
+            self._placed = (wanted, arranged(*wanted))
+        return self._placed[1]
+
+    # -- keys and mouse
+
+    def action_move(self, by: int) -> None:
+        """Select the tile below (negative: above)."""
+        self._step(0, by)
+
+    def action_aside(self, by: int) -> None:
+        """Select the tile to the right (negative: left)."""
+        self._step(by, 0)
+
+    def _step(self, across: int, down: int) -> None:
+        placed = self.arranged
+        if placed is None:
+            super().action_move(down)
+        elif self.index < len(placed.tiles):
+            self.choose(nearest(placed.tiles, self.index, across, down))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action works: tiles have sides, rows have none."""
+        if action == "aside":
+            return self.arranged is not None
+        return super().check_action(action, parameters)
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the tile under the mouse. A double click opens it."""
+        placed = self.arranged
+        if placed is None:
+            return super().on_click(event)
+        event.prevent_default()
+        for box in placed.tiles:
+            if box.holds(event.x - 1, event.y - HEAD):
+                if box.at == self.index and event.chain > 1 and self.opens:
+                    self.action_open()
+                else:
+                    self.choose(box.at)
+        return None
+
+    def scroll_rows(self, by: int) -> None:
+        """Scroll a table. Tiles are all in sight."""
+        if self.arranged is None:
+            super().scroll_rows(by)
+
+    # -- how it is drawn
+
+    @property
+    def in_sight(self) -> list[object]:
+        """The keys of the rows in sight: of all that have a tile."""
+        placed = self.arranged
+        if placed is None:
+            return list(super().in_sight)
+        return [self.rows.key(box.at) for box in placed.tiles] if self.display and self.is_drawn else []
+
+    def _settle(self) -> None:
+        super()._settle()
+        if self.arranged is not None:
+            self.virtual_size = Size(self.size.width, self.size.height)
+            self.scroll_to(y=0, animate=False, force=True, immediate=True)
+
+    def painted(self, size: Size) -> list[Strip]:
+        """Return the strips of the title and the tiles, or those of a table."""
+        placed, rows = self.arranged, self.rows
+        if placed is None or not isinstance(rows, BrokerRows):
+            return super().painted(size)
+        at = app_of(self)
+        pieces: _Pieces = {}
+        for box in placed.racks:
+            self._paint_rack(pieces, box, placed, rows)
+        for box in placed.tiles:
+            self._paint_tile(pieces, box, placed, rows)
+        head = strip(cut(line("  ", *rows.title), size.width), size.width, at.palette, at.ascii_only)
+        return [head, *(self._joined(pieces.get(y, []), size.width) for y in range(size.height - HEAD))]
+
+    def _joined(self, pieces: list[tuple[int, Strip]], cells: int) -> Strip:
+        palette = app_of(self).palette
+        parts, end = [blank(1, palette)], 0
+        for x, piece in sorted(pieces, key=lambda pair: pair[0]):
+            if x > end:
+                parts.append(blank(x - end, palette))
+            parts.append(piece)
+            end = x + piece.cell_length
+        if end + 1 < cells:
+            parts.append(blank(cells - end - 1, palette))
+        return Strip.join(parts).crop(0, cells)
+
+    def _paint_rack(self, pieces: _Pieces, box: Box, placed: Arranged, rows: BrokerRows) -> None:
+        """Paint the name of a rack, and a lost rack as one solid box behind its tiles."""
+        at = app_of(self)
+        name, state = rack_name(rows.racks[box.at][0], placed.label), rows.rack_state(box.at)
+        for y in range(box.y, box.y + box.height):
+            text: Line = line(Span(name if y == box.y else " " * len(name), state))
+            pieces.setdefault(y, []).append((box.x, strip(text, len(name), at.palette, at.ascii_only)))
+            if state is Role.ALERT:
+                own = [
+                    tile
+                    for tile in placed.tiles
+                    if tile.y <= y < tile.y + tile.height and box.holds(tile.x, tile.y)
+                ]
+                edges = [box.x + len(name), *(tile.x + tile.width for tile in own)]
+                for begin, tile in zip(edges, own, strict=False):
+                    between = strip(
+                        line(Span(" " * (tile.x - begin), Role.ALERT)),
+                        tile.x - begin,
+                        at.palette,
+                        at.ascii_only,
+                    )
+                    pieces[y].append((begin, between))
+
+    def _paint_tile(self, pieces: _Pieces, box: Box, placed: Arranged, rows: BrokerRows) -> None:
+        at = app_of(self)
+        if box.at == len(rows) - rows.quorum:
+            label = line(Span(QUORUM_LABEL, Role.HEAD))
+            named = strip(label, len(QUORUM_LABEL), at.palette, at.ascii_only)
+            pieces.setdefault(box.y, []).append((0, named))
+        is_selected = box.at == self.index
+        over = self._over(is_selected, box.at < len(rows) - rows.quorum)
+        if rows.is_fresh(box.at, at.now_ms()):
+            over = at.palette.fresh if over is None else over + at.palette.fresh
+        for number, spans in enumerate(rows.tile(box.at, placed.kind, box.width, at.now_ms())):
+            if is_selected and not number:
+                first, *rest = spans
+                spans = (first._replace(text=SELECTED.text[0] + first.text[1:]), *rest)
+            drawn = strip(spans, box.width, at.palette, at.ascii_only, over)
+            pieces.setdefault(box.y + number, []).append((box.x, drawn))
+
+    def _over(self, is_selected: bool, is_broker: bool) -> Style | None:
+        """Return what is behind a tile: more of it if it is selected, nothing for a controller."""
+        palette = app_of(self).palette
+        if is_selected and self.has_focus and palette is not PLAIN:
+            return Style(bgcolor=palette.selected.bgcolor)
+        return palette.marked if is_broker or is_selected else None
+
+    def spots(self, look: Look) -> list[Spot]:
+        """Return the cells that a mark is about: the head, a tile, or the line of it with a figure."""
+        placed, index = self.arranged, None if look.key is None else self.rows.find(look.key)
+        if placed is None or look.key is None:
+            return super().spots(look)
+        if index is None or index >= len(placed.tiles):
+            return []
+        box = placed.tiles[index]
+        y = min(_LINES.get(look.column, 0), box.height - 1)
+        begin = 1 + box.x
+        return [Spot(HEAD + box.y + y, begin, begin + box.width, begin)]
