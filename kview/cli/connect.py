@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+from msgspec.structs import replace
 
 from kview.cli.display_options import display_of, display_options
 from kview.cli.targets import OtherProfiles, Target, target_of, target_options
@@ -74,11 +75,12 @@ def _show(
     from kview.run.connected import connect as run
     from kview.run.connected import unused_properties
 
-    name = target.name
+    first, *others = target.servers
+    name, display = f"{first} +{len(others)}" if others else str(first), display_of(flags)
     if target.profile is not None:
-        flags = flags | _of_profile(ctx, target.profile)
-        name = f"{name} ({','.join(map(str, target.servers))})"
-    display = display_of(flags)
+        name, profile = target.name, target.profile
+        display = display_of(flags | _of_profile(ctx, profile))
+        display = replace(display, production=profile.production, colour=profile.colour or "")
     # A recording is of one cluster, and the user chose its folder.
     profiles = OtherProfiles(target.name) if display.record.folder is None else None
     said = (*unused_properties(target.file, target.unused), *opening)

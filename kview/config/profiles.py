@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import platformdirs
@@ -30,6 +30,8 @@ _EXPECTED: Mapping[str, str] = {
     "no-spark": "true or false",
     "no-records": "true or false",
     "ignore-group": 'a list, such as ["console-*"]',
+    "production": "true or false",
+    "colour": 'a colour, such as "#d08770"',
     connect_rest.URL: 'the address of the REST API, such as "https://connect:8083", without a user, password'
     " or query",
     connect_rest.USER: 'a user name without ":", such as "kview"',
@@ -41,7 +43,8 @@ _EXPECTED: Mapping[str, str] = {
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
     """A cluster: values for flags of `kview connect`, and properties of a Java client by their own names.
 
-    `servers` are the bootstrap servers, separated by commas.
+    `servers` are the bootstrap servers, separated by commas. `production` and `colour` (`#rrggbb`) mark the
+    name of the cluster in the head of the dashboard.
     """
 
     servers: str
@@ -54,6 +57,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     no_spark: bool = False
     no_records: bool = False
     ignore_group: tuple[str, ...] = ()
+    production: bool = False
+    colour: Annotated[str, msgspec.Meta(pattern="^#[0-9a-fA-F]{6}$")] | None = None
     connect_url: str | None = None
     connect_user: str | None = None
     connect_password: str | None = None

@@ -124,7 +124,7 @@ def new_session(run: Run, name: str, interval_ms: int, display: Display) -> "Ses
 
     return Session(
         feed=run,
-        source=SourceInfo(name, interval_ms),
+        source=SourceInfo(name, interval_ms, display.production, display.colour),
         clock_ms=run.clock_ms,
         wall_ms=wall_ms,
         timeline=run,

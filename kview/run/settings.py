@@ -59,5 +59,9 @@ class Display(Struct, frozen=True):
     """Whether the choices kept for the cluster are ignored."""
     quiet: bool = False
     """Whether nothing is shown or printed."""
+    production: bool = False
+    """Whether the head says that this is a cluster in production."""
+    colour: str = ""
+    """The colour of the cluster's name in the head, as `#rrggbb`, '' for the theme's."""
     no_tour: bool = False
     """Whether a first run begins without the tour."""

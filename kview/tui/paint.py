@@ -46,8 +46,8 @@ def _shades(colour: str, background: str) -> tuple[Style, ...]:
     return tuple(Style(color=dark.blend(bright, factor).hex) for factor in factors)
 
 
-def palette_of(theme: Theme) -> Palette:
-    """Make the palette of a theme."""
+def palette_of(theme: Theme, cluster: str = "") -> Palette:
+    """Make the palette of a theme. `cluster` is the colour of the cluster's name, '' for the theme's."""
     base = Style(color=theme.text, bgcolor=theme.background)
     colours = {
         Role.TEXT: Style(color=theme.text),
@@ -59,7 +59,8 @@ def palette_of(theme: Theme) -> Palette:
         Role.WARN: Style(color=theme.warn),
         Role.GOOD: Style(color=theme.good),
         Role.KEY: Style(color=theme.key),
-        Role.ALERT: Style(color=theme.background, bgcolor=theme.risk, bold=True),
+        Role.ALERT: Style(color=theme.background, bgcolor=theme.risk),  # bold black is grey in 16 colours
+        Role.CLUSTER: Style(color=cluster or theme.bright, bold=True),
         Role.MOMENT: Style(color=theme.background, bgcolor=theme.key, bold=True),
     }
     return Palette(
@@ -88,6 +89,7 @@ PLAIN = Palette(
         Role.GOOD: Style(),
         Role.KEY: Style(bold=True),
         Role.ALERT: Style(bold=True, reverse=True),
+        Role.CLUSTER: Style(bold=True),
         Role.MOMENT: Style(bold=True, reverse=True),
     },
     series=((Style(),) * SHADES,),

@@ -25,6 +25,8 @@ class Role(StrEnum):
     KEY = "key"
     ALERT = "alert"
     """A RISK that must be seen first: solid, in the headline and on the tiles of brokers."""
+    CLUSTER = "cluster"
+    """The name of the cluster, which may have a colour of its own."""
     MOMENT = "moment"
     """The moment shown, if it is not the live one."""
 

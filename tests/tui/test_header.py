@@ -13,9 +13,21 @@ from kview.model.events import Severity
 from kview.model.findings import Finding, FindingKind
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.tui.text import content, line_width
+from kview.tui.text import Role, content, line_width
 from kview.tui.widgets.header import SourceInfo, badge, header_line
-from tests.tui.harness import BACK, CRASH, HEALTHY, FakeFeed, dashboard, running, state, text, until
+from tests.tui.harness import (
+    BACK,
+    CRASH,
+    HEALTHY,
+    FakeFeed,
+    dashboard,
+    press,
+    running,
+    state,
+    text,
+    until,
+)
+from tests.tui.textual_internals import drawn_strips
 from tests.worlds import default_world, views
 
 
@@ -133,6 +145,26 @@ def test_a_long_name_of_the_cluster_leaves_room_for_the_traffic() -> None:
     for cells in (80, 120):
         drawn = header(state(CRASH), cells, label)
         assert "in 5.5 k/s" in drawn and drawn.rstrip().endswith("▲ 5 of 6 answer")
+
+
+def test_a_cluster_in_production_says_so_at_every_width() -> None:
+    view, source = state(CRASH), SourceInfo("prod-eu", production=True)
+    for cells in range(60, 200, 11):
+        made = header_line(view, source, False, now_of(view), now_of(view), UTC, cells)
+        assert content(made).startswith(" PRODUCTION ▸ prod-eu") and line_width(made) == cells
+
+
+@running
+async def test_a_profile_gives_the_name_of_its_cluster_a_colour() -> None:
+    source = SourceInfo("prod-eu", colour="#d08770")
+    async with dashboard(state(HEALTHY), source=source) as (app, pilot):
+        for theme in ("dark", "light"):
+            app.colours.use(theme)
+            assert app.palette.style(Role.CLUSTER).color.name == "#d08770"  # type: ignore[union-attr]
+        await press(pilot, ["5"])
+        (name,) = [each for each in drawn_strips(app.screen)[0] if each.text == "prod-eu"]
+        assert name.style is not None and name.style.color is not None
+        assert name.style.color.name == "#d08770"
 
 
 def test_a_cluster_without_a_controller_says_so_in_the_header() -> None:

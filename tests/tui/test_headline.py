@@ -48,8 +48,8 @@ def said(view: View, cells: int, opened: frozenset[object] = frozenset()) -> str
 
 def test_a_crash_is_a_badge_a_countdown_figures_and_a_stopwatch() -> None:
     assert said(state(CRASH), 120) == (
-        "✕ broker 4 silent 3.1 s    fence in ━━━━━━── ≈ 5.8 s   4 unavailable · 6 frozen · 2 groups blocked"
-        " · +1        +3.1 s"
+        "✕ broker 4 silent 3.1 s   fence in ━━━━━━── ≈ 5.8 s  4 unavailable · 6 frozen · 2 groups blocked"
+        " · +1          +3.1 s"
     )
     view = state(CRASH)
     made = state_line(view, shown_incidents(view, ()), view.snapshot.observation.ended_ms, 120)
@@ -68,7 +68,7 @@ def test_what_is_well_is_said_in_three_figures() -> None:
 
 def test_a_cluster_that_is_well_is_no_badge_over_a_group_in_trouble() -> None:
     assert re.fullmatch(
-        r"▲ audit-export stopped   ≥\d m \d+ s behind   ● cluster well", said(state(HEALTHY), 120)
+        r"▲ audit-export stopped  ≥\d m \d+ s behind  ● cluster well", said(state(HEALTHY), 120)
     )
 
 
@@ -76,7 +76,7 @@ def test_a_cluster_that_is_well_is_no_badge_over_a_group_in_trouble() -> None:
 def test_at_every_width_the_worst_comes_first_and_what_has_no_room_is_counted(name: str) -> None:
     view = state(name)
     whole = said(view, 300)
-    worst = re.split(r"   ", whole)[0]
+    worst = re.split(r"  ", whole)[0]
     for cells in range(60, 300, 7):
         shown = said(view, cells)
         assert shown.startswith(worst), shown
@@ -206,7 +206,7 @@ def test_records_that_are_gone_are_said_while_no_finding_says_so() -> None:
 
 
 def test_a_lost_controller_is_named() -> None:
-    assert said(lost_controller(), 120).startswith("▲ controller 103 lost   audit-export stopped")
+    assert said(lost_controller(), 120).startswith("▲ controller 103 lost  audit-export stopped")
 
 
 def test_briefs_name_no_more_than_one_line_can_hold() -> None:

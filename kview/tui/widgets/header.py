@@ -57,12 +57,15 @@ MIN_LATE_MS = 3_000
 class SourceInfo(Struct, frozen=True):
     """What kview watches.
 
-    `label` is `simulated`, the bootstrap servers or the recording. `interval_ms` is the time between two
-    observations.
+    `label` is `simulated`, the profile, the first bootstrap server or the recording. `interval_ms` is the
+    time between two observations. `production` says that the cluster is in production, and `colour`
+    (`#rrggbb`) is that of its name, '' for the theme's.
     """
 
     label: str
     interval_ms: int = 1_000
+    production: bool = False
+    colour: str = ""
 
     @property
     def fresh_ms(self) -> int:
@@ -89,8 +92,10 @@ def header_line(
     A narrow line leaves out the least important facts.
     """
     name = line(
-        Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.BRIGHT)
+        Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.CLUSTER)
     )
+    if source.production:
+        name = line(Span(" PRODUCTION ", Role.MOMENT), *name[1:])
     if view is None:
         what = "reading" if replay else "waiting"
         waiting = line(Span(f"{what} {words.duration(now_ms - started_ms)} ", Role.DIM))

@@ -24,10 +24,12 @@ MOST_PARTS = 5
 """The most things that are said, so that a wide screen does not have more words than a narrow one."""
 
 DIAL_CELLS = 8
-"""The width of a countdown's bar."""
+"""The width of a countdown's bar, which is half of it on a line of less than WIDE cells."""
+
+WIDE = 100
 
 _BETWEEN = Span(f" {glyphs.DOT} ", Role.DIM)
-_APART = Span("   ")
+_APART = Span("  ")
 _CALM = (FindingKind.ALL_WELL, FindingKind.CLUSTER_WELL)
 
 
@@ -60,7 +62,7 @@ def state_line(view: View, shown: Sequence[Incident], now_ms: int, cells: int) -
     """Return what is wrong, the worst first and reversed if it is a risk, the countdown to what comes next,
     and the stopwatch of the incidents `shown` at the right. What has no room is counted."""
     right = stopwatch(shown, now_ms)
-    parts = _parts(view, shown, now_ms)
+    parts = _parts(view, shown, now_ms, DIAL_CELLS if cells >= WIDE else DIAL_CELLS // 2)
     room = cells - line_width(right)
     for number in range(min(len(parts), MOST_PARTS), 0, -1):
         left = _said(parts[:number], len(parts) - number)
@@ -77,8 +79,9 @@ def _said(parts: Sequence[tuple[Line, bool]], left_out: int) -> Line:
     return (*spans, Span(f"{_BETWEEN.text}+{left_out:,}", Role.DIM)) if left_out else spans
 
 
-def _parts(view: View, shown: Sequence[Incident], now_ms: int) -> list[tuple[Line, bool]]:
-    """Return what is said, and whether it stands apart from what is before it."""
+def _parts(view: View, shown: Sequence[Incident], now_ms: int, dial: int) -> list[tuple[Line, bool]]:
+    """Return what is said, and whether it stands apart from what is before it. `dial` is the width of a
+    countdown's bar."""
     findings = view.headline.findings
     wrong = [finding for finding in findings if finding.kind not in _CALM]
     if not wrong:
@@ -91,7 +94,7 @@ def _parts(view: View, shown: Sequence[Incident], now_ms: int) -> list[tuple[Lin
     else:
         role = ROLES[worst.severity]
         parts = [(line(Span(f"{sign} ", Role.GOOD if role is Role.DIM else role), Span(said, role)), False)]
-    parts += [(_dial(view, due, now_ms), True) for due in rest if due.kind is FindingKind.FENCING_DUE]
+    parts += [(_dial(view, due, now_ms, dial), True) for due in rest if due.kind is FindingKind.FENCING_DUE]
     told = [*((text, worst.severity) for text in figures)]
     for finding in rest:
         if finding.kind is not FindingKind.FENCING_DUE:
@@ -125,16 +128,16 @@ def _gone(shown: Sequence[Incident], findings: Sequence[Finding]) -> str:
     return of_incident.records_gone(shown[0])
 
 
-def _dial(view: View, due: Finding, now_ms: int) -> Line:
+def _dial(view: View, due: Finding, now_ms: int, cells: int) -> Line:
     """Return how long it takes until the broker is fenced, as a bar that empties."""
     left_ms, whole_ms = due.due_ms - now_ms, _session_ms(view, due)
     if left_ms <= 0 or whole_ms <= 0:
         return line(Span(words.fencing(due.due_ms, now_ms), Role.WARN))
-    full = min(DIAL_CELLS, -(-left_ms * DIAL_CELLS // whole_ms))
+    full = min(cells, -(-left_ms * cells // whole_ms))
     return line(
-        Span("fence in ", Role.DIM),
+        Span("fence in " if cells == DIAL_CELLS else "fence ", Role.DIM),
         Span(glyphs.LINE * full, Role.WARN),
-        Span(glyphs.RULE * (DIAL_CELLS - full), Role.RULE),
+        Span(glyphs.RULE * (cells - full), Role.RULE),
         Span(f" {glyphs.ABOUT} {words.duration(left_ms)}", Role.WARN),
     )
 
