@@ -58,7 +58,7 @@ def stopped(pid: int) -> bool:
 def test_ctrl_z_returns_to_the_shell_and_fg_to_the_screen() -> None:
     with kview_on_a_terminal("--simulate") as terminal:
         before = local_modes(terminal)
-        terminal.wait_for_text("updated 0")
+        terminal.wait_for_text(r"(\d+) of \1 answer")
         (child,) = children(terminal.pid)
         terminal.press("\x1a")
         terminal.wait_for(lambda: stopped(terminal.pid), "kview stops")  # reads, or kview could not write
@@ -68,7 +68,7 @@ def test_ctrl_z_returns_to_the_shell_and_fg_to_the_screen() -> None:
         terminal.screen.reset()
         os.kill(terminal.pid, signal.SIGCONT)
         terminal.wait_for_text(r"invoice\b[^\n]*\d")
-        terminal.wait_for_text("updated 0")
+        terminal.wait_for_text(r"(\d+) of \1 answer")
         assert not local_modes(terminal) & ENABLE_ECHO
         terminal.press("5")
         terminal.wait_for_text("write/s")

@@ -52,12 +52,12 @@ def test_a_dumb_terminal_gets_text() -> None:
 
 def test_a_window_of_any_size_that_shrinks_to_nothing_and_grows_again() -> None:
     with kview_on_a_terminal("--simulate", columns=60, rows=15) as terminal:
-        terminal.wait_for_text(r"6 brokers")
+        terminal.wait_for_text(r"6 of 6 answer")
         for columns, rows in [(1, 1), (10, 3), (80, 24), (200, 50)]:
             terminal.child.setwinsize(rows, columns)
             terminal.screen.reset()
             terminal.screen.resize(rows, columns)
-            terminal.wait_for_text(r"6 brokers" if columns > 10 else r"\S")
+            terminal.wait_for_text(r"6 of 6 answer" if columns > 10 else r"\S")
         terminal.press("q")
         assert terminal.wait_for_end() == 0
         assert b"Traceback" not in terminal.raw

@@ -32,7 +32,7 @@ def test_the_palette_switches_to_another_profile_and_no_screen_shows_a_password(
         (config / "config.toml").write_text(CONFIG.format(first.address, second.address))
         homes = {f"XDG_{kind}_HOME": str(tmp_path / kind.lower()) for kind in ("CONFIG", "STATE")}
         with kview_on_a_terminal("connect", "first", environment=homes) as terminal:
-            terminal.wait_for_text(f"first .{first.address}")
+            terminal.wait_for_text("kview ▸ first")
             terminal.wait_for_text("invoice")
             terminal.press("\x10")
             terminal.wait_for_text("GO TO")
@@ -40,7 +40,7 @@ def test_the_palette_switches_to_another_profile_and_no_screen_shows_a_password(
             terminal.wait_for_text("▸ *connect second")
             assert "connect first" not in terminal.text()
             terminal.press("\r")
-            terminal.wait_for_text(f"second .{second.address}")
+            terminal.wait_for_text("kview ▸ second")
             terminal.wait_for_text("invoice")
             assert second.logins and all(first.logins) and all(second.logins)
             terminal.press("q")

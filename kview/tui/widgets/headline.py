@@ -30,6 +30,8 @@ WIDE = 100
 
 _BETWEEN = Span(f" {glyphs.DOT} ", Role.DIM)
 _APART = Span("  ")
+_NO_FENCING = (FindingKind.QUORUM_SILENT, FindingKind.QUORUM_LOST, FindingKind.NO_CONTROLLER)
+"""Why no broker can be fenced: said where the countdown would be."""
 _CALM = (FindingKind.ALL_WELL, FindingKind.CLUSTER_WELL)
 
 
@@ -94,10 +96,14 @@ def _parts(view: View, shown: Sequence[Incident], now_ms: int, dial: int) -> lis
     else:
         role = ROLES[worst.severity]
         parts = [(line(Span(f"{sign} ", Role.GOOD if role is Role.DIM else role), Span(said, role)), False)]
-    parts += [(_dial(view, due, now_ms, dial), True) for due in rest if due.kind is FindingKind.FENCING_DUE]
+    for finding in rest:
+        if finding.kind is FindingKind.FENCING_DUE:
+            parts.append((_dial(view, finding, now_ms, dial), True))
+        elif finding.kind in _NO_FENCING:
+            parts.append((line(Span(brief(finding, now_ms)[0], ROLES[finding.severity])), True))
     told = [*((text, worst.severity) for text in figures)]
     for finding in rest:
-        if finding.kind is not FindingKind.FENCING_DUE:
+        if finding.kind not in (FindingKind.FENCING_DUE, *_NO_FENCING):
             told += [(text, finding.severity) for text in brief(finding, now_ms)]
     if gone := _gone(shown, findings):
         told.insert(min(1, len(told)), (gone, Severity.RISK))
