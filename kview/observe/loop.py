@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from kview.observe.access import Access
 from kview.observe.renewal import Renewal
-from kview.wire.kafka_internals import ByteMeter, Future, NetworkSelector
+from kview.wire.kafka_internals import ByteMeter, Future, NetworkSelector, QuietSelector
 
 CLIENT_ID = "kview"
 T = TypeVar("T")
@@ -34,7 +34,11 @@ class Loop(Struct):
 
     clock_ms: Callable[[], int]
     monotonic: Callable[[], float]
-    net: Any = field(default_factory=lambda: NetworkSelector(client_id=CLIENT_ID, slow_task_threshold_secs=0))
+    net: Any = field(
+        default_factory=lambda: NetworkSelector(
+            client_id=CLIENT_ID, slow_task_threshold_secs=0, selector=QuietSelector
+        )
+    )
     renewal: Renewal = field(default_factory=Renewal)
     meter: Meter = field(default_factory=Meter)
     bugs: list[BaseException] = field(default_factory=list)

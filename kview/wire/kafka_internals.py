@@ -10,6 +10,7 @@ classes (`kafka.errors`) are documented, and are used elsewhere.
 
 import errno
 import os
+import selectors
 import socket
 import struct
 import time
@@ -30,7 +31,8 @@ from kview.wire.primitives import INT32, string
 
 __all__ = [
     "ByteMeter", "ConnectTimedOut", "Connection", "Credentials", "Disconnected", "Future", "LoginFailed",
-    "Message", "NetworkSelector", "NotABroker", "SaslWanted", "Transport", "connect", "network_error",
+    "Message", "NetworkSelector", "NotABroker", "QuietSelector", "SaslWanted", "Transport", "connect",
+    "network_error",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -40,6 +42,19 @@ _FIRST_BYTES = 8
 """Enough bytes to distinguish HTTP and TLS from Kafka."""
 RENEWAL_S = 10.0
 """The longest that a renewal of a login may take."""
+
+
+class QuietSelector(selectors.DefaultSelector):
+    """The selector for kafka-python's loop, which asks for a socket before each wait, mostly in vain. The
+    standard library words the socket for each such KeyError, twice: a tenth of the loop's work."""
+
+    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+        """Return the key of what is registered. Raises KeyError."""
+        number = fileobj if isinstance(fileobj, int) else fileobj.fileno()
+        if number < 0:  # closed, and perhaps registered still
+            return super().get_key(fileobj)
+        key: selectors.SelectorKey = self._fd_to_key[number]  # type: ignore[attr-defined]
+        return key
 
 
 class Disconnected(ConnectionError):

@@ -1,7 +1,6 @@
 """Groups of every kind on a real cluster: what kview says of them is what their members and Kafka's own tools
 say."""
 
-import logging
 import subprocess
 import threading
 import uuid
@@ -26,8 +25,6 @@ from tests.observe.protocol_members import StreamsMember, join_as_worker, leave_
 from tests.real_kafka.cluster import RealKafka
 from tests.waiting import wait_until
 
-_log = logging.getLogger(__name__)
-
 SETTINGS = ObserveSettings(interval_s=0.5)
 GROUPS = [kind for kind in GroupType if kind is not GroupType.UNKNOWN]
 REBALANCED = {
@@ -41,7 +38,7 @@ class Scene:
     """A topic with traffic, and a group of each kind that reads it."""
 
     def __init__(self, kafka: RealKafka, stack: ExitStack) -> None:
-        self.kafka, name = kafka, uuid.uuid4().hex[:8]
+        self.kafka, name, self.seen = kafka, uuid.uuid4().hex[:8], ""
         self.topic = f"orders-{name}"
         self.names: dict[GroupType, str] = {kind: f"{kind}-{name}" for kind in GROUPS}
         kafka.create_topic(self.topic, [[0, 1, 2], [1, 2, 0]])
@@ -75,16 +72,17 @@ class Scene:
         return broker not in self.coordinators(view)
 
     def settled(self, view: View) -> bool:
-        """Whether every group has the verdict that it has in health. What they have is logged."""
+        """Whether every group has the verdict that it has in health. `seen` is what they have."""
         self.streams.beat()
         rows = [self.row(view, kind) for kind in self.names]
         if min(rows) < 0:
-            _log.warning("rows %s", rows)
+            self.seen = f"rows {rows}"
             return False
         streams = view.snapshot.members.group == self.names[GroupType.STREAMS]
         members, assigned = view.snapshot.groups.members[rows], view.snapshot.members.assigned[streams]
         verdicts = dict(zip(self.names, view.groups.verdict[rows].tolist(), strict=True))
-        _log.warning("members %s, streams' %s, verdicts %s", members, assigned, verdicts)
+        told = zip(verdicts.values(), view.groups.reason[rows], view.groups.lag[rows], strict=True)
+        self.seen = f"members {members}, streams' {assigned}, {[*map(str, verdicts)]}: {[*told]}"
         if (members == UNKNOWN_ID).any() or assigned.tolist() != [2]:
             return False
         of_streams = verdicts.pop(GroupType.STREAMS)  # its member commits nothing, as it reads nothing
@@ -94,6 +92,13 @@ class Scene:
             and verdicts.pop(GroupType.CONNECT) == Verdict.NONE
             and set(verdicts.values()) == {Verdict.OK}
         )
+
+    def wait(self, watched: Watched, what: str) -> View:
+        """Wait until the groups are settled. An error says what they were last."""
+        try:
+            return watched.until(self.settled, what)
+        except AssertionError as late:
+            raise AssertionError(f"{late}; {self.seen}") from late
 
     def end(self) -> None:
         """Delete the groups, of which the others on this cluster must not hear."""
@@ -126,7 +131,7 @@ def scene(real_kafka: RealKafka) -> Iterator[Scene]:
 def test_every_kind_is_told_by_its_members_and_judged_as_what_it_is(scene: Scene) -> None:
     kafka = scene.kafka
     with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
-        view = Watched(observer).until(scene.settled, "a verdict on each group")
+        view = scene.wait(Watched(observer), "a verdict on each group")
     table, members = view.snapshot.groups, view.snapshot.members
 
     def of(kind: GroupType) -> tuple[str, str, int, str]:
@@ -169,14 +174,14 @@ def test_the_end_of_a_coordinator_stops_no_group(scene: Scene) -> None:
     kafka = scene.kafka
     with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
         watched = Watched(observer)
-        before = watched.until(scene.settled, "a verdict on each group")
+        before = scene.wait(watched, "a verdict on each group")
         for broker in scene.coordinators(before):
             for end, begin in ((kafka.kill, kafka.restart), (kafka.pause, kafka.resume)):
                 end(broker)
                 watched.until(partial(scene.lives_without, broker), "other coordinators")
                 begin(broker)
                 watched.until(lambda view: bool(view.snapshot.brokers.answers.all()), "every answer")
-        watched.until(scene.settled, "the same verdicts again")
+        scene.wait(watched, "the same verdicts again")
     wrong = {
         (kind, view.groups.verdict[row], view.groups.reason[row])
         for view in watched.views

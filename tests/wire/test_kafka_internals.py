@@ -2,6 +2,7 @@
 
 import errno
 import inspect
+import selectors
 import socket
 import time
 from collections.abc import Generator, Iterator
@@ -26,6 +27,7 @@ from kview.wire.kafka_internals import (
     Future,
     Message,
     NetworkSelector,
+    QuietSelector,
     Transport,
     connect,
     network_error,
@@ -162,6 +164,20 @@ def test_a_connection_closes_on_garbage_and_remembers_how_it_began(net: Any) -> 
     assert connection.first_bytes.startswith(b"SSH-2.0-")
     assert not connection.connected and connection.init_future.failed()
     assert meter.bytes_sent == len(asked)
+
+
+def test_a_socket_that_is_not_registered_is_a_key_error_without_words_and_a_closed_one_too() -> None:
+    with QuietSelector() as selector, socket.socket() as one:
+        with pytest.raises(KeyError) as refused:
+            selector.get_key(one)
+        assert refused.value.args == (one.fileno(),)
+        key = selector.register(one, selectors.EVENT_READ, "data")
+        assert selector.get_key(one) == selector.get_key(one.fileno()) == key
+        one.close()
+        assert selector.get_key(one) == key, "it is closed, and registered still"
+        selector.unregister(one)
+        with pytest.raises((KeyError, ValueError)):
+            selector.get_key(one)
 
 
 def test_the_selector_has_what_the_loop_uses() -> None:
