@@ -26,6 +26,12 @@ ONE_CONTROLLER_HEIGHT = 28
 BAR_CELLS = 2
 """The width of the line between two panels."""
 
+STRIPS_HEIGHT = 28
+"""From this height on, topics have strips."""
+
+LISTED_ROWS = 8
+"""The list of partitions has this many lines before topics have strips."""
+
 MOST_STRIPS = 3
 """The most lines for the signs of all brokers, above the worst of them as rows."""
 
@@ -58,6 +64,8 @@ class Overview(Struct, frozen=True):
     events: int
     throughput_width: int
     groups_width: int
+    topics: int = 0
+    """Of the lines for partitions, those for the strips of topics."""
     strips: int = 0
     """Of the lines for brokers, those that the signs of all brokers may take, because not every broker has a
     row."""
@@ -71,6 +79,7 @@ class Contents(Struct, frozen=True):
     racks: tuple[tuple[str, int], ...]
     """Their names, and how many brokers each has."""
     groups: int
+    topics: int = 0
     controllers: int = 0
     """The number of nodes that are controllers only."""
     quorum_troubled: bool = False
@@ -120,6 +129,7 @@ def overview(width: int, height: int, contents: Contents, captioned: bool = Fals
         rules=rules,
         brokers=brokers_height,
         partitions=left,
+        topics=max(0, min(contents.topics, (left - LISTED_ROWS) // 3)) if height >= STRIPS_HEIGHT else 0,
         groups=groups_height,
         events=events,
         throughput_width=throughput_width,

@@ -48,7 +48,7 @@ class Scene:
             for partition in range(2):
                 producer.produce(self.topic, b"x" * 50, partition=partition)
             producer.flush(10)
-            threading.Event().wait(0.05)
+            threading.Event().wait(0.1)  # few enough that nobody falls behind where the machine is busy
 
         stack.enter_context(polling(produce, producer.flush))
         for kind in (GroupType.CLASSIC, GroupType.CONSUMER):

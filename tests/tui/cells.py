@@ -31,7 +31,7 @@ CELLS: dict[str, tuple[str, ...]] = {
         row("invoice", "0", "0·5", "0● 3○ 1○", "3/3", "1,222,462", "+4"),
     ),
     "overview-crash": (
-        r"^  ✕ broker 4 silent 3\.4 s  .*fence in ━━━━━─── ≈ 5\.5 s",
+        r"^  ✕ broker 4 silent 3\.4 s  .*fence (in )?━+─+ ≈ 5\.5 s",
         *CRASHED,
         r"4✕·5 .* ✕ 3 s",
         r"3● 1○ 4✕ .* ▮ 3 s",
@@ -151,7 +151,8 @@ OVERVIEW_LINES: dict[Size, dict[int, tuple[str, ...]]] = {
     (200, 50): {
         0: ("kview ▸",),
         3: ("BROKERS", "THROUGHPUT"),
-        13: ("PARTITIONS", "GROUPS"),
+        13: ("audit-log", "GROUPS"),
+        16: ("PARTITIONS",),
         41: ("EVENTS",),
         -1: ("? help", "q quit"),
     },

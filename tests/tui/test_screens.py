@@ -167,7 +167,7 @@ async def test_too_small_is_one_sentence() -> None:
 async def test_a_crash_says_what_is_true_in_those_nine_seconds() -> None:
     async with dashboard(state(CRASH)) as (app, _):
         shown = text(app)
-        assert re.search(r"✕ broker 4 silent 3\.\d s .* ≈ [4-6]\.\d s   4 unavailable · 6 frozen", shown)
+        assert re.search(r"✕ broker 4 silent 3\.\d s .* ≈ [4-6]\.\d s  4 unavailable · 6 frozen", shown)
         assert re.search(r" 4 ✕ silent 3 s ", shown)
         assert "✕✕✕✕ ○○○○○○ " in shown
         assert re.search(r"invoice +3 +4✕·5 +4✕ 2○ 5○ +3/3 +1,229,461 +– +✕ 3 s", shown)

@@ -21,6 +21,7 @@ from kview.tui.widgets.rack_strips import RackStrips
 from kview.tui.widgets.racks import Racks
 from kview.tui.widgets.table import Table
 from kview.tui.widgets.throughput import ThroughputPanel
+from kview.tui.widgets.topic_strips import TopicStrips
 
 
 class OverviewScreen(KviewScreen):
@@ -48,7 +49,9 @@ class OverviewScreen(KviewScreen):
             yield ThroughputPanel()
         yield Rule(id="rule2")
         with Horizontal(id="lower"):
-            yield Table(id="partitions")
+            with Vertical(id="partitions_side"):
+                yield TopicStrips()
+                yield Table(id="partitions")
             yield Bar(id="lower_bar")
             yield Table(id="groups")
         yield Table(id="groups_below")
@@ -63,6 +66,8 @@ class OverviewScreen(KviewScreen):
         beside = shared.throughput_width + layout.BAR_CELLS if shared.side_by_side else 0
         self.query_one(RackStrips).fit(view, size.width - beside, shared.strips)
         self.query_one("#upper").styles.height = shared.brokers
+        topics = self.query_one(TopicStrips)
+        topics.display, topics.styles.height = shared.topics > 0, shared.topics
         for number in (1, 2, 3):
             self.query_one(f"#rule{number}").display = number <= shared.rules and (
                 number < 3 or shared.events > 0
@@ -81,13 +86,14 @@ class OverviewScreen(KviewScreen):
 
     def _share(self, view: View | None) -> layout.Overview:
         """Divide the screen among the panels."""
-        size, contents = self.app.size, layout.Contents((("R1", 3), ("R2", 3)), 3, 3)
+        size, contents = self.app.size, layout.Contents((("R1", 3), ("R2", 3)), 3, 3, 3)
         if view is not None:
             table = view.snapshot.brokers
             racks = Counter(table.rack.tolist())
             contents = layout.Contents(
                 tuple((str(rack), racks[rack]) for rack in sorted(racks)),
                 len(view.snapshot.groups),
+                view.headline.topics,
                 *_quorum(view),
             )
         captioned = self.dashboard.teaching.caption is not None
@@ -113,6 +119,8 @@ class OverviewScreen(KviewScreen):
             table = self.query_one(f"#{id}", Table)
             if table.display:
                 table.fill(rows)
+        topics = self.query_one(TopicStrips)
+        topics.view, topics.options = view, options
         in_a_line = self.query_one(GroupsLine)
         in_a_line.view, in_a_line.options = view, options
         panel = self.query_one(ThroughputPanel)
