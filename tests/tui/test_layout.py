@@ -18,7 +18,9 @@ def racks(brokers: int, number: int = 2) -> tuple[tuple[str, int], ...]:
 def test_every_size_adds_up(brokers: int) -> None:
     for width in range(layout.MIN_WIDTH, 260, 3):
         for height in range(layout.MIN_HEIGHT, 90):
-            shared = layout.overview(width, height, Contents(racks(brokers), groups=5, topics=9, controllers=3))
+            shared = layout.overview(
+                width, height, Contents(racks(brokers), groups=5, topics=9, controllers=3)
+            )
             below = 0 if shared.side_by_side else shared.groups
             used = shared.rules + shared.brokers + shared.partitions + below + shared.events
             assert used + layout.CHROME == height, (width, height)
@@ -54,7 +56,8 @@ def test_brokers_get_no_fewer_lines_on_a_higher_screen_nor_above_a_higher_captio
         ]
         assert given == sorted(given)
     assert {
-        layout.overview(80, height, Contents(SIX, 1, 3, 3), captioned=True).brokers for height in range(15, 21)
+        layout.overview(80, height, Contents(SIX, 1, 3, 3), captioned=True).brokers
+        for height in range(15, 21)
     } == {7}
 
 
@@ -91,3 +94,12 @@ def test_more_lines_never_make_smaller_tiles_and_what_fits_is_found() -> None:
         assert [kind.lines for kind in kinds] == sorted(kind.lines for kind in kinds)
     assert arranged(racks(200, 4), 0, 118, 13) is None, "a table with a strip of signs"
     assert arranged((), 0, 118, 13) is None
+
+
+def test_controllers_without_room_for_a_tile_leave_room_for_their_number() -> None:
+    for cells in (58, 77, 118):
+        placed = arranged(SIX, 12, cells, 12)
+        assert placed is not None
+        of_quorum = placed.tiles[6:]
+        last = of_quorum[-1]
+        assert len(of_quorum) == 12 or last.x + last.width + 4 <= cells

@@ -230,3 +230,17 @@ async def test_a_table_without_room_for_its_selected_row_aims_at_nothing() -> No
         await until(pilot, lambda: table.size.height <= 1, "no room for rows")
         await press(pilot, ["K"])
         assert lab.commands == [] and "needs a broker" in text(app)
+
+
+@running
+async def test_rows_are_clicked_once_where_brokers_are_a_table() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        table = app.screen.query_one("#brokers", Racks)
+        while app.options.sort("brokers").column != "rack":
+            await press(pilot, ["s"])
+        assert table.arranged is None
+        await pilot.click(table, offset=(10, 3))
+        assert table.selected == 2
+        await pilot.click(table, offset=(10, 3), times=2)
+        await until(pilot, lambda: "REPLICAS" in text(app), "the broker")
+        assert len(app.screen_stack) == 2, "opened once"

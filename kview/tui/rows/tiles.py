@@ -33,6 +33,9 @@ QUORUM_TILE = 14
 QUORUM_LABEL = f" {controllers.QUORUM} "
 """What stands before the tiles of controllers."""
 
+LEFT_CELLS = 4
+"""The cells for the number of controllers that have no tile."""
+
 MOST_SIGNS = 40
 """A broker with more copies than this has them as numbers, which are read faster."""
 
@@ -45,7 +48,7 @@ class Kind(NamedTuple):
 
 
 BLOCK, PAIR, ROW = Kind(3, 17), Kind(2, 17), Kind(1, 15)
-"""State and latency; these and traffic; these and the partitions led and the copies."""
+"""State and latency, traffic, led partitions and copies; without these; state and traffic in one line."""
 
 _CHOICES = ((BLOCK, 1), (PAIR, 1), (BLOCK, 0), (PAIR, 0), (ROW, 0))
 """Kinds of tiles and the lines between two racks, the best first."""
@@ -137,7 +140,9 @@ def _placed(
     if quorum:
         begin = max(place.label, len(QUORUM_LABEL) + 1)
         wide = min(width, max(QUORUM_TILE, (cells - begin + GAP) // quorum - GAP))
-        shown = min(quorum, max(1, (cells - begin + GAP) // (wide + GAP)))
+        shown = quorum
+        if begin + quorum * (wide + GAP) - GAP > cells:
+            shown = max(1, (cells - LEFT_CELLS - begin + GAP) // (wide + GAP))
         for at in range(shown):
             tiles.append(Box(len(tiles), begin + at * (wide + GAP), y, wide, 1))
         y += 1
@@ -172,7 +177,7 @@ def broker_tile(view: View, options: Options, at: int, kind: Kind, cells: int, n
         spark = Span(f" {sparkline(figures.in_series[at], room)}", series=0)
         lines.append(justified(line(spark), line(Span(f"{rate} ", Role.TEXT)), cells))
     if kind.lines > 2:
-        lines.append(_copies(view, options, at, cells, bool(said.fine)))
+        lines.append(_copies(view, options, at, cells))
     return [_solid(pad(each, cells)) for each in lines] if is_solid(view, at) else lines
 
 
@@ -185,7 +190,7 @@ def _solid(spans: Line) -> Line:
     return tuple(Span(span.text, Role.ALERT) for span in spans)
 
 
-def _copies(view: View, options: Options, at: int, cells: int, is_fine: bool) -> Line:
+def _copies(view: View, options: Options, at: int, cells: int) -> Line:
     """Return a sign for each partition that a broker leads and for each other copy, or their numbers."""
     figures, table = view.brokers, view.snapshot.partitions
     internal = options.internal
@@ -199,17 +204,12 @@ def _copies(view: View, options: Options, at: int, cells: int, is_fine: bool) ->
     held = (table.replicas == view.snapshot.brokers.id[at]) & (internal | ~table.internal)[:, np.newaxis]
     out = int((held & ~view.partitions.in_isr).sum())
     followers = max(0, copies - leads - out)
-    sign = glyphs.LEADER if is_fine else brokers_sign(view, at)
+    sign = glyphs.DEAD if is_solid(view, at) else glyphs.LEADER
     return line(
         Span(f" {sign * leads}", Role.TEXT),
         Span(f" {glyphs.FOLLOWER * followers}", Role.DIM),
         Span(glyphs.OUT_OF_SYNC * out, Role.WARN),
     )
-
-
-def brokers_sign(view: View, at: int) -> str:
-    """Return the sign of the partitions that a broker in trouble leads: dead only if nobody reaches it."""
-    return glyphs.DEAD if is_solid(view, at) else glyphs.LEADER
 
 
 def controller_tile(other: Controller, cells: int) -> Line:

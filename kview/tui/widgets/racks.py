@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
@@ -14,17 +15,18 @@ from kview.tui.keys import ACTIONS
 from kview.tui.looks import Look, Spot
 from kview.tui.paint import PLAIN, blank, strip
 from kview.tui.rows.brokers import BrokerRows
-from kview.tui.rows.tiles import QUORUM_LABEL, Arranged, Box, arranged, nearest, rack_name
+from kview.tui.rows.tiles import LEFT_CELLS, QUORUM_LABEL, Arranged, Box, Kind, arranged, nearest, rack_name
 from kview.tui.text import Line, Role, Span, cut, line
 from kview.tui.widgets.table import SELECTED, Table
 
-HEAD = 1
-"""The lines above the tiles."""
+HEAD, MARGIN = 1, 1
+"""The lines above the tiles, and the cells to their left."""
 
 _LINES = {"in": 1, "out": 1, "spark": 1, "leads": 2, "replicas": 2}
 """The line of a tile that has a column's figure, if it is not the first."""
 
-_Pieces = dict[int, list[tuple[int, Strip]]]
+_Piece = tuple[int, Strip]
+"""What is painted from a cell on."""
 
 
 class Racks(Table):
@@ -40,7 +42,7 @@ class Racks(Table):
         rows, size = self.rows, self.size
         if not isinstance(rows, BrokerRows) or not rows.racks:
             return None
-        wanted = (rows.racks, rows.quorum, size.width - 1, size.height - HEAD)
+        wanted = (rows.racks, rows.quorum, size.width - MARGIN, size.height - HEAD)
         if self._placed[0] != wanted:
             self._placed = (wanted, arranged(*wanted))
         return self._placed[1]
@@ -69,18 +71,17 @@ class Racks(Table):
         return super().check_action(action, parameters)
 
     def on_click(self, event: events.Click) -> None:
-        """Select the tile under the mouse. A double click opens it."""
+        """Select the tile under the mouse. A double click opens it. Rows are the table's own."""
         placed = self.arranged
         if placed is None:
-            return super().on_click(event)
+            return
         event.prevent_default()
         for box in placed.tiles:
-            if box.holds(event.x - 1, event.y - HEAD):
-                if box.at == self.index and event.chain > 1 and self.opens:
+            if box.holds(event.x - MARGIN, event.y - HEAD):
+                if box.at == self.index and event.chain > 1:
                     self.action_open()
                 else:
                     self.choose(box.at)
-        return None
 
     def scroll_rows(self, by: int) -> None:
         """Scroll a table. Tiles are all in sight."""
@@ -109,65 +110,68 @@ class Racks(Table):
         if placed is None or not isinstance(rows, BrokerRows):
             return super().painted(size)
         at = app_of(self)
-        pieces: _Pieces = {}
-        for box in placed.racks:
-            self._paint_rack(pieces, box, placed, rows)
-        for box in placed.tiles:
-            self._paint_tile(pieces, box, placed, rows)
         head = strip(cut(line("  ", *rows.title), size.width), size.width, at.palette, at.ascii_only)
-        return [head, *(self._joined(pieces.get(y, []), size.width) for y in range(size.height - HEAD))]
+        pieces: dict[int, list[_Piece]] = {}
+        lost: dict[int, list[Box]] = {}
+        for box in placed.racks:
+            state = rows.rack_state(box.at)
+            name = rack_name(rows.racks[box.at][0], placed.label)
+            for y in range(box.y, box.y + box.height):
+                self._put(
+                    pieces, box.x, y, line(Span(name if y == box.y else " " * len(name), state)), len(name)
+                )
+                if state is Role.ALERT:
+                    lost.setdefault(y, []).append(box)
+        for box in placed.tiles:
+            self._paint_tile(pieces, box, placed.kind, rows)
+        if rows.quorum:
+            last, left = placed.tiles[-1], len(rows) - len(placed.tiles)
+            self._put(pieces, 0, last.y, line(Span(QUORUM_LABEL, Role.HEAD)), len(QUORUM_LABEL))
+            if left:
+                self._put(pieces, last.x + last.width, last.y, line(Span(f" +{left}", Role.DIM)), LEFT_CELLS)
+        lines = range(size.height - HEAD)
+        return [head, *(self._joined(pieces.get(y, []), lost.get(y, []), size.width) for y in lines)]
 
-    def _joined(self, pieces: list[tuple[int, Strip]], cells: int) -> Strip:
+    def _joined(self, pieces: list[_Piece], lost: list[Box], cells: int) -> Strip:
+        """Return a line of pieces. Between those of a lost rack it is solid."""
         palette = app_of(self).palette
-        parts, end = [blank(1, palette)], 0
+        solid = palette.base + palette.style(Role.ALERT)
+        parts, end = [blank(MARGIN, palette)], 0
         for x, piece in sorted(pieces, key=lambda pair: pair[0]):
             if x > end:
-                parts.append(blank(x - end, palette))
+                is_solid = any(box.x <= end and x < box.x + box.width for box in lost)
+                parts.append(
+                    Strip([Segment(" " * (x - end), solid)]) if is_solid else blank(x - end, palette)
+                )
             parts.append(piece)
             end = x + piece.cell_length
-        if end + 1 < cells:
-            parts.append(blank(cells - end - 1, palette))
+        if end + MARGIN < cells:
+            parts.append(blank(cells - end - MARGIN, palette))
         return Strip.join(parts).crop(0, cells)
 
-    def _paint_rack(self, pieces: _Pieces, box: Box, placed: Arranged, rows: BrokerRows) -> None:
-        """Paint the name of a rack, and a lost rack as one solid box behind its tiles."""
+    def _put(
+        self,
+        pieces: dict[int, list[_Piece]],
+        x: int,
+        y: int,
+        spans: Line,
+        cells: int,
+        over: Style | None = None,
+    ) -> None:
         at = app_of(self)
-        name, state = rack_name(rows.racks[box.at][0], placed.label), rows.rack_state(box.at)
-        for y in range(box.y, box.y + box.height):
-            text: Line = line(Span(name if y == box.y else " " * len(name), state))
-            pieces.setdefault(y, []).append((box.x, strip(text, len(name), at.palette, at.ascii_only)))
-            if state is Role.ALERT:
-                own = [
-                    tile
-                    for tile in placed.tiles
-                    if tile.y <= y < tile.y + tile.height and box.holds(tile.x, tile.y)
-                ]
-                edges = [box.x + len(name), *(tile.x + tile.width for tile in own)]
-                for begin, tile in zip(edges, own, strict=False):
-                    between = strip(
-                        line(Span(" " * (tile.x - begin), Role.ALERT)),
-                        tile.x - begin,
-                        at.palette,
-                        at.ascii_only,
-                    )
-                    pieces[y].append((begin, between))
+        pieces.setdefault(y, []).append((x, strip(spans, cells, at.palette, at.ascii_only, over)))
 
-    def _paint_tile(self, pieces: _Pieces, box: Box, placed: Arranged, rows: BrokerRows) -> None:
+    def _paint_tile(self, pieces: dict[int, list[_Piece]], box: Box, kind: Kind, rows: BrokerRows) -> None:
         at = app_of(self)
-        if box.at == len(rows) - rows.quorum:
-            label = line(Span(QUORUM_LABEL, Role.HEAD))
-            named = strip(label, len(QUORUM_LABEL), at.palette, at.ascii_only)
-            pieces.setdefault(box.y, []).append((0, named))
         is_selected = box.at == self.index
         over = self._over(is_selected, box.at < len(rows) - rows.quorum)
         if rows.is_fresh(box.at, at.now_ms()):
             over = at.palette.fresh if over is None else over + at.palette.fresh
-        for number, spans in enumerate(rows.tile(box.at, placed.kind, box.width, at.now_ms())):
+        for number, spans in enumerate(rows.tile(box.at, kind, box.width, at.now_ms())):
             if is_selected and not number:
                 first, *rest = spans
                 spans = (first._replace(text=SELECTED.text[0] + first.text[1:]), *rest)
-            drawn = strip(spans, box.width, at.palette, at.ascii_only, over)
-            pieces.setdefault(box.y + number, []).append((box.x, drawn))
+            self._put(pieces, box.x, box.y + number, spans, box.width, over)
 
     def _over(self, is_selected: bool, is_broker: bool) -> Style | None:
         """Return what is behind a tile: more of it if it is selected, nothing for a controller."""
@@ -185,5 +189,5 @@ class Racks(Table):
             return []
         box = placed.tiles[index]
         y = min(_LINES.get(look.column, 0), box.height - 1)
-        begin = 1 + box.x
+        begin = MARGIN + box.x
         return [Spot(HEAD + box.y + y, begin, begin + box.width, begin)]
