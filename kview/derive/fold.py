@@ -304,6 +304,7 @@ def view_of(state: State, sampled: Sample) -> View:
             state.moments,
             state.in_series,
             total_out(snapshot, offsets.partition_row, offsets.read_rate, seen.quiet),
+            groups.read_rate,
         ),
         events=state.events,
         new_events=state.new_events,

@@ -321,7 +321,11 @@ class Throughput(Struct, frozen=True):
     in_rates: tuple[float, ...]
     """The latest rate of each topic."""
     total_in: float
+    in_is_bound: bool
+    """Whether `total_in` leaves out partitions whose rate is not known."""
     total_out: float
+    out_is_bound: bool
+    """Whether `total_out` leaves out groups whose rate is not known."""
 
 
 class View(Struct, frozen=True):

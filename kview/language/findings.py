@@ -59,9 +59,7 @@ def _silent(finding: Finding, now_ms: int) -> str:
 def _frozen(finding: Finding, now_ms: int) -> str:
     if not _are_others(finding):
         return f"high watermark frozen on {_partitions(finding)}"
-    internal = f" (+{finding.internal_partitions:,} internal)" if finding.internal_partitions else ""
-    others = words.plural(finding.partitions, "other partition")
-    return f"high watermark frozen on {others}{internal}"
+    return f"high watermark frozen on {words.plural(finding.partitions, 'other partition')}"
 
 
 def _are_others(finding: Finding) -> bool:

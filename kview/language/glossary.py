@@ -62,7 +62,7 @@ _FIGURES: Mapping[str, str] = {
     "in rec/s": "records written per second",
     "out rec/s": "records that groups commit per second",
     "in bytes/s ≈": "records × mean size in the leader's log",
-    "hottest ÷ mean": "busiest partition ÷ mean partition",
+    "× mean": "the busiest partition, in mean partitions",
     "written": "records written to the topics that it reads",
     "replicated": "records that followers copied per second",
     "cross-rack": "replicated records that went to another rack",
@@ -73,7 +73,7 @@ _FIGURES: Mapping[str, str] = {
 }
 
 THROUGHPUT_FIGURES = (
-    "hottest ÷ mean",
+    "× mean",
     "written",
     "replicated",
     "cross-rack",

@@ -133,7 +133,7 @@ _SEEN_LATE_MS = 500
 def stages(incident: Incident, terse: bool = False) -> list[Stage]:
     """Return the stages of an incident after its beginning. What was seen at the same time is one stage.
 
-    Terse stages do not count partitions of internal topics, unless there are no others.
+    Terse stages have fewer words. Partitions of internal topics count only if there are no others.
     """
     rest = [phase for phase in incident.phases if phase.kind not in _BEGINNINGS and not _is_undone(phase)]
     later_stages = []
@@ -165,7 +165,7 @@ def _is_said(phase: Phase, incident: Incident) -> bool:
 def phase_text(phase: Phase, incident: Incident, terse: bool = False) -> str:
     """Return a phase without its time: `7 of 8 led again`."""
     is_one = len(incident.brokers) == 1
-    number = _number(phase, internal=not terse)
+    number = _number(phase)
     match phase.kind:
         case PhaseKind.SILENT:
             return f"{nouns.some_brokers(incident.brokers)} silent"
@@ -204,15 +204,12 @@ _ENDS: Mapping[PhaseKind, str] = {
 }
 
 
-def _number(phase: Phase, internal: bool) -> str:
-    """Return `7 of 8`, `8`, or `8 (+25 internal)`. Kinds without a total of their own have only a count."""
+def _number(phase: Phase) -> str:
+    """Return `7 of 8`, `8`, or `25 internal`. Kinds without a total of their own have only a count."""
     has_total = phase.kind in (PhaseKind.ELECTED, PhaseKind.MOVES)
     if not phase.total and not phase.count:
         return f"{_of(phase.internal_count, phase.internal_total, has_total)} internal"
-    text = _of(phase.count, phase.total, has_total)
-    if internal and phase.internal_count:
-        text += f" (+{_of(phase.internal_count, phase.internal_total, has_total)} internal)"
-    return text
+    return _of(phase.count, phase.total, has_total)
 
 
 def _of(some: int, all_of: int, has_total: bool) -> str:
@@ -360,7 +357,7 @@ def sentence(incident: Incident, now_ms: int) -> str:
 
 
 def hit(incident: Incident) -> str:
-    """Return how many partitions were hit: `10 partitions (+25 internal)`."""
+    """Return how many partitions were hit: `10 partitions`."""
     total = incident.partitions + incident.internal_partitions
     return (
         nouns.partitions(incident.partitions, incident.internal_partitions)

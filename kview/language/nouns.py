@@ -10,14 +10,8 @@ MOST_BROKERS = 4
 
 
 def partitions(mine: int, internal: int) -> str:
-    """Return a number of partitions.
-
-    Examples: `1 partition`, `6 partitions (+25 internal)`, `25 internal partitions`.
-    """
-    if not mine:
-        return plural(internal, "internal partition")
-    extra = f" (+{internal:,} internal)" if internal else ""
-    return plural(mine, "partition") + extra
+    """Return a number of partitions: `6 partitions`, or `25 internal partitions` if there are no others."""
+    return plural(mine, "partition") if mine else plural(internal, "internal partition")
 
 
 def listed(names: Iterable[object]) -> str:

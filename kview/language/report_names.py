@@ -52,7 +52,7 @@ HEADS: Mapping[str, str] = {
     "in_most": "most in 1 s",
     "in_most_ms": "at",
     "out_rate": "out/s",
-    "skew": "hottest ÷ mean",
+    "skew": "× mean",
     "truncated": "truncated",
     "rewound": "rewound",
     "offline_ms": "no leader",

@@ -244,8 +244,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
         `key` is the incident's. Unclean elections that belong to no incident are opened with the list of all
         (None).
         """
-        if key is not None:
-            self.opened_incidents |= {key}
+        over = (
+            {incident.key for incident in self.view.incidents if not incident.is_open} if self.view else set()
+        )
+        self.opened_incidents |= over & {key}
         if self.view is not None and len(self.view.unclean):
             self._opened_ms |= opened_with(self.view.unclean, self.view.incidents, key)
             self.view = self._without_opened(self.view)
@@ -481,7 +483,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
             return teaching.allows(str(parameters[0]))
         if action == "wrong":
             hides = teaching.caption is not None and bool(teaching.caption.headline)
-            return self.view is not None and self.where()[1] == 1 and not hides
+            screen = self.shown()
+            return (
+                self.view is not None and screen is not None and not screen.says_what_is_wrong and not hides
+            )
         if action == "go" and parameters[0] == "lab" and not self.lab.possible:
             return False
         if action == "go" and parameters[0] in _NUMBERED:

@@ -132,7 +132,7 @@ TABLE_ACTIONS = (
     _moving("half-page-up", ("ctrl+u",), "half_page(-1)", "half a page up"),
     _moving("half-page-down", ("ctrl+d",), "half_page(1)", "half a page down"),
     _moving("first-row", ("home",), "end(-1)", "first row"),
-    _moving("top", ("g",), "top", "twice: first row", "gg"),
+    _moving("top", ("g",), "top", "first row", "gg"),
     _moving("last-row", ("end", "G"), "end(1)", "last row"),
     Action("open", ("enter",), "open", "open", "show details of the selected row", 3, Where.TABLE),
 )
@@ -181,7 +181,7 @@ GENERAL_ACTIONS = (
         ("exclamation_mark",),
         "wrong",
         "what is wrong",
-        "say in whole sentences what the head says in a few words, with the stages of the incident",
+        "every finding in full, and the stages of each incident",
         7,
     ),
     Action("remove-broker", ("delete",), "dismiss_broker", "remove broker", DELETE_HELP),
@@ -293,8 +293,8 @@ LAB_ACTIONS = (
 """The actions of the lab, which are possible only in a simulated cluster."""
 
 OWN_ACTIONS = (
-    Action("left", ("left",), "aside(-1)", "move left", "", 0, Where.RACKS, Kind.MOVING),
-    Action("right", ("right",), "aside(1)", "move right", "", 0, Where.RACKS, Kind.MOVING),
+    Action("tile-left", ("left",), "aside(-1)", "left tile", "", 0, Where.RACKS, Kind.MOVING),
+    Action("tile-right", ("right",), "aside(1)", "right tile", "", 0, Where.RACKS, Kind.MOVING),
     Action(
         "racks",
         ("b",),

@@ -86,6 +86,11 @@ class Contents(Struct, frozen=True):
     """Whether anything is wrong with them."""
 
 
+def _strips(topics: int, room: int) -> int:
+    """Return the number of lines for the strips of topics: one alone would only count them."""
+    return topics if topics <= room else room if room > 1 else 0
+
+
 def overview(width: int, height: int, contents: Contents, captioned: bool = False) -> Overview:
     """Divide `height` lines among the panels. The head, brokers and partitions are always shown.
 
@@ -129,7 +134,7 @@ def overview(width: int, height: int, contents: Contents, captioned: bool = Fals
         rules=rules,
         brokers=brokers_height,
         partitions=left,
-        topics=max(0, min(contents.topics, (left - LISTED_ROWS) // 3)) if height >= STRIPS_HEIGHT else 0,
+        topics=_strips(contents.topics, (left - LISTED_ROWS) // 3) if height >= STRIPS_HEIGHT else 0,
         groups=groups_height,
         events=events,
         throughput_width=throughput_width,

@@ -46,7 +46,7 @@ RENEWAL_S = 10.0
 
 class QuietSelector(selectors.DefaultSelector):
     """The selector for kafka-python's loop, which asks for a socket before each wait, mostly in vain. The
-    standard library words the socket for each such KeyError, twice: a tenth of the loop's work."""
+    standard library formats the socket's repr for each such KeyError, twice: a tenth of the loop's work."""
 
     def get_key(self, fileobj: Any) -> selectors.SelectorKey:
         """Return the key of what is registered. Raises KeyError."""

@@ -65,7 +65,7 @@ def test_what_only_kview_cannot_see_is_unknown_and_nobody_is_blocked(why: Failur
     assert "frozen" not in said(view) and "blocked" not in said(view) and "silent" not in said(view)
     assert (
         "broker 4 has not answered kview for 7.1 s, but the cluster still hears from it, "
-        "so the state of 4 partitions (+8 internal) is unknown"
+        "so the state of 4 partitions is unknown"
     ) in said(view)
     assert view.headline.severity is Severity.WARN
     assert verdict(view, "billing") == Verdict.UNKNOWN

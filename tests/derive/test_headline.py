@@ -241,3 +241,13 @@ def test_metadata_that_is_not_believed_is_not_called_healthy() -> None:
     assert said(view)[0].startswith("metadata 7.0 s old, so leaders and ISRs may be wrong: ")
     assert not any("healthy" in sentence for sentence in said(view))
     assert view.headline.severity is Severity.WARN
+
+
+def test_sums_of_traffic_say_what_they_leave_out() -> None:
+    world = default_world()
+    *_, view = views(world.tick() for _ in range(4))
+    flow = view.throughput
+    assert not flow.in_is_bound and not flow.out_is_bound
+    world.crash(4)
+    *_, view = views(world.tick() for _ in range(6))
+    assert view.throughput.in_is_bound, "what the silent broker leads is not in the sum"

@@ -30,7 +30,7 @@ def test_a_demo_is_played_to_its_end_and_the_next_one_begins_on_a_fresh_cluster(
         terminal.wait_for_text(r"Your answer was right", STEP_S)
         terminal.press(" ")
         terminal.wait_for_text("side by side · step 1 of 4", STEP_S)
-        terminal.wait_for_text("● WELL|● cluster well", STEP_S)
+        terminal.wait_for_text("● WELL|● cluster healthy", STEP_S)
         assert not re.search("broker 4 (silent|fenced)", terminal.text())
         terminal.press("q")
         assert terminal.wait_for_end() == 0

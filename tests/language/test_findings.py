@@ -135,7 +135,7 @@ def numbers(finding: Finding) -> list[str]:
     if finding.kind is not FindingKind.FENCING_DUE:
         found += [str(id) for id in (*finding.brokers, *finding.controllers)]
     found += [f"{finding.partitions:,}"] if finding.partitions else []
-    if finding.kind is not FindingKind.BROKERS_SILENT or not finding.partitions:
+    if not finding.partitions:
         found += [f"{finding.internal_partitions:,}"] if finding.internal_partitions else []
     counted = finding.count not in (0, UNKNOWN) and finding.kind is not FindingKind.WATERMARK_FROZEN
     counted &= not of_groups
@@ -183,7 +183,7 @@ def test_every_kind_is_said_with_its_numbers(kind: FindingKind) -> None:
             Finding(
                 FindingKind.WATERMARK_FROZEN, Severity.RISK, partitions=6, internal_partitions=25, count=4
             ),
-            "high watermark frozen on 6 other partitions (+25 internal)",
+            "high watermark frozen on 6 other partitions",
         ),
         (
             Finding(FindingKind.WATERMARK_FROZEN, Severity.RISK, internal_partitions=25, count=4),
@@ -220,7 +220,7 @@ def test_every_kind_is_said_with_its_numbers(kind: FindingKind) -> None:
         ),
         (
             Finding(FindingKind.NO_LEADER, Severity.RISK, partitions=2, internal_partitions=8),
-            "2 partitions (+8 internal) have no leader",
+            "2 partitions have no leader",
         ),
         (Finding(FindingKind.NO_LEADER, Severity.RISK, partitions=1), "1 partition has no leader"),
     ],

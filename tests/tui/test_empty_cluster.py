@@ -54,10 +54,10 @@ async def test_what_kview_may_not_see_is_not_shown_as_nothing(keys: list[str], s
     hidden = replace(snapshot, observation=replace(snapshot.observation, failures=(denied,)))
     (view,) = views([hidden])
     async with dashboard(view) as (app, pilot):
-        await until(pilot, lambda: "kview may not see all topics" in text(app), "the head")
+        await until(pilot, lambda: "some topics hidden by ACLs" in text(app), "the head")
         await press(pilot, keys)
         await until(pilot, lambda: said in text(app), "the screen")
-        assert "▲ kview may not see all topics" in text(app)
+        assert "▲ some topics hidden by ACLs" in text(app)
 
 
 @running

@@ -128,9 +128,9 @@ def test_before_the_first_answer_there_is_no_age() -> None:
 @pytest.mark.parametrize(
     ("cells", "there", "gone"),
     [
-        (200, ("in 5.5 k/s ▼", "out 9.3 k/s", "controller 101 epoch 3", "req/s"), ()),
-        (80, ("in 5.5 k/s", "out 9.3 k/s"), ("controller", "req/s")),
-        (60, ("kview ▸ simulated", "in 5.5 k/s"), ("controller", "out")),
+        (200, ("in ≥5.5 k/s ↓", "out 9.3 k/s", "controller 101 epoch 3", "req/s"), ()),
+        (80, ("in ≥5.5 k/s", "out 9.3 k/s"), ("controller", "req/s")),
+        (60, ("kview ▸ simulated", "in ≥5.5 k/s"), ("controller", "out")),
     ],
 )
 def test_what_matters_most_stays_longest(cells: int, there: tuple[str, ...], gone: tuple[str, ...]) -> None:
@@ -144,7 +144,7 @@ def test_a_long_name_of_the_cluster_leaves_room_for_the_traffic() -> None:
     label = ",".join(f"broker-{number}.kafka.example.com:9092" for number in range(4))
     for cells in (80, 120):
         drawn = header(state(CRASH), cells, label)
-        assert "in 5.5 k/s" in drawn and drawn.rstrip().endswith("▲ 5 of 6 answer")
+        assert "in ≥5.5 k/s" in drawn and drawn.rstrip().endswith("▲ 5 of 6 answer")
 
 
 def test_a_cluster_in_production_says_so_at_every_width() -> None:

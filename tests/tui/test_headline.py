@@ -48,8 +48,8 @@ def said(view: View, cells: int, opened: frozenset[object] = frozenset()) -> str
 
 def test_a_crash_is_a_badge_a_countdown_figures_and_a_stopwatch() -> None:
     assert said(state(CRASH), 120) == (
-        "✕ broker 4 silent 3.1 s   fence in ━━━━━━── ≈ 5.8 s  4 unavailable · 6 frozen · 2 groups blocked"
-        " · +1          +3.1 s"
+        "✕ broker 4 silent 3.1 s   fenced in ━━━━── ≈ 5.8 s  4 partitions down · 6 frozen · 2 groups blocked"
+        " · 2 more   +3.1 s"
     )
     view = state(CRASH)
     made = state_line(view, shown_incidents(view, ()), view.snapshot.observation.ended_ms, 120)
@@ -68,7 +68,7 @@ def test_what_is_well_is_said_in_three_figures() -> None:
 
 def test_a_cluster_that_is_well_is_no_badge_over_a_group_in_trouble() -> None:
     assert re.fullmatch(
-        r"▲ audit-export stopped  ≥\d m \d+ s behind  ● cluster well", said(state(HEALTHY), 120)
+        r"▲ audit-export stopped  ≥\d m \d+ s behind  ● cluster healthy", said(state(HEALTHY), 120)
     )
 
 
@@ -115,15 +115,17 @@ def test_every_finding_is_said_in_a_few_words(finding: Finding) -> None:
     assert all(parts) and len(parts) <= 2
     for part in parts:
         assert len(part.split()) <= 8 and len(part) <= 44 and "(+25" not in part, part
-    alone = brief(replace(finding, since_ms=UNKNOWN, behind_ms=UNKNOWN), 5_000, is_first=True)
+    alone = brief(replace(finding, since_ms=UNKNOWN, behind_ms=UNKNOWN), 5_000)
     assert not re.search(r"-\d", " ".join(alone)), alone
 
 
 def test_partitions_of_internal_topics_count_only_if_they_alone_are_wrong() -> None:
     frozen = Finding(FindingKind.WATERMARK_FROZEN, Severity.RISK, partitions=6, internal_partitions=25)
-    assert brief(frozen, 0) == ["6 frozen"]
-    assert brief(replace(frozen, partitions=0), 0) == ["25 internal frozen"]
-    assert brief(replace(frozen, partitions=1), 0, is_first=True) == ["1 partition frozen"]
+    assert brief(frozen, 0, has_noun=False) == ["6 frozen"]
+    assert brief(frozen, 0) == ["6 partitions frozen"]
+    assert brief(replace(frozen, partitions=0), 0, has_noun=False) == ["25 internal frozen"]
+    assert brief(replace(frozen, partitions=0), 0) == ["25 internal partitions frozen"]
+    assert brief(replace(frozen, partitions=1), 0) == ["1 partition frozen"]
 
 
 @running
@@ -135,7 +137,7 @@ async def test_no_panel_moves_in_a_crash_and_the_stopwatch_stays_until_the_incid
             await until(pilot, lambda name=name: app.view is not None and same(app.view, name), name)  # type: ignore[misc]
             now = [at for at, one in enumerate(lines(app)) if re.search("BROKERS|PARTITIONS|EVENTS", one)]
             assert now == heads
-        assert re.search(r"● over \+\d+ s $", lines(app)[1]), lines(app)[1]
+        assert re.search(r"● incident over after \d+ s $", lines(app)[1]), lines(app)[1]
         await press(pilot, ["escape"])
         assert "over" in lines(app)[1], "Escape hides nothing"
         await press(pilot, ["exclamation_mark"])
@@ -189,7 +191,7 @@ def test_an_incident_that_goes_on_comes_before_one_that_is_over() -> None:
     (going,) = state(CRASH).incidents
     both = replace(view, incidents=(replace(going, began_ms=over.began_ms - 1), over))
     assert shown_incidents(both, ())[0].is_open
-    assert said(both, 120).endswith("· 1 more")
+    assert said(both, 120).endswith("· 1 other")
     assert [one.is_open for one in shown_incidents(both, {over.key, *keys(both.incidents)})] == [True]
 
 

@@ -46,7 +46,9 @@ def bar(view: View) -> str:
 
 def test_it_says_which_moment_of_which_time_is_shown() -> None:
     view = at(state(HEALTHY))
-    assert drawn(view).startswith(" ❚❚ 08:54:10.1 ├") and drawn(view).rstrip().endswith("┤ live")
+    assert drawn(view).startswith(" ❚❚ 08:54:10.1 ├") and drawn(view).rstrip().endswith(
+        "┤ live  audit-export stopped"
+    )
     shown = bar(view)
     assert abs(shown.index("●") - len(shown) // 2) <= 1 and set(shown) == {"─", "●"}
     assert bar(at(state(HEALTHY), before_ms=0)).startswith("●")

@@ -1,5 +1,7 @@
 """Topics: counts, rates and sizes over a topic's partitions, which are consecutive rows."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -105,9 +107,12 @@ def total_in(table: Partitions, in_rate: Floats) -> float:
 
 
 def throughput(
-    topics: TopicFigures, moments: tuple[int, ...], in_series: Series, total_out: float
+    topics: TopicFigures, moments: tuple[int, ...], in_series: Series, total_out: float, read_rate: Floats
 ) -> Throughput:
-    """Return the rates of the user's topics, and what they were together at the last of `moments`."""
+    """Return the rates of the user's topics, and what they were together at the last of `moments`.
+
+    `read_rate` has the rates of groups, which `total_out` is of.
+    """
     mine = ~topics.internal
     return Throughput(
         at_ms=moments,
@@ -115,5 +120,7 @@ def throughput(
         topics=tuple(topics.topic[mine]),
         in_rates=tuple(topics.in_rate[mine].tolist()),
         total_in=in_series[-1],
+        in_is_bound=bool(topics.in_is_bound[mine].any()),
         total_out=total_out,
+        out_is_bound=math.isfinite(total_out) and not bool(np.isfinite(read_rate).all()),
     )

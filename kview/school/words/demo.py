@@ -110,9 +110,9 @@ def waiting(sentences: Sequence[tuple[str, int]]) -> str:
 
 
 def watching(sentences: Sequence[str], left_ms: int) -> str:
-    """Return how long the step goes on, and what is true so far and should stay so."""
-    holds = f" to see whether this stays so: {f' {glyphs.DOT} '.join(sentences)}" if sentences else ""
-    return f"watch for another {duration(left_ms, tenths=False)}{holds}"
+    """Return how long the step goes on, and what is true so far and should stay so: `6 s more: …`."""
+    holds = f": {f' {glyphs.DOT} '.join(sentences)}" if sentences else ""
+    return f"{duration(left_ms, tenths=False)} more{holds}"
 
 
 def missed(sentence: str) -> str:

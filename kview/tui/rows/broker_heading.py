@@ -73,13 +73,9 @@ def _controller(view: View, at: int) -> str:
 
 def _load(view: View, at: int) -> list[tuple[str, str]]:
     figures = view.brokers
-
-    def with_internal(mine: int, internal: int) -> str:
-        return f"{words.count(mine)} (+{internal:,} internal)" if internal else words.count(mine)
-
     return [
-        ("leads", with_internal(int(figures.leads[at]), int(figures.leads_internal[at]))),
-        ("replicas", with_internal(int(figures.replicas[at]), int(figures.replicas_internal[at]))),
+        ("leads", words.count(int(figures.leads[at]))),
+        ("replicas", words.count(int(figures.replicas[at]))),
         ("in", f"{words.rate_at(figures.in_rate, figures.in_is_bound, at)} rec/s"),
         ("out", f"{words.rate_at(figures.out_rate, figures.out_is_bound, at)} rec/s"),
     ]

@@ -128,9 +128,11 @@ class BrokerRows(Keyed[BrokerKey]):
         self.empty = (
             f"no broker matches {options.filter_of(Listed.BROKERS)}" if hidden else "no broker is known"
         )
-        racks = [*view.snapshot.brokers.rack, *([controllers.QUORUM] if others else [])]
+        own_racks = view.snapshot.brokers.rack.tolist()
+        racks = [*own_racks, *([controllers.QUORUM] if others else [])]
         self._grouped = is_own and not is_short and any(racks)
-        names = [self._rack_of(index) for index in range(len(self._order))] if any(racks) else [""] * len(ids)
+        has_racks = any(own_racks)
+        names = [self._rack_of(index) if has_racks else "" for index in range(len(self._order))]
         self.racks: Sequence[tuple[str, int]] = (
             tuple((name, len(list(same))) for name, same in groupby(names)) if is_own and not is_short else ()
         )
@@ -246,10 +248,10 @@ class BrokerRows(Keyed[BrokerKey]):
         return fresh(int(self._view.snapshot.brokers.since_ms[self._order[index]]), now_ms)
 
     def rack_state(self, rack: int) -> Role:
-        """Return how the name of a rack is drawn: solid if all its brokers are at risk, and it has some."""
-        begin = sum(number for _, number in self.racks[:rack])
-        rows = self._order[begin : begin + self.racks[rack][1]]
-        solid = [tiles.is_solid(self._view, row) for row in rows]
+        """Return how the name of a rack is drawn: solid if it has several brokers, and all are at risk."""
+        table, first = self._view.snapshot.brokers, sum(number for _, number in self.racks[:rack])
+        same = np.flatnonzero(table.rack == table.rack[self._order[first]]).tolist()
+        solid = [tiles.is_solid(self._view, row) for row in same]
         if all(solid) and len(solid) > 1:
             return Role.ALERT
         return Role.RISK if any(solid) else Role.HEAD

@@ -158,8 +158,6 @@ def _leader_epoch(view: View, row: int, leader: int, epoch: int) -> Line:
         return line(Span(words.NONE, Role.DIM), Span(after, Role.DIM))
     if sign := replica_words.leader_sign(table, figures, row):
         return line(Span(f"{leader}{sign}", replica_role(sign, in_isr=True)), Span(after, Role.DIM))
-    if not figures.preferred[row]:
-        return line(f"{leader}", Span(glyphs.UP, Role.DIM), Span(after, Role.DIM))
     return line(f"{leader}", Span(after, Role.DIM))
 
 

@@ -90,7 +90,7 @@ class ThroughputRows(Keyed[Key]):
                 exported=with_bound("out rec/s"),
             ),
             Column("bytes", "in bytes/s ≈", 12, right=True, rank=2, exported=with_bound("in bytes/s")),
-            Column("skew", "hottest ÷ mean", 14, right=True, rank=3),
+            Column("skew", "× mean", 6, right=True, rank=3),
             Column("spark", "last minute", SPARK_CELLS, rank=1, exported=()),
         )
         # A group only has records out.
@@ -231,12 +231,6 @@ def _indented(entry: Entry) -> str:
     return " " * entry.indent + entry.label
 
 
-def out_is_bound(view: View) -> bool:
-    """Return whether the direct rate out of the cluster leaves out groups whose rate is not known."""
-    known = np.isfinite(view.groups.read_rate)
-    return math.isfinite(view.throughput.total_out) and not bool(known.all())
-
-
 def _all(view: View, options: Options, listed: str) -> Entry:
     """Return the first row: the cluster's rates, with the worst severity of what is listed below."""
     severities = {
@@ -250,7 +244,7 @@ def _all(view: View, options: Options, listed: str) -> Entry:
         min(severities.tolist(), key=rank, default=Severity.CALM),
         in_rate=view.throughput.total_in,
         out_rate=view.throughput.total_out,
-        out_is_bound=out_is_bound(view),
+        out_is_bound=view.throughput.out_is_bound,
     )
 
 

@@ -86,7 +86,7 @@ def _blocks(windows: _Windows) -> list[list[Figure]]:
         windows.row(4, "p50", lambda window: _rate(float(window.in_p50[0]))),
         windows.row(8, "p95", lambda window: _rate(float(window.in_p95[0]))),
         windows.row(5, "p99", lambda window: _rate(float(window.in_p99[0]))),
-        windows.row(6, "hottest ÷ mean", lambda window: _ratio(float(window.skew[0]))),
+        windows.row(6, "× mean", lambda window: _ratio(float(window.skew[0]))),
         hottest,
     ]
     return [rates, spread]

@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from kview.derive.brokers.controllers import Controller
-from kview.derive.view import View
+from kview.derive.view import PartitionStatus, View
 from kview.language import brokers, controllers, glyphs, words
 from kview.language.curves import sparkline
 from kview.model.events import Severity
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES
-from kview.tui.text import EMPTY, Line, Role, Span, justified, line, line_width, middle, pad
+from kview.tui.text import EMPTY, Line, Role, Span, content, justified, line, line_width, middle, pad, width
 
 MOST_TILE = 40
 """The widest tile."""
@@ -87,7 +87,7 @@ def arranged(racks: Sequence[tuple[str, int]], quorum: int, cells: int, rows: in
     most = max((number for _, number in racks), default=0)
     if not most:
         return None
-    longest = max(len(name) for name, _ in racks)
+    longest = max(width(name) for name, _ in racks)
     label = min(MOST_NAME, longest) + 3 if longest else 1
     for kind, gap in _CHOICES:
         for beside in range(1, len(racks) + 1):
@@ -120,7 +120,8 @@ class _Place(NamedTuple):
 def _placed(
     racks: Sequence[tuple[str, int]], quorum: int, heights: Sequence[int], place: _Place, cells: int
 ) -> Arranged:
-    width = min(MOST_TILE, (place.band - place.label + GAP) // place.across - GAP)
+    across_cells = (place.band - place.label + GAP) // place.across
+    tile_cells = min(MOST_TILE, across_cells - GAP)
     tiles: list[Box] = []
     boxes: list[Box] = []
     y = 0
@@ -130,16 +131,16 @@ def _placed(
             begin = left + place.label
             for at in range(number):
                 deep, across = divmod(at, place.across)
-                x = begin + across * (width + GAP)
-                tiles.append(Box(len(tiles), x, y + deep * place.kind.lines, width, place.kind.lines))
+                x = begin + across * (tile_cells + GAP)
+                tiles.append(Box(len(tiles), x, y + deep * place.kind.lines, tile_cells, place.kind.lines))
             lines = -(-number // place.across) * place.kind.lines
-            whole = place.label + min(number, place.across) * (width + GAP) - GAP
+            whole = place.label + min(number, place.across) * (tile_cells + GAP) - GAP
             boxes.append(Box(len(boxes), left, y, whole, lines))
         y += height + place.gap
     y -= place.gap
     if quorum:
         begin = max(place.label, len(QUORUM_LABEL) + 1)
-        wide = min(width, max(QUORUM_TILE, (cells - begin + GAP) // quorum - GAP))
+        wide = min(tile_cells, max(QUORUM_TILE, (cells - begin + GAP) // quorum - GAP))
         shown = quorum
         if begin + quorum * (wide + GAP) - GAP > cells:
             shown = max(1, (cells - LEFT_CELLS - begin + GAP) // (wide + GAP))
@@ -151,26 +152,26 @@ def _placed(
 
 def rack_name(name: str, label: int) -> str:
     """Return the name of a rack in the cells before its tiles."""
-    return f" {middle(name, label - 3)} ".ljust(label - 1) if label > 1 else ""
+    return content(pad(line(f" {middle(name, label - 3)}"), label - 1)) if label > 1 else ""
 
 
 def broker_tile(view: View, options: Options, at: int, kind: Kind, cells: int, now_ms: int) -> list[Line]:
     """Return the lines of a broker's tile: its state and latency, its traffic, its partitions and copies."""
     table, figures = view.snapshot.brokers, view.brokers
-    said = brokers.state(table, figures, at, now_ms)
-    role = ROLES[figures.severity[at]]
+    now = brokers.state(table, figures, at, now_ms)
     begin = line(Span(f" {int(table.id[at])} ", Role.BRIGHT))
-    state: Line = line(Span(f"{said.sign} {said.text}", role))
-    end: Line = EMPTY
-    rate = words.si(float(figures.in_rate[at]))
-    if said.fine:
+    rate = words.at_least(words.si(float(figures.in_rate[at])), bool(figures.in_is_bound[at]))
+    state, end = line(Span(f"{now.sign} {now.text}", ROLES[figures.severity[at]])), EMPTY
+    if now.fine:
         latency = words.latency(int(table.latency_us[at])) if table.latency_us[at] != UNKNOWN else words.NONE
-        state = line(Span(f"{said.sign} ", Role.GOOD), Span(latency, Role.DIM))
-        what = "controller " if figures.is_controller[at] else ""
-        if what and line_width((*begin, *state)) + len(what) + 1 <= cells:
-            end = line(Span(what, Role.DIM))
-    if kind.lines == 1 and said.fine:
-        end = line(Span(f"{rate} ", Role.TEXT))
+        sign = Span(f"{now.sign} ", Role.GOOD)
+        state = line(sign, Span(latency, Role.DIM))
+        if kind.lines == 1:
+            end = line(Span(f"{rate} ", Role.TEXT))
+        elif figures.is_controller[at]:
+            end = line(Span("controller ", Role.DIM))
+        if line_width((*begin, *state, *end)) >= cells:
+            state, end = (line(sign), end) if kind.lines == 1 else (state, EMPTY)
     lines = [justified((*begin, *state), end, cells)]
     if kind.lines > 1:
         room = cells - len(rate) - 3
@@ -191,24 +192,32 @@ def _solid(spans: Line) -> Line:
 
 
 def _copies(view: View, options: Options, at: int, cells: int) -> Line:
-    """Return a sign for each partition that a broker leads and for each other copy, or their numbers."""
-    figures, table = view.brokers, view.snapshot.partitions
-    internal = options.internal
+    """Return a sign for each partition that a broker leads and for each other copy, or their numbers.
+
+    A copy of a partition without a leader is ✕, like what a silent broker leads.
+    """
+    figures, table, internal = view.brokers, view.snapshot.partitions, options.internal
     leads = int(figures.leads[at]) + (int(figures.leads_internal[at]) if internal else 0)
     copies = int(figures.replicas[at]) + (int(figures.replicas_internal[at]) if internal else 0)
     if min(leads, copies) < 0:
         return line(Span(f" {words.NONE}", Role.DIM))
-    if copies + 3 > cells or copies > MOST_SIGNS:
-        led = Span(f" {leads:,} led", Role.TEXT)
-        return line(led, Span(f" {glyphs.DOT} {copies:,} copies", Role.DIM))
     held = (table.replicas == view.snapshot.brokers.id[at]) & (internal | ~table.internal)[:, np.newaxis]
-    out = int((held & ~view.partitions.in_isr).sum())
-    followers = max(0, copies - leads - out)
-    sign = glyphs.DEAD if is_solid(view, at) else glyphs.LEADER
+    leaderless = view.partitions.having(PartitionStatus.NO_LEADER)[:, np.newaxis]
+    dead = int((held & leaderless).sum())
+    out = int((held & ~leaderless & ~view.partitions.in_isr).sum())
+    numbers = (
+        (leads, glyphs.DEAD if is_solid(view, at) else glyphs.LEADER, Role.TEXT),
+        (max(0, copies - leads - out - dead), glyphs.FOLLOWER, Role.DIM),
+        (out, glyphs.OUT_OF_SYNC, Role.WARN),
+        (dead, glyphs.DEAD, Role.RISK),
+    )
+    has_signs = copies + len(numbers) < cells and copies <= MOST_SIGNS
     return line(
-        Span(f" {sign * leads}", Role.TEXT),
-        Span(f" {glyphs.FOLLOWER * followers}", Role.DIM),
-        Span(glyphs.OUT_OF_SYNC * out, Role.WARN),
+        *(
+            Span(f" {sign * number if has_signs else f'{number:,}{sign}'}", role)
+            for number, sign, role in numbers
+            if number
+        )
     )
 
 

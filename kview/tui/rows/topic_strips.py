@@ -1,5 +1,7 @@
 """Topics as strips: a sign for each partition, or for several of them the worst one's."""
 
+import math
+
 import numpy as np
 
 from kview.derive.statuses import RANK, SEVERITIES, STATUSES, PartitionStatus
@@ -15,7 +17,7 @@ MOST_NAME = 28
 """A longer name of a topic is cut in its middle."""
 
 SPARK_CELLS = 12
-"""The width of a topic's traffic of the last minute, if there is room for it."""
+"""The width of a topic's latest traffic, if there is room for it."""
 
 MOST_STRIP = 60
 """The most cells of a strip. A topic with more partitions has cells for several of them."""
@@ -40,7 +42,11 @@ def strip(view: View, topic: int, cells: int) -> Line:
     else:
         begins = np.arange(cells) * number // cells
         worst = np.minimum.reduceat(ranks, begins).tolist()
-        signs = [_SIGNS[rank] if rank < _OK else SEVERAL for rank in worst]
+        is_unknown = np.maximum.reduceat(ranks == RANK[PartitionStatus.UNKNOWN], begins).tolist()
+        signs = [
+            _SIGNS[rank] if rank < _OK else words.UNSEEN if unknown else SEVERAL
+            for rank, unknown in zip(worst, is_unknown, strict=True)
+        ]
     return runs(signs, [_ROLES[rank] for rank in worst])
 
 
@@ -84,5 +90,5 @@ def _worst(view: View, topic: int) -> int:
 
 def _rate(view: View, topic: int) -> Line:
     rate = float(view.topics.in_rate[topic])
-    said = words.at_least(words.si(rate), bool(view.topics.in_is_bound[topic]))
-    return line(Span(f"{said}/s".rjust(8), Role.DIM))
+    text = f"{words.si(rate)}/s" if math.isfinite(rate) else words.NONE
+    return line(Span(words.at_least(text, bool(view.topics.in_is_bound[topic])).rjust(8), Role.DIM))

@@ -18,14 +18,14 @@ from kview.tui.text import EMPTY, Line, Role, Span, line
 INDENT = "  "
 
 
-class Told(NamedTuple):
+class WrongKey(NamedTuple):
     """The key of a row: `about` is the key of the incident that it is about, None if it is about none."""
 
     about: Hashable | None
     number: int
 
 
-class WrongRows(Keyed[Told]):
+class WrongRows(Keyed[WrongKey]):
     """The findings of a view and the incidents `shown`, over as many rows of `cells` as they need."""
 
     def __init__(
@@ -48,10 +48,10 @@ class WrongRows(Keyed[Told]):
                     (incident.key, line(Span(f"{INDENT}{part}", Role.DIM)))
                     for part in wrap(text, cells - len(INDENT))
                 ]
-        super().__init__([Told(about, number) for number, (about, _) in enumerate(lines)])
+        super().__init__([WrongKey(about, number) for number, (about, _) in enumerate(lines)])
         self.closed = frozenset(key for key in self.keys if key.about is None)
         self._lines = [text for _, text in lines]
-        self.title: Line = title("WHAT IS WRONG", "the worst first")
+        self.title: Line = title("WHAT IS WRONG", "worst first")
         self.empty = ""
         self.columns: Sequence[Column] = (Column("line", "", 40, flex=1),)
 

@@ -74,6 +74,9 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     is_filtered: ClassVar[bool] = True
     """Whether a filter hides rows of the screen. Another says nothing of the filter, and leaves it alone."""
 
+    says_what_is_wrong: ClassVar[bool] = False
+    """Whether the screen says in whole sentences what the head says in a few words."""
+
     _lines: tuple[Widget, ...] = ()
     """The lines that every screen has, once they are there."""
     _all_drawn: tuple[Drawn, ...] = ()

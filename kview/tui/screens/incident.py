@@ -101,6 +101,10 @@ class IncidentScreen(KviewScreen):
         """Note that the incident was opened."""
         self.dashboard.opened(self._key)
 
+    def on_unmount(self) -> None:
+        """Note that it was opened, if it has ended meanwhile."""
+        self.dashboard.opened(self._key)
+
     def draw(self, view: View) -> None:
         options = self.dashboard.options
         incident = incident_of(view, self._key)

@@ -12,7 +12,9 @@ from kview.derive.brokers.controllers import controllers, is_troubled
 from kview.derive.view import View
 from kview.tui import layout
 from kview.tui.faults import Target, leader_of
+from kview.tui.options import Options
 from kview.tui.rows import brokers, groups, partitions
+from kview.tui.rows.topic_list import passing
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Bar, Rule, StatusMessage
 from kview.tui.widgets.events import EventsPanel
@@ -93,8 +95,7 @@ class OverviewScreen(KviewScreen):
             contents = layout.Contents(
                 tuple((str(rack), racks[rack]) for rack in sorted(racks)),
                 len(view.snapshot.groups),
-                view.headline.topics,
-                *_quorum(view),
+                *_contents(view, self.dashboard.options),
             )
         captioned = self.dashboard.teaching.caption is not None
         return layout.overview(size.width, self.page_height, contents, captioned)
@@ -156,14 +157,15 @@ class OverviewScreen(KviewScreen):
             self.dashboard.go.group(event.key)
 
 
-def _quorum(view: View) -> tuple[int, bool]:
-    """Return the number of controllers that are not brokers, and whether anything is wrong with them.
+def _contents(view: View, options: Options) -> tuple[int, int, bool]:
+    """Return the number of topics, that of controllers that are not brokers, and whether anything is wrong
+    with these.
 
     Nothing is laid out for them if that cannot be calculated: a bug there must not cost the other panels. The
     headline, which is made of the same findings, then says that it could not be drawn, and logs why.
     """
     try:
         only = sum(not controller.is_broker for controller in controllers(view))
-        return only, bool(only) and is_troubled(view)
+        return int(passing(view, options).sum()), only, bool(only) and is_troubled(view)
     except Exception:
-        return 0, False
+        return 0, 0, False

@@ -5,7 +5,7 @@ from textual.app import ComposeResult
 
 from kview.derive.view import View
 from kview.model.incidents import Incident
-from kview.tui.rows.wrong import Told, WrongRows
+from kview.tui.rows.wrong import WrongKey, WrongRows
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.headline import shown_incidents
@@ -13,10 +13,11 @@ from kview.tui.widgets.table import GUTTER, Table
 
 
 class WrongScreen(KviewScreen):
-    """What the head says in a few words. Its incidents count as opened once it is left."""
+    """What the head says in a few words. Incidents that are over count as opened once it is left."""
 
     AUTO_FOCUS = "#wrong"
     is_filtered = False
+    says_what_is_wrong = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,5 +41,5 @@ class WrongScreen(KviewScreen):
 
     @on(Table.Opened, "#wrong")
     def _open(self, event: Table.Opened) -> None:
-        if isinstance(event.key, Told) and event.key.about is not None:
+        if isinstance(event.key, WrongKey) and event.key.about is not None:
             self.dashboard.go.incident(event.key.about)

@@ -120,12 +120,12 @@ def badge(view: View, fresh_ms: int, late_ms: int, now_ms: int) -> Line:
             what = "answer" if not answers.answer else "new figures"
             text = f"no {what} for {words.duration(now_ms - answers.last_ms, tenths=False)}"
         return line(Span(f"{glyphs.DEAD} {text} ", Role.RISK))
-    some = f"{answers.answer:,} of {answers.all:,} {'answers' if answers.answer == 1 else 'answer'} "
+    how_many = f"{answers.answer:,} of {answers.all:,} {'answers' if answers.answer == 1 else 'answer'} "
     if answers.answer < answers.all:
-        return line(Span(f"{glyphs.UP} {some}", Role.WARN))
+        return line(Span(f"{glyphs.UP} {how_many}", Role.WARN))
     if age_ms > fresh_ms:
         return line(Span(f"{glyphs.UP} updated {words.duration(age_ms, tenths=False)} ago ", Role.WARN))
-    return line(Span(f"{glyphs.OK} ", Role.GOOD), Span(some, Role.DIM))
+    return line(Span(f"{glyphs.OK} ", Role.GOOD), Span(how_many, Role.DIM))
 
 
 def shown_moment(view: View, replay: bool, wall_ms: int, zone: tzinfo | None, cells: int) -> str:
@@ -175,45 +175,39 @@ def _fitting(view: View, name: Line, cells: int) -> Line:
     """Return the name and as many facts as fit, the most important ones. The name is cut at last."""
     facts = _facts(view)
     for least in Fact:
-        told = [said for fact, said in facts.items() if fact.value >= least.value and said]
-        needed = sum(map(line_width, told)) + len(BETWEEN) * len(told)
-        if line_width(name) + needed <= cells:
-            return joined([name, *told], Span(BETWEEN), cells)
+        kept = [text for fact, text in facts.items() if fact.value >= least.value and text]
+        room = cells - sum(map(line_width, kept)) - len(BETWEEN) * len(kept)
+        if line_width(name) <= room or (least is Fact.IN and room >= LEAST_NAME_CELLS):
+            return joined([cut(name, room), *kept], Span(BETWEEN), cells)
         if least is Fact.EPOCH:
             facts[Fact.CONTROLLER] = _controller(view, False)
-    room = cells - needed
-    return (
-        joined([cut(name, room), *told], Span(BETWEEN), cells)
-        if room >= LEAST_NAME_CELLS
-        else cut(name, cells)
-    )
+    return cut(name, cells)
 
 
 def _facts(view: View) -> dict[Fact, Line]:
     """Return what can be said of the cluster, in order, with the controller's epoch."""
     flow = view.throughput
     return {
-        Fact.IN: (*_rate("in", flow.total_in), *_turn(flow.in_series)),
-        Fact.OUT: _rate("out", flow.total_out),
+        Fact.IN: (*_rate("in", flow.total_in, flow.in_is_bound), *_turn(flow.in_series)),
+        Fact.OUT: _rate("out", flow.total_out, flow.out_is_bound),
         Fact.CONTROLLER: _controller(view, True),
         Fact.REQUESTS: _requests(view.headline.requests_per_second),
     }
 
 
-def _rate(name: str, per_second: float) -> Line:
-    """Return a rate in three figures: `in 5.4 k/s`, `in –`."""
-    said = f"{words.si(per_second)}/s" if math.isfinite(per_second) else words.NONE
-    return line(Span(f"{name} ", Role.DIM), Span(said, Role.HEAD))
+def _rate(name: str, per_second: float, is_bound: bool) -> Line:
+    """Return a rate in two or three figures: `in 5.4 k/s`, `in –`."""
+    text = f"{words.si(per_second)}/s" if math.isfinite(per_second) else words.NONE
+    return line(Span(f"{name} ", Role.DIM), Span(words.at_least(text, is_bound), Role.HEAD))
 
 
 def _turn(series: Sequence[float]) -> Line:
-    """Return ▼ or ▲ if the last rate is well below or above the median of the last minute."""
+    """Return ↓ or ↑ if the last rate is well below or above the median of the last minute, in two cells."""
     known = sorted(value for value in series if math.isfinite(value))
-    if not known or not math.isfinite(series[-1]) or not (usual := known[len(known) // 2]):
-        return ()
-    if abs(series[-1] - usual) <= TURNS * usual:
-        return ()
-    return line(Span(f" {glyphs.DOWN if series[-1] < usual else glyphs.UP}", Role.HEAD))
+    usual = known[len(known) // 2] if known and math.isfinite(series[-1]) else 0.0
+    if not usual or abs(series[-1] - usual) <= TURNS * usual:
+        return line("  ")
+    return line(Span(f" {'↓' if series[-1] < usual else '↑'}", Role.HEAD))
 
 
 def _requests(per_second: float) -> Line:

@@ -1,6 +1,7 @@
 """The second line of every screen: what is wrong in a few words, what comes next, and the stopwatch. While
 another moment than the live one is shown, the time bar."""
 
+import re
 from collections.abc import Collection, Hashable, Sequence
 
 from kview.derive.view import View
@@ -20,14 +21,15 @@ from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.time_bar import bar_line
 
-MOST_PARTS = 5
-"""The most things that are said, so that a wide screen does not have more words than a narrow one."""
+MOST_WORDS = 10
+"""The most words of the line, so that a wide screen does not have more of them than a narrow one."""
 
-DIAL_CELLS = 8
+DIAL_CELLS = 6
 """The width of a countdown's bar, which is half of it on a line of less than WIDE cells."""
 
 WIDE = 100
 
+_WORD = re.compile(r"[A-Za-z][\w-]{2,}")
 _BETWEEN = Span(f" {glyphs.DOT} ", Role.DIM)
 _APART = Span("  ")
 _NO_FENCING = (FindingKind.QUORUM_SILENT, FindingKind.QUORUM_LOST, FindingKind.NO_CONTROLLER)
@@ -47,29 +49,35 @@ def shown_incidents(view: View | None, opened: Collection[Hashable]) -> list[Inc
     return sorted(shown, key=urgency)
 
 
-def stopwatch(shown: Sequence[Incident], now_ms: int) -> Line:
+def stopwatch(shown: Sequence[Incident], now_ms: int, cells: int) -> Line:
     """Return how long the first of these incidents has lasted, and how many others there are."""
     if not shown:
         return ()
     first, *others = shown
-    lasts = of_incident.after(of_incident.lasted_ms(first, now_ms))
-    more = f" {glyphs.DOT} {len(others):,} more" if others else ""
+    lasts_ms = of_incident.lasted_ms(first, now_ms)
+    more = f" {glyphs.DOT} {words.plural(len(others), 'other')}" if others else ""
     if first.is_open:
-        return line(Span(f"  {lasts}", Role.BRIGHT), Span(f"{more} ", Role.DIM))
+        return line(Span(f"  {of_incident.after(lasts_ms)}", Role.BRIGHT), Span(f"{more} ", Role.DIM))
     sign = Span(f"  {SIGNS[first.severity]} ", ROLES[first.severity])
-    return line(sign, Span(f"over {lasts}{more} ", Role.DIM))
+    over = "incident over after" if cells >= WIDE else "over after"
+    return line(sign, Span(f"{over} {words.duration(lasts_ms)}{more} ", Role.DIM))
 
 
 def state_line(view: View, shown: Sequence[Incident], now_ms: int, cells: int) -> Line:
     """Return what is wrong, the worst first and reversed if it is a risk, the countdown to what comes next,
     and the stopwatch of the incidents `shown` at the right. What has no room is counted."""
-    right = stopwatch(shown, now_ms)
+    right = stopwatch(shown, now_ms, cells)
     parts = _parts(view, shown, now_ms, DIAL_CELLS if cells >= WIDE else DIAL_CELLS // 2)
-    room = cells - line_width(right)
-    for number in range(min(len(parts), MOST_PARTS), 0, -1):
+    room, well = cells - line_width(right), _cluster_well(view)
+
+    def fits(left: Line) -> bool:
+        return line_width(left) <= room and len(_WORD.findall(content((*left, *right)))) <= MOST_WORDS
+
+    for number in range(len(parts), 0, -1):
         left = _said(parts[:number], len(parts) - number)
-        if line_width(left) <= room:
-            return justified(left, right, cells)
+        if fits(left):
+            with_well = (*left, _APART, *well)
+            return justified(with_well if well and fits(with_well) else left, right, cells)
     return justified(cut(_said(parts[:1], 0), room), right, cells)
 
 
@@ -78,43 +86,50 @@ def _said(parts: Sequence[tuple[Line, bool]], left_out: int) -> Line:
     spans: Line = line(" ")
     for at, (part, is_apart) in enumerate(parts):
         spans += (*((_APART if is_apart else _BETWEEN,) if at else ()), *part)
-    return (*spans, Span(f"{_BETWEEN.text}+{left_out:,}", Role.DIM)) if left_out else spans
+    return (*spans, Span(f"{_BETWEEN.text}{left_out:,} more", Role.DIM)) if left_out else spans
 
 
 def _parts(view: View, shown: Sequence[Incident], now_ms: int, dial: int) -> list[tuple[Line, bool]]:
     """Return what is said, and whether it stands apart from what is before it. `dial` is the width of a
     countdown's bar."""
     findings = view.headline.findings
-    wrong = [finding for finding in findings if finding.kind not in _CALM]
-    if not wrong:
+    worst, *rest = [finding for finding in findings if finding.kind not in _CALM] or findings[:1] or (None,)
+    if worst is None or worst.kind in _CALM:
         return [(_well(view, findings), False)]
-    worst, *rest = wrong
-    said, *figures = brief(worst, now_ms, is_first=True)
-    sign = SIGNS[worst.severity]
+    first, *figures = brief(worst, now_ms)
+    has_noun = not any("partition" in text for text in (first, *figures))
     if worst.severity is Severity.RISK:
-        parts = [(line(Span(f" {sign} {said} ", Role.ALERT)), False)]
+        parts = [(line(Span(f" {SIGNS[worst.severity]} {first} ", Role.ALERT)), False)]
     else:
-        role = ROLES[worst.severity]
-        parts = [(line(Span(f"{sign} ", Role.GOOD if role is Role.DIM else role), Span(said, role)), False)]
+        sign = SIGNS[worst.severity] if worst.severity is not Severity.CALM else glyphs.DOT
+        parts = [(line(Span(f"{sign} {first}", ROLES[worst.severity])), False)]
     for finding in rest:
         if finding.kind is FindingKind.FENCING_DUE:
             parts.append((_dial(view, finding, now_ms, dial), True))
         elif finding.kind in _NO_FENCING:
             parts.append((line(Span(brief(finding, now_ms)[0], ROLES[finding.severity])), True))
-    told = [*((text, worst.severity) for text in figures)]
+    more = [*((text, worst.severity) for text in figures)]
     for finding in rest:
         if finding.kind not in (FindingKind.FENCING_DUE, *_NO_FENCING):
-            told += [(text, finding.severity) for text in brief(finding, now_ms)]
+            texts = brief(finding, now_ms, has_noun)
+            has_noun = has_noun and not any("partition" in text for text in texts)
+            more += [(text, finding.severity) for text in texts]
     if gone := _gone(shown, findings):
-        told.insert(min(1, len(told)), (gone, Severity.RISK))
+        more.insert(min(1, len(more)), (gone, Severity.RISK))
     before = worst.severity
-    for at, (text, severity) in enumerate(told):
+    for at, (text, severity) in enumerate(more):
         sign = f"{SIGNS[severity]} " if severity not in (before, Severity.CALM) else ""
         parts.append((line(Span(f"{sign}{text}", ROLES[severity])), not at))
         before = severity
-    if any(finding.kind is FindingKind.CLUSTER_WELL for finding in findings):
-        parts.append((line(Span(f"{glyphs.OK} ", Role.GOOD), Span("cluster well", Role.DIM)), True))
     return parts
+
+
+def _cluster_well(view: View) -> Line:
+    """Return that it is not the cluster that something is wrong with, () if it is, or if nothing is."""
+    kinds = [finding.kind for finding in view.headline.findings]
+    if FindingKind.CLUSTER_WELL not in kinds or len(kinds) < 2:
+        return ()
+    return line(Span(f"{glyphs.OK} ", Role.GOOD), Span("cluster healthy", Role.DIM))
 
 
 def _well(view: View, findings: Sequence[Finding]) -> Line:
@@ -129,7 +144,8 @@ def _well(view: View, findings: Sequence[Finding]) -> Line:
 def _gone(shown: Sequence[Incident], findings: Sequence[Finding]) -> str:
     """Return the records that the incident that goes on has cost, if no finding says so."""
     losses = (FindingKind.LEADER_RECORDS_LOST, FindingKind.UNCLEAN_ELECTION)
-    if not shown or shown[0].gone <= 0 or any(finding.kind in losses for finding in findings):
+    going = [incident for incident in shown[:1] if incident.is_open and incident.gone > 0]
+    if not going or any(finding.kind in losses for finding in findings):
         return ""
     return of_incident.records_gone(shown[0])
 
@@ -141,7 +157,7 @@ def _dial(view: View, due: Finding, now_ms: int, cells: int) -> Line:
         return line(Span(words.fencing(due.due_ms, now_ms), Role.WARN))
     full = min(cells, -(-left_ms * cells // whole_ms))
     return line(
-        Span("fence in " if cells == DIAL_CELLS else "fence ", Role.DIM),
+        Span("fenced in " if cells == DIAL_CELLS else "fenced ", Role.DIM),
         Span(glyphs.LINE * full, Role.WARN),
         Span(glyphs.RULE * (cells - full), Role.RULE),
         Span(f" {glyphs.ABOUT} {words.duration(left_ms)}", Role.WARN),
@@ -149,11 +165,11 @@ def _dial(view: View, due: Finding, now_ms: int, cells: int) -> Line:
 
 
 def _session_ms(view: View, due: Finding) -> int:
-    """Return how long it takes from a broker's silence until it is fenced."""
+    """Return how long it takes from the silence of the broker that is fenced first until it is fenced."""
     table, figures = view.snapshot.brokers, view.brokers
-    for row, id in enumerate(table.id.tolist()):
-        if id in due.brokers[:1] and figures.silent_since_ms[row] != UNKNOWN:
-            return due.due_ms - int(figures.silent_since_ms[row])
+    for row, due_ms in enumerate(figures.fencing_due_ms.tolist()):
+        if due_ms == due.due_ms and table.session_timeout_ms[row] != UNKNOWN:
+            return int(table.session_timeout_ms[row])
     return UNKNOWN
 
 
@@ -186,9 +202,9 @@ class Headline(Lines):
         shown, now_ms = shown_incidents(self.view, at.opened_incidents), at.now_ms()
         if self.instead:
             said = line("   ", Span(self.instead, Role.DIM))
-            return [justified(said, stopwatch(shown, now_ms), width)]
+            return [justified(said, stopwatch(shown, now_ms, width), width)]
         if not self.view.moment.live:
-            right = stopwatch(shown, now_ms)
+            right = stopwatch(shown, now_ms, width)
             return [
                 justified(bar_line(self.view, self._replay, at.zone, width - line_width(right)), right, width)
             ]

@@ -83,6 +83,11 @@ class Racks(Table):
                 else:
                     self.choose(box.at)
 
+    def choose(self, index: int) -> None:
+        """Select the row at an index, or the nearest one that has a tile."""
+        placed = self.arranged
+        super().choose(index if placed is None else max(0, min(index, len(placed.tiles) - 1)))
+
     def scroll_rows(self, by: int) -> None:
         """Scroll a table. Tiles are all in sight."""
         if self.arranged is None:
@@ -117,9 +122,8 @@ class Racks(Table):
             state = rows.rack_state(box.at)
             name = rack_name(rows.racks[box.at][0], placed.label)
             for y in range(box.y, box.y + box.height):
-                self._put(
-                    pieces, box.x, y, line(Span(name if y == box.y else " " * len(name), state)), len(name)
-                )
+                text = line(Span(name if y == box.y else " " * (placed.label - 1), state))
+                self._put(pieces, box.x, y, text, placed.label - 1)
                 if state is Role.ALERT:
                     lost.setdefault(y, []).append(box)
         for box in placed.tiles:
@@ -128,7 +132,9 @@ class Racks(Table):
             last, left = placed.tiles[-1], len(rows) - len(placed.tiles)
             self._put(pieces, 0, last.y, line(Span(QUORUM_LABEL, Role.HEAD)), len(QUORUM_LABEL))
             if left:
-                self._put(pieces, last.x + last.width, last.y, line(Span(f" +{left}", Role.DIM)), LEFT_CELLS)
+                is_wrong = bool(rows.in_trouble[-left:].any())
+                more = line(Span(f" +{left}", Role.WARN if is_wrong else Role.DIM))
+                self._put(pieces, last.x + last.width, last.y, more, LEFT_CELLS)
         lines = range(size.height - HEAD)
         return [head, *(self._joined(pieces.get(y, []), lost.get(y, []), size.width) for y in lines)]
 

@@ -19,7 +19,6 @@ from kview.tui.app_of import app_of
 from kview.tui.options import Options
 from kview.tui.plot import AXIS_CELLS, Frame, Trace, framed, marks_between
 from kview.tui.rows.direct import WINDOW_MS, over_window
-from kview.tui.rows.throughput import out_is_bound
 from kview.tui.spark import RATE_S, basis, covered_until_s
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle, pad
 from kview.tui.widgets.drawn import Lines
@@ -57,7 +56,7 @@ def direct_rates(view: View) -> Rates:
     rates = view.throughput
     values = over_window(rates.at_ms, rates.in_series) if len(rates.at_ms) > 1 else []
     topics = list(zip(rates.topics, rates.in_rates, strict=True))
-    return Rates(values, rates.total_in, rates.total_out, out_is_bound(view), topics)
+    return Rates(values, rates.total_in, rates.total_out, rates.out_is_bound, topics)
 
 
 def spark_rates(view: View, end_s: int) -> Rates:

@@ -55,9 +55,9 @@ def happened(view: View) -> Line:
             return line(Span(of_incident.title(incident) + late, ROLES[incident.severity]))
     ranked = sorted(view.new_events, key=lambda event: SEVERITY_ORDER.index(event.severity))
     if not ranked:
-        worst = view.headline.findings[:1]
-        wrong = [each for each in worst if each.severity in (Severity.RISK, Severity.WARN)]
-        return tuple(Span(brief(each, at_ms, is_first=True)[0], ROLES[each.severity]) for each in wrong)
+        alarms = (Severity.RISK, Severity.WARN)
+        wrong = [finding for finding in view.headline.findings if finding.severity in alarms][:1]
+        return tuple(Span(brief(finding, at_ms)[0], ROLES[finding.severity]) for finding in wrong)
     more = f" {glyphs.DOT} +{len(ranked) - 1} more" if len(ranked) > 1 else ""
     return line(Span(sentence(ranked[0]), ROLES[ranked[0].severity]), Span(more, Role.DIM))
 
