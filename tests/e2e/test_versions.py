@@ -158,7 +158,7 @@ def test_a_crash_is_shown_from_the_silence_to_the_return_at_another_port(old: Ol
         )
         assert float(countdown[1]) <= SESSION_MS / 1000
         terminal.wait_for_text("broker 2 gone", PATIENCE_S)
-        terminal.wait_for_text("3 at min ISR", PATIENCE_S)
+        terminal.wait_for_text("3 (partitions )?at min ISR", PATIENCE_S)
         kafka.wait_for_brokers([0, 1])
         kafka.move(2)
         kafka.restart(2)
