@@ -46,10 +46,10 @@ _NO_PROBLEM = (Verdict.OK, Verdict.UNDECIDED, Verdict.UNKNOWN)
 
 
 def name(verdict: Verdict | str, age_ms: int = UNKNOWN, lost: int = 0) -> str:
-    """Return a verdict in words: `ok`, `ok, 4 s old` if its readings are that old, or `lost records`."""
+    """Return a verdict in words: `ok`, `ok 4 s old` if its readings are that old, or `lost records`."""
     if lost > 0 and verdict in _NO_PROBLEM:
         return LOST
-    ago = "" if age_ms == UNKNOWN or verdict != Verdict.OK else f", {duration(age_ms, tenths=False)} old"
+    ago = "" if age_ms == UNKNOWN or verdict != Verdict.OK else f" {duration(age_ms, tenths=False)} old"
     return VERDICTS[verdict] + ago
 
 

@@ -156,7 +156,7 @@ def test_the_verdict_of_a_silent_coordinators_group_is_marked_as_old_and_never_c
     *_, view = views([*(v.snapshot for v in watched), *(world.tick() for _ in range(12))])
     assert said(view, "fraud-check") == "ok"
     assert view.groups.verdict_age_ms[row] == pytest.approx(12_000, abs=200)
-    assert verdicts.name(view.groups.verdict[row], int(view.groups.verdict_age_ms[row])) == "ok, 12 s old"
+    assert verdicts.name(view.groups.verdict[row], int(view.groups.verdict_age_ms[row])) == "ok 12 s old"
     assert verdicts.of_group(view.groups, row) == ""
     assert view.groups.severity[row] is Severity.WARN
 
