@@ -1,6 +1,7 @@
 """Groups that are not read in every observation, because their broker takes one group per request."""
 
 import json
+import re
 from collections.abc import Sequence
 
 from kview.derive.view import View
@@ -54,7 +55,7 @@ def old(view: View) -> list[str]:
         f"{verdicts.name(figures.verdict[row], ages[row])} {verdicts.of_group(figures, row)}"
         for row in range(len(table))
     ]
-    return [str(name) for name, each in zip(table, said, strict=True) if " ago" in each]
+    return [str(name) for name, each in zip(table, said, strict=True) if re.search(r" (ago|old)\b", each)]
 
 
 def test_groups_that_are_read_in_turn_are_not_old_between_their_turns() -> None:
