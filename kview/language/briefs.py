@@ -33,11 +33,7 @@ def _number(finding: Finding, at: _At) -> str:
     """Return a number of partitions. Those of internal topics count only if they alone are wrong."""
     mine, internal = finding.partitions, finding.internal_partitions
     if at.has_noun:
-        return (
-            nouns.partitions(mine, 0 if mine else internal)
-            if mine or internal
-            else words.plural(0, "partition")
-        )
+        return nouns.partitions(mine, internal)
     return f"{mine:,}" if mine or not internal else f"{internal:,} internal"
 
 

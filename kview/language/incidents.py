@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kview.language import glyphs, nouns
-from kview.language.words import at_least, count, duration, plural
+from kview.language.words import at_least, count, duration
 from kview.model.incidents import HitPartition, Incident, IncidentKind, Phase, PhaseKind
 from kview.model.units import UNKNOWN
 
@@ -358,9 +358,4 @@ def sentence(incident: Incident, now_ms: int) -> str:
 
 def hit(incident: Incident) -> str:
     """Return how many partitions were hit: `10 partitions`."""
-    total = incident.partitions + incident.internal_partitions
-    return (
-        nouns.partitions(incident.partitions, incident.internal_partitions)
-        if total
-        else plural(0, "partition")
-    )
+    return nouns.partitions(incident.partitions, incident.internal_partitions)

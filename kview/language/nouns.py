@@ -11,7 +11,7 @@ MOST_BROKERS = 4
 
 def partitions(mine: int, internal: int) -> str:
     """Return a number of partitions: `6 partitions`, or `25 internal partitions` if there are no others."""
-    return plural(mine, "partition") if mine else plural(internal, "internal partition")
+    return plural(internal, "internal partition") if internal and not mine else plural(mine, "partition")
 
 
 def listed(names: Iterable[object]) -> str:

@@ -238,7 +238,7 @@ class BrokerRows(Keyed[BrokerKey]):
     def tile(self, index: int, kind: tiles.Kind, cells: int, now_ms: int) -> list[Line]:
         """Return a row as the lines of a tile."""
         if index >= len(self._order):
-            return [tiles.controller_tile(self._others[index - len(self._order)], cells)]
+            return [tiles.controller_tile(self._others[index - len(self._order)])]
         return tiles.broker_tile(self._view, self._options, self._order[index], kind, cells, now_ms)
 
     def is_fresh(self, index: int, now_ms: int) -> bool:

@@ -12,7 +12,7 @@ from kview.language.curves import sparkline
 from kview.model.events import Severity
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
-from kview.tui.rows.common import ROLES
+from kview.tui.rows.common import ROLES, state_cell
 from kview.tui.text import EMPTY, Line, Role, Span, content, justified, line, line_width, middle, pad, width
 
 MOST_TILE = 40
@@ -221,15 +221,10 @@ def _copies(view: View, options: Options, at: int, cells: int) -> Line:
     )
 
 
-def controller_tile(other: Controller, cells: int) -> Line:
+def controller_tile(other: Controller) -> Line:
     """Return the tile of a controller that is not a broker: what it is doing."""
-    said = controllers.state(other)
-    role = ROLES[controllers.severity(other)]
-    if said.fine:
-        return line(
-            Span(f" {other.node} ", Role.BRIGHT), Span(f"{said.sign} ", Role.GOOD), Span(said.text, Role.DIM)
-        )
-    return line(Span(f" {other.node} ", Role.BRIGHT), Span(f"{said.sign} {said.text}", role))
+    state = state_cell(controllers.state(other), ROLES[controllers.severity(other)])
+    return line(Span(f" {other.node} ", Role.BRIGHT), *state)
 
 
 def nearest(tiles: Sequence[Box], at: int, across: int, down: int) -> int:

@@ -58,8 +58,8 @@ def topic_strips(view: View, options: Options, cells: int, rows: int) -> list[Li
     if not len(shown) or rows < 1:
         return []
     if len(shown) > rows:
-        worst = np.array([_worst(view, int(row)) for row in shown])
-        ordered = shown[np.lexsort((shown, worst))]
+        worst = np.minimum(np.minimum.reduceat(view.partitions.rank, topics.first_row), _OK)
+        ordered = shown[np.lexsort((shown, worst[shown]))]
         shown, left = np.sort(ordered[: rows - 1]), len(shown) - rows + 1
     else:
         left = 0
@@ -80,12 +80,6 @@ def topic_strips(view: View, options: Options, cells: int, rows: int) -> list[Li
     if left:
         lines.append(line(Span(f"  +{left:,} more", Role.DIM)))
     return lines
-
-
-def _worst(view: View, topic: int) -> int:
-    first = int(view.topics.first_row[topic])
-    ranks = view.partitions.rank[first : first + int(view.topics.partitions[topic])]
-    return min(int(ranks.min(initial=_OK)), _OK)
 
 
 def _rate(view: View, topic: int) -> Line:
