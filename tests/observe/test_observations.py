@@ -71,7 +71,11 @@ def test_a_broker_that_owes_an_answer_is_late_before_it_is_silent() -> None:
 def test_a_hung_broker_changes_its_own_cells_age_and_nothing_else() -> None:
     settings = replace(QUICK, silence_s=1.0)
     with FakeBroker(0) as leader, FakeBroker(1) as other, observing([leader, other], settings) as observer:
-        before = until(observer, lambda s: state(s, 1) == "up", "both are up")
+        before = until(
+            observer,
+            lambda s: state(s, 1) == "up" and s.partitions.high_watermark.tolist() == [100],
+            "both are up, and the log's end is known",
+        )
         hung_ms = system_clock_ms()
         leader.hang()
         leader.high_watermark = 200

@@ -1,7 +1,9 @@
 """The steps of the live job, without Spark, Java or waiting."""
 
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -44,7 +46,7 @@ def test_each_observation_is_in_one_step_and_nobody_who_does_not_look_costs_much
         if (snapshot := next(snapshots, None)) is not None:
             writer.append(snapshot)
 
-    monkeypatch.setattr("kview.pipeline.live.time.sleep", sleep)
+    monkeypatch.setattr(live, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
     received: list[pa.Table] = []
     watched = Watched(6)
     if is_watched:
