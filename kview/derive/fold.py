@@ -43,7 +43,6 @@ from kview.derive.partitions.elections import Memory, elected
 from kview.derive.partitions.figures import partition_figures, worst_first
 from kview.derive.partitions.inputs import input_findings
 from kview.derive.partitions.logs import log_ends
-from kview.derive.partitions.order import next_busy
 from kview.derive.partitions.placement import changed_since, in_rates, is_led, replica_lag
 from kview.derive.partitions.rates import LOOK_BACK_MS
 from kview.derive.partitions.reassignments import Progress, move_figures, reassigning, records_left
@@ -137,7 +136,6 @@ def advance(state: State, snapshot: Snapshot) -> State:
         logs=logs,
         groups=replace(groups, kept=_kept(state, snapshot, rows)),
         changed_ms=changed_since(then.partitions, state.changed_ms, rows.partitions, table, now_ms),
-        busy=next_busy(state.busy, rows.partitions, per_second, then.observation.ended_ms, now_ms),
         proofs=proofs,
         moments=next_moments(state.moments, now_ms),
         progress=_progress(state.progress, seen, rows.partitions, per_second),
@@ -275,8 +273,8 @@ def view_of(state: State, sampled: Sample) -> View:
     seeded = sampled.in_rate
     if not np.isfinite(seeded).all():
         seeded = past_ends.seed_rate(state.logs.points, *log_ends(snapshot))
-    figures = partition_figures(seen, sampled.in_rate, seeded, state.changed_ms, state.busy)
-    groups = group_figures(snapshot, offsets, sampled.groups, state.group_series, state.busy, state.ignore)
+    figures = partition_figures(seen, sampled.in_rate, seeded, state.changed_ms)
+    groups = group_figures(snapshot, offsets, sampled.groups, state.group_series, state.ignore)
     dirs_full_ms = log_dirs.full_ms(state.brokers.rooms, snapshot.log_dirs, snapshot.observation.ended_ms)
     controllers = tuple(
         quorum_findings(snapshot, state.brokers.term, seen.interval_ms, state.incidents.controllers_lost)

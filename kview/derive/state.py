@@ -40,8 +40,6 @@ class State(Struct, frozen=True):
     groups: Groups = field(default_factory=Groups)
     changed_ms: Longs = field(default_factory=lambda: _NONE)
     """When the leader, epoch or ISR of each partition last changed."""
-    busy: Longs = field(default_factory=lambda: _NONE)
-    """How busy each partition is, see `order.next_busy`."""
     proofs: Proofs = field(default_factory=dict)
     in_series: Series = ()
     """The records in per second of all of the user's topics."""

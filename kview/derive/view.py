@@ -160,8 +160,6 @@ class PartitionFigures(Struct, frozen=True):
     replica_unreached: NDArray[np.bool_]
     changed_ms: Longs
     """When leader, epoch or ISR was last seen to change; UNKNOWN if not within the look-back."""
-    busy: Longs
-    """How busy the partition is, in steps that rise with its traffic and hold for some seconds."""
 
     def having(self, status: PartitionStatus) -> Flags:
         """Return which partitions have this status."""
@@ -215,8 +213,6 @@ class TopicFigures(Struct, frozen=True):
     """A RackSafety for each topic: NO if any partition's is, else CANNOT_BE if any partition's is."""
     not_rack_safe: Longs
     """The number of partitions that would not survive the loss of some rack."""
-    busy: Longs
-    """How busy the topic is, in steps that rise with its traffic and hold for some seconds."""
     in_rate: Floats
     in_is_bound: Flags
     """Whether this sum is a lower bound, because some partition's rate is not known."""

@@ -33,6 +33,8 @@ BEFORE = "←"
 RULE = "─"
 BAR = "│"
 TICK = "┤"
+CORNERS = "╭╮╰╯"
+"""The corners of a frame: the upper two and the lower two, each from left to right."""
 ORIGIN = "┼"
 PAUSED = "❚❚"
 PLAYING = "►"
@@ -96,7 +98,7 @@ _STAND_INS = {
     "’": "'",
     "“": '"',
     "”": '"',
-} | dict(zip(LEVELS, "._-=+*%#", strict=True))
+} | dict(zip(LEVELS + CORNERS, "._-=+*%#++++", strict=True))
 
 _TABLE = str.maketrans(_STAND_INS)
 

@@ -10,7 +10,7 @@ class Order(Enum):
     IN_PLACE = auto()
     """The order in which the panel arranges its rows, such as brokers by rack. It needs no name."""
     WORST_FIRST = auto()
-    """The rows in trouble first, then the busiest ones."""
+    """The rows in trouble first, then the others by name."""
 
 
 ORDERS: Mapping[Order, str] = {
@@ -18,14 +18,14 @@ ORDERS: Mapping[Order, str] = {
     Order.WORST_FIRST: "worst first",
 }
 
-BUSIEST_FIRST = "busiest first"
+BY_NAME = "by name"
 """What WORST_FIRST amounts to in a list without a row in trouble."""
 
 
 def order_name(of: Order, troubled: int | None = None) -> str:
     """Return the order's name. `troubled` is the number of rows in trouble, None if the list does not put the
-    busiest of the other rows first."""
-    return BUSIEST_FIRST if of is Order.WORST_FIRST and troubled == 0 else ORDERS[of]
+    other rows in the order of their names."""
+    return BY_NAME if of is Order.WORST_FIRST and troubled == 0 else ORDERS[of]
 
 
 class GroupList(Enum):

@@ -5,7 +5,7 @@ A larger screen shows more rows, not larger panels.
 
 from msgspec import Struct
 
-from kview.tui.rows.tiles import arranged
+from kview.tui.rows.tiles import MARGIN, arranged
 
 MIN_WIDTH = 60
 MIN_HEIGHT = 15
@@ -23,8 +23,11 @@ CONTROLLERS_HEIGHT = 45
 ONE_CONTROLLER_HEIGHT = 28
 """Below this height only one controller in trouble has a row, because the brokers come first."""
 
-BAR_CELLS = 2
-"""The width of the line between two panels."""
+FRAMED_HEIGHT = 30
+"""From this height of the terminal on, panels have frames, below it a line with their title."""
+
+FRAME_CELLS = 2
+"""The cells that the sides of a frame take."""
 
 STRIPS_HEIGHT = 28
 """From this height on, topics have strips."""
@@ -50,14 +53,14 @@ CHROME = 4
 
 
 class Overview(Struct, frozen=True):
-    """The heights of the panels in lines and their widths in cells, 0 if a panel is not shown.
+    """The heights of the panels in lines and their widths in cells, both with their edges, 0 if a panel is
+    not shown.
 
     With `side_by_side`, throughput is to the right of brokers, and groups are to the right of partitions.
     Groups that get one line are only counted there.
     """
 
     side_by_side: bool
-    rules: int
     brokers: int
     partitions: int
     groups: int
@@ -91,26 +94,34 @@ def _strips(topics: int, room: int) -> int:
     return topics if topics <= room else room if room > 1 else 0
 
 
-def overview(width: int, height: int, contents: Contents, captioned: bool = False) -> Overview:
+def edge_lines(framed: bool) -> int:
+    """Return how many lines the edges of a panel take."""
+    return 2 if framed else 1
+
+
+def overview(
+    width: int, height: int, contents: Contents, framed: bool = False, captioned: bool = False
+) -> Overview:
     """Divide `height` lines among the panels. The head, brokers and partitions are always shown.
 
     `captioned` says whether a caption stands below.
     """
+    edges = edge_lines(framed)
     controllers = contents.controllers
     side_by_side = width >= SIDE_BY_SIDE_WIDTH
-    rules = 0 if height < 20 else 2 if height < 28 else 3
-    events = 0 if height < SUMMARY_HEIGHT else min(10, max(1, (height - 28) // 3))
+    events = 0 if height < SUMMARY_HEIGHT else min(10, max(1, (height - 28) // 3)) + edges
     most = max(4, height // 3 + 1) if height < 20 else max(MOST_SHORT, height // 3)
     if captioned and height >= CAPTIONED_HEIGHT:
         most = max(MOST_SHORT, most)
+    most -= 1  # the edge
     number = sum(brokers for _, brokers in contents.racks)
-    throughput_width = min(72, width * 34 // 100) if side_by_side else 0
-    beside = throughput_width + BAR_CELLS if side_by_side else 0
-    least = 7 if side_by_side else 2
-    placed = arranged(contents.racks, controllers, width - beside - 1, most - 1)
+    throughput_width = min(72, width * 36 // 100) if side_by_side else 0
+    cells = width - throughput_width - (FRAME_CELLS if framed else 0) - MARGIN
+    least = 6 if side_by_side else 1
+    placed = arranged(contents.racks, controllers, cells, most)
     if placed is not None:
         with_controllers, strips = controllers > 0, 0
-        brokers_height = max(placed.height + 1, least)
+        brokers_height = max(placed.height, least)
     else:
         with_controllers = contents.quorum_troubled or (
             height >= CONTROLLERS_HEIGHT and 0 < controllers < most - max(number, 6)
@@ -119,26 +130,26 @@ def overview(width: int, height: int, contents: Contents, captioned: bool = Fals
         rows = number + (listed if with_controllers else 0)
         brokers_height = min(max(rows + 1, least), most)
         strips = min(MOST_STRIPS, brokers_height - LEAST_ROWS) if rows + 1 > brokers_height else 0
-    left = height - CHROME - rules - events - brokers_height
+    brokers_height += edges
+    left = height - CHROME - events - brokers_height
     groups_height = 0
     if side_by_side:
         groups_height = left
     elif height >= 32 and contents.groups:
-        groups_height = min(contents.groups + 2, left // 3)
+        groups_height = min(contents.groups + 1 + edges, left // 3)
         left -= groups_height
     elif height >= SUMMARY_HEIGHT:
         groups_height = 1
         left -= groups_height
     return Overview(
         side_by_side=side_by_side,
-        rules=rules,
         brokers=brokers_height,
         partitions=left,
-        topics=_strips(contents.topics, (left - LISTED_ROWS) // 3) if height >= STRIPS_HEIGHT else 0,
+        topics=_strips(contents.topics, (left - edges - LISTED_ROWS) // 3) if height >= STRIPS_HEIGHT else 0,
         groups=groups_height,
         events=events,
         throughput_width=throughput_width,
-        groups_width=(width * 41 // 100 if width < 150 else width * 48 // 100) if side_by_side else 0,
+        groups_width=(width * 45 // 100 if width < 150 else width * 48 // 100) if side_by_side else 0,
         strips=max(0, strips),
         controllers=with_controllers,
     )

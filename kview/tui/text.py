@@ -63,6 +63,19 @@ Line = tuple[Span, ...]
 EMPTY: Line = ()
 
 
+EDGE_CELLS = 6
+"""The cells of a panel's width that its upper edge keeps around a title and what stands at its end."""
+
+
+class Title(NamedTuple):
+    """What stands in the upper edge: the title, its last span left out first, and at the right end what is
+    shown of how much. `is_marked` says whether a demo points at the panel."""
+
+    text: Line = EMPTY
+    scope: Line = EMPTY
+    is_marked: bool = False
+
+
 def line(*parts: str | Span) -> Line:
     """Return a line of spans and plain strings."""
     return tuple(Span(part) if isinstance(part, str) else part for part in parts if part)

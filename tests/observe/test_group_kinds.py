@@ -108,16 +108,22 @@ class Scene:
         left = set(self.names.values())
 
         def delete() -> bool:
-            for name, done in admin.delete_consumer_groups(list(left)).items():
+            refusals = []
+            for name, done in admin.delete_consumer_groups(list(left), request_timeout=10).items():
                 try:
                     done.result()
                 except KafkaException as refused:  # a member has not left yet
                     if refused.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
+                        refusals.append((name, refused.args[0].str()))
                         continue
                 left.discard(name)
+            self.seen = f"refused: {refusals}"
             return not left
 
-        wait_until(delete, "the end of the groups")
+        try:
+            wait_until(delete, "the end of the groups")
+        except AssertionError as late:
+            raise AssertionError(f"{late}; {self.seen}") from late
 
 
 @pytest.fixture

@@ -12,14 +12,14 @@ OTHER_SIZES: list[Size] = [(80, 24), (200, 50)]
 
 def row(*cells: str) -> str:
     """A pattern of these cells in one line; wide screens may show numbers between two of them."""
-    return r" +(?:[\d,]+ +){0,2}".join(re.escape(cell) for cell in cells)
+    return r" +(?:[\d,/]+ +){0,2}".join(re.escape(cell) for cell in cells)
 
 
 CRASHED = (
     r" 4 ✕ silent 3 s ",
-    row("audit-log", "3", "4✕·5", "4✕", "1/1", "318,054"),
-    row("invoice", "3", "4✕·5", "4✕ 2○ 5○", "3/3", "1,229,461", "–"),
-    row("invoice", "1", "3·5", "3● 1○ 4✕", "3/3", "1,227,435", "+1,764"),
+    row("audit-log", "3", "4✕·5", "4✕", "318,054"),
+    row("invoice", "3", "4✕·5", "4✕ 2○ 5○", "1,229,461", "–"),
+    row("invoice", "1", "3·5", "3● 1○ 4✕", "1,227,435", "+1,764"),
 )
 FENCED_BROKER = (r"broker 4 fenced",)
 
@@ -28,7 +28,7 @@ CELLS: dict[str, tuple[str, ...]] = {
         r"^ ▲ audit-export stopped .*● cluster healthy",
         r" 3 ● 2 ms .* 4 ● 2 ms .* 5 ● 2 ms ",
         r"▇ 1\.5 k .*▇ 1\.5 k .*▇ 840 ",
-        row("invoice", "0", "0·5", "0● 3○ 1○", "3/3", "1,222,462", "+4"),
+        row("invoice", "0", "0·5", "0● 3○ 1○", "1,222,462", "+4"),
     ),
     "overview-crash": (
         r"^  ✕ broker 4 silent 3\.4 s  .*fenced (in )?━+─+ ≈ 5\.5 s",
@@ -39,13 +39,13 @@ CELLS: dict[str, tuple[str, ...]] = {
     "overview-fenced": (
         r"^  ✕ 1 partition down ",
         r" 4 ✕ fenced 10 s ",
-        row("audit-log", "3", "none·6", "4✕", "1/1", "318,054"),
-        row("payment", "3", "2·6", "4✕ 2● 5○", "2/3", "437,479", "+4"),
+        row("audit-log", "3", "none·6", "4✕", "318,054"),
+        row("payment", "3", "2·6", "4✕ 2● 5○", "437,479", "+4"),
     ),
     "overview-back": (
         r"^ ▲ ",
         r" 3 ● 2 ms .* 4 ● 2 ms .* 5 ● 2 ms ",
-        row("invoice", "3", "2·6", "4○ 2● 5○", "3/3", "1,240,043", "+4"),
+        row("invoice", "3", "2·6", "4○ 2● 5○", "1,240,043", "+4"),
     ),
     "overview-paused": (r"❚❚ 08:54:23 · 3 m 20 s ago", *CRASHED, r"\[ \] step"),
     "overview-playing": (r"► ×4 08:54:23 of 08:53–09:54", *CRASHED, r"< > speed"),
@@ -76,8 +76,8 @@ CELLS: dict[str, tuple[str, ...]] = {
         r"payment-2  ◌ at min ISR",
         r"→ if one more replica leaves the ISR",
         r"high watermark 436,546 +log end 436,550",
-        r"^  1 ● .*436,550  leader",
-        r"^  4 ✕ .*436,038  11 s ago",
+        r"^\W+1 ● .*436,550  leader",
+        r"^\W+4 ✕ .*436,038  11 s ago",
         r"broker 4 left the ISR of 9 partitions",
     ),
     "broker": (
@@ -142,18 +142,18 @@ CELLS: dict[str, tuple[str, ...]] = {
 OVERVIEW_LINES: dict[Size, dict[int, tuple[str, ...]]] = {
     (80, 24): {
         0: ("kview ▸",),
-        3: ("BROKERS",),
-        11: ("PARTITIONS",),
-        -4: ("GROUPS",),
-        -3: ("EVENTS",),
+        2: ("─ BROKERS ─",),
+        9: ("─ PARTITIONS ",),
+        -5: ("GROUPS",),
+        -4: ("─ EVENTS ─",),
         -1: ("? help", "q quit"),
     },
     (200, 50): {
         0: ("kview ▸",),
-        3: ("BROKERS", "THROUGHPUT"),
-        13: ("audit-log", "GROUPS"),
-        16: ("PARTITIONS",),
-        41: ("EVENTS",),
+        2: ("╭─ BROKERS ─", "╭─ THROUGHPUT "),
+        12: ("╭─ PARTITIONS ", "╭─ GROUPS "),
+        13: ("audit-log",),
+        39: ("╭─ EVENTS ─",),
         -1: ("? help", "q quit"),
     },
 }

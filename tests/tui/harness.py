@@ -1,12 +1,14 @@
 """The dashboard without a terminal, with a fake feed, lab, timeline and clock, and its screen as text."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC
 from functools import cache, wraps
 from typing import Any, TypeVar
 
+from rich.cells import cell_len
 from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
@@ -243,13 +245,34 @@ async def running_app(app: App[int], size: tuple[int, int]) -> AsyncIterator[Pil
 
 
 def text(app: KviewApp) -> str:
-    """The text on the screen, with its lines, without the spaces at their ends."""
+    """The text on the screen, with its lines, without the spaces at their ends and the edges of panels."""
     return "\n".join(line.rstrip() for line in lines(app)) + "\n"
 
 
 def lines(app: KviewApp) -> list[str]:
+    """The screen's lines without the edges of panels."""
+    return [_without_edges(line) for line in drawn_lines(app)]
+
+
+def drawn_text(app: KviewApp) -> str:
+    """The text on the screen as it is drawn, without the spaces at the ends of lines."""
+    return "\n".join(line.rstrip() for line in drawn_lines(app)) + "\n"
+
+
+def drawn_lines(app: KviewApp) -> list[str]:
     """The screen's lines as they are drawn."""
     return ["".join(segment.text for segment in strip) for strip in drawn_strips(app.screen)]
+
+
+def _without_edges(line: str) -> str:
+    if _EDGE.match(line):
+        text = re.sub(r" ?[─╭╮╰╯]+ ?", "  ", line)
+    else:
+        text = re.sub(r"^│|│$", "", line).replace("││", " │ ")
+    return text + " " * (cell_len(line) - cell_len(text))
+
+
+_EDGE = re.compile(r"[╭╰]─|─ [^ ]|─+$")
 
 
 async def until(pilot: Pilot[int], probe: Callable[[], Any], what: str) -> Any:

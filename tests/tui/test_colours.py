@@ -154,7 +154,7 @@ async def test_what_is_wrong_keeps_its_colour_in_the_selected_row(theme: str) ->
         while app.options.sort("brokers").column != "rack":
             await press(pilot, ["s"])
         app.screen.query_one("#brokers", Table).select(4)
-        (selected,) = [strip for strip in drawn_strips(app.screen) if re.match("▸ R2 +4 +✕", strip.text)]
+        (selected,) = [strip for strip in drawn_strips(app.screen) if re.search("▸ R2 +4 +✕", strip.text)]
         own = own_themes().loaded[theme]
         styles = {segment.text.strip(): segment.style for segment in selected if segment.style}
         silent, replicas = styles["✕ silent 3 s"], styles["10"]

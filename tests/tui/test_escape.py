@@ -13,7 +13,7 @@ SCREENS: dict[str, tuple[list[str], str, bool]] = {
     "events": (["7"], "INCIDENTS", False),
     "groups": (["5"], "write/s", False),
     "group": (["5", "enter"], "MEMBERS", True),
-    "throughput": (["6"], "│ cluster", False),
+    "throughput": (["6"], "  cluster", False),
 }
 """The keys that lead to a screen, a text on it, and whether Escape leaves it."""
 

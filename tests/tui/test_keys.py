@@ -30,7 +30,7 @@ from tests.tui.moments import paused
 
 
 @pytest.mark.parametrize(
-    ("keys", "shows"), [([], "EVENTS"), (["2"], "1ST (preferred)"), (["5"], "write/s"), (["6"], "│ cluster")]
+    ("keys", "shows"), [([], "EVENTS"), (["2"], "1ST (preferred)"), (["5"], "write/s"), (["6"], "  cluster")]
 )
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:

@@ -16,6 +16,7 @@ from kview.tui.screens.commands import Command, CommandScreen
 from kview.tui.screens.help import HelpScreen
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.drawn import Drawn
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 from tests.tui.broken import Broken, without
 from tests.tui.harness import (
@@ -64,7 +65,8 @@ BROKEN: list[tuple[str, str, set[str]]] = [
 
 def failing(app: KviewApp) -> set[str]:
     """The panels that say that they could not be drawn."""
-    return {panel.id or type(panel).__name__ for panel in app.screen.query(Drawn) if not panel.is_drawn}
+    drawn = {panel.id or type(panel).__name__ for panel in app.screen.query(Drawn) if not panel.is_drawn}
+    return drawn | {str(panel.id) for panel in app.screen.query(Panel) if not panel.is_entitled}
 
 
 async def see(app: KviewApp, pilot: Pilot[int], screen: str) -> None:
@@ -112,7 +114,7 @@ async def test_the_panel_names_the_log_and_the_log_has_the_traceback_once(
             app.session.feed.show(without(view, "groups", f"bug {number}"))
             await until(pilot, lambda view=view: shown(app) == shown_at(view), "the view")  # type: ignore[misc]
             app.clock_ms.now_ms += 1_000  # type: ignore[attr-defined]
-        shown_there = " ".join(line[72:].strip() for line in lines(app))
+        shown_there = " ".join(line[66:].strip(" │") for line in lines(app))
         assert f"{APOLOGY}; the log has the details: {LOG_FILE}" in re.sub(" +", " ", shown_there)
         assert tracebacks(caplog) == ["the panel groups could not be drawn"]
         logged = caplog.records[0].exc_info

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kview.derive.view import View
 from kview.errors import ErrorKind, KviewError
 from kview.tui.save_keys import ROWS_A_WRITE
-from tests.tui.harness import CRASH, dashboard, press, running, state, text, until
+from tests.tui.harness import CRASH, dashboard, drawn_text, press, running, state, text, until
 from tests.waiting import PATIENCE_S
 from tests.worlds import default_world, views, wide_snapshots
 
@@ -72,7 +72,7 @@ class FakeSaves:
 async def test_a_screenshot_is_the_screen_as_a_picture_and_as_text() -> None:
     saves = FakeSaves()
     async with dashboard(state(CRASH), saves=saves) as (app, pilot):
-        shown = text(app)
+        shown = drawn_text(app)
         await press(pilot, ["p"])
         await until(
             pilot, lambda: re.search(r"screenshot saved:\s+/saved/kview-screen-", text(app)), "the path"

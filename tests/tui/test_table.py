@@ -114,7 +114,7 @@ async def test_keys_move_it_and_stop_at_the_ends() -> None:
             await press(pilot, [key])
             assert table.selected == f"row {index:03}", key
         await press(pilot, ["pagedown"])
-        assert table.selected == f"row {table.size.height - 3:03}"
+        assert table.selected == f"row {table.size.height - 2:03}"
 
 
 @running
@@ -182,8 +182,8 @@ async def test_a_click_selects_and_a_double_click_opens() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         assert isinstance(app, KviewApp)
         table = app.screen.query_one("#partitions", Table)
-        await pilot.click("#partitions", offset=(5, 4))
+        await pilot.click("#partitions", offset=(5, 3))
         assert table.selected == table.rows.key(2)
-        await pilot.click("#partitions", offset=(5, 4), times=2)
+        await pilot.click("#partitions", offset=(5, 3), times=2)
         await pilot.pause()
         assert type(app.screen).__name__ == "PartitionScreen"

@@ -25,7 +25,8 @@ from tests.tui.harness import (
     FakeLab,
     FakeTimeline,
     dashboard,
-    lines,
+    drawn_lines,
+    drawn_text,
     press,
     running,
     state,
@@ -65,7 +66,7 @@ def shown(name: str, size: Size) -> AbstractAsyncContextManager[tuple[KviewApp, 
 async def test_overview(name: str, update: bool) -> None:
     async with shown(name, GOLDEN_SIZE) as (app, _):
         shows_the_same(f"overview-{name}", app, GOLDEN_SIZE)
-        agrees(f"overview-{name}-120x40", text(app), update)
+        agrees(f"overview-{name}-120x40", drawn_text(app), update)
 
 
 @at_other_sizes
@@ -74,7 +75,7 @@ async def test_overview(name: str, update: bool) -> None:
 async def test_overview_at_other_sizes(name: str, size: Size) -> None:
     async with shown(name, size) as (app, _):
         shows_the_same(f"overview-{name}", app, size)
-        assert not misplaced(lines(app), size), text(app)
+        assert not misplaced(drawn_lines(app), size), text(app)
 
 
 @running

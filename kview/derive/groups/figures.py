@@ -158,7 +158,6 @@ def group_figures(
     figures: OffsetFigures,
     lags: GroupLags,
     series: GroupSeries,
-    busy: Longs,
     ignore: tuple[str, ...] = (),
 ) -> GroupFigures:
     """Return the figures of the groups.
@@ -211,13 +210,7 @@ def group_figures(
         reason_count=np.where(unread, lags.uncommitted, np.where(counted, rows, UNKNOWN)),
         lost=lost,
         lost_is_bound=_any(index, figures.lost_is_bound, size),
-        place=_places(
-            groups.group,
-            severity,
-            ranks,
-            series,
-            _busiest(index, take(busy, figures.partition_row, 0), size),
-        ),
+        place=_places(groups.group, severity, ranks, series),
         lag=lags.lag,
         lag_is_bound=lags.backlog_is_bound
         | _any(index, (committed & ~known & ~ahead) | (known & figures.lag_is_bound), size)
@@ -243,23 +236,18 @@ def _commit_nothing(groups: Groups) -> NDArray[np.bool_]:
     return np.asarray((groups.type == GroupType.SHARE) | (groups.type == GroupType.CONNECT), np.bool_)
 
 
-def _places(names: Strings, severity: Strings, ranks: Longs, series: GroupSeries, busy: Longs) -> Longs:
-    """Return the place of each group in a list: the worst first, and among equals the busiest."""
+def _places(names: Strings, severity: Strings, ranks: Longs, series: GroupSeries) -> Longs:
+    """Return the place of each group in a list: those in trouble first, of them those that are furthest
+    behind, and the others by name."""
 
-    def badness(row: int) -> tuple[int, bool, int, int, int]:
-        behind, lag = series.steps[names[row]]
+    def badness(row: int) -> tuple[int, bool, int, int, str]:
+        behind, lag = series.steps[names[row]] if severity[row] != Severity.CALM else (0, 0)
         abandoned = bool(ranks[row] == RANK[Verdict.ABANDONED])
-        return SEVERITY_ORDER.index(severity[row]), abandoned, -behind, -int(busy[row]), -lag
+        return SEVERITY_ORDER.index(severity[row]), abandoned, -behind, -lag, names[row]
 
     places = np.empty(len(names), np.int64)
     places[sorted(range(len(names)), key=badness)] = np.arange(len(names))
     return places
-
-
-def _busiest(index: Longs, busy: Longs, size: int) -> Longs:
-    out = np.zeros(size, np.int64)
-    np.maximum.at(out, index[index >= 0], busy[index >= 0])
-    return out
 
 
 @lru_cache(maxsize=MAX_NAMES)

@@ -71,7 +71,7 @@ def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) 
 
 
 def partition_figures(
-    seen: Seen, in_rate: Floats, fallback_rate: Floats, changed_ms: Longs, busy: Longs
+    seen: Seen, in_rate: Floats, fallback_rate: Floats, changed_ms: Longs
 ) -> PartitionFigures:
     """Return the figures of the partitions.
 
@@ -105,7 +105,6 @@ def partition_figures(
         leader_unreached=unreached.leader,
         replica_unreached=unreached.replicas,
         changed_ms=changed_ms,
-        busy=busy,
     )
 
 
@@ -120,13 +119,12 @@ def worst_first(table: Partitions, figures: PartitionFigures) -> NDArray[np.int6
 
 
 def ordered(rows: Longs, figures: PartitionFigures) -> Longs:
-    """Return `rows` by status, the worst first, and by traffic, the busiest first.
+    """Return `rows` by status, the worst first.
 
-    After those in trouble come those of which nothing is known, then all others: there, traffic matters more
-    than whether a preferred leader leads. Rows of equal status and traffic keep their order, so that nothing
-    jumps.
+    After those in trouble come those of which nothing is known, then all others. Rows of equal status keep
+    their order, that of their names.
     """
     ranks = figures.rank[rows]
     calm, unknown = _IS_CALM[ranks], ranks == RANK[PartitionStatus.UNKNOWN]
     need = np.where(unknown, min(_CALM), np.where(calm, max(_CALM), ranks))
-    return rows[np.lexsort((ranks, -figures.busy[rows], need))].astype(np.int64)
+    return rows[np.argsort(need, kind="stable")].astype(np.int64)

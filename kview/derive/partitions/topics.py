@@ -89,7 +89,6 @@ def topic_figures(
         unknown=having(S.UNKNOWN),
         rack_safe=rack_safe,
         not_rack_safe=not_rack_safe,
-        busy=np.maximum.reduceat(figures.busy, first) if len(first) else first,
         in_rate=in_rate,
         in_is_bound=np.isfinite(in_rate) & (counted(~np.isfinite(figures.in_rate)) > 0),
         size_bytes=np.where(np.isnan(bytes_), UNKNOWN, np.nan_to_num(bytes_)).astype(np.int64),

@@ -7,11 +7,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from kview.tui.layout import edge_lines
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
 from kview.tui.screens.over import OverScreen
 from kview.tui.text import Line, Role, Span, line
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 MARGIN_ROWS = 8
@@ -55,7 +57,7 @@ class AnswerScreen(OverScreen, inherit_bindings=False):
 
     CSS = """
     AnswerScreen { align: center middle; background: $background 0%; }
-    AnswerScreen Table { width: 72; max-width: 96%; background: $background; border: round $secondary; }
+    AnswerScreen Panel { width: 72; max-width: 96%; }
     """
     AUTO_FOCUS = "Table"
     CHOOSES: ClassVar[str] = "choose"
@@ -67,11 +69,13 @@ class AnswerScreen(OverScreen, inherit_bindings=False):
         self._title, self._choices, self._chosen = title, choices, chosen
 
     def compose(self) -> ComposeResult:
-        yield AnswerList(id="answers")
+        with Panel(framed=True):
+            yield AnswerList(id="answers")
 
     def on_mount(self) -> None:
         table = self.query_one(Table)
-        table.styles.height = min(len(self._choices) + 3, max(6, self.app.size.height - MARGIN_ROWS))
+        needed = len(self._choices) + edge_lines(framed=True)
+        self.query_one(Panel).styles.height = min(needed, max(6, self.app.size.height - MARGIN_ROWS))
         table.fill(lambda: ChoiceRows(self._title, self._choices))
 
     def action_leave(self) -> None:

@@ -7,7 +7,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 
 from kview.language import glyphs, words
 from kview.school.demos import Listed
@@ -18,6 +17,7 @@ from kview.tui.rows.row import Row
 from kview.tui.screens.over import OverScreen
 from kview.tui.text import Line, Role, Span, line
 from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 ABOUT_ROWS = 3
@@ -87,9 +87,7 @@ class DemoScreen(OverScreen, inherit_bindings=False):
 
     CSS = """
     DemoScreen { align: center middle; background: $background 0%; }
-    DemoScreen Vertical {
-        width: 96%; height: auto; background: $background; border: round $secondary;
-    }
+    DemoScreen Panel { width: 96%; height: auto; }
     DemoScreen Table { width: 100%; }
     """
     AUTO_FOCUS = "Table"
@@ -105,7 +103,7 @@ class DemoScreen(OverScreen, inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Make the list, with room for what the selected demo is about."""
-        with Vertical():
+        with Panel(framed=True):
             yield Table(id="demos")
             yield About()
 
@@ -113,7 +111,7 @@ class DemoScreen(OverScreen, inherit_bindings=False):
         """Fill the list, and select the demo that is shown."""
         table = self.query_one(Table)
         most = max(6, self.app.size.height - MARGIN_ROWS) - ABOUT_ROWS - 2
-        table.styles.height = min(len(self._demos) + 1, most)
+        table.styles.height = min(len(self._demos), most)
         table.fill(lambda: DemoRows(self._demos))
         if self._current:
             table.select(self._current)

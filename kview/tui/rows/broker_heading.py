@@ -23,14 +23,13 @@ def broker_heading(view: View, broker: int, now_ms: int, cells: int) -> list[Lin
     """Return LINES lines about a broker. Of the facts, as many are shown as fit into `cells`."""
     at = broker_row(view, broker)
     if at is None:
-        return [line("  ", Span(f"broker {broker}", Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
+        return [line(Span(f"broker {broker}", Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     table, figures = view.snapshot.brokers, view.brokers
     why = [
         brokers.fencing(figures, at, now_ms),
         failures.of_broker(table.error[at], bool(figures.unreached[at])),
     ]
     first = line(
-        "  ",
         Span(f"broker {broker}", Role.BRIGHT),
         "  ",
         *broker_state(view, at, now_ms),

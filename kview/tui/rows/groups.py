@@ -239,7 +239,8 @@ class GroupRows(Keyed[str]):
             Column("verdict", "verdict", self._verdict_width(at), flex=2, most=16),
             Column("reason", "", 11, flex=20, most=70, rank=2, roomy=REASON_CELLS),
         )
-        notes.insert(0, order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST)))
+        troubled = int(np.count_nonzero(self.severities != Severity.CALM))
+        notes.insert(0, order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, troubled)))
         self.title: Line = title("GROUPS", *notes)
         if missing:
             self.title = line(

@@ -14,7 +14,7 @@ from kview.model.findings import Finding, FindingKind
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, STATUS_SIGNS, leader_epoch, replicas
-from kview.tui.text import Line, Role, Span, joined, justified, line, line_width, middle, width
+from kview.tui.text import EDGE_CELLS, Line, Role, Span, joined, line, line_width, middle, width
 
 MOST_NAME = 40
 """A longer name is cut in its middle, so that what is wrong stays in sight."""
@@ -23,7 +23,7 @@ MOST_NAME = 40
 def unlisted_heading(topic: str, partition: int, cells: int) -> Line:
     """Return the line about a partition that the cluster no longer lists."""
     name = _name(topic, partition, cells)
-    return line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))
+    return line(Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))
 
 
 def _name(topic: str, partition: int, cells: int) -> str:
@@ -53,7 +53,6 @@ def partition_heading(
     kept = topic_words.retention(rule)
     facts += [kept if kept == "compacted" else f"keeps {kept}"] if kept != words.NONE else []
     first = line(
-        "  ",
         Span(name, Role.BRIGHT),
         "  ",
         *_state(view, at, options, now_ms),
@@ -68,7 +67,7 @@ def partition_heading(
         size = max((each.size_bytes for each in log.replicas if each.is_leader), default=UNKNOWN)
         records = UNKNOWN if UNKNOWN in (log.log_start, log.log_end) else log.log_end - log.log_start
         found = removal(rule, first_ms, size, records, float(figures.in_rate[at]), now_ms)
-        first = _with_note(first, topic_words.removal(found, now_ms), cells)
+        first = _with_note(first, topic_words.removal(found, now_ms), cells - EDGE_CELLS)
     if line_width(placed) + 3 + sum(width(fact) + 3 for fact in facts) > cells:
         facts = [fact.replace("min.insync.replicas", "min ISR") for fact in facts]
     parts = [(*placed, Span(f"   {facts[0]}", Role.DIM)), *(line(Span(fact, Role.DIM)) for fact in facts[1:])]
@@ -100,9 +99,9 @@ def _held_back(held: Finding, now_ms: int, cells: int) -> list[Line]:
 
 
 def _with_note(left: Line, note: str, cells: int) -> Line:
-    """Return the line with a note at its right end, without it if there is no room."""
-    right = line(Span(f"  {note} ", Role.DIM))
-    return justified(left, right, cells) if line_width(left) + line_width(right) <= cells else left
+    """Return the line with a note behind it, without the note if there is no room."""
+    whole = line(*left, Span(f"  {note}", Role.DIM))
+    return whole if line_width(whole) <= cells else left
 
 
 def _state(view: View, at: int, options: Options, now_ms: int) -> Line:

@@ -21,7 +21,20 @@ from kview.tui.plot import Frame, Trace, banded, framed, legend, marks_between, 
 from kview.tui.rows import direct
 from kview.tui.rows.throughput_windows import figure_lines
 from kview.tui.spark import covered_until_s
-from kview.tui.text import EMPTY, Line, Role, Span, joined, justified, line, line_width, pad, width
+from kview.tui.text import (
+    EDGE_CELLS,
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    Title,
+    joined,
+    justified,
+    line,
+    line_width,
+    pad,
+    width,
+)
 
 LEAST_PLOT = 6
 """The fewest lines of a plot: its title, four lines of the curve, and the time axis."""
@@ -74,8 +87,8 @@ def detail_lines(
     stretch: Stretch,
     canvas: Canvas,
     with_figures: bool = True,
-) -> list[Line]:
-    """Return title, problems, plots and, if `with_figures`, figures, as far as they fit.
+) -> tuple[Title, list[Line]]:
+    """Return a title, problems, plots and, if `with_figures`, figures, as far as they fit.
 
     All of them end where Spark's figures end, which they say if that is not now.
     """
@@ -92,12 +105,12 @@ def detail_lines(
         so_far = f"{words.duration(known_s * 1000, tenths=False)} so far"
     head = _head(label, stretch, "last" if is_current else f"up to {clock}", so_far, cells)
     found = window_of(rollups, [key], end_s, stretch.length_s)
-    lines = [head, _problems(found, key, stretch, clock, cells)]
+    lines = [_problems(found, key, stretch, clock, cells)]
     room = rows - len(lines)
     figures = figure_lines(rollups, key, end_s, (cells, room - LEAST_PLOT)) if with_figures else []
     until = "now" if view.moment.live and is_current else clock
     made = _plots(view, key, end_s, _fitting_length(stretch.length_s, known_s), until)
-    return [*lines, *_grid(made, (cells, room - len(figures))), *figures]
+    return head, [*lines, *_grid(made, (cells, room - len(figures))), *figures]
 
 
 def figures_alone(view: View, key: Key, size: tuple[int, int]) -> list[Line]:
@@ -123,20 +136,20 @@ def _without_spark(
     key: Key,
     label: str,
     canvas: Canvas,
-) -> list[Line]:
+) -> tuple[Title, list[Line]]:
     """Return why there are no figures from Spark, and the plots that do not need them."""
     cells, rows = canvas.size
-    title = line(" ", Span(label, Role.BRIGHT))
+    title = line(Span(label, Role.BRIGHT))
     why = [line(Span(f" {text}", Role.DIM)) for text in wrap(_why_empty(view, options), max(1, cells - 2))]
     until = "now"
     if not view.moment.live:
         until = words.clock(view.snapshot.observation.ended_ms, canvas.zone, tenths=False)
     made = _direct_plots(view, key, until)
-    lines = [title, *why]
+    lines = why
     if made:
         lines += [line(Span(" Direct rates of the last minute:", Role.DIM)), EMPTY]
         lines += _grid(made, (cells, rows - len(lines)))
-    return lines[:rows]
+    return Title(title), lines[:rows]
 
 
 def _why_empty(view: View, options: Options) -> str:
@@ -154,23 +167,23 @@ def _why_empty(view: View, options: Options) -> str:
             return "No Spark figures yet: the job has not added up a whole second."
 
 
-def _head(label: str, stretch: Stretch, which: str, so_far: str, cells: int) -> Line:
+def _head(label: str, stretch: Stretch, which: str, so_far: str, cells: int) -> Title:
     """Return the title, and which stretch of time is shown.
 
     `which` stands before its length, and how much of it there is so far, as far as they fit.
     """
-    title, choices = line(" ", Span(label, Role.BRIGHT)), EMPTY
+    title, choices = line(Span(label, Role.BRIGHT)), EMPTY
     for choice in STRETCHES:
         chosen = choice is stretch
         choices += (
             Span(f"[{choice.label}]" if chosen else f" {choice.label} ", Role.TEXT if chosen else Role.DIM),
         )
-    keys: Line = (*choices, Span(" w ", Role.KEY))
+    keys: Line = (*choices, Span(" w", Role.KEY))
     said = line(Span(f"{which} {stretch.label}{', ' if so_far else ''}{so_far}  ", Role.DIM))
     short = line(Span(f"{so_far}  ", Role.DIM)) if so_far else EMPTY
-    room = cells - line_width(title) - 1
+    room = cells - line_width(title) - EDGE_CELLS
     rights: tuple[Line, ...] = ((*said, *keys), (*short, *keys))
-    return justified(title, next((right for right in rights if line_width(right) <= room), keys), cells)
+    return Title(title, next((right for right in rights if line_width(right) <= room), keys))
 
 
 def _problems(found: Window, key: Key, stretch: Stretch, clock: str, cells: int) -> Line:

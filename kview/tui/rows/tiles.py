@@ -21,6 +21,9 @@ MOST_TILE = 40
 MOST_NAME = 12
 """A longer name of a rack is cut in its middle."""
 
+MARGIN = 1
+"""The cells to the left of the tiles."""
+
 GAP = 1
 """The cells between two tiles."""
 

@@ -61,7 +61,7 @@ def worst_first(view: View, options: Options) -> Longs:
     figures, rows = view.topics, np.flatnonzero(passing(view, options))
     severity = figures.severity[rows]
     need = np.select([severity == Severity.RISK, severity == Severity.WARN], [0, 1], 2)
-    return rows[np.lexsort((-figures.busy[rows], need))]
+    return rows[np.argsort(need, kind="stable")]
 
 
 def _identity(view: View) -> object:

@@ -1,6 +1,6 @@
 """Rows of the list of topics below the placement table."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -44,18 +44,13 @@ SORTS: Values = {
 }
 
 
-def topic_rows(view: View, options: Options, held: Sequence[Hashable] = ()) -> list[int]:
-    """Return the rows of `view.topics` that pass the options, in the order in force.
-
-    In the panel's own order, the worst first, topics in `held` keep its order, unless one is in more trouble
-    than another.
-    """
+def topic_rows(view: View, options: Options) -> list[int]:
+    """Return the rows of `view.topics` that pass the options, in the order in force: by itself, the worst
+    first."""
     shown = view.topics
     passing = Passing(view, options.wanted).topics
     rows = np.flatnonzero(passing & (~shown.internal | options.internal))
-    places = {topic: place for place, topic in enumerate(held)}
-    place = np.array([places.get(topic, len(places)) for topic in shown.topic[rows].tolist()], np.int64)
-    worst = rows[np.lexsort((-shown.busy[rows], place, ranks(shown.severity[rows])))]
+    worst = rows[np.argsort(ranks(shown.severity[rows]), kind="stable")]
     arranged: list[int] = sorted_rows(worst, options, PANEL, view, SORTS, _identity).tolist()
     return arranged
 
@@ -65,14 +60,14 @@ def _identity(view: View) -> object:
 
 
 class TopicRows(Keyed[str]):
-    """The rows of topics, in the order of `held` as far as it goes.
+    """The rows of topics.
 
     The key is the topic's name; the last row, ALL, stands for all topics.
     """
 
-    def __init__(self, view: View, options: Options, held: Sequence[Hashable] = ()) -> None:
+    def __init__(self, view: View, options: Options) -> None:
         shown = view.topics
-        self._rows = topic_rows(view, options, held)
+        self._rows = topic_rows(view, options)
         super().__init__([*(str(shown.topic[row]) for row in self._rows), ALL])
         self._view = view
         self.panel, self.sorts = PANEL, SORTS

@@ -26,7 +26,7 @@ from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
-from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH
+from kview.tui.layout import FRAME_CELLS, FRAMED_HEIGHT, MIN_HEIGHT, MIN_WIDTH, edge_lines
 from kview.tui.looks import Look
 from kview.tui.rows.row import Rows
 from kview.tui.widgets.bottom import StatusLine, StatusMessage, TooSmall, filter_chip
@@ -35,6 +35,7 @@ from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header
 from kview.tui.widgets.headline import Headline
 from kview.tui.widgets.key_line import KeyLine
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.prompt import Prompt, Question, fitting
 from kview.tui.widgets.table import Table
 
@@ -80,7 +81,9 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     _lines: tuple[Widget, ...] = ()
     """The lines that every screen has, once they are there."""
     _all_drawn: tuple[Drawn, ...] = ()
-    """All panels, once they are there. None is added later."""
+    """All that is drawn, once it is there. Nothing is added later."""
+    _around: tuple[Panel, ...] = ()
+    """The panels around it."""
     _fitted_to: Size | None = None
     """The size of the screen to which the panels have been fitted."""
     _drawn_ms = (UNKNOWN, UNKNOWN)
@@ -180,7 +183,23 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             queries = [self.query(kind) for kind in (Header, Headline, StatusLine, KeyLine)]
             self._lines = tuple(each.first() for each in queries) if all(queries) else ()
             self._all_drawn = tuple(self.query(Drawn)) if self._lines else ()
+            self._around = tuple(self.query(Panel)) if self._lines else ()
         return bool(self._lines) and all(each.is_attached for each in self._lines)
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether panels have frames: whether the terminal has lines enough."""
+        return self.app.size.height >= FRAMED_HEIGHT
+
+    @property
+    def inner_width(self) -> int:
+        """The cells inside a panel that is as wide as the screen."""
+        return self.app.size.width - (FRAME_CELLS if self.is_framed else 0)
+
+    @property
+    def edge_lines(self) -> int:
+        """The lines that the edges of a panel take."""
+        return edge_lines(self.is_framed)
 
     def refit(self) -> None:
         """Arrange and draw everything."""
@@ -192,6 +211,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if small:
             self.query_one(TooSmall).refresh()
             return
+        for panel in self._around:
+            panel.fit(self.is_framed)
         self.lay_out_panels()
         self.update()
 
@@ -207,6 +228,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         looks = dashboard.teaching.looks
         for drawn in self._all_drawn:
             drawn.looks = tuple(look for look in looks if drawn.id in look.ids)
+        for panel in self._around:
+            panel.mark(any(panel.id in look.ids for look in looks))
         if view is not None:
             self.draw(view)
         self.say()
@@ -289,7 +312,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def point(self, looks: Sequence[Look], broker: int | None) -> bool:
         """Select the rows that are marked, and focus the row of `broker`. Returns False if they are not there
         yet."""
-        tables = [table for table in self.query(Table) if table.display]
+        tables = [table for table in self.query(Table) if table.is_shown]
         is_selected, focus = not any(look.key is not None for look in looks), None
         for look in looks:
             for table in tables:
@@ -351,7 +374,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             question.answer(event.value.strip())
 
     def _focus_panel(self) -> None:
-        if tables := [table for table in self.query(Table) if table.display]:
+        if tables := [table for table in self.query(Table) if table.is_shown]:
             self.set_focus(self._before_filter() or tables[0])
         else:
             self.set_focus(None)
@@ -406,14 +429,13 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def figures(self) -> list[str]:
         """Return the names of the figures shown, for help: the titles of columns."""
-        tables = [table for table in self.query(Table) if table.display]
-        return [column.title for table in tables for column in table.rows.columns if column.title]
+        return [name for table in self.query(Table) if table.is_shown for name in table.figures()]
 
     def focused_table(self) -> Table | None:
         """Return the table that has the focus, or the first one if none has it."""
         if isinstance(self.focused, Table):
             return self.focused
-        return next((table for table in self.query(Table) if table.display), None)
+        return next((table for table in self.query(Table) if table.is_shown), None)
 
     @on(Table.HeadClicked)
     def _sort(self, event: Table.HeadClicked) -> None:

@@ -22,10 +22,10 @@ from kview.tui.rows.broker_details import SetRows
 from kview.tui.rows.broker_heading import LINES, broker_heading
 from kview.tui.rows.settings import SettingDetail
 from kview.tui.screens.base import KviewScreen
-from kview.tui.text import Line, cut
-from kview.tui.widgets.bottom import Bar, Rule
+from kview.tui.text import Line, Title, cut
 from kview.tui.widgets.broker_details import BrokerDetailsPanel
-from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.drawn import Headed
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.partition_log import History
 from kview.tui.widgets.table import Table
 
@@ -35,22 +35,29 @@ LOW = 18
 """Below this height there are no events, so that the replicas have rows."""
 
 
-class BrokerHeading(Lines):
+class BrokerHeading(Headed):
     """The lines about the broker."""
 
-    DEFAULT_CSS = f"BrokerHeading {{ height: {LINES}; }}"
+    DEFAULT_CSS = f"BrokerHeading {{ height: {LINES - 1}; }}"
 
     make: Callable[[int, int], list[Line]] | None = None
 
-    def lines(self, width: int, height: int) -> list[Line]:
+    def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
         """Return the lines, with ages as of now."""
-        return [cut(spans, width) for spans in self.make(app_of(self).now_ms(), width)] if self.make else []
+        if self.make is None:
+            return Title(), []
+        first, *rest = self.make(app_of(self).now_ms(), width)
+        return Title(first), [cut(spans, width) for spans in rest]
 
 
 class BrokerScreen(KviewScreen):
     """The screen of a single broker."""
 
-    CSS = "BrokerScreen #history { width: 5fr; } BrokerScreen #set { width: 4fr; }"
+    CSS = """
+    BrokerScreen #about { height: auto; }
+    BrokerScreen #history_side { width: 5fr; }
+    BrokerScreen #set_side { width: 4fr; }
+    """
 
     AUTO_FOCUS = "#replicas"
     has_targets = True
@@ -62,34 +69,31 @@ class BrokerScreen(KviewScreen):
         self.broker = broker
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield BrokerHeading(id="heading")
-        yield BrokerDetailsPanel(self.broker, self.update)
-        yield Rule(id="middle")
-        yield Table(id="replicas")
-        yield Rule(id="lower")
+        with Panel(id="about"):
+            yield BrokerHeading(id="heading")
+            yield BrokerDetailsPanel(self.broker, self.update)
+        with Panel():
+            yield Table(id="replicas")
         with Horizontal(id="bottom"):
-            yield History(id="history")
-            yield Bar(id="bar")
-            yield Table(id="set")
+            with Panel(id="history_side"):
+                yield History(id="history")
+            with Panel(id="set_side"):
+                yield Table(id="set")
 
     def lay_out_panels(self) -> None:
         """Give the list of events a fifth of the screen. A small screen has neither events nor rules."""
         height = self.page_height
         bottom = self.query_one("#bottom")
-        bottom.styles.height = max(2, min(12, height // 5))
+        bottom.styles.height = max(1, min(11, height // 5 - 1)) + self.edge_lines
         bottom.display = height >= LOW
-        for id in ("#middle", "#lower"):
-            self.query_one(id).display = height >= 20
 
     def draw(self, view: View) -> None:
         broker, options = self.broker, self.dashboard.options
         self.query_one(BrokerHeading).make = lambda now_ms, cells: broker_heading(view, broker, now_ms, cells)
         details = self.query_one(BrokerDetailsPanel)
-        details.show(view, count_set=not self._is_wide)
+        details.show(view, count_set=not self._is_wide, inner_width=self.inner_width)
         beside = self._is_wide and details.details.settings is not None
-        for id in ("#bar", "#set"):
-            self.query_one(id).display = beside
+        self.query_one("#set_side").display = beside
         if beside:
             self.query_one("#set", Table).fill(lambda: SetRows(details.details))
         self.query_one("#replicas", Table).fill(

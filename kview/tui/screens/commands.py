@@ -10,7 +10,6 @@ from msgspec import Struct
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widgets import Input
 
 from kview.tui.fuzzy import rank
@@ -19,6 +18,7 @@ from kview.tui.rows.common import Keyed, name_width
 from kview.tui.rows.row import Row
 from kview.tui.screens.over import OverScreen
 from kview.tui.text import EMPTY, Line, Role, Span, line
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.prompt import fitting
 from kview.tui.widgets.table import Table
 
@@ -93,9 +93,8 @@ class CommandScreen(OverScreen, inherit_bindings=False):
 
     CSS = """
     CommandScreen { align: center top; background: $background 0%; }
-    CommandScreen > Vertical {
+    CommandScreen Panel {
         width: 94%; max-width: 100; height: 60%; min-height: 10; max-height: 18; margin-top: 2;
-        border: round $foreground 60%; background: $background;
     }
     CommandScreen Input { height: 1; }
     """
@@ -115,7 +114,7 @@ class CommandScreen(OverScreen, inherit_bindings=False):
         self._listed: list[Command] = []
 
     def compose(self) -> ComposeResult:
-        with Vertical():
+        with Panel(framed=True):
             yield Input(placeholder=fitting(HINT, self.app.size.width * 9 // 10), compact=True)
             yield Table(id="commands")
 

@@ -12,9 +12,8 @@ from kview.tui.keys import ACTIONS
 from kview.tui.rows.records import DetailRows
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Role, Span
-from kview.tui.widgets.bottom import Rule
-from kview.tui.widgets.heading import Heading
 from kview.tui.widgets.inspecting import Detail
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import GUTTER, Table
 
 
@@ -32,18 +31,17 @@ class DetailScreen(KviewScreen):
         self._made_for: tuple[Form, int] | None = None
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield Heading(id="heading")
-        yield Table(id="detail", opens=False)
+        with Panel(id="heading"):
+            yield Table(id="detail", opens=False)
 
     def draw(self, view: View) -> None:
         """Draw the lines, again only if the form or the width has changed."""
-        cells = max(10, self.app.size.width - GUTTER)
+        cells = max(10, self.inner_width - GUTTER)
         if self._made_for == (self._form, cells):
             return
         self._made_for = (self._form, cells)
         form = Span(f"  as {self._form.value}" if self._form is not Form.AUTO else "", Role.DIM)
-        self.query_one(Heading).fill(lambda: (*self._detail.title(), form))
+        self.query_one(Panel).entitle(lambda: (*self._detail.title(), form))
         self.query_one("#detail", Table).fill(lambda: DetailRows(self._detail.lines(self._form, cells)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -14,8 +14,8 @@ from kview.tui.actions import Where, bindings
 from kview.tui.keys import ACTIONS
 from kview.tui.rows.incidents import EventRows, IncidentRows, incident_of
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.lanes import Lanes
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 FEWEST_LANES, MOST_LANES = 3, 14
@@ -28,22 +28,22 @@ class EventsScreen(KviewScreen):
     AUTO_FOCUS = "#incidents"
 
     def body(self) -> ComposeResult:
-        yield Rule(id="rule_lanes")
-        yield Lanes()
-        yield Rule(id="rule_incidents")
-        yield Table(id="incidents")
-        yield Rule(id="rule_events")
-        yield Table(id="events_list")
+        with Panel(id="lanes_side"):
+            yield Lanes()
+        with Panel(id="incidents_side"):
+            yield Table(id="incidents")
+        with Panel():
+            yield Table(id="events_list")
 
     def lay_out_panels(self) -> None:
         height, view = self.page_height, self.view
         brokers = len(view.snapshot.brokers) if view else 3
         lanes = min(brokers + 3, MOST_LANES, max(FEWEST_LANES, (height - 10) // 3))
-        self.query_one(Lanes).styles.height = lanes
-        self.query_one(Lanes).display = height >= 20
-        self.query_one("#rule_incidents").display = height >= 20
+        above, edges = self.query_one("#lanes_side"), self.edge_lines
+        above.styles.height, above.display = lanes + edges, height >= 20
         incidents = len(view.incidents) if view else 0
-        self.query_one("#incidents").styles.height = min(max(1, incidents) + 2, max(3, (height - lanes) // 3))
+        rows = min(max(1, incidents) + 1, max(2, (height - lanes) // 3 - 1))
+        self.query_one("#incidents_side").styles.height = rows + edges
 
     def on_screen_resume(self) -> None:
         """Note that the list was opened."""

@@ -24,19 +24,19 @@ from kview.tui.rows.connectors import ConnectorRows
 from kview.tui.rows.group import MEMBERS_PANEL, OffsetRows
 from kview.tui.rows.groups import behind, members
 from kview.tui.screens.base import KviewScreen
-from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, line, line_width, middle
-from kview.tui.widgets.bottom import Rule
-from kview.tui.widgets.drawn import Lines
+from kview.tui.text import EDGE_CELLS, EMPTY, Line, Role, Span, Title, cut, joined, line, line_width, middle
+from kview.tui.widgets.drawn import Headed, Lines
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 LOW = 18
 """Below this height there are no members, and no line about the selected partition."""
 
-HEADING_ROWS = 3
-"""The lines about the group."""
+HEADING_ROWS = 2
+"""The lines about the group, below its name."""
 
 LEAST_OFFSETS = 3
-"""The fewest lines (title, head, one row) for which the partitions are shown below members that a demo
+"""The fewest lines (edge, head, one row) for which the partitions are shown below members that a demo
 marks."""
 
 MOST_NAMED = 3
@@ -51,11 +51,11 @@ LEAST_SPARK_CELLS = 12
 
 
 def group_lines(view: View, name: str, cells: int) -> list[Line]:
-    """Return three lines about a group: its state, its verdict with the reason, and its lag."""
+    """Return a title and two lines about a group: its state, its verdict with the reason, and its lag."""
     table, figures = view.snapshot.groups, view.groups
     matching = np.flatnonzero(table.group == name)
     if not len(matching):
-        return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
+        return [line(Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     at = int(matching[0])
     coordinator = int(table.coordinator[at])
     facts = [members(view, at), *rebalancing(view, at), *epochs(view, at)]
@@ -72,13 +72,11 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
     lines = [
         joined(
             [
-                line(
-                    "  ", Span(middle(name, max(8, cells - 30)), Role.BRIGHT), Span(f"  {facts[0]}", Role.DIM)
-                ),
+                line(Span(middle(name, max(8, cells - 30)), Role.BRIGHT), Span(f"  {facts[0]}", Role.DIM)),
                 *(line(Span(fact, Role.DIM)) for fact in facts[1:]),
             ],
             Span(f" {glyphs.DOT} ", Role.DIM),
-            cells,
+            cells - EDGE_CELLS,
         ),
         line("  ", *verdict(figures.verdict[at], why, figures.severity[at], age_ms, lost)),
         line(
@@ -133,18 +131,21 @@ def epochs(view: View, row: int) -> list[str]:
     return [f"epoch {epoch}" + (f", waits for {', '.join(names)}{more}" if names else "")]
 
 
-class GroupHeading(Lines):
-    """The three lines about the group."""
+class GroupHeading(Headed):
+    """The lines about the group."""
 
-    DEFAULT_CSS = "GroupHeading { height: 3; }"
+    DEFAULT_CSS = f"GroupHeading {{ height: {HEADING_ROWS}; }}"
 
     def __init__(self, name: str) -> None:
         super().__init__(id="heading")
         self.group_name = name
         self.view: View | None = None
 
-    def lines(self, width: int, height: int) -> list[Line]:
-        return group_lines(self.view, self.group_name, width) if self.view else []
+    def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
+        if self.view is None:
+            return Title(), []
+        first, *rest = group_lines(self.view, self.group_name, width)
+        return Title(first), rest
 
 
 class SelectedOffset(Lines):
@@ -177,6 +178,7 @@ class GroupScreen(KviewScreen):
     """The screen of a single group."""
 
     AUTO_FOCUS = "#offsets"
+    CSS = "GroupScreen #about { height: auto; }"
     partition_panels: ClassVar[frozenset[str]] = frozenset({"offsets"})
 
     def __init__(self, group: str) -> None:
@@ -186,26 +188,26 @@ class GroupScreen(KviewScreen):
         self._quotas_due_ms = 0
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield GroupHeading(self.group)
-        yield Table(id="members", opens=False)
-        yield Table(id="offsets")
-        yield Rule(id="lower")
-        yield SelectedOffset(id="selected")
+        with Panel(id="about"):
+            yield GroupHeading(self.group)
+        with Panel(id="members_side"):
+            yield Table(id="members", opens=False)
+        with Panel(id="offsets_side"):
+            yield Table(id="offsets")
+            yield SelectedOffset(id="selected")
 
     def _lay_out(self, members: int) -> None:
         """Leave a small screen to the partitions: they are what is behind. If a demo marks the members, they
         come first."""
         is_low = self.page_height < LOW
         asked = any(MEMBERS_PANEL in look.ids for look in self.dashboard.teaching.looks)
-        for id in ("lower", "selected"):
-            self.query_one(f"#{id}").display = not is_low
-        listed, offsets = self.query_one(f"#{MEMBERS_PANEL}", Table), self.query_one("#offsets", Table)
+        self.query_one("#selected").display = not is_low
+        listed, offsets = self.query_one(f"#{MEMBERS_PANEL}_side"), self.query_one("#offsets_side")
         listed.display = asked or not is_low
-        wanted, room = max(1, members) + 2, max(3, (self.page_height - 14) // 3)
+        edges = self.edge_lines
+        wanted, room = max(1, members) + 1 + edges, max(3, (self.page_height - 14) // 3)
         if asked:
-            chrome = CHROME + HEADING_ROWS + (1 if is_low else 3)
-            room = self.page_height - chrome
+            room = self.page_height - CHROME - HEADING_ROWS - edges
         listed.styles.height = min(wanted, room)
         offsets.display = not asked or room - wanted >= LEAST_OFFSETS
 

@@ -15,7 +15,7 @@ from kview.tui.rows.common import title
 from kview.tui.rows.group import OffsetRows
 from kview.tui.rows.sorting import order_note
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 LEAST_OFFSETS = 8
@@ -29,26 +29,23 @@ class GroupsScreen(KviewScreen):
     partition_panels: ClassVar[frozenset[str]] = frozenset({of_group.PANEL})
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield Table(id="groups")
-        yield Rule(id="between")
-        yield Table(id=of_group.PANEL)
+        with Panel(id="groups_side"):
+            yield Table(id="groups")
+        with Panel(id="below"):
+            yield Table(id=of_group.PANEL)
 
     def draw(self, view: View) -> None:
         options = self.dashboard.options
         listed = self.query_one("#groups", Table)
         listed.fill(lambda: groups.GroupRows(view, options))
-        height = self.page_height
-        room = height - layout.CHROME - 2
-        needed = len(listed.rows) + 2
+        room = self.page_height - layout.CHROME - self.edge_lines
+        needed = len(listed.rows) + 1 + self.edge_lines
         group = listed.selected
         is_below = room - needed >= LEAST_OFFSETS and isinstance(group, str)
-        listed.styles.height = needed if is_below else "1fr"
-        self.query_one("#between").display = is_below
-        offsets = self.query_one(f"#{of_group.PANEL}", Table)
-        offsets.display = is_below
+        self.query_one("#groups_side").styles.height = needed if is_below else "1fr"
+        self.query_one("#below").display = is_below
         if is_below:
-            offsets.fill(partial(self._offsets, view, str(group)))
+            self.query_one(f"#{of_group.PANEL}", Table).fill(partial(self._offsets, view, str(group)))
 
     def _offsets(self, view: View, group: str) -> OffsetRows:
         options = self.dashboard.options

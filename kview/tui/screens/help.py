@@ -14,12 +14,14 @@ from textual.screen import ModalScreen
 from kview.language import glossary
 from kview.tui.actions import Keys, Kind
 from kview.tui.keys import PAUSE_ACTIONS
+from kview.tui.layout import FRAME_CELLS, FRAMED_HEIGHT, edge_lines
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
 from kview.tui.text import EMPTY, Line, Role, Span, line
 from kview.tui.widgets.bottom import key_name
 from kview.tui.widgets.key_line import KeyLine
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import GUTTER, Table
 
 KEY_CELLS = 11
@@ -212,7 +214,8 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Table(id="help", opens=False)
+            with Panel():
+                yield Table(id="help", opens=False)
             yield KeyLine()
 
     def on_mount(self) -> None:
@@ -223,8 +226,10 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
         self._fill()
 
     def _fill(self) -> None:
-        size = self.app.size
-        room = size.width - GUTTER - 1, size.height - 2
+        size, framed = self.app.size, self.app.size.height >= FRAMED_HEIGHT
+        self.query_one(Panel).fit(framed)
+        sides = FRAME_CELLS if framed else 0
+        room = size.width - sides - GUTTER - 1, size.height - edge_lines(framed) - 1
         self.query_one(Table).fill(
             lambda: HelpRows(arranged(self._listed, self._keys, self._figures, *room), self._about)
         )

@@ -19,9 +19,9 @@ from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.rows.incidents import HitRows, facts, incident_of, stage_lines
 from kview.tui.screens.base import KviewScreen
-from kview.tui.text import EMPTY, Line, Role, Span, cut, justified, line, line_width
-from kview.tui.widgets.bottom import Rule
-from kview.tui.widgets.drawn import Lines
+from kview.tui.text import EDGE_CELLS, EMPTY, Line, Role, Span, Title, cut, justified, line, line_width
+from kview.tui.widgets.drawn import Headed
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 NO_LONGER_KNOWN = "this incident is not known at the moment shown"
@@ -33,22 +33,21 @@ BETWEEN = 3
 
 def incident_lines(
     incident: Incident, options: Options, now_ms: int, live: bool, zone: object, cells: int, rows: int
-) -> list[Line]:
-    """Return what is known about an incident: one line in sum, its stages, and its figures."""
-    sign = Span(f"  {SIGNS[incident.severity]} ", ROLES[incident.severity])
+) -> tuple[Title, list[Line]]:
+    """Return what is known about an incident: a title in sum, its stages, and its figures."""
+    sign = Span(f"{SIGNS[incident.severity]} ", ROLES[incident.severity])
     name = Span(said.title(incident), Role.BRIGHT)
     how = said.outcome(incident) or said.waits_for(incident)
     head = line(sign, name, Span(f"  {glyphs.DOT}  {how}", ROLES[incident.severity]))
     lasted = said.length(incident, now_ms)
     right = line(
-        Span(f"  {'going on for' if incident.is_open else 'lasted'} ", Role.DIM),
-        Span(f"{lasted} ", Role.BRIGHT),
+        Span(f"{'going on for' if incident.is_open else 'lasted'} ", Role.DIM), Span(lasted, Role.BRIGHT)
     )
-    if line_width(head) + line_width(right) > cells:
-        right = line(Span(f"  {lasted} ", Role.BRIGHT))
+    if line_width(head) + line_width(right) + EDGE_CELLS > cells:
+        right = line(Span(lasted, Role.BRIGHT))
     stages = stage_lines(incident, now_ms, zone)  # type: ignore[arg-type]
     figures = [line(Span(f"  {title:<10}", Role.DIM), *what) for title, what in facts(incident, options)]
-    lines = [justified(head, right, cells)]
+    lines: list[Line] = []
     widths = [max(map(line_width, part), default=0) for part in (stages, figures)]
     if cells >= FACTS_WIDTH and sum(widths) + BETWEEN <= cells:
         middle = max(widths[0] + BETWEEN, min(cells // 2, cells - widths[1]))
@@ -56,10 +55,10 @@ def incident_lines(
             lines.append((*justified(stage, (), middle), *figure))
     else:
         lines += [*stages, *figures]
-    return [cut(each, cells) for each in lines[:rows]]
+    return Title(head, right), [cut(each, cells) for each in lines[:rows]]
 
 
-class IncidentPanel(Lines):
+class IncidentPanel(Headed):
     """The stopwatch and the figures of the incident."""
 
     DEFAULT_CSS = "IncidentPanel { height: 12; }"
@@ -67,17 +66,17 @@ class IncidentPanel(Lines):
     incident: Incident | None = None
     options = Options()
 
-    def lines(self, width: int, height: int) -> list[Line]:
+    def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
         at = app_of(self)
         if self.incident is None:
-            return [line(Span(f"  {NO_LONGER_KNOWN}", Role.WARN))]
+            return Title(), [line(Span(f"  {NO_LONGER_KNOWN}", Role.WARN))]
         return incident_lines(self.incident, self.options, at.now_ms(), at.live, at.zone, width, height)
 
     def needed(self, width: int, now_ms: int) -> int:
         """Return the number of lines for all that is known."""
         if self.incident is None:
             return 1
-        return len(incident_lines(self.incident, self.options, now_ms, True, None, width, 1_000))
+        return len(incident_lines(self.incident, self.options, now_ms, True, None, width, 1_000)[1])
 
 
 class IncidentScreen(KviewScreen):
@@ -85,6 +84,7 @@ class IncidentScreen(KviewScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.EVENTS)]
     AUTO_FOCUS = "#hit"
+    CSS = "IncidentScreen #about_side { height: auto; }"
 
     def __init__(self, key: Hashable) -> None:
         super().__init__()
@@ -92,10 +92,10 @@ class IncidentScreen(KviewScreen):
         self._last: Incident | None = None
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield IncidentPanel(id="about")
-        yield Rule()
-        yield Table(id="hit")
+        with Panel(id="about_side"):
+            yield IncidentPanel(id="about")
+        with Panel():
+            yield Table(id="hit")
 
     def on_screen_resume(self) -> None:
         """Note that the incident was opened."""
@@ -111,10 +111,8 @@ class IncidentScreen(KviewScreen):
         self._last = incident or self._last
         panel = self.query_one(IncidentPanel)
         panel.incident, panel.options = incident, options
-        size = self.app.size
-        panel.styles.height = min(
-            panel.needed(size.width, self.dashboard.now_ms()), max(4, self.page_height - 11)
-        )
+        needed = panel.needed(self.inner_width, self.dashboard.now_ms())
+        panel.styles.height = min(needed, max(4, self.page_height - 11))
         self.query_one("#hit", Table).fill(lambda: HitRows(incident, options))
 
     @on(Table.Opened, "#hit")

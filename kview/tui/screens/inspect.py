@@ -5,7 +5,7 @@ from textual.app import ComposeResult
 from kview.derive.view import View
 from kview.model.units import NO_BROKER
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.quotas import QuotasPanel
 from kview.tui.widgets.records import RecordsPanel
 from kview.tui.widgets.settings import SettingsPanel
@@ -23,8 +23,8 @@ class RecordsScreen(KviewScreen):
         self._partition = partition
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield RecordsPanel(self._topic, self._partition)
+        with Panel():
+            yield RecordsPanel(self._topic, self._partition)
 
     def draw(self, view: View) -> None:
         self.query_one(RecordsPanel).show(view, self.dashboard.options)
@@ -42,8 +42,8 @@ class SettingsScreen(KviewScreen):
         self._broker = broker
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield SettingsPanel(self._topic, self._broker)
+        with Panel():
+            yield SettingsPanel(self._topic, self._broker)
 
     def draw(self, view: View) -> None:
         self.query_one(SettingsPanel).show(view, self.dashboard.options)
@@ -56,8 +56,8 @@ class QuotasScreen(KviewScreen):
     is_filtered = False
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield QuotasPanel()
+        with Panel():
+            yield QuotasPanel()
 
     def draw(self, view: View) -> None:
         self.query_one(QuotasPanel).show()

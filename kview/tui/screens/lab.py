@@ -16,8 +16,8 @@ from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
 from kview.tui.rows.lab import OLD_MS, LabRows
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.explanation import Explanation
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 LEAST_HEIGHT = 20
@@ -28,6 +28,7 @@ class LabScreen(KviewScreen):
     """The list of producers, groups, topics and networks with what is set, and the keys that change it."""
 
     AUTO_FOCUS = "#lab"
+    CSS = "LabScreen #watch_side { height: auto; }"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.LAB)]
     has_targets = True
 
@@ -35,10 +36,10 @@ class LabScreen(KviewScreen):
     """The view with which the cluster was last asked what is set."""
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield Table(id="lab")
-        yield Rule(id="above_watch")
-        yield Explanation(id="watch")
+        with Panel():
+            yield Table(id="lab")
+        with Panel(id="watch_side"):
+            yield Explanation(id="watch")
 
     def draw(self, view: View) -> None:
         lab, dashboard = self.dashboard.lab, self.dashboard
@@ -62,10 +63,9 @@ class LabScreen(KviewScreen):
             self.draw(self.view)
 
     def _explain(self) -> None:
-        of, size = self._setting(), self.app.size
-        watch = self.query_one(Explanation)
-        watch.display = self.query_one("#above_watch").display = self.page_height >= LEAST_HEIGHT
-        watch.say(words.watch(of) if of is not None else "", size.width)
+        of = self._setting()
+        self.query_one("#watch_side").display = self.page_height >= LEAST_HEIGHT
+        self.query_one(Explanation).say(words.watch(of) if of is not None else "", self.inner_width)
 
     def _setting(self) -> Setting | None:
         table = self.query_one("#lab", Table)

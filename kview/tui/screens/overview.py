@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 
 from kview.derive.brokers.controllers import controllers, is_troubled
 from kview.derive.view import View
@@ -16,9 +16,10 @@ from kview.tui.options import Options
 from kview.tui.rows import brokers, groups, partitions
 from kview.tui.rows.topic_list import passing
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Bar, Rule, StatusMessage
+from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.events import EventsPanel
 from kview.tui.widgets.groups_line import GroupsLine
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.rack_strips import RackStrips
 from kview.tui.widgets.racks import Racks
 from kview.tui.widgets.table import Table
@@ -31,7 +32,6 @@ class OverviewScreen(KviewScreen):
 
     CSS = """
     OverviewScreen #upper, OverviewScreen #lower { height: 1fr; }
-    OverviewScreen #groups_below { height: 0; }
     """
 
     AUTO_FOCUS = "#brokers"
@@ -42,47 +42,40 @@ class OverviewScreen(KviewScreen):
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
 
     def body(self) -> ComposeResult:
-        yield Rule(id="rule1")
         with Horizontal(id="upper"):
-            with Vertical(id="brokers_side"):
+            with Panel(id="brokers_side"):
                 yield RackStrips(id="strips")
                 yield Racks(id="brokers")
-            yield Bar(id="upper_bar")
-            yield ThroughputPanel()
-        yield Rule(id="rule2")
+            with Panel(id="throughput_side"):
+                yield ThroughputPanel()
         with Horizontal(id="lower"):
-            with Vertical(id="partitions_side"):
+            with Panel(id="partitions_side"):
                 yield TopicStrips()
                 yield Table(id="partitions")
-            yield Bar(id="lower_bar")
-            yield Table(id="groups")
-        yield Table(id="groups_below")
+            with Panel(id="groups_side"):
+                yield Table(id="groups")
+        with Panel(id="groups_below_side"):
+            yield Table(id="groups_below")
         yield GroupsLine()
-        yield Rule(id="rule3")
-        yield EventsPanel()
+        with Panel(id="events_side"):
+            yield EventsPanel()
 
     def lay_out_panels(self) -> None:
-        size, view = self.app.size, self.view
-        shared = self._share(view)
-        self._shared = shared
-        beside = shared.throughput_width + layout.BAR_CELLS if shared.side_by_side else 0
-        self.query_one(RackStrips).fit(view, size.width - beside, shared.strips)
+        shared = self._shared = self._share(self.view)
+        sides = layout.FRAME_CELLS if self.is_framed else 0
+        cells = self.app.size.width - shared.throughput_width - sides
+        self.query_one(RackStrips).fit(self.view, cells, shared.strips)
         self.query_one("#upper").styles.height = shared.brokers
         topics = self.query_one(TopicStrips)
         topics.display, topics.styles.height = shared.topics > 0, shared.topics
-        for number in (1, 2, 3):
-            self.query_one(f"#rule{number}").display = number <= shared.rules and (
-                number < 3 or shared.events > 0
-            )
-        for id in ("upper_bar", "lower_bar", "throughput", "groups"):
-            self.query_one(f"#{id}").display = shared.side_by_side
-        self.query_one("#throughput").styles.width = shared.throughput_width
-        self.query_one("#groups").styles.width = shared.groups_width
-        below, in_a_line = self.query_one("#groups_below"), self.query_one(GroupsLine)
+        for id, width in (("throughput", shared.throughput_width), ("groups", shared.groups_width)):
+            side = self.query_one(f"#{id}_side")
+            side.display, side.styles.width = shared.side_by_side, width
+        below, in_a_line = self.query_one("#groups_below_side"), self.query_one(GroupsLine)
         below.display = not shared.side_by_side and shared.groups > 1
         below.styles.height = shared.groups
         in_a_line.display = not shared.side_by_side and shared.groups == 1
-        events = self.query_one(EventsPanel)
+        events = self.query_one("#events_side")
         events.display = shared.events > 0
         events.styles.height = shared.events
 
@@ -98,7 +91,7 @@ class OverviewScreen(KviewScreen):
                 *_contents(view, self.dashboard.options),
             )
         captioned = self.dashboard.teaching.caption is not None
-        return layout.overview(size.width, self.page_height, contents, captioned)
+        return layout.overview(size.width, self.page_height, contents, self.is_framed, captioned)
 
     def _brokers(self, view: View) -> brokers.BrokerRows:
         """Return the rows of brokers, with those of controllers if they have rows."""
@@ -118,7 +111,7 @@ class OverviewScreen(KviewScreen):
         rows = cache(partial(groups.GroupRows, view, options))
         for id in ("groups", "groups_below"):
             table = self.query_one(f"#{id}", Table)
-            if table.display:
+            if table.is_shown:
                 table.fill(rows)
         topics = self.query_one(TopicStrips)
         topics.view, topics.options = view, options

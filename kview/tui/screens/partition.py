@@ -14,8 +14,8 @@ from kview.tui.faults import Target, leader_of
 from kview.tui.keys import ACTIONS
 from kview.tui.rows.log_lines import Zoom
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.first_record import FirstRecord
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.partition_log import History, LogDrawn, LogPanel
 from kview.tui.widgets.recorded import RecordedHistory
 
@@ -31,6 +31,7 @@ class PartitionScreen(KviewScreen):
     """The screen of a single partition."""
 
     AUTO_FOCUS = ""
+    CSS = "PartitionScreen #log_side { height: auto; }"
     is_filtered = False
     has_targets = True
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PARTITION)]
@@ -44,10 +45,10 @@ class PartitionScreen(KviewScreen):
         self._recorded = RecordedHistory(self, self.update)
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield LogPanel(id="log")
-        yield Rule()
-        yield History(id="history")
+        with Panel(id="log_side"):
+            yield LogPanel(id="log")
+        with Panel():
+            yield History(id="history")
 
     def draw(self, view: View) -> None:
         topic, partition, options = self.topic, self.partition, self.dashboard.options
@@ -57,7 +58,7 @@ class PartitionScreen(KviewScreen):
             first_ms = self._first.timestamp_ms(view, topic, partition, log)
             return LogDrawn(view, topic, partition, log, options, self._zoom(), self.page_height, first_ms)
 
-        self.query_one(LogPanel).fill(drawn)
+        self.query_one(LogPanel).fill(drawn, self.inner_width)
         dashboard = self.dashboard
         recorded = self._recorded.of(dashboard.timeline, topic, partition, dashboard.wall_ms())
         self.query_one(History).fill(

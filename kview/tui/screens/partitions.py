@@ -19,8 +19,8 @@ from kview.tui.options import Options
 from kview.tui.rows import partitions
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Role
-from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.choice_line import Choice, ChoiceLine
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 _ROLES = {
@@ -66,9 +66,9 @@ class PartitionsScreen(KviewScreen):
     """The troubles of the partitions in the view drawn last, which a key does not change."""
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield ChoiceLine(id="chips")
-        yield Table(id="partitions")
+        with Panel():
+            yield ChoiceLine(id="chips")
+            yield Table(id="partitions")
 
     def draw(self, view: View) -> None:
         options, trouble = self.dashboard.options, self._trouble

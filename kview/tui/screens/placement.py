@@ -1,41 +1,31 @@
 """2 Placement: which replicas of a topic each broker has, above the list of topics."""
 
-from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
-from kview.derive.partitions.order import HOLD_MS
 from kview.derive.view import View
 from kview.tui import layout
 from kview.tui.actions import Where, bindings
 from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
-from kview.tui.options import Sort
 from kview.tui.rows import topics
 from kview.tui.rows.placed import PlacedRows
 from kview.tui.rows.placement import PlacementRows
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Bar, Rule
-from kview.tui.widgets.heading import Heading
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 LOW = 18
 """Below this height there is only the table of brokers: keys choose the topic."""
 
-HEADING = 2
-"""The lines of the rule and the heading above that table."""
-
-LEAST_TOPICS = 5
-"""The number of lines reserved for the list of topics: title, head, and three rows."""
-
-LISTS = 1 + LEAST_TOPICS
-"""The lines reserved below that table: a rule and the list of topics."""
+LEAST_TOPICS = 4
+"""The number of lines reserved for the list of topics: head, and three rows."""
 
 BESIDE_WIDTH = 150
 """From this width on, the list of partitions is to the right of the list of topics."""
@@ -48,19 +38,11 @@ PLACED = "placed"
 """The id of the list of partitions."""
 
 
-class _Hold(NamedTuple):
-    """The topics as they were listed, in which order, and when (epoch ms)."""
-
-    keys: Sequence[Hashable]
-    sort: Sort
-    at_ms: int
-
-
 class PlacementScreen(KviewScreen):
     """The replicas of the topic that is selected below, by broker and by position in the replica list."""
 
     AUTO_FOCUS = "#grid"
-    CSS = "PlacementScreen #lists { height: 1fr; }"
+    CSS = "PlacementScreen #heading { height: auto; } PlacementScreen #lists { height: 1fr; }"
     has_targets = True
     partition_panels = frozenset({PLACED})
     topic_panels = frozenset({"topics"})
@@ -73,38 +55,37 @@ class PlacementScreen(KviewScreen):
     """Whether only partitions on the selected broker are listed: after the user selected another broker, and
     until they select another topic."""
 
-    _hold: _Hold | None = None
-    """How the topics were listed when the user last selected one."""
-
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield Heading(id="heading")
-        yield Table(id="grid")
-        yield Rule(id="above")
+        with Panel(id="heading"):
+            yield Table(id="grid")
         with Container(id="lists"):
-            yield Table(id="topics")
-            yield Bar()
-            yield Rule(id="between")
-            yield Table(id=PLACED)
+            with Panel(id="topics_side"):
+                yield Table(id="topics")
+            with Panel(id="placed_side"):
+                yield Table(id=PLACED)
 
     def draw(self, view: View) -> None:
         options = self.dashboard.options
         listed = self.query_one("#topics", Table)
-        listed.fill(lambda: topics.TopicRows(view, options, self._held()))
+        listed.fill(lambda: topics.TopicRows(view, options))
         if not self._began:
             self._began = listed.select(listed.selected)
         rows = cache(partial(PlacementRows, view, options, self._topic()))
-        self.query_one(Heading).fill(lambda: rows().headline(self.app.size.width - 2))
+        around = self.query_one("#heading", Panel)
+        around.entitle(lambda: rows().headline(around.title_cells))
         grid = self.query_one("#grid", Table)
         grid.fill(rows)
         height = self.page_height
-        room = self.page_height - layout.CHROME - HEADING
+        edges = self.edge_lines
+        room = self.page_height - layout.CHROME - edges
         # A caption is about the brokers: they come before the lists.
-        is_crowded = self.dashboard.teaching.caption is not None and room - LISTS < len(grid.rows) + 1
+        is_crowded = (
+            self.dashboard.teaching.caption is not None and room - LEAST_TOPICS - edges < len(grid.rows) + 1
+        )
         is_low = height < LOW or is_crowded
-        room -= 0 if is_low else LISTS
+        room -= 0 if is_low else LEAST_TOPICS + edges
         grid.styles.height = max(3, min(len(grid.rows) + 1, room))
-        self.query_one("#lists").display = self.query_one("#above").display = not is_low
+        self.query_one("#lists").display = not is_low
         self.query_one(f"#{PLACED}", Table).fill(lambda: self._placed(view))
         self._lay_out_lists()
 
@@ -121,17 +102,16 @@ class PlacementScreen(KviewScreen):
         size, listed = self.app.size, self.query_one("#topics", Table)
         grid_height = self.query_one("#grid", Table).styles.height
         used = int(grid_height.value) if grid_height else 0
-        height = self.page_height
-        room = height - layout.CHROME - 3 - used
+        edges = self.edge_lines
+        room = self.page_height - layout.CHROME - edges - used
         is_beside = size.width >= BESIDE_WIDTH
-        topics_height = min(len(listed.rows) + 2, max(LEAST_TOPICS, room // 3))
-        is_below = not is_beside and room - topics_height - 1 >= LEAST_PARTITIONS
+        topics_height = min(len(listed.rows) + 1, max(LEAST_TOPICS, room // 3)) + edges
+        is_below = not is_beside and room - topics_height - edges >= LEAST_PARTITIONS
         self.query_one("#lists").styles.layout = "horizontal" if is_beside else "vertical"
-        listed.styles.width = f"{TOPICS_SHARE}%" if is_beside else "1fr"
-        listed.styles.height = topics_height if is_below else "1fr"
-        self.query_one(Bar).display = is_beside
-        self.query_one("#between").display = is_below
-        self.query_one(f"#{PLACED}").display = is_beside or is_below
+        side = self.query_one("#topics_side")
+        side.styles.width = f"{TOPICS_SHARE}%" if is_beside else "1fr"
+        side.styles.height = topics_height if is_below else "1fr"
+        self.query_one("#placed_side").display = is_beside or is_below
 
     def _topic(self) -> str:
         selected = self.query_one("#topics", Table).selected
@@ -154,20 +134,7 @@ class PlacementScreen(KviewScreen):
 
     def action_topic(self, by: int) -> None:
         """Select another topic, regardless of which panel is focused."""
-        self._hold_order()
         self.query_one("#topics", Table).step(by)
-
-    def _hold_order(self) -> None:
-        """Keep the topics in their order, so that the next key goes to the topic that is listed next."""
-        sort = self.dashboard.options.sort(topics.PANEL)
-        self._hold = _Hold(self.query_one("#topics", Table).keys, sort, self.dashboard.now_ms())
-
-    def _held(self) -> Sequence[Hashable]:
-        """Return the topics in the order that is kept, or nothing if no topic was selected lately."""
-        hold = self._hold
-        if hold is None or hold.sort != self.dashboard.options.sort(topics.PANEL):
-            return ()
-        return hold.keys if 0 <= self.dashboard.now_ms() - hold.at_ms < HOLD_MS else ()
 
     def action_open(self) -> None:
         """Go to the topic's partitions."""
@@ -182,7 +149,6 @@ class PlacementScreen(KviewScreen):
     @on(Table.Moved, "#topics")
     def _another_topic(self) -> None:
         self._of_broker = False
-        self._hold_order()
         self.update()
 
     @on(Table.Opened)

@@ -7,8 +7,7 @@ from kview.model.reporting import MadeReport
 from kview.tui.rows.report import ReportRows
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Role, Span
-from kview.tui.widgets.bottom import Rule
-from kview.tui.widgets.heading import Heading
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import GUTTER, Table
 
 
@@ -25,13 +24,12 @@ class ReportScreen(KviewScreen):
         self._made_for: tuple[int, bool] | None = None
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield Heading(id="heading")
-        yield Table(id="report", opens=False)
+        with Panel(id="heading"):
+            yield Table(id="report", opens=False)
 
     def draw(self, view: View) -> None:
         """Draw the lines, again only if the width has changed."""
-        cells, ascii_only = max(40, self.app.size.width - GUTTER), self.dashboard.ascii_only
+        cells, ascii_only = max(40, self.inner_width - GUTTER), self.dashboard.ascii_only
         if self._made_for == (cells, ascii_only):
             return
         self._made_for = (cells, ascii_only)
@@ -39,5 +37,5 @@ class ReportScreen(KviewScreen):
         if self._typed:
             parts.append(Span(f"  {self._typed}", Role.MOMENT))
         parts.append(Span(f"  {self._report.path}", Role.DIM, link=self._report.url))
-        self.query_one(Heading).fill(lambda: tuple(parts))
+        self.query_one(Panel).entitle(lambda: tuple(parts))
         self.query_one("#report", Table).fill(lambda: ReportRows(self._report.lines(cells, ascii_only)))

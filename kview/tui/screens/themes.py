@@ -7,11 +7,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from kview.tui.layout import edge_lines
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
 from kview.tui.screens.over import OverScreen
 from kview.tui.text import Line, Role, Span, line
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 MOST_ROWS = 12
@@ -46,7 +48,7 @@ class ThemeScreen(OverScreen, inherit_bindings=False):
 
     CSS = """
     ThemeScreen { align: right bottom; background: $background 0%; }
-    ThemeScreen Table { width: 34; margin: 0 1 2 0; background: $background; border: round $secondary; }
+    ThemeScreen Panel { width: 34; margin: 0 1 2 0; }
     """
     AUTO_FOCUS = "Table"
     CHOOSES: ClassVar[str] = "use this theme"
@@ -63,12 +65,13 @@ class ThemeScreen(OverScreen, inherit_bindings=False):
         self._use = use
 
     def compose(self) -> ComposeResult:
-        yield Table(id="themes")
+        with Panel(framed=True):
+            yield Table(id="themes")
 
     def on_mount(self) -> None:
         """Fill the list, and select the theme in use."""
         table = self.query_one(Table)
-        table.styles.height = min(len(self._names), MOST_ROWS) + 3
+        self.query_one(Panel).styles.height = min(len(self._names), MOST_ROWS) + edge_lines(framed=True)
         table.fill(lambda: ThemeRows(self._names))
         table.select(self._before)
 

@@ -22,9 +22,10 @@ from kview.tui.rows import throughput as rows
 from kview.tui.rows.throughput_detail import STRETCHES, USUAL, Canvas, detail_lines, figures_alone
 from kview.tui.rows.throughput_windows import FIGURE_LINES
 from kview.tui.screens.base import KviewScreen
-from kview.tui.text import Line, Role, Span, joined, line, line_width
-from kview.tui.widgets.bottom import Bar, Rule, StatusMessage
-from kview.tui.widgets.drawn import Lines
+from kview.tui.text import Line, Role, Span, Title, joined, line, line_width
+from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.drawn import Headed, Lines
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 LIST_SHARE = 34
@@ -36,8 +37,11 @@ LEAST_LIST = 40
 PLOTS_WIDTH = 72
 """Below this width there is only the list, with a curve in every row: plots would have no room."""
 
-LIST_HEAD = 2
+LIST_HEAD = 1
 """The lines of the list's head."""
+
+SPARK_LINES = 1
+"""The lines that say how the Spark job is doing."""
 
 
 class SparkHead(Lines):
@@ -57,7 +61,7 @@ class SparkHead(Lines):
         return [(*name, *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), width - line_width(name)))]
 
 
-class Detail(Lines):
+class Detail(Headed):
     """Plots and figures for the selected row, rebuilt only when their data changes."""
 
     DEFAULT_CSS = "Detail { width: 1fr; height: 1fr; }"
@@ -69,20 +73,20 @@ class Detail(Lines):
     stretch = STRETCHES[USUAL]
     with_figures = True
 
-    _kept_lines: tuple[object, list[Line]] = (None, [])
+    _kept: tuple[object, tuple[Title, list[Line]]] = (None, (Title(), []))
 
     def select(self, key: Key, label: str) -> None:
         """Show the plots and figures of `key`, which is called `label`."""
         self.key, self.label = key, label
 
-    def lines(self, width: int, height: int) -> list[Line]:
+    def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
         if self.view is None:
-            return []
+            return Title(), []
         at = app_of(self)
         made_from = (self.view, self.key, self.stretch, self.with_figures, width, height)
-        before = self._kept_lines[0]
+        before = self._kept[0]
         if before is None or any(old is not new for old, new in zip(before, made_from, strict=True)):  # type: ignore[call-overload]
-            self._kept_lines = (
+            self._kept = (
                 made_from,
                 detail_lines(
                     self.view,
@@ -94,7 +98,7 @@ class Detail(Lines):
                     self.with_figures,
                 ),
             )
-        return self._kept_lines[1]
+        return self._kept[1]
 
 
 class Figures(Lines):
@@ -125,33 +129,34 @@ class ThroughputScreen(KviewScreen):
     _stretch = USUAL
 
     def body(self) -> ComposeResult:
-        yield Rule()
         yield SparkHead()
         with Horizontal(id="sides"):
             with Vertical(id="left"):
-                yield Table(id=rows.PANEL)
-                yield Rule(id="between")
-                yield Figures(id="figures")
-            yield Bar()
-            yield Detail()
+                with Panel(id="list_side"):
+                    yield Table(id=rows.PANEL)
+                with Panel(id="figures_side"):
+                    yield Figures(id="figures")
+            with Panel(id="detail_side"):
+                yield Detail()
 
     def lay_out_panels(self) -> None:
         """Set the width of the list. The plots get the remaining width, if it is enough for them."""
         width = max(LEAST_LIST, self.app.size.width * LIST_SHARE // 100)
+        width += layout.FRAME_CELLS if self.is_framed else 0
         is_alone = self.app.size.width < PLOTS_WIDTH
         self.query_one("#left").styles.width = "1fr" if is_alone else width
-        self.query_one(Bar).display = self.query_one(Detail).display = not is_alone
+        self.query_one("#detail_side").display = not is_alone
 
     def _lay_out_list(self, listed: int) -> bool:
         """Show the figures below the list of `listed` rows if there are enough lines.
 
         Returns whether there are.
         """
-        height, needed = self.page_height, listed + LIST_HEAD
-        room = height - layout.CHROME - 2
-        is_below = room - needed - 1 >= FIGURE_LINES
-        self.query_one(f"#{rows.PANEL}", Table).styles.height = needed if is_below else "1fr"
-        self.query_one("#between").display = self.query_one(Figures).display = is_below
+        needed = listed + LIST_HEAD + self.edge_lines
+        room = self.page_height - layout.CHROME - SPARK_LINES - needed - self.edge_lines
+        is_below = room >= FIGURE_LINES
+        self.query_one("#list_side").styles.height = needed if is_below else "1fr"
+        self.query_one("#figures_side").display = is_below
         return is_below
 
     def draw(self, view: View) -> None:

@@ -18,9 +18,8 @@ from kview.tui.rows.partitions import PartitionRows
 from kview.tui.rows.topic_groups import TopicGroupRows
 from kview.tui.rows.topic_heading import topic_heading
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.choice_line import Choice, ChoiceLine
-from kview.tui.widgets.heading import Heading
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.producers import ProducersPanel
 from kview.tui.widgets.records import RecordsPanel
 from kview.tui.widgets.settings import SettingsPanel
@@ -74,6 +73,7 @@ class TopicScreen(KviewScreen):
     """The screen of a single topic."""
 
     AUTO_FOCUS = "#partitions"
+    CSS = "TopicScreen #heading { height: auto; }"
     is_filtered = False
     has_targets = True
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.TOPIC)]
@@ -86,16 +86,17 @@ class TopicScreen(KviewScreen):
         self._panels: dict[Hashable, TabPanel] = {}
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield Heading(id="heading")
-        yield ChoiceLine(id="tabs")
-        for tab in TABS:
-            panel = self._panels[tab.name] = tab.make(self.topic)
-            panel.display = tab.name == self._tab
-            yield panel
+        with Panel(id="heading"):
+            yield ChoiceLine(id="tabs")
+        with Panel(id="tab"):
+            for tab in TABS:
+                panel = self._panels[tab.name] = tab.make(self.topic)
+                panel.display = tab.name == self._tab
+                yield panel
 
     def draw(self, view: View) -> None:
-        self.query_one(Heading).fill(lambda: topic_heading(view, self.topic, self.app.size.width))
+        around = self.query_one("#heading", Panel)
+        around.entitle(lambda: topic_heading(view, self.topic, around.title_cells))
         self.query_one(ChoiceLine).fill(_choices, self._tab)
         self._panels[self._tab].show(view, self.dashboard.options)
         table = self._table()

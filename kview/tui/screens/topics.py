@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from kview.derive.view import View
 from kview.tui.rows import topic_list
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
 
@@ -19,8 +19,8 @@ class TopicsScreen(KviewScreen):
     topic_panels: ClassVar[frozenset[str]] = frozenset({"topic_list"})
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield Table(id="topic_list")
+        with Panel():
+            yield Table(id="topic_list")
 
     def draw(self, view: View) -> None:
         options = self.dashboard.options

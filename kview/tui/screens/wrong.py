@@ -7,8 +7,8 @@ from kview.derive.view import View
 from kview.model.incidents import Incident
 from kview.tui.rows.wrong import WrongKey, WrongRows
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.headline import shown_incidents
+from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import GUTTER, Table
 
 
@@ -24,11 +24,11 @@ class WrongScreen(KviewScreen):
         self._shown: list[Incident] = []
 
     def body(self) -> ComposeResult:
-        yield Rule()
-        yield Table(id="wrong")
+        with Panel():
+            yield Table(id="wrong")
 
     def draw(self, view: View) -> None:
-        at, cells = self.dashboard, self.app.size.width - GUTTER
+        at, cells = self.dashboard, self.inner_width - GUTTER
         self._shown = shown_incidents(view, at.opened_incidents)
         self.query_one("#wrong", Table).fill(
             lambda: WrongRows(view, self._shown, at.now_ms(), at.zone, cells)

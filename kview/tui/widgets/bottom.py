@@ -1,4 +1,4 @@
-"""The two bottom lines, for status and keys, and the lines between panels."""
+"""The two bottom lines, for status and keys."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -151,28 +151,6 @@ def shown_key(key: str, character: str | None) -> str:
     if character is not None and character.isprintable() and not character.isspace():
         return character
     return named(key)
-
-
-class Rule(Lines):
-    """A horizontal line between panels."""
-
-    DEFAULT_CSS = "Rule { height: 1; }"
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-
-    def lines(self, width: int, height: int) -> list[Line]:
-        return [line(Span(glyphs.RULE * width, Role.RULE))]
-
-
-class Bar(Lines):
-    """A vertical line between two panels."""
-
-    DEFAULT_CSS = "Bar { width: 2; height: 1fr; }"
-
-    def lines(self, width: int, height: int) -> list[Line]:
-        """Return the vertical line, one cell from the left."""
-        return [line(Span(f" {glyphs.BAR}", Role.RULE))] * height
 
 
 class TooSmall(Lines):

@@ -47,14 +47,15 @@ class BrokerDetailsPanel(Lines):
         """What has been answered."""
         return self._answers
 
-    def show(self, view: View, count_set: bool) -> None:
-        """Ask the broker if it is time to. With `count_set`, the panel also counts settings."""
+    def show(self, view: View, count_set: bool, inner_width: int) -> None:
+        """Ask the broker if it is time to. With `count_set`, the panel also counts settings.
+        It is `inner_width` cells wide."""
 
         def take() -> None:
             self._count_set = count_set
             self._full_ms = full_by_path(view, self._broker)
             self._ask_if_due(view)
-            self.styles.height = len(self._lines_for(self.app.size.width))
+            self.styles.height = len(self._lines_for(inner_width))
 
         self.attempt(take)
 

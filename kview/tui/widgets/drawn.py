@@ -15,8 +15,9 @@ from kview.language import panels
 from kview.tui.app_of import app_of
 from kview.tui.looks import Look, Spot, marked
 from kview.tui.paint import blank, strip
-from kview.tui.text import Line, Role, Span, cut, line
+from kview.tui.text import Line, Role, Span, Title, cut, line
 from kview.tui.widgets.failing import FailureLog
+from kview.tui.widgets.panel import Panel
 
 FAILURE_MARGIN = 2
 """The number of cells before the sentence that a panel could not be drawn, as before the rows of a table."""
@@ -30,6 +31,8 @@ class Drawn(Widget):
     _painted_for: object = None
     looks: tuple[Look, ...] = ()
     """Where a demo says to look in this panel."""
+    title: Title | None = None
+    """What its painting says above it, None if something else stands there."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -41,6 +44,12 @@ class Drawn(Widget):
     def is_ticking(self) -> bool:
         """Whether it shows tenths of seconds now."""
         return False
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is room for it: neither it nor the panel around it is hidden."""
+        around = self.parent
+        return self.display and (not isinstance(around, Panel) or around.display)
 
     @property
     def is_drawn(self) -> bool:
@@ -56,8 +65,8 @@ class Drawn(Widget):
         return (self.size, self.scroll_offset, app_of(self).palette.name)
 
     def spots(self, look: Look) -> list[Spot]:
-        """Return the cells that a mark is about: the first line of the panel."""
-        return [Spot(0, 0, self.size.width, 0)]
+        """Return the cells that a mark is about: none if the title says it, else the first line."""
+        return [] if self.title is not None else [Spot(0, 0, self.size.width, 0)]
 
     def attempt(self, take: Callable[[], None]) -> None:
         """Let `take` pass data to the panel.
@@ -114,6 +123,9 @@ class Drawn(Widget):
             return self._apology(self.size)
         self._was_painted = True
         self._failures.drawn()
+        if self.title is not None and isinstance(self.parent, Panel):
+            is_marked = any(look.key is None and not look.column for look in self.looks)
+            self.parent.show(self.title._replace(is_marked=is_marked))
         return strips
 
     def _apology(self, size: Size) -> list[Strip]:
@@ -138,3 +150,16 @@ class Lines(Drawn):
         at = app_of(self)
         lines = self.lines(size.width, size.height)[: size.height]
         return [strip(line, size.width, at.palette, at.ascii_only) for line in lines]
+
+
+class Headed(Lines):
+    """A panel whose lines and title are made together, as a function of its size."""
+
+    def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
+        """Return the title, and the panel's lines, each at most `width` wide."""
+        raise NotImplementedError
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """Return the panel's lines, and have its title."""
+        self.title, lines = self.headed(width, height)
+        return lines

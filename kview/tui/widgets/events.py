@@ -8,10 +8,10 @@ from kview.language.events import sentence
 from kview.model.events import Event, Severity
 from kview.tui.app_of import app_of
 from kview.tui.rows.common import FRESH_MS
-from kview.tui.text import Line, Role, Span, cut, joined, line
+from kview.tui.text import Line, Role, Span, Title, cut, joined, line
 from kview.tui.widgets.drawn import Lines
 
-LABEL = "  EVENTS  "
+NONE_YET = line("  ", Span("none yet", Role.DIM))
 
 _ROLES = {
     Severity.RISK: Role.RISK,
@@ -29,18 +29,12 @@ def event_lines(
     If there is only one line, it has as many events as fit.
     """
     if not events:
-        return [line(Span(LABEL, Role.HEAD), Span("none yet", Role.DIM))]
+        return [NONE_YET]
     newest = list(reversed(events))
     if rows == 1:
         parts = [event_line(event, now_ms, zone) for event in newest[:20]]
-        return [
-            (Span(LABEL, Role.HEAD), *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - len(LABEL)))
-        ]
-    lines = []
-    for number, event in enumerate(newest[:rows]):
-        label = LABEL if number == 0 else " " * len(LABEL)
-        lines.append(cut((Span(label, Role.HEAD), *event_line(event, now_ms, zone)), cells))
-    return lines
+        return [line("  ", *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - 2))]
+    return [cut(line("  ", *event_line(event, now_ms, zone)), cells) for event in newest[:rows]]
 
 
 def event_line(event: Event, now_ms: int, zone: tzinfo | None) -> Line:
@@ -59,7 +53,9 @@ def dated_line(at_ms: int, severity: Severity, text: str, now_ms: int, zone: tzi
 class EventsPanel(Lines):
     """The latest events."""
 
-    DEFAULT_CSS = "EventsPanel { height: 1; }"
+    DEFAULT_CSS = "EventsPanel { height: 1fr; }"
+
+    title = Title(line(Span("EVENTS", Role.HEAD)))
 
     def __init__(self) -> None:
         super().__init__(id="events")

@@ -3,7 +3,7 @@
 from textwrap import wrap
 
 from kview.language import glyphs
-from kview.tui.text import Line, Role, Span, cut, line
+from kview.tui.text import Line, Role, Span, Title, cut, line
 from kview.tui.widgets.drawn import Lines
 
 MARGIN = 2
@@ -13,6 +13,7 @@ class Explanation(Lines):
     """A text in as many lines as it needs, at most MOST_LINES."""
 
     MOST_LINES = 3
+    title = Title(line(Span("WATCH", Role.HEAD)))
     DEFAULT_CSS = "Explanation { height: 1; }"
 
     def __init__(self, *, id: str | None = None) -> None:

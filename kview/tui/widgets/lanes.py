@@ -3,14 +3,14 @@
 from kview.derive.view import View
 from kview.tui.app_of import app_of
 from kview.tui.rows.lanes import lane_lines
-from kview.tui.text import Line
+from kview.tui.text import Line, Role, Span, Title, line
 from kview.tui.widgets.drawn import Lines
 
 
 class Lanes(Lines):
     """A lane per broker, one for the controllers and one for the partitions."""
 
-    DEFAULT_CSS = "Lanes { height: 6; }"
+    title = Title(line(Span("TIMELINE", Role.HEAD)))
 
     def __init__(self) -> None:
         super().__init__(id="lanes")

@@ -15,8 +15,8 @@ from kview.tui.options import Options
 from kview.tui.rows.log_lines import MOST_LABEL_LINES, Zoom, log_lines
 from kview.tui.rows.log_marks import log_spot
 from kview.tui.rows.partition_heading import partition_heading, unlisted_heading
-from kview.tui.text import EMPTY, Line, Role, Span, cut, line
-from kview.tui.widgets.drawn import Lines
+from kview.tui.text import EMPTY, Line, Role, Span, Title, cut, line
+from kview.tui.widgets.drawn import Headed
 from kview.tui.widgets.events import dated_line, event_line
 
 LOW = 20
@@ -38,49 +38,52 @@ class LogDrawn(NamedTuple):
     """The timestamp of the partition's first record, UNKNOWN if it is not known."""
 
 
-class LogPanel(Lines):
+class LogPanel(Headed):
     """A partition's heading and its log."""
 
     _drawn: LogDrawn | None = None
 
-    def fill(self, make: Callable[[], LogDrawn]) -> None:
-        """Show what `make` returns. If `make` raises an exception, the panel says so."""
+    def fill(self, make: Callable[[], LogDrawn], inner_width: int) -> None:
+        """Show what `make` returns, in a panel of that width.
+
+        If `make` raises an exception, the panel says so.
+        """
 
         def take() -> None:
             self._drawn = make()
-            self.styles.height = len(self._lines_for(self.app.size.width)) or 1
+            self.styles.height = len(self._headed_for(inner_width)[1]) or 1
 
         self.attempt(take)
 
-    def lines(self, width: int, height: int) -> list[Line]:
-        return self._lines_for(width)
+    def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
+        return self._headed_for(width)
 
     def spots(self, look: Look) -> list[Spot]:
         """Return the cells of a figure that is marked, or the panel's first line."""
-        spot = log_spot(self._lines_for(self.size.width), look)
+        spot = log_spot(self.lines(*self.size), look)
         return [spot] if spot is not None else super().spots(look)
 
-    def _lines_for(self, width: int) -> list[Line]:
+    def _headed_for(self, width: int) -> tuple[Title, list[Line]]:
         if self._drawn is None:
-            return []
+            return Title(), []
         view, topic, partition, log, options, zoom, _, first_ms = self._drawn
         if log is None:
-            return [cut(unlisted_heading(topic, partition, width), width)]
+            return Title(unlisted_heading(topic, partition, width)), []
         now_ms = app_of(self).now_ms()
         is_low = self._drawn.page_height < LOW
-        heading = partition_heading(view, log, options, now_ms, first_ms, width)
+        first, *heading = partition_heading(view, log, options, now_ms, first_ms, width)
         head = [cut(spans, width) for spans in heading]
         most = 1 if is_low else MOST_LABEL_LINES
         drawn = log_lines(view, log, options, width, zoom, most, now_ms)
-        return [*head, *([] if is_low else [EMPTY]), *(cut(spans, width) for spans in drawn)]
+        return Title(first), [*head, *([] if is_low else [EMPTY]), *(cut(spans, width) for spans in drawn)]
 
 
-class History(Lines):
+class History(Headed):
     """What happened to a partition or a broker, the newest first."""
 
     DEFAULT_CSS = "History { height: 1fr; }"
 
-    title = ""
+    called = ""
     none = ""
     note = ""
     events: Sequence[Event] = ()
@@ -99,18 +102,20 @@ class History(Lines):
         """
 
         def take() -> None:
-            self.title, self.none, self.recorded = title, none, recorded
+            self.called, self.none, self.recorded = title, none, recorded
             self.events, self.note = make()
 
         self.attempt(take)
 
-    def lines(self, width: int, height: int) -> list[Line]:
+    def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
         """Return the title, and one line per event."""
         at = app_of(self)
-        head = line("  ", Span(self.title, Role.HEAD), Span(f"  {self.note}" if self.note else "", Role.DIM))
+        head = Title(
+            line(Span(self.called, Role.HEAD), Span(f"  {self.note}" if self.note else "", Role.DIM))
+        )
         if not self.events and not self.recorded:
-            return [head, line("  ", Span(self.none, Role.DIM))]
-        now_ms, most = at.now_ms(), max(0, height - 1)
+            return head, [line("  ", Span(self.none, Role.DIM))]
+        now_ms, most = at.now_ms(), height
         recorded = [led for led in self.recorded if led.at_ms <= now_ms]
         events = [event for event in self.events if not history.is_told(event, tuple(recorded))][:most]
         dated = [(event.at_ms, event_line(event, now_ms, at.zone)) for event in events]
@@ -118,4 +123,4 @@ class History(Lines):
             text, severity = history.change(led, before), history.severity(led, before)
             dated.append((led.at_ms, dated_line(led.at_ms, severity, text, now_ms, at.zone)))
         dated.sort(key=lambda each: -each[0])
-        return [head, *(cut(line("  ", *spans), width) for _, spans in dated[:most])]
+        return head, [cut(line("  ", *spans), width) for _, spans in dated[:most]]

@@ -15,15 +15,25 @@ from kview.tui.keys import ACTIONS
 from kview.tui.looks import Look, Spot
 from kview.tui.paint import PLAIN, blank, strip
 from kview.tui.rows.brokers import BrokerRows
-from kview.tui.rows.tiles import LEFT_CELLS, QUORUM_LABEL, Arranged, Box, Kind, arranged, nearest, rack_name
-from kview.tui.text import Line, Role, Span, cut, line
+from kview.tui.rows.tiles import (
+    LEFT_CELLS,
+    MARGIN,
+    QUORUM_LABEL,
+    Arranged,
+    Box,
+    Kind,
+    arranged,
+    nearest,
+    rack_name,
+)
+from kview.tui.text import Line, Role, Span, Title, line
 from kview.tui.widgets.table import SELECTED, Table
-
-HEAD, MARGIN = 1, 1
-"""The lines above the tiles, and the cells to their left."""
 
 _LINES = {"in": 1, "out": 1, "spark": 1, "leads": 2, "replicas": 2}
 """The line of a tile that has a column's figure, if it is not the first."""
+
+_ON_TILES = {"latency", "in", "spark", "leads", "replicas"}
+"""The columns whose figures tiles have, too."""
 
 _Piece = tuple[int, Strip]
 """What is painted from a cell on."""
@@ -42,7 +52,7 @@ class Racks(Table):
         rows, size = self.rows, self.size
         if not isinstance(rows, BrokerRows) or not rows.racks:
             return None
-        wanted = (rows.racks, rows.quorum, size.width - MARGIN, size.height - HEAD)
+        wanted = (rows.racks, rows.quorum, size.width - MARGIN, size.height)
         if self._placed[0] != wanted:
             self._placed = (wanted, arranged(*wanted))
         return self._placed[1]
@@ -77,7 +87,7 @@ class Racks(Table):
             return
         event.prevent_default()
         for box in placed.tiles:
-            if box.holds(event.x - MARGIN, event.y - HEAD):
+            if box.holds(event.x - MARGIN, event.y):
                 if box.at == self.index and event.chain > 1:
                     self.action_open()
                 else:
@@ -95,13 +105,19 @@ class Racks(Table):
 
     # -- how it is drawn
 
+    def figures(self) -> list[str]:
+        """Return the names of the figures that it can show: tiles have fewer than rows."""
+        if self.arranged is None:
+            return super().figures()
+        return [column.title for column in self.rows.columns if column.title and column.key in _ON_TILES]
+
     @property
     def in_sight(self) -> list[object]:
         """The keys of the rows in sight: of all that have a tile."""
         placed = self.arranged
         if placed is None:
             return list(super().in_sight)
-        return [self.rows.key(box.at) for box in placed.tiles] if self.display and self.is_drawn else []
+        return [self.rows.key(box.at) for box in placed.tiles] if self.is_shown and self.is_drawn else []
 
     def _settle(self) -> None:
         super()._settle()
@@ -110,12 +126,11 @@ class Racks(Table):
             self.scroll_to(y=0, animate=False, force=True, immediate=True)
 
     def painted(self, size: Size) -> list[Strip]:
-        """Return the strips of the title and the tiles, or those of a table."""
+        """Return the strips of the tiles, or those of a table."""
         placed, rows = self.arranged, self.rows
         if placed is None or not isinstance(rows, BrokerRows):
             return super().painted(size)
-        at = app_of(self)
-        head = strip(cut(line("  ", *rows.title), size.width), size.width, at.palette, at.ascii_only)
+        self.title = Title(rows.title)
         pieces: dict[int, list[_Piece]] = {}
         lost: dict[int, list[Box]] = {}
         for box in placed.racks:
@@ -135,8 +150,7 @@ class Racks(Table):
                 is_wrong = bool(rows.in_trouble[-left:].any())
                 more = line(Span(f" +{left}", Role.WARN if is_wrong else Role.DIM))
                 self._put(pieces, last.x + last.width, last.y, more, LEFT_CELLS)
-        lines = range(size.height - HEAD)
-        return [head, *(self._joined(pieces.get(y, []), lost.get(y, []), size.width) for y in lines)]
+        return [self._joined(pieces.get(y, []), lost.get(y, []), size.width) for y in range(size.height)]
 
     def _joined(self, pieces: list[_Piece], lost: list[Box], cells: int) -> Strip:
         """Return a line of pieces. Between those of a lost rack it is solid."""
@@ -196,4 +210,4 @@ class Racks(Table):
         box = placed.tiles[index]
         y = min(_LINES.get(look.column, 0), box.height - 1)
         begin = MARGIN + box.x
-        return [Spot(HEAD + box.y + y, begin, begin + box.width, begin)]
+        return [Spot(box.y + y, begin, begin + box.width, begin)]

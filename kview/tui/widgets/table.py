@@ -25,7 +25,19 @@ from kview.tui.looks import Look, Spot
 from kview.tui.paint import strip
 from kview.tui.rows.columns import GAP, Column, share
 from kview.tui.rows.row import NoRows, Rows
-from kview.tui.text import EMPTY, Line, Role, Span, content, joined, line, line_width, middle, pad, spaces
+from kview.tui.text import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    Title,
+    content,
+    line,
+    line_width,
+    middle,
+    pad,
+    spaces,
+)
 from kview.tui.widgets.drawn import Drawn
 
 GUTTER = 2
@@ -137,10 +149,14 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         """The keys of all rows, in order."""
         return [self.rows.key(index) for index in range(len(self.rows))]
 
+    def figures(self) -> list[str]:
+        """Return the names of the figures that it can show, for help."""
+        return [column.title for column in self.rows.columns if column.title]
+
     @property
     def in_sight(self) -> list[Hashable]:
         """The keys of the rows that the panel has room for, from the first visible row on."""
-        if not self.display or not self.is_drawn:
+        if not self.is_shown or not self.is_drawn:
             return []
         top = self.scroll_offset.y
         return [self.rows.key(index) for index in range(top, min(len(self.rows), top + self._room()))]
@@ -330,10 +346,9 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         """Return the strips of the head and the visible rows."""
         at = app_of(self)
         shared = self._shared()
-        title, columns = self.rows.title, self.rows.columns
-        in_sight = self._in_sight_text(size.height - _head_rows(title, columns, shared))
-        head = _head_lines(title, columns, shared, in_sight, size.width, self._mark())
-        lines = [strip(spans, size.width, at.palette, at.ascii_only) for spans in head]
+        head = _head(self.rows.columns, shared, self._mark())
+        lines = [strip(head, size.width, at.palette, at.ascii_only)] if head else []
+        self.title = Title(self.rows.title, self._in_sight_text(size.height - len(lines)))
         if not len(self.rows) and self.rows.empty:
             lines.append(
                 strip(
@@ -428,8 +443,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return _Mark(sort.column, DOWN if sort.descending else UP)
 
     def _head_height(self) -> int:
-        shared = self._shared()
-        return _head_rows(self.rows.title, self.rows.columns, shared)
+        columns = self.rows.columns
+        return 1 if any(columns[index].title for index, _ in self._shared()) else 0
 
     def _in_sight_text(self, room: int) -> Line:
         """Return which rows are in sight, if not all of them are."""
@@ -462,47 +477,13 @@ def _marked(title: str, sign: str, cells: int) -> str:
     return f"{set_cell_size(short, cells - 1)}{sign}" if cells > 1 else short
 
 
-def _head_rows(title: Line, columns: Sequence[Column], shared: _Shown) -> int:
-    """Return the number of lines that the head takes."""
-    return 2 if columns and not _shares_line(title, columns, shared) else 1
-
-
-def _head_lines(
-    title: Line, columns: Sequence[Column], shared: _Shown, in_sight: Line, cells: int, mark: _Mark = _NO_MARK
-) -> list[Line]:
-    """Return the head, `cells` wide. `in_sight` follows the title if there is room.
-
-    A title of a name and one note, the order, makes room for it: rows that are out of sight are said.
-    `mark` stands at the title of its column.
-    """
+def _head(columns: Sequence[Column], shared: _Shown, mark: _Mark = _NO_MARK) -> Line:
+    """Return the titles of the columns, nothing if they have none. `mark` stands at the title of its
+    column."""
     titles: Line = line("  ")
     for position, (index, width) in enumerate(shared):
         column = columns[index]
         titles += (Span(" " * GAP),) if position else ()
         name = _marked(column.title, mark.sign, width) if column.key == mark.column else column.title
         titles += pad(line(Span(name, Role.DIM)), width, column.right)
-    parts = [title, in_sight] if in_sight else [title]
-    if columns and _shares_line(title, columns, shared):
-        room = _title_room(columns, shared)
-        if len(title) == 2 and line_width((*title, *in_sight)) + len("  ") > room:
-            parts[0] = title[:1]
-        shown = joined(parts, Span("  "), room)
-        return [line("  ", *shown, Span(content(titles)[2 + line_width(shown) :], Role.DIM))]
-    own = line("  ", *joined(parts, Span("  "), cells - 2))
-    return [own, titles] if columns else [own]
-
-
-def _shares_line(title: Line, columns: Sequence[Column], shared: _Shown) -> bool:
-    """Return whether the title and the columns' titles share a line: it fits above leading columns that have
-    no title."""
-    return line_width(title) <= _title_room(columns, shared)
-
-
-def _title_room(columns: Sequence[Column], shared: _Shown) -> int:
-    """Return the number of cells above the leading columns without a title."""
-    room = 0
-    for index, width in shared:
-        if columns[index].title:
-            break
-        room += width + GAP
-    return room - GAP
+    return titles if any(columns[index].title for index, _ in shared) else EMPTY

@@ -3,24 +3,21 @@
 The figures are from Spark's roll-ups if they reach the moment shown, otherwise they are direct rates.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import tzinfo
 from typing import NamedTuple, TypeAlias
 
-from kview.derive.partitions.order import HOLD_MS
 from kview.derive.view import View
 from kview.derive.windows import series, window
 from kview.language import words
 from kview.model.aggregates import Key
 from kview.model.sums import Kind, Sum
-from kview.model.units import UNKNOWN
 from kview.tui.app_of import app_of
 from kview.tui.options import Options
 from kview.tui.plot import AXIS_CELLS, Frame, Trace, framed, marks_between
 from kview.tui.rows.direct import WINDOW_MS, over_window
 from kview.tui.spark import RATE_S, basis, covered_until_s
-from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle, pad
+from kview.tui.text import EDGE_CELLS, Line, Role, Span, Title, cut, justified, line, line_width, middle, pad
 from kview.tui.widgets.drawn import Lines
 
 LEGEND_CELLS = 17
@@ -32,9 +29,6 @@ CLOCK_PLOT_CELLS = 15
 
 Topics: TypeAlias = Sequence[tuple[str, float]]
 """Topics with their rates."""
-
-Hold: TypeAlias = Callable[[Topics], Sequence[str]]
-"""Returns the names of topics in an order that rests for a while."""
 
 
 class Rates(NamedTuple):
@@ -75,65 +69,55 @@ def spark_rates(view: View, end_s: int) -> Rates:
     )
 
 
+def rates_of(view: View, options: Options) -> Rates:
+    """Return the rates from the roll-ups if they reach the moment shown, else the view's own."""
+    end_s = covered_until_s(view, options)
+    return direct_rates(view) if end_s is None else spark_rates(view, end_s)
+
+
 def throughput_lines(
     view: View,
-    options: Options,
+    rates: Rates,
     zone: tzinfo | None,
     cells: int,
     rows: int,
-    hold: Hold,
 ) -> list[Line]:
-    """Return the title, a plot with its axes, and to its right the topics in the order that `hold`
-    returns."""
-    end_s = covered_until_s(view, options)
-    rates = direct_rates(view) if end_s is None else spark_rates(view, end_s)
-    head = _head(rates, basis(view, options), cells)
-    body = rows - 1
-    if body < 3:
-        return [head]
+    """Return a plot with its axes, and to its right the topics in the order of their names."""
+    if rows < 3:
+        return []
     has_room = cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2
-    legend = _legend(rates.topics, hold(rates.topics), body) if has_room else []
+    legend = _legend(rates.topics, rows) if has_room else []
     plot_cells = cells - (LEGEND_CELLS + 2 if legend else 1)
     shown_ms = view.snapshot.observation.ended_ms
     clock = words.clock(shown_ms, zone, tenths=False) if plot_cells >= AXIS_CELLS + CLOCK_PLOT_CELLS else ""
     until = "now" if view.moment.live else clock
     marks = marks_between(view.moment.marks, shown_ms - WINDOW_MS, shown_ms)
     frame = Frame("60 s", until, marks=marks, why="rates need 2 observations")
-    plot = framed(Trace("in", rates.values, Span("", series=0)), plot_cells, body, frame)
-    lines = [head]
+    plot = framed(Trace("in", rates.values, Span("", series=0)), plot_cells, rows, frame)
+    lines = []
     for number, drawn in enumerate(plot):
         right = (Span("  "), *legend[number]) if number < len(legend) else ()
         lines.append(cut((*pad(drawn, plot_cells), *right), cells))
     return lines
 
 
-def _head(rates: Rates, source: str, cells: int) -> Line:
-    """Return the name, the source of the rates, and as many of the latest rates as fit."""
-    left = line(" ", Span("THROUGHPUT", Role.HEAD), Span(f" {source} ", Role.DIM))
+def throughput_title(rates: Rates, source: str, cells: int) -> Title:
+    """Return the name, the source of the rates, and as many of the latest rates as fit into `cells`."""
+    left = line(Span("THROUGHPUT", Role.HEAD), Span(f" {source}", Role.DIM))
     unit = Span(" rec/s", Role.DIM)
     bare = line(Span(words.si(rates.total_in)), unit)
     labelled = (Span("in ", Role.DIM), *bare)
     out = line(
-        Span("  out ", Role.DIM),
-        Span(words.at_least(words.si(rates.total_out), rates.out_is_bound)),
-        unit,
-        " ",
+        Span("  out ", Role.DIM), Span(words.at_least(words.si(rates.total_out), rates.out_is_bound)), unit
     )
-    room = cells - line_width(left)
+    room = cells - line_width(left) - EDGE_CELLS
     fitting = (right for right in ((*labelled[:-1], *out), labelled) if line_width(right) <= room)
-    return justified(left, next(fitting, bare), cells)
+    return Title(left, next(fitting, bare))
 
 
-def ranked(topics: Topics, before: Sequence[str]) -> list[str]:
-    """Return the topics' names, the busiest first, or in the order `before` if it has the same names."""
+def _legend(topics: Topics, rows: int) -> list[Line]:
     rates = dict(topics)
-    if rates.keys() == set(before):
-        return list(before)
-    return sorted(rates, key=lambda name: (-(rates[name] if math.isfinite(rates[name]) else -1.0), name))
-
-
-def _legend(topics: Topics, order: Sequence[str], rows: int) -> list[Line]:
-    rates = dict(topics)
+    order = sorted(rates)
     shown = order[:rows] if len(order) <= rows else order[: rows - 1]
     lines: list[Line] = [
         justified(
@@ -155,20 +139,10 @@ class ThroughputPanel(Lines):
         super().__init__(id="throughput")
         self.view: View | None = None
         self.options = Options()
-        self._order: list[str] = []
-        self._ordered_ms = UNKNOWN
 
     def lines(self, width: int, height: int) -> list[Line]:
         if self.view is None:
             return []
-        at = app_of(self)
-        return throughput_lines(self.view, self.options, at.zone, width, height, self._hold)
-
-    def _hold(self, topics: Topics) -> list[str]:
-        """Return the order of the legend, which changes at most once in HOLD_MS."""
-        at_ms = UNKNOWN if self.view is None else self.view.snapshot.observation.ended_ms
-        is_old = self._ordered_ms == UNKNOWN or not 0 <= at_ms - self._ordered_ms < HOLD_MS
-        order = ranked(topics, () if is_old else self._order)
-        if is_old or order != self._order:
-            self._order, self._ordered_ms = order, at_ms
-        return order
+        rates = rates_of(self.view, self.options)
+        self.title = throughput_title(rates, basis(self.view, self.options), width)
+        return throughput_lines(self.view, rates, app_of(self).zone, width, height)

@@ -1,0 +1,142 @@
+"""A panel with its title: in a frame, or below a line with its title where lines are scarce."""
+
+from collections.abc import Callable
+
+from textual.containers import Vertical
+from textual.geometry import Region
+from textual.strip import Strip
+
+from kview.language import glyphs, panels
+from kview.tui.app_of import app_of
+from kview.tui.looks import Spot, marked
+from kview.tui.paint import strip
+from kview.tui.text import EMPTY, Line, Role, Span, Title, cut, line, line_width
+from kview.tui.widgets.failing import FailureLog
+
+
+class Panel(Vertical):
+    """The edges around what a panel shows. The panel inside says its title, unless `entitle` has said one."""
+
+    DEFAULT_CSS = """
+    Panel { height: 1fr; padding: 1 0 0 0; }
+    Panel.-framed { padding: 1; }
+    """
+
+    def __init__(self, *, id: str | None = None, framed: bool = False) -> None:
+        super().__init__(id=id, classes="-framed" if framed else None)
+        self._title = Title()
+        self._own: Line | None = None
+        self._is_marked = False
+        self.is_entitled = True
+        """Whether its own title could be made."""
+        self._top: Strip | None = None
+        self._failures = FailureLog(f"the title of {id or 'a panel'}")
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether there is a frame, and not only a line above."""
+        return self.has_class("-framed")
+
+    def fit(self, framed: bool) -> None:
+        """Have a frame, or only a line above."""
+        self.set_class(framed, "-framed")
+
+    @property
+    def title_cells(self) -> int:
+        """The cells that a title has at most."""
+        return max(0, self.outer_size.width - 2 * len(self._corner) - 2)
+
+    def entitle(self, make: Callable[[], Line]) -> None:
+        """Have the title that `make` returns. If `make` raises an exception, the title says so."""
+        try:
+            self._own, self.is_entitled = make(), True
+            self._failures.drawn()
+        except Exception as error:
+            self.is_entitled = False
+            self._failures.failed(error)
+            self._own = line(Span(panels.not_drawn(app_of(self).log_file), Role.WARN))
+        self.redraw()
+
+    def show(self, title: Title) -> None:
+        """Have the title of the panel inside."""
+        if title != self._title:
+            self._title = title
+            self.redraw()
+
+    def mark(self, is_marked: bool) -> None:
+        """Have a demo point at the title."""
+        if is_marked != self._is_marked:
+            self._is_marked = is_marked
+            self.redraw()
+
+    def redraw(self) -> None:
+        """Send the upper edge to the terminal if it has changed."""
+        if self._top is not None and self._top != self._upper():
+            self.refresh(Region(-self.gutter.left, -self.gutter.top, self.outer_size.width, 1))
+
+    def on_descendant_focus(self) -> None:
+        """Show that the panel has the focus."""
+        self.refresh()
+
+    def on_descendant_blur(self) -> None:
+        """Show that the panel does not have the focus any more."""
+        self.refresh()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the edges. The panel inside covers the rest."""
+        last = self.outer_size.height - 1
+        lines = []
+        for y in range(crop.y, crop.bottom):
+            if y == 0:
+                edge = self._top = self._upper()
+            elif self.is_framed:
+                edge = self._lower() if y == last else self._side()
+            else:
+                edge = self._strip(EMPTY)
+            lines.append(edge.crop(crop.x, crop.right))
+        return lines
+
+    @property
+    def _corner(self) -> str:
+        """The upper left corner, in front of the title."""
+        return f"{glyphs.CORNERS[0]}{glyphs.RULE}" if self.is_framed else glyphs.RULE
+
+    @property
+    def _role(self) -> Role:
+        return Role.KEY if self.has_focus_within else Role.RULE
+
+    def _upper(self) -> Strip:
+        cells, title, corner = self.outer_size.width, self._title, self._corner
+        text = title.text if self._own is None else self._own
+        scope = (Span(" "), *title.scope, Span(" ")) if title.scope else EMPTY
+        room = self.title_cells - line_width(scope)
+        if len(text) > 1 and line_width(text) > room and self._own is None:
+            text = text[:-1]
+        text = cut(text, room)
+        text = (Span(" "), *text, Span(" ")) if text else EMPTY
+        end = f"{glyphs.RULE}{glyphs.CORNERS[1]}" if self.is_framed else glyphs.RULE
+        rest = cells - len(corner) - line_width(text) - line_width(scope) - len(end)
+        role = self._role
+        drawn = self._strip(
+            (Span(corner, role), *text, Span(glyphs.RULE * rest, role), *scope, Span(end, role))
+        )
+        if title.is_marked or self._is_marked:
+            at = app_of(self)
+            begin = len(corner) + 1
+            spot = Spot(0, begin, begin + line_width(text) - 2, begin - 1)
+            (drawn,) = marked([drawn], [spot], at.palette, at.ascii_only)
+        return drawn
+
+    def _lower(self) -> Strip:
+        left, right = glyphs.CORNERS[2], glyphs.CORNERS[3]
+        return self._strip(
+            line(Span(f"{left}{glyphs.RULE * (self.outer_size.width - 2)}{right}", self._role))
+        )
+
+    def _side(self) -> Strip:
+        side, inside = Span(glyphs.BAR, self._role), Span(" " * (self.outer_size.width - 2))
+        return self._strip((side, inside, side))
+
+    def _strip(self, spans: Line) -> Strip:
+        at = app_of(self)
+        return strip(spans, self.outer_size.width, at.palette, at.ascii_only)
