@@ -28,6 +28,7 @@ DISPLAY_NAMES = (
     "quiet",
     "fresh",
     "no_tour",
+    "no_mouse",
 )
 
 
@@ -145,6 +146,9 @@ _DRAWING = (
     ),
     click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only."),
     click.option(
+        "--no-mouse", is_flag=True, help="Leave the mouse to the terminal, so that it selects text."
+    ),
+    click.option(
         "--no-spark",
         is_flag=True,
         help="Do not start Spark in the background: kview shows direct rates, the difference between two"
@@ -193,4 +197,5 @@ def display_of(flags: Mapping[str, Any]) -> Display:
         quiet=flags.get("quiet", False),
         fresh=flags.get("fresh", False),
         no_tour=flags.get("no_tour", False),
+        no_mouse=flags["no_mouse"],
     )

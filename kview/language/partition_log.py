@@ -33,8 +33,14 @@ def before(records: int) -> str:
     return f"ends {words.plural(records, 'record')} earlier"
 
 
-def replica_note(replica: ReplicaEnd, old: bool, now_ms: int) -> str:
-    """Return how a replica lags, or how old its log end is: `leader`, `≈ 0`, `lag 12`, `4 s ago`."""
+PAST_THE_END = "past the log end"
+
+
+def replica_note(replica: ReplicaEnd, leader: ReplicaEnd | None, old: bool, now_ms: int) -> str:
+    """Return how a replica lags, or how old its log end is: `leader`, `≈ 0`, `lag 12`, `4 s ago`.
+
+    A follower's end that was read after that of its `leader` may lie behind it.
+    """
     if replica.end == UNKNOWN:
         return "silent" if not replica.answers else ""
     if old or not replica.answers:
@@ -43,6 +49,8 @@ def replica_note(replica: ReplicaEnd, old: bool, now_ms: int) -> str:
         return "leader"
     if replica.lag == UNKNOWN:
         return ""
+    if leader is not None and UNKNOWN != leader.end < replica.end and leader.end_ms <= replica.end_ms:
+        return "read later"
     if replica.lag < 0:
         return f"ahead by {words.count(-replica.lag)}"
     return f"lag {words.count(replica.lag)}" if replica.lag else "lag ≈ 0"

@@ -131,6 +131,7 @@ def new_session(run: Run, name: str, interval_ms: int, display: Display) -> "Ses
         keys=read_keys(),
         theme=display.theme,
         ascii_only=display.ascii_only,
+        mouse=not display.no_mouse,
         log_file=log_file(),
     )
 
@@ -184,7 +185,7 @@ async def _drive(app: Any, run: Run) -> int:
         loop.call_soon_threadsafe(app.call_later, app.exit)
 
     run.on_error(end_by_error)
-    await app.run_async()
+    await app.run_async(mouse=app.session.mouse)
     if app.bug is not None:
         raise app.bug
     return code

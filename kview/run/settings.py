@@ -65,3 +65,5 @@ class Display(Struct, frozen=True):
     """The colour of the cluster's name in the head, as `#rrggbb`, '' for the theme's."""
     no_tour: bool = False
     """Whether a first run begins without the tour."""
+    no_mouse: bool = False
+    """Whether the mouse is left to the terminal."""

@@ -387,7 +387,7 @@ OWN_ACTIONS = (
         3,
         Where.PARTITION,
     ),
-    Action("records", ("m",), "records", "records", "the records of the partition", 14, Where.PARTITION),
+    Action("records", ("m", "l"), "records", "records", "the records of the partition", 14, Where.PARTITION),
     Action(
         "open",
         ("enter",),

@@ -126,7 +126,7 @@ class ReportKeys:
             error = KviewError(ErrorKind.REPORT_NO_RECORDING)
         log_file = self._app.log_file
         why = remedy(error) if error.kind in _ABOUT_USE or not log_file else f"details: {log_file}"
-        self._app.say(StatusMessage(f"no report: {message(error)}", why, Severity.WARN), keep=True)
+        self._app.say(StatusMessage(f"no report: {message(error)}", why, Severity.WARN))
 
     def _open(self, report: MadeReport, typed: str) -> None:
         """Open a report, unless something else is being read or typed: then say which key opens it."""
@@ -139,7 +139,7 @@ class ReportKeys:
             return
         self._unread = None
         self._app.go.report(report, typed)
-        self._app.say(StatusMessage(f"report saved: {report.path}", "", Severity.GOOD, report.url), keep=True)
+        self._app.say(StatusMessage(f"report saved: {report.path}", "", Severity.GOOD, report.url))
 
 
 _ABOUT_USE = frozenset(

@@ -109,7 +109,7 @@ class SaveKeys:
                 return
             path = await asyncio.to_thread(saving.finish)
             done = StatusMessage(f"{len(rows):,} rows saved: {path}", severity=Severity.GOOD)
-            self._app.say(done, keep=True)
+            self._app.say(done)
         except KviewError as error:
             if saving is not None:
                 saving.cancel()
@@ -121,7 +121,7 @@ class SaveKeys:
                 raise
             self._failures.failed(error)
             said = "table not exported: a row could not be made"
-            self._app.say(StatusMessage(said, severity=Severity.WARN), keep=True)
+            self._app.say(StatusMessage(said, severity=Severity.WARN))
         finally:
             self._is_exporting = False
 
@@ -141,7 +141,7 @@ class SaveKeys:
         await asyncio.to_thread(saving.add, "".join([*unwritten, writer.end()]))
 
     def _failed(self, what: str, error: KviewError) -> None:
-        self._app.say(StatusMessage(f"{what}: {sentence(error.facts)}", severity=Severity.WARN), keep=True)
+        self._app.say(StatusMessage(f"{what}: {sentence(error.facts)}", severity=Severity.WARN))
 
     def _name(self, what: str) -> str:
         at = datetime.fromtimestamp(self._app.wall_ms() / 1000, self._app.zone)

@@ -58,6 +58,8 @@ class Session:
     no_color: bool | None = None
     """None: as the environment's NO_COLOR says."""
     ascii_only: bool = False
+    mouse: bool = True
+    """Whether the mouse works, and is not left to the terminal."""
     zone: tzinfo | None = None
     """The time zone of the times of day shown. None: the machine's own."""
     log_file: str = ""

@@ -6,6 +6,7 @@ import pytest
 
 from kview.derive.partitions.log import (
     LEAST_ZOOM,
+    PartitionLog,
     events_of_broker,
     events_of_partition,
     partition_log,
@@ -13,8 +14,12 @@ from kview.derive.partitions.log import (
     zoomed,
 )
 from kview.derive.view import View
+from kview.language.partition_log import PAST_THE_END, replica_note
 from kview.model.events import Event, EventKind, Severity
 from kview.model.units import UNKNOWN
+from kview.tui.options import Options
+from kview.tui.rows.log_lines import Zoom, log_lines
+from kview.tui.text import content
 from tests.worlds import crash_script, views
 
 SILENT, FENCED = 13, 21
@@ -36,6 +41,34 @@ def test_a_silent_follower_keeps_its_last_end_with_the_time_it_was_read(script: 
     assert ends[4].end_ms <= before.snapshot.observation.ended_ms < ends[3].end_ms
     assert ends[3].is_leader and ends[3].end == log.log_end > log.high_watermark
     assert ends[4].end <= log.high_watermark <= ends[1].end
+
+
+def test_a_follower_that_was_read_after_its_leader_says_so(
+    script: list[View],
+) -> None:
+    log = partition_log(script[9], "invoice", 1)
+    assert log is not None
+    leader, follower = log.replicas[0], log.replicas[1]
+    now_ms = leader.end_ms
+    later = follower._replace(end=leader.end + 3, end_ms=leader.end_ms + 5, lag=0)
+    assert replica_note(later, leader, False, now_ms) == "read later"
+    assert replica_note(later._replace(end=leader.end), leader, False, now_ms) == "lag ≈ 0"
+    assert replica_note(later, leader._replace(end=UNKNOWN), False, now_ms) == "lag ≈ 0"
+
+
+def test_a_group_past_the_log_end_says_so(script: list[View]) -> None:
+    view = script[9]
+    log = partition_log(view, "audit-log", 0)
+    assert log is not None
+
+    def drawn(of: PartitionLog) -> str:
+        lines = log_lines(view, of, Options(), 120, Zoom.WHOLE, 3, log.read_ms)
+        return "".join(content(line) for line in lines)
+
+    assert PAST_THE_END not in drawn(log)
+    last = log.groups[-1]._replace(committed=log.log_end + 1)
+    assert f"fraud-check {last.committed:,} {PAST_THE_END}" in drawn(replace(log, groups=(last,)))
+    assert PAST_THE_END not in drawn(replace(log, groups=(last,), log_end=UNKNOWN)), "nobody knows"
 
 
 def test_groups_stand_at_their_commits_the_furthest_behind_first(script: list[View]) -> None:

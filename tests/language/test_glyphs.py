@@ -17,6 +17,11 @@ def test_a_stand_in_takes_as_much_room() -> None:
             assert glyphs.plain(sign).isascii() and "?" not in glyphs.plain(sign), name
 
 
+def test_about_at_least_cut_and_selected_are_told_apart_in_ascii() -> None:
+    signs = [glyphs.ABOUT, "≥", glyphs.ELLIPSIS, glyphs.MARK]
+    assert len({glyphs.plain(sign) for sign in signs}) == len(signs)
+
+
 def test_what_has_no_stand_in_is_a_question_mark() -> None:
     assert glyphs.plain("Größe ● 4") == "Gr??e * 4"
 

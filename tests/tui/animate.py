@@ -19,7 +19,7 @@ from kview.tui.faults import FAULTS_BY_KEY
 from kview.tui.text import Role
 from kview.tui.widgets.caption import Paragraph
 from tests.school.shows.lesson_stage import Class, lesson, shown_demo
-from tests.tui.harness import lines, run
+from tests.tui.harness import drawn_lines, run
 from tests.tui.pictures import FOLDER, is_settled, with_spaces
 
 ANIMATED = FOLDER / "animated"
@@ -68,7 +68,7 @@ class _Camera:
         while not is_settled(taken.app, last):
             taken.app._tick()
             await taken.pilot.pause()
-        drawn, caption = lines(taken.app), taken.app.teaching.caption
+        drawn, caption = drawn_lines(taken.app), taken.app.teaching.caption
         if caption is None or (self._frames and self._frames[-1].lines == drawn):
             return None
         svg = with_spaces(taken.app.export_screenshot(title="kview"))

@@ -38,7 +38,7 @@ def said(view: View) -> list[str]:
 
 def lane(view: View, name: str) -> str:
     now_ms = view.snapshot.observation.ended_ms
-    drawn = lane_lines(view, now_ms, None, 20 + 61, 20)
+    _, drawn = lane_lines(view, now_ms, None, 20 + 61, 20)
     text = next("".join(span.text for span in one) for one in drawn if name in one[0].text)
     return text[-60:]
 

@@ -8,7 +8,8 @@ from kview.derive.view import View
 from kview.model.incidents import Incident
 from kview.tui.options import Options
 from kview.tui.rows.incidents import HitRows
-from kview.tui.rows.lanes import lane_lines, lanes
+from kview.tui.rows.lanes import lane_lines, lanes, left_out
+from kview.tui.text import content
 from tests.derive.test_elections import unclean_run
 from tests.tui.harness import (
     BACK,
@@ -42,15 +43,21 @@ async def test_the_events_screen_has_lanes_incidents_and_events() -> None:
         assert "watermark advanced again" in events[1] and "stopped answering" in events[8]
 
 
-def test_lanes_of_brokers_that_do_not_fit_are_counted() -> None:
+def test_brokers_in_trouble_without_a_lane_are_named() -> None:
     world = default_world()
     snapshots = [world.tick() for _ in range(3)]
     for broker in range(4):
         world.crash(broker)
-    *_, last = views([*snapshots, *(world.tick() for _ in range(8))])
-    assert [lane.name for lane in lanes(last, 3)] == ["broker 0, +3 more", "controllers", "partitions"]
-    assert [lane.name for lane in lanes(last, 5)][:3] == ["broker 0", "broker 1", "broker 2, +1 more"]
-    assert not any("more" in lane.name for lane in lanes(last, 6))
+    snapshots += [world.tick() for _ in range(8)]
+    *_, last = views(snapshots)
+    assert [lane.name for lane in lanes(last, 3).shown] == ["broker 0", "controllers", "partitions"]
+    assert content(left_out(lanes(last, 3))) == "✕ also brokers 1, 2, 3"
+    assert content(left_out(lanes(last, 5))) == "✕ also broker 3"
+    assert left_out(lanes(last, 6)) == ()
+    world.back(0)
+    *_, later = views([*snapshots, *(world.tick() for _ in range(16))])
+    fewer = lanes(later, 5)
+    assert [lane.name for lane in fewer.shown][:3] == ["broker 1", "broker 2", "broker 3"], "trouble first"
 
 
 def test_the_lane_of_partitions_shows_how_long_some_had_no_leader() -> None:
@@ -58,7 +65,7 @@ def test_the_lane_of_partitions_shows_how_long_some_had_no_leader() -> None:
 
     def lane(view: View) -> str:
         now_ms = view.snapshot.observation.ended_ms
-        drawn = lane_lines(view, now_ms, None, 15 + 61, 20)
+        _, drawn = lane_lines(view, now_ms, None, 15 + 61, 20)
         text = next("".join(span.text for span in one) for one in drawn if "partitions" in one[0].text)
         return text.rstrip()[-60:]
 

@@ -10,6 +10,7 @@ from kview.errors import ErrorKind, KviewError
 from kview.model.events import Severity
 from kview.model.reporting import LineKind, ReportLine, ReportProgress, ReportScope
 from kview.tui.app import KviewApp
+from kview.tui.widgets.bottom import SHOWN_MS
 from tests.tui.harness import (
     CRASH,
     LOG_FILE,
@@ -94,6 +95,8 @@ async def test_a_report_is_made_while_keys_work_and_opens_when_it_is_complete() 
         reports.finish()
         await until(pilot, lambda: "kview report, 116 cells" in text(app), "the report")
         assert f"report saved: {PATH}" in text(app) and "3 of 12" not in text(app)
+        app.wall_ms.now_ms += SHOWN_MS + 1_000  # type: ignore[attr-defined]
+        await until(pilot, lambda: "report saved" not in text(app), "the end of the message")
         assert "line 199" not in text(app) and "\x1b" not in text(app)
         await press(pilot, ["G"])
         assert "line 199" in text(app)

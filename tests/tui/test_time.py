@@ -86,7 +86,7 @@ async def test_in_ascii() -> None:
         drawn = text(app)
         assert drawn.isascii()
         assert re.search(r" 4 x silent 3 s ", drawn)
-        assert "reading 08:54:10 ~" in drawn.splitlines()[0]
+        assert "reading 08:54:10 $" in drawn.splitlines()[0]
 
 
 @running

@@ -1,7 +1,9 @@
 """The timeline of events: a lane per broker, one for the controllers and one for the partitions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +14,10 @@ from kview.model.events import Event, EventKind, Severity
 from kview.model.findings import FindingKind
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.tui.text import Line, Role, Span, runs
+from kview.tui.text import Line, Role, Span, Title, line, runs
+
+MOST_NAMED = 5
+"""The most brokers in trouble that are named because they have no lane."""
 
 SPANS_MS = (60_000, 120_000, 300_000, 540_000)
 """The timeline covers the shortest of these that holds every event of the view."""
@@ -78,11 +83,18 @@ class Lane:
     """How the lane ends, if nothing happened there that says so."""
 
 
-def lanes(view: View, rows: int) -> list[Lane]:
-    """Return at most `rows` lanes: the controllers, the partitions, then the brokers, eventful ones first.
+class Lanes(NamedTuple):
+    """The lanes for which there is room, and the other brokers that are in trouble, or to which something
+    happened."""
 
-    The last broker's name counts the eventful brokers for which there is no room.
-    """
+    shown: Sequence[Lane]
+    in_trouble: Sequence[int] = ()
+    eventful: Sequence[int] = ()
+
+
+def lanes(view: View, rows: int) -> Lanes:
+    """Return at most `rows` lanes: the controllers, the partitions, then the brokers: those in trouble first,
+    then the eventful ones."""
     cluster_lanes = [
         Lane("controllers", _controller_marks(view), _controllers_now(view)),
         Lane("partitions", _partition_marks(view), _partitions_now(view)),
@@ -97,12 +109,26 @@ def lanes(view: View, rows: int) -> list[Lane]:
                 by_broker.setdefault(broker, []).append((event.at_ms, mark))
     ids = table.id.tolist()
     room = rows - len(cluster_lanes)
-    eventful = {id for id in ids if id in by_broker or _troubled(view, id)}
-    chosen = sorted(ids, key=lambda id: (id not in eventful, id))[: max(0, room)]
+    troubled = {id for id in ids if _troubled(view, id)}
+    ranked = sorted(ids, key=lambda id: (id not in troubled, id not in by_broker, id))
+    chosen, left = ranked[: max(0, room)], ranked[max(0, room) :]
     brokers = [Lane(f"broker {id}", tuple(by_broker.get(id, ())), _state(view, id)) for id in sorted(chosen)]
-    if brokers and (more := len(eventful.difference(chosen))):
-        brokers[-1] = replace(brokers[-1], name=f"{brokers[-1].name}, +{more:,} more")
-    return [*brokers, *cluster_lanes][-rows:] if rows else []
+    return Lanes(
+        [*brokers, *cluster_lanes][-rows:] if rows else [],
+        [id for id in left if id in troubled],
+        [id for id in left if id in by_broker and id not in troubled],
+    )
+
+
+def left_out(which: Lanes) -> Line:
+    """Return which brokers in trouble have no lane, and how many others to which something happened."""
+    named = ", ".join(map(str, which.in_trouble[:MOST_NAMED]))
+    named += f" +{len(which.in_trouble) - MOST_NAMED:,}" if len(which.in_trouble) > MOST_NAMED else ""
+    noun = "broker" if len(which.in_trouble) == 1 else "brokers"
+    parts = [Span(f"{glyphs.DEAD} also {noun} {named}", Role.WARN)] if named else []
+    if which.eventful:
+        parts += [Span("  " if named else ""), Span(f"+{len(which.eventful):,} with events", Role.DIM)]
+    return tuple(parts)
 
 
 def _troubled(view: View, id: int) -> bool:
@@ -224,11 +250,15 @@ def span_ms(view: View, now_ms: int) -> int:
     return next((span for span in SPANS_MS if now_ms - oldest < span), SPANS_MS[-1])
 
 
-def lane_lines(view: View, now_ms: int, zone: tzinfo | None, cells: int, rows: int) -> list[Line]:
+def lane_lines(
+    view: View, now_ms: int, zone: tzinfo | None, cells: int, rows: int
+) -> tuple[Title, list[Line]]:
     """Return the timeline: the lanes, and a line with its times. Incidents are marked on that line."""
+    title = Title(line(Span("TIMELINE", Role.HEAD)))
     if rows < 2:
-        return []
-    span, shown = span_ms(view, now_ms), lanes(view, rows - 1)
+        return title, []
+    span, chosen = span_ms(view, now_ms), lanes(view, rows - 1)
+    shown = chosen.shown
     label = max((len(lane.name) for lane in shown), default=0) + 2
     room = max(1, cells - label - 3)
     lines = []
@@ -236,7 +266,7 @@ def lane_lines(view: View, now_ms: int, zone: tzinfo | None, cells: int, rows: i
         name = Span(f"  {lane.name:<{label}}", Role.DIM if not lane.marks and lane.now is None else Role.TEXT)
         lines.append((name, *_drawn(lane, now_ms, span, room)))
     lines.append((Span(" " * (label + 2), Role.DIM), *_axis(view, now_ms, span, zone, room)))
-    return lines
+    return title._replace(scope=left_out(chosen)), lines
 
 
 def _cell(at_ms: int, now_ms: int, span: int, room: int) -> int:

@@ -212,6 +212,8 @@ def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int, most:
             Span(f"{before}{name}", Role.TEXT if role is Role.DIM else role),
             Span(f" {words.count(position.committed)}", Role.DIM),
         )
+        if UNKNOWN != log.log_end < position.committed:
+            text = (*text, Span(f" {log_words.PAST_THE_END}", Role.WARN))
         labels.append(Label(scale.cell(position.committed), text))
     return _labels(labels, cells, most)
 
@@ -237,7 +239,8 @@ def _replica(
     if scale is not None:
         bar = _bar(replica, scale, Role.DIM if old and role is not Role.RISK else role)
     end = Span(f" {words.count(replica.end):>{page.right - 18}}", Role.DIM if old else Role.TEXT)
-    note = log_words.replica_note(replica, old, now_ms)
+    leader = next((each for each in log.replicas if each.is_leader), None)
+    note = log_words.replica_note(replica, leader, old, now_ms)
     room = scale.cells if scale is not None else 0
     return (*head, *pad(bar, room), end, Span(f"  {note}", role if not replica.answers else Role.DIM))
 

@@ -228,8 +228,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         looks = dashboard.teaching.looks
         for drawn in self._all_drawn:
             drawn.looks = tuple(look for look in looks if drawn.id in look.ids)
-        for panel in self._around:
-            panel.mark(any(panel.id in look.ids for look in looks))
+        for around in self._around:
+            around.mark(any(around.id in look.ids for look in looks))
         if view is not None:
             self.draw(view)
         self.say()
@@ -407,8 +407,10 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def action_back(self) -> None:
         """Go one step back.
 
-        Leave the question, clear the filter, leave the screen, or return to the live moment.
+        Leave the question, clear the filter, leave the screen, or return to the live moment. What is said of
+        something that is done goes away, too.
         """
+        self.dashboard.clear_message(kept=False)
         if self.has_class("-asking"):
             self._end_question()
         elif any(table.cancel() for table in self.query(Table)) or self.dashboard.cancel_work():

@@ -38,7 +38,11 @@ class EventsScreen(KviewScreen):
     def lay_out_panels(self) -> None:
         height, view = self.page_height, self.view
         brokers = len(view.snapshot.brokers) if view else 3
-        lanes = min(brokers + 3, MOST_LANES, max(FEWEST_LANES, (height - 10) // 3))
+        lanes = min(
+            brokers + 3,
+            MOST_LANES,
+            max(FEWEST_LANES, (height - 10) // 2 if height < 30 else (height - 10) // 3),
+        )
         above, edges = self.query_one("#lanes_side"), self.edge_lines
         above.styles.height, above.display = lanes + edges, height >= 20
         incidents = len(view.incidents) if view else 0

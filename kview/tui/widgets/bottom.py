@@ -31,7 +31,7 @@ class StatusMessage(Struct, frozen=True):
     link: str = ""
 
 
-SHOWN_MS = 12_000
+SHOWN_MS = 10_000
 """How long the status line shows a message, so that there is time to read it and to try the undo it
 mentions."""
 
