@@ -157,8 +157,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self._saves, self._reports = SaveKeys(self), ReportKeys(self)
         self.arrivals = Arrivals(self._show, self.set_timer)
         themes = load_themes(theme_folders()) if session.themes is None else session.themes
+        few = self.console.color_system == "standard"
         self.colours = Colours(
-            themes, session.theme, colourless, session.source.colour, self._set_theme, self.say
+            themes, session.theme, colourless, few, session.source.colour, self._set_theme, self.say
         )
         self.started_ms = self.wall_ms()
         """When the dashboard started, epoch ms by the wall clock."""

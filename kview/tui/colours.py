@@ -15,8 +15,9 @@ DEFAULT_THEME = "dark"
 class Colours:
     """Manages the loaded themes and the current one, which at first is `wanted`.
 
-    `none` says that the terminal has no colours. `cluster` is the colour of the cluster's name. `set_theme`
-    passes a theme to Textual's own widgets. `say` shows a message in the status line.
+    `none` says that the terminal has no colours, `few` that it has 16. `cluster` is the colour of the
+    cluster's name. `set_theme` passes a theme to Textual's own widgets. `say` shows a message in the status
+    line.
     """
 
     def __init__(
@@ -24,6 +25,7 @@ class Colours:
         themes: Themes,
         wanted: str | None,
         none: bool,
+        few: bool,
         cluster: str,
         set_theme: Callable[[TextualTheme], None],
         say: Callable[[StatusMessage], None],
@@ -32,7 +34,7 @@ class Colours:
         self._say = say
         self._themes = themes
         self._wanted = wanted or DEFAULT_THEME
-        self.none = none
+        self.none, self._few = none, few
         self.palette: Palette = PLAIN
 
     @property
@@ -52,7 +54,7 @@ class Colours:
     def use(self, name: str) -> None:
         """Use a theme from now on."""
         theme = self._themes.loaded[name]
-        self.palette = palette_of(theme, self._cluster)
+        self.palette = palette_of(theme, self._cluster, self._few)
         self._set_theme(textual_theme(theme))
 
     def back_to(self, palette: Palette) -> None:

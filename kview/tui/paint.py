@@ -46,8 +46,12 @@ def _shades(colour: str, background: str) -> tuple[Style, ...]:
     return tuple(Style(color=dark.blend(bright, factor).hex) for factor in factors)
 
 
-def palette_of(theme: Theme, cluster: str = "") -> Palette:
-    """Make the palette of a theme. `cluster` is the colour of the cluster's name, '' for the theme's."""
+def palette_of(theme: Theme, cluster: str = "", few: bool = False) -> Palette:
+    """Make the palette of a theme. `cluster` is the colour of the cluster's name, '' for the theme's.
+
+    With `few`, the terminal has 16 colours: no tint of them leaves red legible, and shades of a colour become
+    other colours. So the selected row is bold, and a colour has one shade.
+    """
     base = Style(color=theme.text, bgcolor=theme.background)
     colours = {
         Role.TEXT: Style(color=theme.text),
@@ -67,10 +71,13 @@ def palette_of(theme: Theme, cluster: str = "") -> Palette:
         name=theme.name,
         dark=theme.dark,
         styles=colours,
-        series=tuple(_shades(colour, theme.background) for colour in theme.series),
+        series=tuple(
+            (Style(color=colour),) * SHADES if few else _shades(colour, theme.background)
+            for colour in theme.series
+        ),
         base=base,
-        selected=Style(color=theme.on_accent, bgcolor=theme.accent),
-        marked=Style(bgcolor=theme.mark),
+        selected=Style(bold=True) if few else Style(color=theme.on_accent, bgcolor=theme.accent),
+        marked=Style() if few else Style(bgcolor=theme.mark),
         fresh=Style(bold=True),
     )
 

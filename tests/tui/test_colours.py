@@ -78,6 +78,13 @@ def test_every_role_has_a_style_in_every_palette() -> None:
         assert set(palette.styles) == set(Role)
 
 
+def test_with_16_colours_nothing_is_tinted_and_a_curve_has_one_colour() -> None:
+    for theme in own_themes().loaded.values():
+        palette = palette_of(theme, few=True)
+        assert palette.selected.bgcolor is None and palette.marked.bgcolor is None and palette.selected.bold
+        assert all(len(set(shades)) == 1 for shades in palette.series)
+
+
 @pytest.mark.parametrize("name", ["mine", PLAIN.name])
 @running
 async def test_a_theme_of_the_users(tmp_path: Path, name: str) -> None:
