@@ -157,7 +157,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self._saves, self._reports = SaveKeys(self), ReportKeys(self)
         self.arrivals = Arrivals(self._show, self.set_timer)
         themes = load_themes(theme_folders()) if session.themes is None else session.themes
-        few = self.console.color_system == "standard"
+        few = self.console.color_system == "standard" if session.few_colors is None else session.few_colors
         self.colours = Colours(
             themes, session.theme, colourless, few, session.source.colour, self._set_theme, self.say
         )

@@ -57,6 +57,8 @@ class Session:
     """None or '': the default theme."""
     no_color: bool | None = None
     """None: as the environment's NO_COLOR says."""
+    few_colors: bool | None = None
+    """Whether there are only 16 colours. None: as the terminal says."""
     ascii_only: bool = False
     mouse: bool = True
     """Whether the mouse works, and is not left to the terminal."""

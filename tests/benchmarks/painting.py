@@ -101,7 +101,9 @@ async def terminal(view: View, size: tuple[int, int] = (120, 40)) -> AsyncIterat
     os.environ["COLORTERM"] = "truecolor"
     feed, clock = FakeFeed(view), FakeClock(view.snapshot.observation.ended_ms + SEEN_AFTER_MS)
     source = SourceInfo("simulated")
-    session = Session(feed=feed, source=source, clock_ms=clock, no_color=False, themes=own_themes())
+    session = Session(
+        feed=feed, source=source, clock_ms=clock, no_color=False, few_colors=False, themes=own_themes()
+    )
     app = KviewApp(session)
     app.driver_class = Painting
     async with app.run_test(headless=False, size=size):

@@ -222,7 +222,8 @@ async def dashboard(
     not live, the clock stands at its moment, and the wall clock is AGO_MS ahead."""
     feed = FakeFeed(*views)
     now_ms = 1_760_000_000_000
-    settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC, "log_file": LOG_FILE}
+    settings: dict[str, Any] = {"no_color": False, "few_colors": False, "themes": own_themes()}
+    settings |= {"zone": UTC, "log_file": LOG_FILE}
     if views and views[-1].moment.live:
         now_ms = views[-1].snapshot.observation.ended_ms + SEEN_AFTER_MS
     elif views:

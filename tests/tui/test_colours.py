@@ -169,3 +169,10 @@ async def test_what_is_wrong_keeps_its_colour_in_the_selected_row(theme: str) ->
         assert replicas.color is not None and replicas.color.name == own.on_accent
         for style in (silent, replicas):
             assert style.bgcolor is not None and style.bgcolor.name == own.accent
+
+
+@pytest.mark.parametrize(("few", "tinted"), [(True, False), (False, True)])
+@running
+async def test_the_terminal_says_how_many_colours_there_are(few: bool, tinted: bool) -> None:
+    async with dashboard(state(HEALTHY), few_colors=few) as (app, _):
+        assert (app.palette.selected.bgcolor is not None) == tinted

@@ -86,7 +86,8 @@ class Drawn(Widget):
         """Paint again and send the lines that changed to the terminal."""
         if not self.is_attached or not self.size:
             return
-        if self._painted_for != self.painted_for():
+        if self._painted_for != (key := self.painted_for()):
+            self._strips, self._painted_for = self._paint(), key  # now, so that the title goes with it
             self.refresh()
             return
         before, self._strips = self._strips, self._paint()

@@ -29,7 +29,8 @@ class Panel(Vertical):
         self._is_marked = False
         self.is_entitled = True
         """Whether its own title could be made."""
-        self._top: Strip | None = None
+        self._edges: list[Strip] = []
+        self._drawn_for: object = None
         self._failures = FailureLog(f"the title of {id or 'a panel'}")
 
     @property
@@ -71,7 +72,11 @@ class Panel(Vertical):
 
     def redraw(self) -> None:
         """Send the upper edge to the terminal if it has changed."""
-        if self._top is not None and self._top != self._upper():
+        if not self._edges or self._drawn_for != self._look:
+            return  # all of it is about to be drawn
+        upper = self._upper()
+        if upper != self._edges[0]:
+            self._edges[0] = upper
             self.refresh(Region(-self.gutter.left, -self.gutter.top, self.outer_size.width, 1))
 
     def on_descendant_focus(self) -> None:
@@ -84,17 +89,24 @@ class Panel(Vertical):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the edges. The panel inside covers the rest."""
-        last = self.outer_size.height - 1
-        lines = []
-        for y in range(crop.y, crop.bottom):
-            if y == 0:
-                edge = self._top = self._upper()
-            elif self.is_framed:
-                edge = self._lower() if y == last else self._side()
-            else:
-                edge = self._strip(EMPTY)
-            lines.append(edge.crop(crop.x, crop.right))
-        return lines
+        # For each change of anything in the panel, all its lines are asked for.
+        if self._drawn_for != self._look:
+            self._drawn_for = self._look
+            self._edges = self._all_edges()
+        lines = self._edges[crop.y : crop.bottom]
+        is_whole = crop.x == 0 and crop.width == self.outer_size.width
+        return lines if is_whole else [line.crop(crop.x, crop.right) for line in lines]
+
+    @property
+    def _look(self) -> object:
+        """What determines how the edges look, apart from the title."""
+        return self.outer_size, self.is_framed, self.has_focus_within, app_of(self).palette
+
+    def _all_edges(self) -> list[Strip]:
+        height = self.outer_size.height
+        if not self.is_framed:
+            return [self._upper(), *[self._strip(EMPTY)] * (height - 1)][:height]
+        return [self._upper(), *[self._side()] * (height - 2), self._lower()][:height]
 
     @property
     def _corner(self) -> str:

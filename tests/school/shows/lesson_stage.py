@@ -145,7 +145,13 @@ async def lesson(
     """A dashboard that has begun with a demo, or with the tour, and shows its first view."""
     demos, feed = StagedDemos(name, seed), FakeFeed()
     opening = None if tour is not None else Opening(name, seed)
-    settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC, "lab": demos}
+    settings: dict[str, Any] = {
+        "no_color": False,
+        "few_colors": False,
+        "themes": own_themes(),
+        "zone": UTC,
+        "lab": demos,
+    }
     settings |= {
         "timeline": FakeTimeline(),
         "teaching": partial(DemoKeys, demos=demos, opening=opening, tour=tour),
