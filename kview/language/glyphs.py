@@ -45,6 +45,8 @@ LOG_START = "├"
 MARKED = "┬"
 UNCOMMITTED = "▒"
 LEVELS = "▁▂▃▄▅▆▇█"
+DIALS = "◔◑◕"
+"""How much of a time has passed: a quarter, half of it, three quarters."""
 UPPER_HALF = "▀"
 
 SIGNS: Mapping[str, str] = {
@@ -98,7 +100,7 @@ _STAND_INS = {
     "’": "'",
     "“": '"',
     "”": '"',
-} | dict(zip(LEVELS + CORNERS, "._-=+*%#++++", strict=True))
+} | dict(zip(LEVELS + CORNERS + DIALS, "._-=+*%#++++-=%", strict=True))
 
 _TABLE = str.maketrans(_STAND_INS)
 

@@ -11,7 +11,7 @@ STEP_S = 60
 def test_a_demo_is_played_to_its_end_and_the_next_one_begins_on_a_fresh_cluster() -> None:
     with kview_on_a_terminal("demo", "leader-crash") as terminal:
         terminal.wait_for_text("step 1 of 6", STEP_S)
-        terminal.wait_for_text("space: next step", STEP_S)
+        terminal.wait_for_text("space next step", STEP_S)
         terminal.press(" ")
         terminal.wait_for_text("which broker do the others say", STEP_S)
         terminal.press("2")
@@ -25,7 +25,7 @@ def test_a_demo_is_played_to_its_end_and_the_next_one_begins_on_a_fresh_cluster(
         terminal.press("B")
         terminal.wait_for_text(r"invoice-3 ISR: 2, 5 → 2, 4, 5", STEP_S)
         _next(terminal, 6)
-        terminal.wait_for_text("space: finish", STEP_S)
+        terminal.wait_for_text("space finish", STEP_S)
         terminal.press(" ")
         terminal.wait_for_text(r"Your answer was right", STEP_S)
         terminal.press(" ")
@@ -37,6 +37,6 @@ def test_a_demo_is_played_to_its_end_and_the_next_one_begins_on_a_fresh_cluster(
 
 
 def _next(terminal: PseudoTerminal, number: int) -> None:
-    terminal.wait_for_text("space: next step", STEP_S)
+    terminal.wait_for_text("space next step", STEP_S)
     terminal.press(" ")
     terminal.wait_for_text(f"step {number} of 6", STEP_S)

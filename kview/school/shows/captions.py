@@ -8,6 +8,7 @@ from kview.school.conduct import Conduct, Phase
 from kview.school.expectations import Expectation, Operator
 from kview.school.figures import Figure
 from kview.school.lesson import Question
+from kview.school.watching import Watch
 from kview.school.words import demo as said
 from kview.school.words.expectations import between, expected, short_noun
 from kview.tui.text import Role
@@ -89,6 +90,13 @@ def answered(question: Question, chosen: int) -> Paragraph:
     )
 
 
+def dial(watch: Watch, now_ms: int, left_ms: int) -> str:
+    """Return the sign of how much of the time has passed that the step has, `left_ms` of which are left."""
+    passed_ms = max(0, now_ms - watch.began_ms)
+    at = len(glyphs.DIALS) * passed_ms // max(1, passed_ms + left_ms)
+    return glyphs.DIALS[min(at, len(glyphs.DIALS) - 1)]
+
+
 def checks(conduct: Conduct, now_ms: int) -> list[Paragraph]:
     """Return what has come true, what is awaited, and what did not come true in time."""
     watch, results = conduct.watch, []
@@ -102,10 +110,12 @@ def checks(conduct: Conduct, now_ms: int) -> list[Paragraph]:
             limit_ms = watch.lasts_ms if expectation.within_ms == UNKNOWN else expectation.within_ms
             awaited[text] = max(watch.began_ms + limit_ms - now_ms, awaited.get(text, 0))
         shown = list(awaited.items())[:MOST_CHECKS]
-        results.append(Paragraph(said.waiting(shown), Role.DIM, glyphs.ELLIPSIS, rank=2))
+        longest_ms = max(left_ms for _, left_ms in shown)
+        results.append(Paragraph(said.waiting(shown), Role.DIM, dial(watch, now_ms, longest_ms), rank=2))
     elif conduct.phase is Phase.WATCH and (left_ms := watch.began_ms + watch.lasts_ms - now_ms) > 0:
         held = list(dict.fromkeys(sentences(watch.held)))[:MOST_CHECKS]
-        results.append(Paragraph(said.watching(held, left_ms), Role.DIM, glyphs.ELLIPSIS, rank=2))
+        sign = dial(watch, now_ms, left_ms)
+        results.append(Paragraph(said.watching(held, left_ms), Role.DIM, sign, rank=2))
     for expectation in watch.unmet[:1]:
         results.append(Paragraph(said.missed(sentence(expectation)), Role.WARN, glyphs.UP, rank=1))
     # What a step without an act waits for may have happened before it began: then nothing has changed.

@@ -5,9 +5,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kview.errors import error_of
-from kview.language import glyphs, words
+from kview.language import words
 from kview.language.errors import sentence
 from kview.model.lab import Command, CommandKind, NodeRole, Reply
+from kview.model.units import UNKNOWN
 from kview.school.conduct import Conduct, Phase
 from kview.school.demos import Demos
 from kview.school.look import mark
@@ -21,7 +22,7 @@ from kview.tui.fault_keys import FaultKeys
 from kview.tui.faults import FAULTS_BY_KEY
 from kview.tui.looks import Look
 from kview.tui.text import Role
-from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.bottom import SHOWN_MS, StatusMessage
 from kview.tui.widgets.caption import Caption, Paragraph
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class LessonShow:
         self._past: int | None = None
         """The number of the earlier step that is shown."""
         self._away_since_ms = 0
-        self._insists = False
+        self._insisted_ms = UNKNOWN
         self._read_from_ms = 0
 
     # -- what is shown
@@ -110,9 +111,6 @@ class LessonShow:
         elif conduct.is_replaced:
             first = [(keys.name("spark"), "start again")]
         rest = [(back, "back")] if number else []
-        is_disturbed = conduct.extra or conduct.missing or conduct.is_replaced
-        if conduct.phase is Phase.DONE and not is_disturbed:
-            body.append(Paragraph(f"{space}: {self._space_does()}", Role.KEY, glyphs.PLAYING, rank=4))
         return Caption(
             f"DEMO {title}", where, tuple(body),
             (*first, leave, *rest, (auto, said.STOP if self.is_auto else said.BY_ITSELF)), is_large,
@@ -166,6 +164,9 @@ class LessonShow:
             self._arrive()
         elif before is not conduct.phase:
             self._read_from_ms = self._app.wall_ms()
+            if self._insists:  # What was skipped has come true: the key means the next step again.
+                self._insisted_ms = UNKNOWN
+                self._app.clear_message(kept=False)
         self._act()
         self._app.redraw()
 
@@ -237,6 +238,11 @@ class LessonShow:
         """Whether an earlier moment is shown."""
         return self._past is not None or not self._app.live
 
+    @property
+    def _insists(self) -> bool:
+        """Whether the key of the next step was pressed early, and that is not forgotten yet."""
+        return self._insisted_ms != UNKNOWN and self._app.wall_ms() - self._insisted_ms <= SHOWN_MS
+
     def _space_does(self) -> str:
         if self._is_away:
             return said.TO_NOW
@@ -274,7 +280,7 @@ class LessonShow:
             case Phase.PRESS:
                 app.say(StatusMessage(self._prompt(), f"{app.keys.name('ignored-groups')} does it for you"))
             case Phase.WATCH if not self._insists:
-                self._insists = True
+                self._insisted_ms = app.wall_ms()
                 app.say(StatusMessage(said.still_waits(app.keys.name("pause"))))
             case Phase.WATCH | Phase.DONE:
                 app.clear_message(kept=False)  # It is about the step before.
@@ -313,7 +319,7 @@ class LessonShow:
 
     def _arrive(self) -> None:
         """Show what the step is about."""
-        self._insists = False
+        self._insisted_ms = UNKNOWN
         self._read_from_ms = self._app.wall_ms()
         if self.conduct.phase is not Phase.OVER:
             self._show()

@@ -97,22 +97,22 @@ def way_back_selected(key: str, node: int, is_broker: bool = True) -> str:
 
 
 def waiting(sentences: Sequence[tuple[str, int]]) -> str:
-    """Return what has not come true yet, each with how long it may still take in ms, negative if unknown.
+    """Return what has not come true yet, behind how long it may still take in ms, negative if unknown:
+    `6 s  broker 4 is fenced`.
 
     What may take equally long stands together.
     """
     within: dict[str, list[str]] = {}
     for text, left_ms in sentences:
-        limit = f" ({duration(left_ms, tenths=False)} at most)" if left_ms > 0 else ""
+        limit = f"{duration(left_ms, tenths=False)}  " if left_ms > 0 else ""
         within.setdefault(limit, []).append(text)
-    parts = [f"{' and '.join(texts)}{limit}" for limit, texts in within.items()]
-    return f"waiting until {', and until '.join(parts)}"
+    between = f" {glyphs.DOT} "
+    return between.join(f"{limit}{between.join(texts)}" for limit, texts in within.items())
 
 
 def watching(sentences: Sequence[str], left_ms: int) -> str:
-    """Return how long the step goes on, and what is true so far and should stay so: `6 s more: …`."""
-    holds = f": {f' {glyphs.DOT} '.join(sentences)}" if sentences else ""
-    return f"{duration(left_ms, tenths=False)} more{holds}"
+    """Return how long the step goes on, and what is true so far and should stay so: `6 s  …`."""
+    return "  ".join([duration(left_ms, tenths=False), *filter(None, [f" {glyphs.DOT} ".join(sentences)])])
 
 
 def missed(sentence: str) -> str:

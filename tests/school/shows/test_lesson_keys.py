@@ -46,8 +46,12 @@ async def test_the_keys_say_what_they_do_now(size: tuple[int, int]) -> None:
         await taken.press("K")
         await taken.second()
         space_does("skip?")
+        await taken.press("space")
+        space_does("skip")
+        assert "press space again" in text(taken.app)
         await taken.second(10)
         space_does("next step")
+        assert "press space again" not in text(taken.app), "what was pressed early is forgotten"
         for wait_s in (9, 11):
             await taken.press("space")
             await taken.second(wait_s)

@@ -1,12 +1,17 @@
 """Where a step is shown, and how its caption makes room for what has to be read. Without a screen."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
 from kview.school.expectations import expectation
 from kview.school.files import lesson_files, lesson_of
 from kview.school.look import mark
-from kview.school.shows.captions import sentences
+from kview.school.shows.captions import dial, sentences
 from kview.school.shows.places import Place, Subjects, first_subjects, place
+from kview.school.watching import Watch
+from kview.school.words.demo import waiting
 from kview.tui.text import content
 from kview.tui.widgets.caption import Caption, Paragraph, caption_lines, caption_rows
 
@@ -113,3 +118,12 @@ def test_bounds_of_one_figure_make_one_sentence() -> None:
 )
 def test_what_has_come_true_is_said_in_plain_words(text: str, said: str) -> None:
     assert sentences([expectation(text)]) == [said]
+
+
+def test_a_condition_has_a_dial_that_fills_as_its_time_passes() -> None:
+    watch = cast(Watch, SimpleNamespace(began_ms=1_000))
+    passed = (0, 2_999, 3_000, 8_999, 20_000)
+    signs = [dial(watch, 1_000 + passed_ms, 9_000 - passed_ms) for passed_ms in passed]
+    assert signs == ["◔", "◔", "◑", "◕", "◕"]
+    awaited = [("A is so", 6_000), ("B is so", 6_000), ("C is so", -1)]
+    assert waiting(awaited) == "6 s  A is so · B is so · C is so"
