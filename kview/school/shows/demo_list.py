@@ -45,13 +45,8 @@ class DemoRows(Keyed[str]):
             Column("about", "", 20 if is_wrong else about, flex=3, most=110, rank=1 if is_wrong else 2),
             Column("name", "", 10 if is_wrong else 16, flex=1, most=16, rank=2 if is_wrong else 1, name=True),
         )
-        self.title: Line = line(
-            Span("DEMOS", Role.HEAD),
-            Span("  Enter", Role.KEY),
-            Span(" starts one, in place of this cluster", Role.DIM),
-            Span("  Esc", Role.KEY),
-            Span(" cancel", Role.DIM),
-        )
+        note = Span(" Enter starts one, in place of this cluster", Role.DIM)
+        self.title: Line = line(Span("DEMOS", Role.HEAD), note)
 
     def row(self, index: int, now_ms: int) -> Row:
         demo = self._demos[index]
