@@ -20,7 +20,7 @@ DARKEST = 0.68
 class Palette(Struct, frozen=True):
     """A style for every role.
 
-    `selected` and `marked` are the backgrounds of a table's selected row, with and without focus.
+    `selected` and `marked` are added to a table's selected row, with and without focus.
     """
 
     name: str

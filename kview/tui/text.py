@@ -63,8 +63,11 @@ Line = tuple[Span, ...]
 EMPTY: Line = ()
 
 
-EDGE_CELLS = 6
-"""The cells of a panel's width that its upper edge keeps around a title and what stands at its end."""
+TITLE_MARGIN = 4
+"""The cells of a panel's inner width that its upper edge keeps around a title."""
+
+EDGE_CELLS = TITLE_MARGIN + 2
+"""The same around a title and what stands at its end."""
 
 
 class Title(NamedTuple):
@@ -74,6 +77,8 @@ class Title(NamedTuple):
     text: Line = EMPTY
     scope: Line = EMPTY
     is_marked: bool = False
+    has_note: bool = False
+    """Whether the last span of the text is a note that can be left out."""
 
 
 def line(*parts: str | Span) -> Line:

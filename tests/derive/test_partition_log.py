@@ -3,17 +3,17 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from kview.derive.partitions.log import (
     LEAST_ZOOM,
-    PartitionLog,
     events_of_broker,
     events_of_partition,
     partition_log,
     unnamed_events,
     zoomed,
 )
-from kview.derive.view import View
+from kview.derive.view import Verdict, View
 from kview.language.partition_log import PAST_THE_END, replica_note
 from kview.model.events import Event, EventKind, Severity
 from kview.model.units import UNKNOWN
@@ -52,6 +52,8 @@ def test_a_follower_that_was_read_after_its_leader_says_so(
     now_ms = leader.end_ms
     later = follower._replace(end=leader.end + 3, end_ms=leader.end_ms + 5, lag=0)
     assert replica_note(later, leader, False, now_ms) == "read later"
+    assert replica_note(later._replace(lag=-3), leader, False, now_ms) == "ahead by 3"
+    assert replica_note(later._replace(lag=2), leader, False, now_ms) == "lag 2"
     assert replica_note(later._replace(end=leader.end), leader, False, now_ms) == "lag ≈ 0"
     assert replica_note(later, leader._replace(end=UNKNOWN), False, now_ms) == "lag ≈ 0"
 
@@ -60,15 +62,17 @@ def test_a_group_past_the_log_end_says_so(script: list[View]) -> None:
     view = script[9]
     log = partition_log(view, "audit-log", 0)
     assert log is not None
+    last = log.groups[-1]
+    ahead = view.offsets.verdict.copy()
+    ahead[last.offset] = Verdict.AHEAD_OF_LOG
 
-    def drawn(of: PartitionLog) -> str:
-        lines = log_lines(view, of, Options(), 120, Zoom.WHOLE, 3, log.read_ms)
+    def drawn(of: View) -> str:
+        lines = log_lines(of, log, Options(), 120, Zoom.WHOLE, 3, log.read_ms)
         return "".join(content(line) for line in lines)
 
-    assert PAST_THE_END not in drawn(log)
-    last = log.groups[-1]._replace(committed=log.log_end + 1)
-    assert f"fraud-check {last.committed:,} {PAST_THE_END}" in drawn(replace(log, groups=(last,)))
-    assert PAST_THE_END not in drawn(replace(log, groups=(last,), log_end=UNKNOWN)), "nobody knows"
+    assert PAST_THE_END not in drawn(view)
+    said = drawn(structs.replace(view, offsets=structs.replace(view.offsets, verdict=ahead)))
+    assert f"fraud-check {last.committed:,} {PAST_THE_END}" in said and said.count(PAST_THE_END) == 1
 
 
 def test_groups_stand_at_their_commits_the_furthest_behind_first(script: list[View]) -> None:

@@ -15,6 +15,7 @@ from typing import TypeVar
 import pexpect
 import pyte
 
+from tests.edges import without_edges
 from tests.waiting import PATIENCE_S
 
 T = TypeVar("T")
@@ -81,8 +82,8 @@ class PseudoTerminal:
             self._stream.feed(data)
 
     def lines(self) -> list[str]:
-        """The screen's lines, without the spaces at their ends."""
-        return [line.rstrip() for line in self.screen.display]
+        """The screen's lines, without the spaces at their ends and the edges of panels."""
+        return [without_edges(line).rstrip() for line in self.screen.display]
 
     def text(self) -> str:
         """The screen as one text."""

@@ -1,14 +1,12 @@
 """The dashboard without a terminal, with a fake feed, lab, timeline and clock, and its screen as text."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC
 from functools import cache, wraps
 from typing import Any, TypeVar
 
-from rich.cells import cell_len
 from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
@@ -26,6 +24,7 @@ from kview.simulate.world import World, default_world
 from kview.tui.app import KviewApp
 from kview.tui.session import Session
 from kview.tui.widgets.header import SourceInfo
+from tests.edges import without_edges
 from tests.tui.textual_internals import IdleLoop, IdlePilot, drawn_strips
 from tests.worlds import crash_script, views
 
@@ -252,7 +251,7 @@ def text(app: KviewApp) -> str:
 
 def lines(app: KviewApp) -> list[str]:
     """The screen's lines without the edges of panels."""
-    return [_without_edges(line) for line in drawn_lines(app)]
+    return [without_edges(line) for line in drawn_lines(app)]
 
 
 def drawn_text(app: KviewApp) -> str:
@@ -263,17 +262,6 @@ def drawn_text(app: KviewApp) -> str:
 def drawn_lines(app: KviewApp) -> list[str]:
     """The screen's lines as they are drawn."""
     return ["".join(segment.text for segment in strip) for strip in drawn_strips(app.screen)]
-
-
-def _without_edges(line: str) -> str:
-    if _EDGE.match(line):
-        text = re.sub(r" ?[─╭╮╰╯]+ ?", "  ", line)
-    else:
-        text = re.sub(r"^│|│$", "", line).replace("││", " │ ")
-    return text + " " * (cell_len(line) - cell_len(text))
-
-
-_EDGE = re.compile(r"[╭╰]─|─ [^ ]|─+$")
 
 
 async def until(pilot: Pilot[int], probe: Callable[[], Any], what: str) -> Any:

@@ -173,6 +173,6 @@ async def test_what_is_wrong_keeps_its_colour_in_the_selected_row(theme: str) ->
 
 @pytest.mark.parametrize(("few", "tinted"), [(True, False), (False, True)])
 @running
-async def test_the_terminal_says_how_many_colours_there_are(few: bool, tinted: bool) -> None:
+async def test_only_with_16_colours_nothing_is_tinted(few: bool, tinted: bool) -> None:
     async with dashboard(state(HEALTHY), few_colors=few) as (app, _):
         assert (app.palette.selected.bgcolor is not None) == tinted

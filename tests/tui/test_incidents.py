@@ -51,8 +51,8 @@ def test_brokers_in_trouble_without_a_lane_are_named() -> None:
     snapshots += [world.tick() for _ in range(8)]
     *_, last = views(snapshots)
     assert [lane.name for lane in lanes(last, 3).shown] == ["broker 0", "controllers", "partitions"]
-    assert content(left_out(lanes(last, 3))) == "✕ also brokers 1, 2, 3"
-    assert content(left_out(lanes(last, 5))) == "✕ also broker 3"
+    assert content(left_out(lanes(last, 3))) == "✕ no room for brokers 1, 2, 3"
+    assert content(left_out(lanes(last, 5))) == "✕ no room for broker 3"
     assert left_out(lanes(last, 6)) == ()
     world.back(0)
     *_, later = views([*snapshots, *(world.tick() for _ in range(16))])

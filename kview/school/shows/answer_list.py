@@ -32,13 +32,7 @@ class ChoiceRows(Keyed[str]):
     def __init__(self, title: str, choices: Choices) -> None:
         super().__init__([key for key, _ in choices])
         self._texts = [text for _, text in choices]
-        self.title: Line = line(
-            Span(title, Role.HEAD),
-            Span("  Enter", Role.KEY),
-            Span(" choose", Role.DIM),
-            Span("  Esc", Role.KEY),
-            Span(" look again", Role.DIM),
-        )
+        self.title: Line = line(Span(title, Role.HEAD), Span("  Enter choose  Esc look again", Role.DIM))
 
     def row(self, index: int, now_ms: int) -> Row:
         return Row((line(self._texts[index]),))

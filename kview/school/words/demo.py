@@ -98,21 +98,21 @@ def way_back_selected(key: str, node: int, is_broker: bool = True) -> str:
 
 def waiting(sentences: Sequence[tuple[str, int]]) -> str:
     """Return what has not come true yet, behind how long it may still take in ms, negative if unknown:
-    `6 s  broker 4 is fenced`.
+    `6 s until broker 4 is fenced`.
 
     What may take equally long stands together.
     """
     within: dict[str, list[str]] = {}
     for text, left_ms in sentences:
-        limit = f"{duration(left_ms, tenths=False)}  " if left_ms > 0 else ""
+        limit = f"{duration(left_ms, tenths=False)} until " if left_ms > 0 else "until "
         within.setdefault(limit, []).append(text)
-    between = f" {glyphs.DOT} "
-    return between.join(f"{limit}{between.join(texts)}" for limit, texts in within.items())
+    return f" {glyphs.DOT} ".join(f"{limit}{' and '.join(texts)}" for limit, texts in within.items())
 
 
 def watching(sentences: Sequence[str], left_ms: int) -> str:
-    """Return how long the step goes on, and what is true so far and should stay so: `6 s  …`."""
-    return "  ".join([duration(left_ms, tenths=False), *filter(None, [f" {glyphs.DOT} ".join(sentences)])])
+    """Return how long the step goes on, and what is true so far and should stay so: `6 s stays: …`."""
+    stays = f" stays: {f' {glyphs.DOT} '.join(sentences)}" if sentences else ""
+    return f"{duration(left_ms, tenths=False)}{stays}"
 
 
 def missed(sentence: str) -> str:

@@ -83,7 +83,7 @@ class Lane:
     """How the lane ends, if nothing happened there that says so."""
 
 
-class Lanes(NamedTuple):
+class Chosen(NamedTuple):
     """The lanes for which there is room, and the other brokers that are in trouble, or to which something
     happened."""
 
@@ -92,7 +92,7 @@ class Lanes(NamedTuple):
     eventful: Sequence[int] = ()
 
 
-def lanes(view: View, rows: int) -> Lanes:
+def lanes(view: View, rows: int) -> Chosen:
     """Return at most `rows` lanes: the controllers, the partitions, then the brokers: those in trouble first,
     then the eventful ones."""
     cluster_lanes = [
@@ -113,21 +113,21 @@ def lanes(view: View, rows: int) -> Lanes:
     ranked = sorted(ids, key=lambda id: (id not in troubled, id not in by_broker, id))
     chosen, left = ranked[: max(0, room)], ranked[max(0, room) :]
     brokers = [Lane(f"broker {id}", tuple(by_broker.get(id, ())), _state(view, id)) for id in sorted(chosen)]
-    return Lanes(
+    return Chosen(
         [*brokers, *cluster_lanes][-rows:] if rows else [],
         [id for id in left if id in troubled],
         [id for id in left if id in by_broker and id not in troubled],
     )
 
 
-def left_out(which: Lanes) -> Line:
+def left_out(which: Chosen) -> Line:
     """Return which brokers in trouble have no lane, and how many others to which something happened."""
     named = ", ".join(map(str, which.in_trouble[:MOST_NAMED]))
-    named += f" +{len(which.in_trouble) - MOST_NAMED:,}" if len(which.in_trouble) > MOST_NAMED else ""
+    named += f" and {len(which.in_trouble) - MOST_NAMED:,} more" if len(which.in_trouble) > MOST_NAMED else ""
     noun = "broker" if len(which.in_trouble) == 1 else "brokers"
-    parts = [Span(f"{glyphs.DEAD} also {noun} {named}", Role.WARN)] if named else []
+    parts = [Span(f"{glyphs.DEAD} no room for {noun} {named}", Role.WARN)] if named else []
     if which.eventful:
-        parts += [Span("  " if named else ""), Span(f"+{len(which.eventful):,} with events", Role.DIM)]
+        parts += [Span("  " if named else ""), Span(f"{len(which.eventful):,} others had events", Role.DIM)]
     return tuple(parts)
 
 

@@ -4,7 +4,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from kview.derive.partitions.log import PartitionLog, ReplicaEnd, zoomed
-from kview.derive.view import View
+from kview.derive.view import Verdict, View
 from kview.language import glyphs, words
 from kview.language import partition_log as log_words
 from kview.language import replicas as replica_words
@@ -212,7 +212,7 @@ def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int, most:
             Span(f"{before}{name}", Role.TEXT if role is Role.DIM else role),
             Span(f" {words.count(position.committed)}", Role.DIM),
         )
-        if UNKNOWN != log.log_end < position.committed:
+        if view.offsets.verdict[position.offset] == Verdict.AHEAD_OF_LOG:
             text = (*text, Span(f" {log_words.PAST_THE_END}", Role.WARN))
         labels.append(Label(scale.cell(position.committed), text))
     return _labels(labels, cells, most)

@@ -14,7 +14,7 @@ from kview.model.findings import Finding, FindingKind
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, STATUS_SIGNS, leader_epoch, replicas
-from kview.tui.text import EDGE_CELLS, Line, Role, Span, joined, line, line_width, middle, width
+from kview.tui.text import TITLE_MARGIN, Line, Role, Span, joined, line, line_width, middle, width
 
 MOST_NAME = 40
 """A longer name is cut in its middle, so that what is wrong stays in sight."""
@@ -67,7 +67,7 @@ def partition_heading(
         size = max((each.size_bytes for each in log.replicas if each.is_leader), default=UNKNOWN)
         records = UNKNOWN if UNKNOWN in (log.log_start, log.log_end) else log.log_end - log.log_start
         found = removal(rule, first_ms, size, records, float(figures.in_rate[at]), now_ms)
-        first = _with_note(first, topic_words.removal(found, now_ms), cells - EDGE_CELLS)
+        first = _with_note(first, topic_words.removal(found, now_ms), cells - TITLE_MARGIN)
     if line_width(placed) + 3 + sum(width(fact) + 3 for fact in facts) > cells:
         facts = [fact.replace("min.insync.replicas", "min ISR") for fact in facts]
     parts = [(*placed, Span(f"   {facts[0]}", Role.DIM)), *(line(Span(fact, Role.DIM)) for fact in facts[1:])]

@@ -15,10 +15,6 @@ MOST_NAME = 48
 """A longer name is cut in its middle, so that what is wrong stays in sight."""
 
 
-MARGIN = 2
-"""The cells before the line."""
-
-
 def topic_heading(view: View, topic: str, cells: int) -> Line:
     """Return one line about a topic, its name and what is wrong first, then as many facts as fit `cells`."""
     at = topic_row(view.topics, topic)
@@ -46,14 +42,13 @@ def topic_heading(view: View, topic: str, cells: int) -> Line:
     state = ""
     if ROLES[severity] is not Role.DIM:
         state = f"{SIGNS[severity]} {counted(status, int(health.count[at]))}"
-    longest = max(8, min(MOST_NAME, cells - MARGIN - 2 - width(state)))
+    longest = max(8, min(MOST_NAME, cells - 2 - width(state)))
     first = line(
         Span(middle(topic, longest), Role.BRIGHT), Span("  ") if state else "", Span(state, ROLES[severity])
     )
     between = Span(f" {glyphs.DOT} ", Role.DIM)
-    room = cells - MARGIN
-    if line_width(first) + sum(width(fact) + 3 for fact in facts) > room:
+    if line_width(first) + sum(width(fact) + 3 for fact in facts) > cells:
         facts = [fact.replace("min.insync.replicas", "min ISR") for fact in facts]
     if not state:
         first, facts = line(*first, Span(f"  {facts[0]}", Role.DIM)), facts[1:]
-    return joined([first, *(line(Span(fact, Role.DIM)) for fact in facts)], between, room)
+    return joined([first, *(line(Span(fact, Role.DIM)) for fact in facts)], between, cells)

@@ -26,9 +26,10 @@ from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
-from kview.tui.layout import FRAME_CELLS, FRAMED_HEIGHT, MIN_HEIGHT, MIN_WIDTH, edge_lines
+from kview.tui.layout import FRAME_CELLS, FRAMED_HEIGHT, MIN_HEIGHT, MIN_WIDTH, SUMMARY_HEIGHT, edge_lines
 from kview.tui.looks import Look
 from kview.tui.rows.row import Rows
+from kview.tui.text import TITLE_MARGIN
 from kview.tui.widgets.bottom import StatusLine, StatusMessage, TooSmall, filter_chip
 from kview.tui.widgets.caption import CaptionStrip, caption_rows
 from kview.tui.widgets.drawn import Drawn, Lines
@@ -188,13 +189,18 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     @property
     def is_framed(self) -> bool:
-        """Whether panels have frames: whether the terminal has lines enough."""
-        return self.app.size.height >= FRAMED_HEIGHT
+        """Whether panels have frames: whether there are lines enough, also above a caption."""
+        return self.app.size.height >= FRAMED_HEIGHT and self.page_height >= SUMMARY_HEIGHT
 
     @property
     def inner_width(self) -> int:
         """The cells inside a panel that is as wide as the screen."""
         return self.app.size.width - (FRAME_CELLS if self.is_framed else 0)
+
+    @property
+    def title_cells(self) -> int:
+        """The cells that the title of such a panel has at most."""
+        return self.inner_width - TITLE_MARGIN
 
     @property
     def edge_lines(self) -> int:
@@ -211,10 +217,14 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if small:
             self.query_one(TooSmall).refresh()
             return
+        self._fit_panels()
+        self.update()
+
+    def _fit_panels(self) -> None:
+        """Give the panels their edges and their sizes."""
         for panel in self._around:
             panel.fit(self.is_framed)
         self.lay_out_panels()
-        self.update()
 
     def update(self) -> None:
         """Draw the view shown."""
@@ -257,7 +267,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if rows != self._caption_rows:
             self._caption_rows = rows
             strip.display, strip.styles.height = rows > 0, rows
-            self.lay_out_panels()
+            self._fit_panels()
 
     def redraw_caption(self) -> None:
         """Draw the caption strip again, because its clock has moved."""

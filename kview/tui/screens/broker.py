@@ -81,7 +81,7 @@ class BrokerScreen(KviewScreen):
                 yield Table(id="set")
 
     def lay_out_panels(self) -> None:
-        """Give the list of events a fifth of the screen. A small screen has neither events nor rules."""
+        """Give the list of events a fifth of the screen. A small screen has no events."""
         height = self.page_height
         bottom = self.query_one("#bottom")
         bottom.styles.height = max(1, min(11, height // 5 - 1)) + self.edge_lines

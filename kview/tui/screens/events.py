@@ -18,7 +18,7 @@ from kview.tui.widgets.lanes import Lanes
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
-FEWEST_LANES, MOST_LANES = 3, 14
+FEWEST_LANES, USUAL_LANES, MOST_LANES = 3, 9, 14
 
 
 class EventsScreen(KviewScreen):
@@ -38,11 +38,8 @@ class EventsScreen(KviewScreen):
     def lay_out_panels(self) -> None:
         height, view = self.page_height, self.view
         brokers = len(view.snapshot.brokers) if view else 3
-        lanes = min(
-            brokers + 3,
-            MOST_LANES,
-            max(FEWEST_LANES, (height - 10) // 2 if height < 30 else (height - 10) // 3),
-        )
+        room = max(FEWEST_LANES, min(USUAL_LANES, (height - 10) // 2), (height - 10) // 3)
+        lanes = min(brokers + 3, MOST_LANES, room)
         above, edges = self.query_one("#lanes_side"), self.edge_lines
         above.styles.height, above.display = lanes + edges, height >= 20
         incidents = len(view.incidents) if view else 0

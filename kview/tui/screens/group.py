@@ -24,7 +24,7 @@ from kview.tui.rows.connectors import ConnectorRows
 from kview.tui.rows.group import MEMBERS_PANEL, OffsetRows
 from kview.tui.rows.groups import behind, members
 from kview.tui.screens.base import KviewScreen
-from kview.tui.text import EDGE_CELLS, EMPTY, Line, Role, Span, Title, cut, joined, line, line_width, middle
+from kview.tui.text import EMPTY, TITLE_MARGIN, Line, Role, Span, Title, cut, joined, line, line_width, middle
 from kview.tui.widgets.drawn import Headed, Lines
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
@@ -35,8 +35,8 @@ LOW = 18
 HEADING_ROWS = 2
 """The lines about the group, below its name."""
 
-LEAST_OFFSETS = 3
-"""The fewest lines (edge, head, one row) for which the partitions are shown below members that a demo
+LEAST_OFFSETS = 2
+"""The fewest lines (head, one row) for which the partitions are shown below members that a demo
 marks."""
 
 MOST_NAMED = 3
@@ -76,7 +76,7 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
                 *(line(Span(fact, Role.DIM)) for fact in facts[1:]),
             ],
             Span(f" {glyphs.DOT} ", Role.DIM),
-            cells - EDGE_CELLS,
+            cells - TITLE_MARGIN,
         ),
         line("  ", *verdict(figures.verdict[at], why, figures.severity[at], age_ms, lost)),
         line(
@@ -205,11 +205,11 @@ class GroupScreen(KviewScreen):
         listed, offsets = self.query_one(f"#{MEMBERS_PANEL}_side"), self.query_one("#offsets_side")
         listed.display = asked or not is_low
         edges = self.edge_lines
-        wanted, room = max(1, members) + 1 + edges, max(3, (self.page_height - 14) // 3)
+        wanted, room = max(1, members) + 1 + edges, max(2 + edges, (self.page_height - 14) // 3)
         if asked:
             room = self.page_height - CHROME - HEADING_ROWS - edges
         listed.styles.height = min(wanted, room)
-        offsets.display = not asked or room - wanted >= LEAST_OFFSETS
+        offsets.display = not asked or room - wanted >= LEAST_OFFSETS + edges + (not is_low)
 
     def draw(self, view: View) -> None:
         self.query_one(GroupHeading).view = view

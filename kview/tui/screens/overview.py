@@ -62,8 +62,7 @@ class OverviewScreen(KviewScreen):
 
     def lay_out_panels(self) -> None:
         shared = self._shared = self._share(self.view)
-        sides = layout.FRAME_CELLS if self.is_framed else 0
-        cells = self.app.size.width - shared.throughput_width - sides
+        cells = self.inner_width - shared.throughput_width
         self.query_one(RackStrips).fit(self.view, cells, shared.strips)
         self.query_one("#upper").styles.height = shared.brokers
         topics = self.query_one(TopicStrips)

@@ -72,7 +72,7 @@ class PlacementScreen(KviewScreen):
             self._began = listed.select(listed.selected)
         rows = cache(partial(PlacementRows, view, options, self._topic()))
         around = self.query_one("#heading", Panel)
-        around.entitle(lambda: rows().headline(around.title_cells))
+        around.entitle(lambda: rows().headline(self.title_cells))
         grid = self.query_one("#grid", Table)
         grid.fill(rows)
         height = self.page_height

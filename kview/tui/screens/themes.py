@@ -28,13 +28,7 @@ class ThemeRows(Keyed[str]):
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(names)
-        self.title: Line = line(
-            Span("THEMES", Role.HEAD),
-            Span("  Enter", Role.KEY),
-            Span(" use", Role.DIM),
-            Span("  Esc", Role.KEY),
-            Span(" cancel", Role.DIM),
-        )
+        self.title: Line = line(Span("THEMES", Role.HEAD), Span("  Enter use  Esc cancel", Role.DIM))
 
     def row(self, index: int, now_ms: int) -> Row:
         return Row((line(self.keys[index]),))
@@ -48,7 +42,7 @@ class ThemeScreen(OverScreen, inherit_bindings=False):
 
     CSS = """
     ThemeScreen { align: right bottom; background: $background 0%; }
-    ThemeScreen Panel { width: 34; margin: 0 1 2 0; }
+    ThemeScreen Panel { width: 36; margin: 0 1 2 0; }
     """
     AUTO_FOCUS = "Table"
     CHOOSES: ClassVar[str] = "use this theme"

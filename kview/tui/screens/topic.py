@@ -96,7 +96,7 @@ class TopicScreen(KviewScreen):
 
     def draw(self, view: View) -> None:
         around = self.query_one("#heading", Panel)
-        around.entitle(lambda: topic_heading(view, self.topic, around.title_cells))
+        around.entitle(lambda: topic_heading(view, self.topic, self.title_cells))
         self.query_one(ChoiceLine).fill(_choices, self._tab)
         self._panels[self._tab].show(view, self.dashboard.options)
         table = self._table()

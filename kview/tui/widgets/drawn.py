@@ -47,9 +47,8 @@ class Drawn(Widget):
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is room for it: neither it nor the panel around it is hidden."""
-        around = self.parent
-        return self.display and (not isinstance(around, Panel) or around.display)
+        """Whether there is room for it: neither it nor anything around it is hidden."""
+        return all(around.display for around in self.ancestors_with_self if isinstance(around, Widget))
 
     @property
     def is_drawn(self) -> bool:
@@ -125,7 +124,7 @@ class Drawn(Widget):
         self._was_painted = True
         self._failures.drawn()
         if self.title is not None and isinstance(self.parent, Panel):
-            is_marked = any(look.key is None and not look.column for look in self.looks)
+            is_marked = any(look.key is None and not self.spots(look) for look in self.looks)
             self.parent.show(self.title._replace(is_marked=is_marked))
         return strips
 

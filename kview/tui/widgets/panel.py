@@ -122,7 +122,7 @@ class Panel(Vertical):
         text = title.text if self._own is None else self._own
         scope = (Span(" "), *title.scope, Span(" ")) if title.scope else EMPTY
         room = self.title_cells - line_width(scope)
-        if len(text) > 1 and line_width(text) > room and self._own is None:
+        if title.has_note and len(text) > 1 and line_width(text) > room and self._own is None:
             text = text[:-1]
         text = cut(text, room)
         text = (Span(" "), *text, Span(" ")) if text else EMPTY

@@ -59,7 +59,7 @@ class LogPanel(Headed):
         return self._headed_for(width)
 
     def spots(self, look: Look) -> list[Spot]:
-        """Return the cells of a figure that is marked, or the panel's first line."""
+        """Return the cells of a figure that is marked, or none: then the title is marked."""
         spot = log_spot(self.lines(*self.size), look)
         return [spot] if spot is not None else super().spots(look)
 

@@ -130,7 +130,7 @@ class Racks(Table):
         placed, rows = self.arranged, self.rows
         if placed is None or not isinstance(rows, BrokerRows):
             return super().painted(size)
-        self.title = Title(rows.title)
+        self.title = Title(rows.title, has_note=True)
         pieces: dict[int, list[_Piece]] = {}
         lost: dict[int, list[Box]] = {}
         for box in placed.racks:
@@ -197,11 +197,11 @@ class Racks(Table):
         """Return what is behind a tile: more of it if it is selected, nothing for a controller."""
         palette = app_of(self).palette
         if is_selected and self.has_focus and palette is not PLAIN:
-            return Style(bgcolor=palette.selected.bgcolor)
+            return Style(bgcolor=palette.selected.bgcolor, bold=palette.selected.bold)
         return palette.marked if is_broker or is_selected else None
 
     def spots(self, look: Look) -> list[Spot]:
-        """Return the cells that a mark is about: the head, a tile, or the line of it with a figure."""
+        """Return the cells that a mark is about: a tile, or the line of it with a figure."""
         placed, index = self.arranged, None if look.key is None else self.rows.find(look.key)
         if placed is None or look.key is None:
             return super().spots(look)

@@ -348,7 +348,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         shared = self._shared()
         head = _head(self.rows.columns, shared, self._mark())
         lines = [strip(head, size.width, at.palette, at.ascii_only)] if head else []
-        self.title = Title(self.rows.title, self._in_sight_text(size.height - len(lines)))
+        in_sight = self._in_sight_text(size.height - len(lines))
+        self.title = Title(self.rows.title, in_sight, has_note=True)
         if not len(self.rows) and self.rows.empty:
             lines.append(
                 strip(
@@ -365,7 +366,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return lines
 
     def spots(self, look: Look) -> list[Spot]:
-        """Return the cells that a mark is about: the head, a row, or a cell."""
+        """Return the cells that a mark is about: a row, or a cell. That of the table is at its title."""
         if look.key is None:
             return super().spots(look)
         index, top = self.rows.find(look.key), self.scroll_offset.y

@@ -112,7 +112,7 @@ def throughput_title(rates: Rates, source: str, cells: int) -> Title:
     )
     room = cells - line_width(left) - EDGE_CELLS
     fitting = (right for right in ((*labelled[:-1], *out), labelled) if line_width(right) <= room)
-    return Title(left, next(fitting, bare))
+    return Title(left, next(fitting, bare), has_note=True)
 
 
 def _legend(topics: Topics, rows: int) -> list[Line]:

@@ -126,4 +126,4 @@ def test_a_condition_has_a_dial_that_fills_as_its_time_passes() -> None:
     signs = [dial(watch, 1_000 + passed_ms, 9_000 - passed_ms) for passed_ms in passed]
     assert signs == ["◔", "◔", "◑", "◕", "◕"]
     awaited = [("A is so", 6_000), ("B is so", 6_000), ("C is so", -1)]
-    assert waiting(awaited) == "6 s  A is so · B is so · C is so"
+    assert waiting(awaited) == "6 s until A is so and B is so · until C is so"
