@@ -53,8 +53,9 @@ def replica_note(replica: ReplicaEnd, leader: ReplicaEnd | None, old: bool, now_
         return f"ahead by {words.count(-replica.lag)}"
     if replica.lag:
         return f"lag {words.count(replica.lag)}"
-    is_later = leader is not None and leader.end_ms <= replica.end_ms
-    return "read later" if is_later and leader and UNKNOWN != leader.end < replica.end else "lag ≈ 0"
+    if leader is not None and UNKNOWN != leader.end < replica.end and leader.end_ms <= replica.end_ms:
+        return "read later"
+    return "lag ≈ 0"
 
 
 def meaning(status: PartitionStatus, log: PartitionLog, min_isr: int) -> str:

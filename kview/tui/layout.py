@@ -26,9 +26,6 @@ ONE_CONTROLLER_HEIGHT = 28
 FRAMED_HEIGHT = 30
 """From this height of the terminal on, panels have frames, below it a line with their title."""
 
-FRAME_CELLS = 2
-"""The cells that the sides of a frame take."""
-
 STRIPS_HEIGHT = 28
 """From this height on, topics have strips."""
 
@@ -99,6 +96,11 @@ def edge_lines(framed: bool) -> int:
     return 2 if framed else 1
 
 
+def edge_cells(framed: bool) -> int:
+    """Return how many cells of a line the edges of a panel take."""
+    return 2 if framed else 0
+
+
 def overview(
     width: int, height: int, contents: Contents, framed: bool = False, captioned: bool = False
 ) -> Overview:
@@ -116,7 +118,7 @@ def overview(
     most -= 1  # the edge
     number = sum(brokers for _, brokers in contents.racks)
     throughput_width = min(72, width * 36 // 100) if side_by_side else 0
-    cells = width - throughput_width - (FRAME_CELLS if framed else 0) - MARGIN
+    cells = width - throughput_width - edge_cells(framed) - MARGIN
     least = 6 if side_by_side else 1
     placed = arranged(contents.racks, controllers, cells, most)
     if placed is not None:

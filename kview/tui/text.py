@@ -71,8 +71,10 @@ EDGE_CELLS = TITLE_MARGIN + 2
 
 
 class Title(NamedTuple):
-    """What stands in the upper edge: the title, its last span left out first, and at the right end what is
-    shown of how much. `is_marked` says whether a demo points at the panel."""
+    """What stands in the upper edge: the title, and at the right end what is shown of how much.
+
+    `is_marked` says whether a demo points at the panel.
+    """
 
     text: Line = EMPTY
     scope: Line = EMPTY

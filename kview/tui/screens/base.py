@@ -26,7 +26,7 @@ from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
-from kview.tui.layout import FRAME_CELLS, FRAMED_HEIGHT, MIN_HEIGHT, MIN_WIDTH, SUMMARY_HEIGHT, edge_lines
+from kview.tui.layout import FRAMED_HEIGHT, MIN_HEIGHT, MIN_WIDTH, SUMMARY_HEIGHT, edge_cells, edge_lines
 from kview.tui.looks import Look
 from kview.tui.rows.row import Rows
 from kview.tui.text import TITLE_MARGIN
@@ -195,7 +195,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     @property
     def inner_width(self) -> int:
         """The cells inside a panel that is as wide as the screen."""
-        return self.app.size.width - (FRAME_CELLS if self.is_framed else 0)
+        return self.app.size.width - edge_cells(self.is_framed)
 
     @property
     def title_cells(self) -> int:

@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from kview.language import glossary
 from kview.tui.actions import Keys, Kind
 from kview.tui.keys import PAUSE_ACTIONS
-from kview.tui.layout import FRAME_CELLS, FRAMED_HEIGHT, edge_lines
+from kview.tui.layout import FRAMED_HEIGHT, edge_cells, edge_lines
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
@@ -228,8 +228,7 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
     def _fill(self) -> None:
         size, framed = self.app.size, self.app.size.height >= FRAMED_HEIGHT
         self.query_one(Panel).fit(framed)
-        sides = FRAME_CELLS if framed else 0
-        room = size.width - sides - GUTTER - 1, size.height - edge_lines(framed) - 1
+        room = size.width - edge_cells(framed) - GUTTER - 1, size.height - edge_lines(framed) - 1
         self.query_one(Table).fill(
             lambda: HelpRows(arranged(self._listed, self._keys, self._figures, *room), self._about)
         )

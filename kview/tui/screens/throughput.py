@@ -142,7 +142,7 @@ class ThroughputScreen(KviewScreen):
     def lay_out_panels(self) -> None:
         """Set the width of the list. The plots get the remaining width, if it is enough for them."""
         width = max(LEAST_LIST, self.app.size.width * LIST_SHARE // 100)
-        width += layout.FRAME_CELLS if self.is_framed else 0
+        width += layout.edge_cells(self.is_framed)
         is_alone = self.app.size.width < PLOTS_WIDTH
         self.query_one("#left").styles.width = "1fr" if is_alone else width
         self.query_one("#detail_side").display = not is_alone

@@ -113,9 +113,10 @@ class Drawn(Widget):
             return self._apology(self.size)
         try:
             strips = self.painted(self.size)
-            if self.looks:
+            found = [(look, self.spots(look)) for look in self.looks]
+            if found:
                 at = app_of(self)
-                spots = [spot for look in self.looks for spot in self.spots(look)]
+                spots = [spot for _, several in found for spot in several]
                 strips = marked(strips, spots, at.palette, at.ascii_only)
         except Exception as error:
             self._was_painted = False
@@ -124,7 +125,7 @@ class Drawn(Widget):
         self._was_painted = True
         self._failures.drawn()
         if self.title is not None and isinstance(self.parent, Panel):
-            is_marked = any(look.key is None and not self.spots(look) for look in self.looks)
+            is_marked = any(look.key is None and not spots for look, spots in found)
             self.parent.show(self.title._replace(is_marked=is_marked))
         return strips
 

@@ -444,8 +444,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return _Mark(sort.column, DOWN if sort.descending else UP)
 
     def _head_height(self) -> int:
-        columns = self.rows.columns
-        return 1 if any(columns[index].title for index, _ in self._shared()) else 0
+        return 1 if _has_titles(self.rows.columns, self._shared()) else 0
 
     def _in_sight_text(self, room: int) -> Line:
         """Return which rows are in sight, if not all of them are."""
@@ -478,13 +477,19 @@ def _marked(title: str, sign: str, cells: int) -> str:
     return f"{set_cell_size(short, cells - 1)}{sign}" if cells > 1 else short
 
 
+def _has_titles(columns: Sequence[Column], shared: _Shown) -> bool:
+    return any(columns[index].title for index, _ in shared)
+
+
 def _head(columns: Sequence[Column], shared: _Shown, mark: _Mark = _NO_MARK) -> Line:
     """Return the titles of the columns, nothing if they have none. `mark` stands at the title of its
     column."""
+    if not _has_titles(columns, shared):
+        return EMPTY
     titles: Line = line("  ")
     for position, (index, width) in enumerate(shared):
         column = columns[index]
         titles += (Span(" " * GAP),) if position else ()
         name = _marked(column.title, mark.sign, width) if column.key == mark.column else column.title
         titles += pad(line(Span(name, Role.DIM)), width, column.right)
-    return titles if any(columns[index].title for index, _ in shared) else EMPTY
+    return titles

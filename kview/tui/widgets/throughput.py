@@ -18,7 +18,7 @@ from kview.tui.plot import AXIS_CELLS, Frame, Trace, framed, marks_between
 from kview.tui.rows.direct import WINDOW_MS, over_window
 from kview.tui.spark import RATE_S, basis, covered_until_s
 from kview.tui.text import EDGE_CELLS, Line, Role, Span, Title, cut, justified, line, line_width, middle, pad
-from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.drawn import Headed
 
 LEGEND_CELLS = 17
 MIN_PLOT_CELLS = 12
@@ -132,7 +132,7 @@ def _legend(topics: Topics, rows: int) -> list[Line]:
     return lines
 
 
-class ThroughputPanel(Lines):
+class ThroughputPanel(Headed):
     """Records per second of the last minute."""
 
     def __init__(self) -> None:
@@ -140,9 +140,9 @@ class ThroughputPanel(Lines):
         self.view: View | None = None
         self.options = Options()
 
-    def lines(self, width: int, height: int) -> list[Line]:
+    def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
         if self.view is None:
-            return []
+            return Title(), []
         rates = rates_of(self.view, self.options)
-        self.title = throughput_title(rates, basis(self.view, self.options), width)
-        return throughput_lines(self.view, rates, app_of(self).zone, width, height)
+        title = throughput_title(rates, basis(self.view, self.options), width)
+        return title, throughput_lines(self.view, rates, app_of(self).zone, width, height)
