@@ -30,15 +30,16 @@ class Options:
     """What is shown, and in which order.
 
     `filter`: only what matches this text is shown, as `kview.derive.filters` reads it. `groups`: which groups
-    are listed. `internal`: internal topics are shown too. `sorts`: the order of each panel that the user has
-    sorted. `stale_ms`: a figure older than this is dimmed, and its age is shown next to it. `held`: the view
-    whose figures determine the order of sorted lists. `keys`: the keys in force, for texts that name one.
+    are listed. `internal`: internal topics are shown too. `by_place`: replicas are listed by their place in
+    the replica lists. `sorts`: the order of each panel that the user has sorted. `stale_ms`: a figure older
+    than this is dimmed, and its age is shown next to it. `held`: the view whose figures determine the order
+    of sorted lists. `keys`: the keys in force, for texts that name one.
     """
 
     filter: str = ""
     groups: GroupList = GroupList.NOT_IGNORED
     internal: bool = False
-    racks_together: bool = False
+    by_place: bool = False
     sorts: Mapping[str, Sort] = field(default_factory=dict)
     stale_ms: int = 3_000
     held: View | None = field(default=None, compare=False)

@@ -31,6 +31,8 @@ class Palette(Struct, frozen=True):
     base: Style
     selected: Style
     marked: Style
+    band: Style
+    """Is added to every second group of rows."""
     fresh: Style
     """Is added to the role's style if something changed within the last seconds."""
 
@@ -46,6 +48,11 @@ def _shades(colour: str, background: str) -> tuple[Style, ...]:
     return tuple(Style(color=dark.blend(bright, factor).hex) for factor in factors)
 
 
+def _between(one: str, other: str) -> str:
+    """Return the colour half-way between two."""
+    return str(Color.parse(one).blend(Color.parse(other), 0.5).hex)
+
+
 def palette_of(theme: Theme, cluster: str = "", few: bool = False) -> Palette:
     """Make the palette of a theme. `cluster` is the colour of the cluster's name, '' for the theme's.
 
@@ -56,6 +63,7 @@ def palette_of(theme: Theme, cluster: str = "", few: bool = False) -> Palette:
     colours = {
         Role.TEXT: Style(color=theme.text),
         Role.DIM: Style(color=theme.dim),
+        Role.PREFERRED: Style(color=theme.dim, underline=True),
         Role.BRIGHT: Style(color=theme.bright, bold=True),
         Role.HEAD: Style(color=theme.head),
         Role.RULE: Style(color=theme.rule),
@@ -78,6 +86,7 @@ def palette_of(theme: Theme, cluster: str = "", few: bool = False) -> Palette:
         base=base,
         selected=Style(bold=True) if few else Style(color=theme.on_accent, bgcolor=theme.accent),
         marked=Style() if few else Style(bgcolor=theme.mark),
+        band=Style() if few else Style(bgcolor=_between(theme.background, theme.mark)),
         fresh=Style(bold=True),
     )
 
@@ -88,6 +97,7 @@ PLAIN = Palette(
     styles={
         Role.TEXT: Style(),
         Role.DIM: Style(dim=True),
+        Role.PREFERRED: Style(dim=True, underline=True),
         Role.BRIGHT: Style(bold=True),
         Role.HEAD: Style(bold=True),
         Role.RULE: Style(dim=True),
@@ -103,6 +113,7 @@ PLAIN = Palette(
     base=Style(),
     selected=Style(reverse=True),
     marked=Style(),
+    band=Style(),
     fresh=Style(bold=True),
 )
 """No colours, only weight, dimness and reversal: for NO_COLOR, or if no theme file can be read."""

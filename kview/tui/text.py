@@ -16,6 +16,8 @@ class Role(StrEnum):
 
     TEXT = "text"
     DIM = "dim"
+    PREFERRED = "preferred"
+    """A preferred leader that follows."""
     BRIGHT = "bright"
     HEAD = "head"
     RULE = "rule"

@@ -164,7 +164,7 @@ def test_a_crash_is_shown_from_the_silence_to_the_return_at_another_port(old: Ol
         kafka.restart(2)
         terminal.wait_for_text(r" 2 ● \d+ ms", PATIENCE_S)
         terminal.wait_for_text("● WELL|● cluster healthy", PATIENCE_S)
-        for key, words in (("2", r"1ST \(preferred\)"), ("5", "GROUPS worst first"), ("6", "direct rates")):
+        for key, words in (("2", r"leads  copies"), ("5", "GROUPS worst first"), ("6", "direct rates")):
             terminal.press(key)
             terminal.wait_for_text(words)
         terminal.press("q")

@@ -51,8 +51,8 @@ CELLS: dict[str, tuple[str, ...]] = {
     "overview-playing": (r"► ×4 08:54:23 of 08:53–09:54", *CRASHED, r"< > speed"),
     "placement": (
         *FENCED_BROKER,
-        row("4", "✕ fenced 10 s", "P3✕"),
-        row("R1", "0", "● up", "P0"),
+        r" 4 +✕ +· +· +· +✕ +0 +1 +fenced 10 s",
+        r"R1 +0 +● +● +· +· +· +1 +1 +up",
         row("audit-log", "4", "1", "1", "≥750") + " .*✕",
         row("invoice", "10", "3", "1", "4,400") + " .*▲",
     ),

@@ -63,7 +63,7 @@ async def test_in_the_placement_table_too() -> None:
     attention = FakeAttention()
     async with dashboard(left(), attention=attention) as (app, pilot):
         await press(pilot, ["2"])
-        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
+        await until(pilot, lambda: "leads  copies" in text(app), "the placement")
         assert app.screen.query_one("#grid", Table).select(GONE)
         await press(pilot, ["delete"])
         assert attention.dismissed == [GONE]

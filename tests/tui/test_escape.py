@@ -7,7 +7,7 @@ from tests.tui.moments import paused
 
 SCREENS: dict[str, tuple[list[str], str, bool]] = {
     "overview": ([], "EVENTS", False),
-    "placement": (["2"], "1ST (preferred)", False),
+    "placement": (["2"], "leads  copies", False),
     "topics": (["3"], "worst lag", False),
     "partitions": (["4"], "under-replicated", False),
     "events": (["7"], "INCIDENTS", False),

@@ -52,9 +52,10 @@ from kview.tui.rows.figures import Figure
 from kview.tui.rows.groups import GroupRows
 from kview.tui.rows.incidents import EventRows, HitRows, IncidentRows
 from kview.tui.rows.lab import LabRows
+from kview.tui.rows.matrix import MatrixRows
 from kview.tui.rows.partitions import PartitionRows
 from kview.tui.rows.placed import PlacedRows
-from kview.tui.rows.placement import PlacementRows
+from kview.tui.rows.placement import PlaceRows
 from kview.tui.rows.producers import ProducerRows
 from kview.tui.rows.quotas import QuotaRows
 from kview.tui.rows.records import DetailRows, RecordRows
@@ -125,7 +126,8 @@ def of_view(view: View) -> Iterator[tuple[str, Rows]]:
     for listed in ("topics", "brokers", "groups"):
         yield f"throughput of {listed}", ThroughputRows(view, LISTED, listed)
     for topic in (ALL, str(view.topics.topic[0])):
-        yield "placement", PlacementRows(view, LISTED, topic)
+        yield "placement", MatrixRows(view, LISTED, topic, 118)
+        yield "places", PlaceRows(view, LISTED, topic)
         yield "placed", PlacedRows(view, LISTED, topic, int(view.snapshot.brokers.id[0]))
     for broker in view.snapshot.brokers.id.tolist():
         yield "replicas", BrokerReplicaRows(view, broker, LISTED)
@@ -436,7 +438,7 @@ def test_an_incident_has_bounds_where_its_titles_have_them() -> None:
 
 def test_placement_counts_replicas() -> None:
     view = world("wide")
-    rows = PlacementRows(view, LISTED, ALL)
+    rows = PlaceRows(view, LISTED, ALL)
     own = view.snapshot.partitions.replicas[:, 0]
     found = by_key(rows, "1ST (preferred) replicas", NOW_MS)
     assert found == {broker: int((own == broker).sum()) for broker in found} and max(found.values()) > 300

@@ -30,7 +30,7 @@ from tests.tui.moments import paused
 
 
 @pytest.mark.parametrize(
-    ("keys", "shows"), [([], "EVENTS"), (["2"], "1ST (preferred)"), (["5"], "write/s"), (["6"], "  cluster")]
+    ("keys", "shows"), [([], "EVENTS"), (["2"], "leads  copies"), (["5"], "write/s"), (["6"], "  cluster")]
 )
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:
@@ -88,7 +88,7 @@ def test_the_key_line_fits_and_keeps_help_and_quit(cells: int, live: bool) -> No
     ("keys", "wanted"),
     [
         ([], ["K crash", "Enter open"]),
-        (["2"], ["b by rack", "←→ topic"]),
+        (["2"], ["b by place", "←→ topic"]),
         (["3"], ["Enter open", "/ filter"]),
         (["3", "enter"], ["←→ tab", "m records", "e settings", "Enter open"]),
         (["4", "enter"], ["z zoom", "m records", "←→ partition", "Esc back"]),
@@ -178,7 +178,7 @@ async def test_keys_that_arrive_together_mean_what_they_mean_one_by_one() -> Non
         assert lab.commands == []
         press_at_once(app, ["escape", "5", "2", "down", "K", "1", "K"])
         await until(pilot, lambda: len(lab.commands) > 1, "faults")
-        assert [command.node for command in lab.commands] == [3, 0], "in Placement, in the overview"
+        assert [command.node for command in lab.commands] == [1, 0], "in Placement, in the overview"
 
 
 @running
@@ -264,11 +264,11 @@ async def test_escape_leaves_a_filter_that_is_being_typed_before_the_one_in_forc
 async def test_a_number_shows_its_screen_from_the_top() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["2"])
-        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
+        await until(pilot, lambda: "leads  copies" in text(app), "the placement")
         await press(pilot, ["enter"])
         await until(pilot, lambda: "REPLICAS" in text(app), "the broker")
         await press(pilot, ["1", "2"])
-        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
+        await until(pilot, lambda: "leads  copies" in text(app), "the placement")
 
 
 @running
@@ -280,7 +280,7 @@ async def test_the_palette_runs_commands_by_name() -> None:
         for name in ("overview", "placement", "groups", "theme dark", "theme light", "restore", "quit"):
             assert name in offered
         await press(pilot, [*"placem", "enter"])
-        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
+        await until(pilot, lambda: "leads  copies" in text(app), "the placement")
 
 
 @running

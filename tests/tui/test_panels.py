@@ -40,7 +40,7 @@ APOLOGY = "this panel could not be drawn"
 
 SCREENS: dict[str, tuple[list[str], str]] = {
     "overview": (["1"], "EVENTS"),
-    "placement": (["2"], "1ST (preferred)"),
+    "placement": (["2"], "leads  copies"),
     "topic": (["3", "enter"], "log start"),
     "groups": (["5"], "write/s"),
     "group": (["5", "enter"], "MEMBERS"),

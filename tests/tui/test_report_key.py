@@ -91,7 +91,7 @@ async def test_a_report_is_made_while_keys_work_and_opens_when_it_is_complete() 
             "progress",
         )
         await press(pilot, ["2"])
-        assert "1ST (preferred)" in text(app) and "3 of 12" in text(app)
+        assert "leads  copies" in text(app) and "3 of 12" in text(app)
         reports.finish()
         await until(pilot, lambda: "kview report, 116 cells" in text(app), "the report")
         assert f"report saved: {PATH}" in text(app) and "3 of 12" not in text(app)
@@ -104,7 +104,7 @@ async def test_a_report_is_made_while_keys_work_and_opens_when_it_is_complete() 
         await press(pilot, ["g", "g"])
         assert "kview report, 78 cells" in text(app)
         await press(pilot, ["escape"])
-        assert "1ST (preferred)" in text(app), "back where it was"
+        assert "leads  copies" in text(app), "back where it was"
     assert reports.scopes == [ReportScope()]
 
 

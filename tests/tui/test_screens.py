@@ -36,7 +36,7 @@ GOLDEN = Path(__file__).parent / "golden"
 STATES = [HEALTHY, CRASH, FENCED, BACK]
 
 SCREENS: dict[str, tuple[list[str], str]] = {
-    "placement": (["2"], "1ST (preferred)"),
+    "placement": (["2"], "leads  copies"),
     "topics": (["3"], "TOPICS"),
     "topic": (["3", "slash", *"invoice", "enter", "enter"], "uncomm."),
     "topic_groups": (["3", "slash", *"invoice", "enter", "enter", "right"], "figures of this topic"),
@@ -194,13 +194,17 @@ async def test_after_the_fencing_there_are_new_leaders_and_isrs_without_4() -> N
         assert re.search(r"invoice +3 +2·6 +4✕ 2● 5○ ", shown)
         assert re.search(r"audit-log +3 +none·6 +4✕ ", shown)
         await press(pilot, ["2"])
-        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
+        await until(pilot, lambda: "leads  copies" in text(app), "the placement")
         while "invoice 10 partitions" not in text(app):
             await press(pilot, ["right"])
         shown = text(app)
+        assert re.search(r" 4 +✕ +· +✕ +✕ +✕ +· +· +· +✕ +✕ +✕ +0 +6 +fenced \d+ s", shown)
+        assert re.search(r" 2 +● +· +· +○ +● +● +· +· +· +○ +● +3 +5 +up", shown), "it leads 3 and 9 now"
+        assert "2 not on preferred leader" in shown
+        await press(pilot, ["b"])
+        shown = text(app)
         assert re.search(r"4 +✕ fenced \d+ s +P3✕ +P9✕ +P2✕ +P8✕ +P1✕ +P7✕", shown)
         assert re.search(r"2 +● up +P4● +P3● +P9● +P2 +P8", shown)
-        assert "2 not on preferred leader" in shown
 
 
 @running
@@ -208,15 +212,15 @@ async def test_placement_by_racks_and_as_counts() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
 
         def brokers() -> list[str]:
-            return re.findall(r"^[▸ ] R\d +(\d) +●", text(app), re.MULTILINE)
+            return re.findall(r"^[▸ ] (?:R\d|  ) +(\d) +●", text(app), re.MULTILINE)
 
         await press(pilot, ["2"])
         await until(pilot, brokers, "the placement")
-        assert brokers() == ["0", "3", "1", "4", "2", "5"]
-        await press(pilot, ["b"])
         assert brokers() == ["0", "1", "2", "3", "4", "5"]
-        await press(pilot, ["tab", "end"])
-        assert "replicas per broker and position" in text(app)
+        await press(pilot, ["tab", "end", "shift+tab"])
+        assert "all topics 20 partitions" in text(app)
+        await press(pilot, ["b"])
+        assert brokers() == ["0", "3", "1", "4", "2", "5"]
         assert re.search(r"R1 +0 +● up +4 +2 +2$", text(app), re.MULTILINE)
 
 

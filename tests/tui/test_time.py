@@ -193,7 +193,7 @@ def test_the_moment_in_words() -> None:
 async def test_keys_ask_the_timeline_on_every_screen() -> None:
     timeline = FakeTimeline()
     async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
-        for screen, shows in (("1", "EVENTS"), ("2", "1ST (preferred)"), ("5", "write/s"), ("6", "Spark")):
+        for screen, shows in (("1", "EVENTS"), ("2", "leads  copies"), ("5", "write/s"), ("6", "Spark")):
             await press(pilot, [screen])
             await until(pilot, lambda shows=shows: shows in text(app), shows)  # type: ignore[misc]
             timeline.asked.clear()

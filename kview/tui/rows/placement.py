@@ -1,4 +1,5 @@
-"""Rows of the placement table: brokers by position in the replica lists, with the partitions in the cells."""
+"""Rows of brokers by position in the replica lists, with the partitions in the cells, and the heading above
+them."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -51,8 +52,23 @@ def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
     return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]
 
 
-class PlacementRows(Keyed[int]):
-    """The rows of the placement table. The key is the broker's id.
+def placed_rows(view: View, options: Options, topic: str) -> NDArray[np.int64]:
+    """Return the rows of a topic's partitions, for ALL those of all topics."""
+    table = view.snapshot.partitions
+    if topic != ALL:
+        return topic_partitions(view.topics, topic)
+    rows = np.arange(len(table)) if options.internal else np.flatnonzero(~table.internal)
+    return rows.astype(np.int64)
+
+
+def is_fresh(view: View, rows: NDArray[np.int64], broker: int, now_ms: int) -> bool:
+    """Return whether one of these partitions of a broker changed its leader, epoch or ISR just now."""
+    has = (view.snapshot.partitions.replicas[rows] == broker).any(axis=1)
+    return fresh(int(view.partitions.changed_ms[rows[has]].max(initial=UNKNOWN)), now_ms)
+
+
+class PlaceRows(Keyed[int]):
+    """The rows of brokers, in the order in which replicas are dealt out. The key is the broker's id.
 
     For the topic ALL, cells are counts of replicas instead of partitions. A broker's cells are made when
     its row is drawn.
@@ -63,12 +79,11 @@ class PlacementRows(Keyed[int]):
     def __init__(self, view: View, options: Options, topic: str) -> None:
         table = view.snapshot.brokers
         ids, racks = [int(b) for b in table.id], [str(rack) for rack in table.rack]
-        together = [b for _, b in sorted(zip(racks, ids, strict=True))]
-        super().__init__(together if options.racks_together else alternating(ids, racks))
+        super().__init__(alternating(ids, racks))
         self._view = view
         self._at = {broker: row for row, broker in enumerate(ids)}
         self._topic = topic
-        self._rows = self._partition_rows(options)
+        self._rows = placed_rows(view, options, topic)
         matrix = view.snapshot.partitions.replicas[self._rows]
         used = (matrix != NO_BROKER).any(0)
         self._places = min(MAX_PLACES, int(used.sum()))
@@ -123,13 +138,6 @@ class PlacementRows(Keyed[int]):
                     return self._numbers.get((broker, int(column.removeprefix("place"))), 0), ""
 
         self.keys = sorted(keys, key=value, reverse=sort.descending)
-
-    def _partition_rows(self, options: Options) -> NDArray[np.int64]:
-        table = self._view.snapshot.partitions
-        if self._topic != ALL:
-            return topic_partitions(self._view.topics, self._topic)
-        rows = np.arange(len(table)) if options.internal else np.flatnonzero(~table.internal)
-        return rows.astype(np.int64)
 
     def _placed(self, broker: int) -> list[Line]:
         """Return the broker's partitions at each position of the replica lists."""
@@ -211,15 +219,10 @@ class PlacementRows(Keyed[int]):
                 )
         return cells
 
-    def _changed_ms(self, broker: int) -> int:
-        """Return when a partition of a broker last changed its leader, epoch or ISR, epoch ms."""
-        rows = self._rows[(self._matrix == broker).any(axis=1)]
-        return int(self._view.partitions.changed_ms[rows].max(initial=UNKNOWN))
-
     def row(self, index: int, now_ms: int) -> Row:
         broker = self.keys[index]
-        at = self._at[broker]
-        table = self._view.snapshot.brokers
+        at, view = self._at[broker], self._view
+        table = view.snapshot.brokers
         if self._counts:
             places: list[Line] = [self._counts[broker, place] for place in range(self._places)]
         else:
@@ -227,40 +230,38 @@ class PlacementRows(Keyed[int]):
         cells = (
             line(Span(str(table.rack[at]) or words.NONE, Role.HEAD)),
             number_figure(broker),
-            broker_state(self._view, at, now_ms),
+            broker_state(view, at, now_ms),
             *places,
         )
-        return Row(cells, fresh(self._changed_ms(broker), now_ms))
+        return Row(cells, is_fresh(view, self._rows, broker, now_ms))
 
-    def headline(self, cells: int) -> Line:
-        """Return the topic's size, whether its placement is good, and its settings, as far as they fit into
-        `cells`."""
-        view = self._view
-        if self._topic == ALL:
-            count = words.at_least(f"{len(self._rows):,}", view.headline.topics_are_bound)
-            return line(
-                Span("all topics ", Role.BRIGHT),
-                Span(f"{count} partitions, replicas per broker and position", Role.DIM),
-            )
-        rows = np.flatnonzero(view.topics.topic == self._topic)
-        if not len(rows):
-            return line(Span(self._topic, Role.BRIGHT), Span(" is not listed", Role.WARN))
-        at, figures = int(rows[0]), view.topics
-        away = int(figures.not_preferred[at])
-        partitions = words.plural(int(figures.partitions[at]), "partition")
-        shape = f" {partitions} × {words.plural(int(figures.replication[at]), 'replica')}"
-        safe = _rack_safe(str(figures.rack_safe[at]), int(figures.not_rack_safe[at]))
-        least = words.setting(int(figures.min_isr[at]))
-        room = max(8, cells - len(shape) - line_width(safe) - 3)
-        parts = [line(Span(middle(self._topic, room), Role.BRIGHT), Span(shape, Role.DIM)), safe]
-        if away:
-            parts.append(line(Span(counted(PartitionStatus.NOT_PREFERRED, away), Role.WARN)))
-        masks = view.partitions.being_added, view.partitions.being_removed
-        added, removed = (int(mask[self._rows].sum()) for mask in masks)
-        if said := reassignments.counted(added, removed):
-            parts.append(line(Span(said, Role.TEXT)))
-        parts.append(line(Span(f"min.insync.replicas {least}", Role.DIM)))
-        return joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells)
+
+def heading(view: View, options: Options, topic: str, cells: int) -> Line:
+    """Return a topic's size, whether its placement is good, and its settings, as far as they fit into
+    `cells`."""
+    listed = placed_rows(view, options, topic)
+    if topic == ALL:
+        count = words.at_least(f"{len(listed):,}", view.headline.topics_are_bound)
+        return line(Span("all topics ", Role.BRIGHT), Span(f"{count} partitions", Role.DIM))
+    rows = np.flatnonzero(view.topics.topic == topic)
+    if not len(rows):
+        return line(Span(topic, Role.BRIGHT), Span(" is not listed", Role.WARN))
+    at, figures = int(rows[0]), view.topics
+    away = int(figures.not_preferred[at])
+    partitions = words.plural(int(figures.partitions[at]), "partition")
+    shape = f" {partitions} × {words.plural(int(figures.replication[at]), 'replica')}"
+    safe = _rack_safe(str(figures.rack_safe[at]), int(figures.not_rack_safe[at]))
+    least = words.setting(int(figures.min_isr[at]))
+    room = max(8, cells - len(shape) - line_width(safe) - 3)
+    parts = [line(Span(middle(topic, room), Role.BRIGHT), Span(shape, Role.DIM)), safe]
+    if away:
+        parts.append(line(Span(counted(PartitionStatus.NOT_PREFERRED, away), Role.WARN)))
+    masks = view.partitions.being_added, view.partitions.being_removed
+    added, removed = (int(mask[listed].sum()) for mask in masks)
+    if said := reassignments.counted(added, removed):
+        parts.append(line(Span(said, Role.TEXT)))
+    parts.append(line(Span(f"min.insync.replicas {least}", Role.DIM)))
+    return joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells)
 
 
 def _rack_safe(answer: str, not_safe: int) -> Line:

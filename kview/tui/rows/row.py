@@ -12,10 +12,12 @@ from kview.tui.text import EMPTY, Line
 
 
 class Row(NamedTuple):
-    """A row's cells by column. `fresh` says whether something in the row changed within the last seconds."""
+    """A row's cells by column. `fresh` says whether something in the row changed within the last seconds, and
+    `is_tinted` whether it has another background, as every second of the groups of rows."""
 
     cells: tuple[Line, ...]
     fresh: bool = False
+    is_tinted: bool = False
 
 
 class Rows(Protocol):

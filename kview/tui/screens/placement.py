@@ -1,7 +1,6 @@
-"""2 Placement: which replicas of a topic each broker has, above the list of topics."""
+"""2 Placement: brokers by partitions of a topic, above the list of topics."""
 
 from dataclasses import replace
-from functools import cache, partial
 from typing import ClassVar
 
 from textual import on
@@ -15,11 +14,12 @@ from kview.tui.actions import Where, bindings
 from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
 from kview.tui.rows import topics
+from kview.tui.rows.matrix import CELLS, MatrixRows
 from kview.tui.rows.placed import PlacedRows
-from kview.tui.rows.placement import PlacementRows
+from kview.tui.rows.placement import PlaceRows, heading
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.panel import Panel
-from kview.tui.widgets.table import Table
+from kview.tui.widgets.table import Cell, Table
 
 LOW = 18
 """Below this height there is only the table of brokers: keys choose the topic."""
@@ -70,11 +70,15 @@ class PlacementScreen(KviewScreen):
         listed.fill(lambda: topics.TopicRows(view, options))
         if not self._began:
             self._began = listed.select(listed.selected)
-        rows = cache(partial(PlacementRows, view, options, self._topic()))
+        topic, grid = self._topic(), self.query_one("#grid", Table)
         around = self.query_one("#heading", Panel)
-        around.entitle(lambda: rows().headline(self.title_cells))
-        grid = self.query_one("#grid", Table)
-        grid.fill(rows)
+        around.entitle(lambda: heading(view, options, topic, self.title_cells))
+        # A lesson about places marks the places.
+        looks = self.dashboard.teaching.looks
+        if options.by_place or any("grid" in look.ids for look in looks):
+            grid.fill(lambda: PlaceRows(view, options, topic))
+        else:
+            grid.fill(lambda: MatrixRows(view, options, topic, self.inner_width))
         height = self.page_height
         edges = self.edge_lines
         room = self.page_height - layout.CHROME - edges
@@ -127,10 +131,10 @@ class PlacementScreen(KviewScreen):
         grid = self.query_one("#grid", Table)
         return grid.aimed if grid.has_focus and isinstance(grid.aimed, int) else None
 
-    def action_racks(self) -> None:
-        """Order the brokers round-robin over the racks, or group them by rack."""
+    def action_places(self) -> None:
+        """List a topic's replicas by their place in the replica lists, or draw a cell for each partition."""
         options = self.dashboard.options
-        self.dashboard.set_options(replace(options, racks_together=not options.racks_together))
+        self.dashboard.set_options(replace(options, by_place=not options.by_place))
 
     def action_topic(self, by: int) -> None:
         """Select another topic, regardless of which panel is focused."""
@@ -151,10 +155,24 @@ class PlacementScreen(KviewScreen):
         self._of_broker = False
         self.update()
 
+    @on(Table.Clicked, "#grid")
+    def _a_cell(self, event: Table.Clicked) -> None:
+        if (partition := self._partition_at(event.cell)) is not None:
+            self.query_one(f"#{PLACED}", Table).select(partition)
+
+    def _partition_at(self, cell: Cell) -> tuple[str, int] | None:
+        """Return the partition to which a cell of the brokers panel belongs."""
+        rows = self.query_one("#grid", Table).rows
+        if not isinstance(rows, MatrixRows) or cell.column != CELLS:
+            return None
+        return rows.partition_at(cell.offset)
+
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if event.table.id == PLACED and isinstance(event.key, tuple):
             self.dashboard.go.partition(*event.key)
+        elif event.table.id == "grid" and (partition := self._partition_at(event.cell)) is not None:
+            self.dashboard.go.partition(*partition)
         elif isinstance(event.key, int):
             self.dashboard.go.broker(event.key)
         else:

@@ -55,6 +55,14 @@ TWICE_MS = 1_000
 """Within this time, a key that means something else when pressed twice has to be pressed again."""
 
 
+class Cell(NamedTuple):
+    """The column where a click was, and how many cells from the left of the column. '' if it was in none, or
+    if there was no click."""
+
+    column: str = ""
+    offset: int = 0
+
+
 class _Mark(NamedTuple):
     """The sign that shows by which column the rows are sorted, and in which direction."""
 
@@ -91,6 +99,19 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
         table: "Table"
         key: Hashable
+        cell: Cell
+
+        @property
+        def control(self) -> "Table":
+            """The table, for handlers that name the table."""
+            return self.table
+
+    @dataclass
+    class Clicked(Message):
+        """The user clicked a cell of a row."""
+
+        table: "Table"
+        cell: Cell
 
         @property
         def control(self) -> "Table":
@@ -254,8 +275,11 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_open(self) -> None:
         """Open the selected row."""
+        self._open(Cell())
+
+    def _open(self, cell: Cell) -> None:
         if self.selected is not None:
-            self.post_message(self.Opened(self, self.selected))
+            self.post_message(self.Opened(self, self.selected, cell))
 
     def choose(self, index: int) -> None:
         """Select the row at an index, or the nearest row that exists."""
@@ -270,14 +294,16 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def on_click(self, event: events.Click) -> None:
         """Select the row under the mouse. A double click opens the row."""
         index = event.y - self._head_height() + self.scroll_offset.y
-        if event.y == self._head_height() - 1 and (column := self._column_at(event.x)) is not None:
-            self.post_message(self.HeadClicked(self, column))
+        cell = self._cell_at(event.x)
+        if event.y == self._head_height() - 1 and cell.column in self.rows.sorts:
+            self.post_message(self.HeadClicked(self, cell.column))
         if event.y < self._head_height() or not 0 <= index < len(self.rows):
             return
         if index == self._index and event.chain > 1 and self.opens:
-            self.action_open()
+            self._open(cell)
         else:
             self.choose(index)
+            self.post_message(self.Clicked(self, cell))
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll down. The selection moves only if its row leaves the panel."""
@@ -296,15 +322,13 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self.scroll_to(y=top, animate=False, force=True, immediate=True)
         self.choose(max(top, min(self._index, top + room - 1)))
 
-    def _column_at(self, x: int) -> str | None:
-        """Return the column at a cell of the head, None if the rows cannot be sorted by it."""
+    def _cell_at(self, x: int) -> Cell:
         at = GUTTER
         for index, width in self._shared():
-            key = self.rows.columns[index].key
             if at <= x < at + width:
-                return key if key in self.rows.sorts else None
+                return Cell(self.rows.columns[index].key, x - at)
             at += width + GAP
-        return None
+        return Cell()
 
     def sort_stops(self) -> list[str]:
         """Return the columns in sight by which the rows can be sorted, in order."""
@@ -399,7 +423,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             if position:
                 spans.append(spaces(GAP))
             spans += _cell(row.cells[column], self.rows.columns[column], width)
-        over = None
+        over = at.palette.band if row.is_tinted else None
         if is_selected:
             over = at.palette.selected if self.has_focus else at.palette.marked
         if row.fresh:

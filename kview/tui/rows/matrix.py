@@ -1,0 +1,206 @@
+"""Rows of brokers by partitions: a sign for each replica, and for many partitions the worst one's."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive.align import first_that_holds, positions
+from kview.derive.view import View
+from kview.language import glyphs, words
+from kview.model.snapshot import Longs
+from kview.model.units import NO_BROKER
+from kview.tui.options import Options, Sort
+from kview.tui.rows.columns import GAP, Column
+from kview.tui.rows.common import Keyed, broker_state, name_width, rank, title
+from kview.tui.rows.figures import STATE, Figure, count_figure, number_figure
+from kview.tui.rows.placement import PANEL, is_fresh, placed_rows
+from kview.tui.rows.row import Row
+from kview.tui.rows.topics import ALL
+from kview.tui.text import Line, Role, Span, content, line, middle, painted, width
+
+_KINDS: Sequence[tuple[str, Role]] = (
+    (glyphs.DEAD, Role.RISK),
+    (glyphs.DEAD, Role.WARN),
+    (glyphs.OUT_OF_SYNC, Role.WARN),
+    (words.UNSEEN, Role.WARN),
+    (glyphs.ADDED, Role.TEXT),
+    (glyphs.REMOVED, Role.TEXT),
+    (glyphs.LEADER, Role.BRIGHT),
+    (glyphs.LEADER, Role.TEXT),
+    (glyphs.FOLLOWER, Role.PREFERRED),
+    (glyphs.FOLLOWER, Role.DIM),
+    (glyphs.DOT, Role.RULE),
+)
+"""What a cell shows, the worst first: a silent replica in the ISR, one outside of it, one that is out of
+sync, one that kview does not reach, one that is added, one that is removed, a leader that is not the
+preferred one, the preferred leader, the preferred one that does not lead, a follower, and no replica."""
+
+_NO_REPLICA = len(_KINDS) - 1
+
+CELLS = "cells"
+"""The column of the partitions."""
+
+WIDEST_CELL = 3
+"""The most cells that a partition takes."""
+
+LEAST_LABEL = 3
+"""A topic's name above its partitions is left out if it has less room than this."""
+
+_BESIDE = 2 + 1 + 5 + 6 + 5 * GAP
+"""The cells that everything but the partitions, the ids and the racks takes."""
+
+
+def kinds(view: View, rows: Longs) -> Longs:
+    """Return what the cells of these partitions' replicas show, as indices of `_KINDS`, by row and position
+    in the replica list."""
+    table, figures = view.snapshot.partitions, view.partitions
+    matrix = table.replicas[rows]
+    leads = matrix == table.leader[rows][:, None]
+    silent, member = figures.replica_silent[rows], figures.in_isr[rows]
+    first = np.zeros(matrix.shape, np.bool_)
+    first[:, :1] = True
+    cases = {
+        _NO_REPLICA: matrix == NO_BROKER,
+        3: figures.replica_unreached[rows],
+        0: silent & (member | leads),
+        1: silent,
+        6: leads & ~first,
+        7: leads,
+        4: figures.being_added[rows],
+        2: ~member,
+        5: figures.being_removed[rows],
+        8: first,
+    }
+    return first_that_holds([*cases.values()], [*cases], 9)
+
+
+class MatrixRows(Keyed[int]):
+    """The rows of brokers, with a cell for each partition of a topic, or for several of them. The key is the
+    broker's id. `cells` is the width of the table.
+
+    For the topic ALL, the partitions are those of all topics.
+    """
+
+    empty = "no broker is known"
+
+    def __init__(self, view: View, options: Options, topic: str, cells: int) -> None:
+        brokers, sort = view.snapshot.brokers, options.sort(PANEL)
+        self._view, self._topic = view, topic
+        self._rows = placed_rows(view, options, topic)
+        self.panel, self.sorts = PANEL, ("rack", "id", "state", "leads", "copies")
+        self.title: Line = title("")
+        matrix = view.snapshot.partitions.replicas[self._rows]
+        ids = brokers.id.astype(np.int64)
+        at = positions(ids, matrix)
+        leads = matrix == view.snapshot.partitions.leader[self._rows][:, None]
+        self._copies, self._leads = (
+            np.bincount(at[mask], minlength=len(ids)) for mask in (at >= 0, (at >= 0) & leads)
+        )
+        self._at: list[int] = self._arranged(sort).tolist()
+        super().__init__(ids[self._at].tolist())
+        self.severities = view.brokers.severity[self._at]
+        racks = brokers.rack[self._at]
+        by_rack = sort.column not in self.sorts[1:]
+        self._begins_rack = np.ones(len(racks), np.bool_)
+        self._begins_rack[1:] = (racks[1:] != racks[:-1]) | (not by_rack)
+        self._is_tinted = (np.cumsum(self._begins_rack) % 2 == 0) & by_rack
+        rack_width, id_width = name_width(racks.tolist(), 2, 12), max(2, len(str(ids.max(initial=0))))
+        room = max(8, cells - _BESIDE - rack_width - id_width)
+        self._each = min(WIDEST_CELL, max(1, room // max(1, len(self._rows))))
+        shown = min(len(self._rows), room)
+        self._begins = np.arange(shown, dtype=np.int64) * len(self._rows) // max(1, shown)
+        self._grid = self._filled(at, shown)
+        self.columns: Sequence[Column] = (
+            Column("rack", "", rack_width, name=True),
+            Column("id", "", id_width, right=True),
+            Column("sign", "", 1, exported=()),
+            Column(CELLS, self._head(), max(1, shown * self._each), exported=()),
+            Column("leads", "leads", 5, right=True),
+            Column("copies", "copies", 6, right=True),
+            Column("state", "", 17, flex=1, rank=1, exported=STATE),
+        )
+
+    def _arranged(self, sort: Sort) -> Longs:
+        """Return the rows of brokers in the order that the user chose, by themselves by rack and id."""
+        brokers = self._view.snapshot.brokers
+        order = np.lexsort((brokers.id, brokers.rack.astype(str)))
+        match sort.column:
+            case "id":
+                values = brokers.id.astype(np.int64)
+            case "state":
+                values = np.array([rank(each) for each in self._view.brokers.severity], np.int64)
+            case "leads":
+                values = self._leads
+            case "copies":
+                values = self._copies
+            case _:
+                return order[::-1] if sort.descending else order
+        return order[np.argsort(values[order] * (-1 if sort.descending else 1), kind="stable")]
+
+    def _filled(self, at: Longs, shown: int) -> NDArray[np.int8]:
+        """Return the worst kind of each broker's replicas among the partitions of each cell. `at` has the
+        broker of each replica."""
+        found = kinds(self._view, self._rows)
+        cell = np.searchsorted(self._begins, np.arange(len(self._rows)), side="right") - 1
+        cells = np.broadcast_to(cell[:, None], at.shape)
+        grid = np.full((len(self._view.snapshot.brokers), shown), _NO_REPLICA, np.int8)
+        for kind in range(_NO_REPLICA - 1, -1, -1):
+            mask = (at >= 0) & (found == kind)
+            grid[at[mask], cells[mask]] = kind
+        return grid
+
+    def _head(self) -> str:
+        """Return the numbers of partitions above their cells, or the names of topics, as far as they fit."""
+        table = self._view.snapshot.partitions
+        marks: list[tuple[int, str]] = []
+        if self._topic == ALL:
+            names = table.topic[self._rows[self._begins]].tolist() if len(self._begins) else []
+            marks = [(i, name) for i, name in enumerate(names) if not i or name != names[i - 1]]
+        else:
+            numbers = [f"{number:,}" for number in table.partition[self._rows[self._begins]].tolist()]
+            widest = max(map(len, numbers), default=0)
+            step = next(step for step in _STEPS if step * self._each > widest)
+            marks = [(i, numbers[i]) for i in range(0, len(numbers), step)]
+        text = ""
+        for place, (i, label) in enumerate(marks):
+            end = marks[place + 1][0] if place + 1 < len(marks) else len(self._begins)
+            room = (end - i) * self._each - (place + 1 < len(marks))
+            said = label if width(label) <= room else middle(label, room) if room >= LEAST_LABEL else ""
+            text = f"{text:{i * self._each}}{said}"
+        return text
+
+    def row(self, index: int, now_ms: int) -> Row:
+        at = self._at[index]
+        table, broker = self._view.snapshot.brokers, self.keys[index]
+        state, rack = broker_state(self._view, at, now_ms), str(table.rack[at]) or words.NONE
+        sign, said = Span(state[0].text[:1], state[0].role), (Span(content(state)[2:], state[-1].role),)
+        cells = (
+            Figure(line(Span(rack, Role.HEAD)) if self._begins_rack[index] else (), rack),
+            number_figure(broker),
+            (sign,),
+            self._cells(at),
+            count_figure(int(self._leads[at])),
+            count_figure(int(self._copies[at]), Role.DIM),
+            Figure(said, *state.values),
+        )
+        return Row(cells, is_fresh(self._view, self._rows, broker, now_ms), bool(self._is_tinted[index]))
+
+    def _cells(self, at: int) -> Line:
+        shown = [_KINDS[kind] for kind in self._grid[at].tolist()]
+        signs = [sign.ljust(self._each) for sign, _ in shown]
+        return painted(signs, [Span("", role) for _, role in shown])
+
+    def partition_at(self, offset: int) -> tuple[str, int] | None:
+        """Return the partition, as (topic, partition), whose cell is so many cells from the left, the worst
+        one if several share it. None if there is none."""
+        cell = offset // self._each
+        if not 0 <= cell < len(self._begins):
+            return None
+        table, end = self._view.snapshot.partitions, [*self._begins[1:], len(self._rows)][cell]
+        rows = self._rows[self._begins[cell] : end]
+        row = int(rows[self._view.partitions.rank[rows].argmin()])
+        return str(table.topic[row]), int(table.partition[row])
+
+
+_STEPS = [unit * 10**power for power in range(7) for unit in (1, 2, 5)]
