@@ -5,7 +5,7 @@ A larger screen shows more rows, not larger panels.
 
 from msgspec import Struct
 
-from kview.tui.rows.tiles import MARGIN, arranged
+from kview.tui.rows.tiles import MARGIN, arranged, boxed
 
 MIN_WIDTH = 60
 MIN_HEIGHT = 15
@@ -45,6 +45,9 @@ CAPTIONED_HEIGHT = 15
 """From this height on, the brokers have as many lines as that above a caption: captions of different height
 come and go, and the brokers must not jump each time."""
 
+LEAST_THROUGHPUT, MOST_THROUGHPUT = 4, 9
+"""The lines of the plot below the racks, with its axis."""
+
 CHROME = 4
 """The number of lines for the head, the status line and the key line."""
 
@@ -53,8 +56,8 @@ class Overview(Struct, frozen=True):
     """The heights of the panels in lines and their widths in cells, both with their edges, 0 if a panel is
     not shown.
 
-    With `side_by_side`, throughput is to the right of brokers, and groups are to the right of partitions.
-    Groups that get one line are only counted there.
+    With `side_by_side`, groups are to the right of partitions, and throughput is below the brokers, or, if it
+    has no height of its own, to the right of them. Groups that get one line are only counted there.
     """
 
     side_by_side: bool
@@ -71,6 +74,9 @@ class Overview(Struct, frozen=True):
     row."""
     controllers: bool = False
     """Whether the controllers have tiles or rows of their own."""
+    throughput: int = 0
+    boxes: bool = False
+    """Whether the racks have frames, instead of one around all brokers."""
 
 
 class Contents(Struct, frozen=True):
@@ -84,11 +90,14 @@ class Contents(Struct, frozen=True):
     """The number of nodes that are controllers only."""
     quorum_troubled: bool = False
     """Whether anything is wrong with them."""
+    is_sorted: bool = False
+    """Whether the brokers are rows, in an order that the user chose."""
 
 
 def _strips(topics: int, room: int) -> int:
-    """Return the number of lines for the strips of topics: one alone would only count them."""
-    return topics if topics <= room else room if room > 1 else 0
+    """Return the number of lines for the strips of topics: one alone would only count them, and one more is
+    better than counting the last two."""
+    return topics if topics <= room + 1 and room else room if room > 1 else 0
 
 
 def edge_lines(framed: bool) -> int:
@@ -117,10 +126,17 @@ def overview(
         most = max(MOST_SHORT, most)
     most -= 1  # the edge
     number = sum(brokers for _, brokers in contents.racks)
+    if side_by_side and framed:
+        most_boxed = max(MOST_SHORT, height // 4)
+        placed = boxed(contents.racks, controllers, width, most_boxed)
+        if placed is not None:
+            rows = min(number + controllers + 1, most_boxed) + edges
+            brokers_height = rows if contents.is_sorted else placed.height
+            return _above_throughput(width, height, contents, brokers_height, events)
     throughput_width = min(72, width * 36 // 100) if side_by_side else 0
     cells = width - throughput_width - edge_cells(framed) - MARGIN
     least = 6 if side_by_side else 1
-    placed = arranged(contents.racks, controllers, cells, most)
+    placed = None if contents.is_sorted else arranged(contents.racks, controllers, cells, most)
     if placed is not None:
         with_controllers, strips = controllers > 0, 0
         brokers_height = max(placed.height, least)
@@ -151,7 +167,32 @@ def overview(
         groups=groups_height,
         events=events,
         throughput_width=throughput_width,
-        groups_width=(width * 45 // 100 if width < 150 else width * 48 // 100) if side_by_side else 0,
+        groups_width=_groups_width(width) if side_by_side else 0,
         strips=max(0, strips),
         controllers=with_controllers,
     )
+
+
+def _above_throughput(
+    width: int, height: int, contents: Contents, brokers_height: int, events: int
+) -> Overview:
+    """Divide a screen with the brokers above the throughput, both in the whole width."""
+    throughput = min(MOST_THROUGHPUT, max(LEAST_THROUGHPUT, height // 8)) + edge_lines(True)
+    left = height - CHROME - events - brokers_height - throughput
+    return Overview(
+        side_by_side=True,
+        brokers=brokers_height,
+        partitions=left,
+        topics=_strips(contents.topics, (left - edge_lines(True) - LISTED_ROWS) // 3),
+        groups=left,
+        events=events,
+        throughput_width=width,
+        groups_width=_groups_width(width),
+        controllers=contents.controllers > 0,
+        throughput=throughput,
+        boxes=not contents.is_sorted,
+    )
+
+
+def _groups_width(width: int) -> int:
+    return width * 45 // 100 if width < 150 else width * 48 // 100

@@ -29,7 +29,7 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 WARM_UP_S = 4.0
 """Time before a process's cost is measured, for imports and the first observations."""
 
-KEYS = (("2", r"PLACEMENT|Placement|RACK-SAFE|rack-safe"), ("5", r"COORDINATOR|GROUPS"), ("1", r"BROKERS"))
+KEYS = (("2", r"PLACEMENT|Placement|RACK-SAFE|rack-safe"), ("5", r"COORDINATOR|GROUPS"), ("1", r"EVENTS"))
 """Keys, and what the screen shows after each of them."""
 
 Pair = tuple[float, float]
@@ -80,7 +80,7 @@ def dashboard(checkout: Path, bootstrap: str, state: str) -> Iterator[PseudoTerm
     arguments = command(checkout, "connect", bootstrap, "--no-spark")
     terminal = PseudoTerminal(arguments, 120, 40, environment, settled_s=0)
     try:
-        terminal.wait_for_text(r"BROKERS[\s\S]*\d")
+        terminal.wait_for_text(r"THROUGHPUT[\s\S]*\d")
         yield terminal
     finally:
         terminal.press("q")

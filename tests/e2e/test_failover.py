@@ -122,7 +122,7 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
 def bring_back_by_key(terminal: PseudoTerminal) -> None:
     """B on broker LEADER, which the first row of the overview is."""
     terminal.press("1")
-    terminal.wait_for_text(r"R1 +▸0 ")
+    terminal.wait_for_text(r"▸0 [●✕◌]")
     terminal.press("B")
     terminal.wait_for_text("was started")
     open_invoice(terminal)

@@ -150,9 +150,10 @@ OVERVIEW_LINES: dict[Size, dict[int, tuple[str, ...]]] = {
     },
     (200, 50): {
         0: ("kview ▸",),
-        2: ("╭─ BROKERS ─", "╭─ THROUGHPUT "),
-        12: ("╭─ PARTITIONS ", "╭─ GROUPS "),
-        13: ("audit-log",),
+        2: ("╭─ RACK R1 ─", "╭─ RACK R2 ─"),
+        8: ("╭─ THROUGHPUT ",),
+        16: ("╭─ PARTITIONS ", "╭─ GROUPS "),
+        17: ("audit-log",),
         39: ("╭─ EVENTS ─",),
         -1: ("? help", "q quit"),
     },

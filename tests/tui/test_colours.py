@@ -124,7 +124,7 @@ async def test_a_theme_is_previewed_above_the_screen_until_it_is_chosen() -> Non
 
         def shows(name: str) -> bool:
             is_drawn = own_themes().loaded[name].background in backgrounds(app)
-            return app.palette.name == name and is_drawn and "BROKERS" in text(app)
+            return app.palette.name == name and is_drawn and "EVENTS" in text(app)
 
         await press(pilot, ["t"])
         await until(pilot, lambda: "THEMES" in text(app) and "colour-blind" in text(app), "the list")
@@ -151,7 +151,7 @@ async def test_without_any_theme_it_is_plain() -> None:
     async with dashboard(state(HEALTHY), themes=Themes({}, ())) as (app, pilot):
         assert app.palette is PLAIN
         await press(pilot, ["t"])
-        assert "BROKERS" in text(app)
+        assert "EVENTS" in text(app)
 
 
 @pytest.mark.parametrize("theme", sorted(own_themes().loaded))

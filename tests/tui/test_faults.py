@@ -53,7 +53,7 @@ async def test_each_key_says_what_it_did_and_how_to_undo_it(
 async def test_the_selected_broker_is_hit() -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
-        await press(pilot, ["down", "left", "up", "down", "K"])
+        await press(pilot, ["right", "up", "right", "right", "K"])
         await until(pilot, lambda: lab.commands, "the command")
         assert lab.commands == [Command(CommandKind.CRASH, 3)]
 
@@ -132,7 +132,7 @@ async def test_back_prefers_the_selected_broker_and_the_line_follows_the_selecti
 async def test_the_message_and_the_key_line_name_the_same_node() -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
-        await press(pilot, ["down", "right", "W"])
+        await press(pilot, [*["right"] * 4, "W"])
         await until(pilot, lambda: "takes 200 ms longer" in text(app), "a slow broker")
         lab.in_force = (
             ActiveFault(4, FaultState.SLOW, 200),
@@ -147,7 +147,7 @@ async def test_the_message_and_the_key_line_name_the_same_node() -> None:
         await until(pilot, lambda: "the active controller 103 was killed" in text(app), "the reply")
         *_, status, keys = text(app).splitlines()
         assert status.endswith(" · B restore 4, U undo all") and "B restore 4 " in keys
-        await press(pilot, ["up"])
+        await press(pilot, ["left"])
         *_, status, keys = text(app).splitlines()
         assert status.endswith(" · B restore 103") and "B restore 103 " in keys
 
@@ -189,7 +189,7 @@ async def test_the_faults_in_force_are_asked_for_at_every_view() -> None:
 async def test_the_outcome_says_what_a_crash_and_a_clean_stop_did(key: str, said: str) -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab, size=(160, 40)) as (app, pilot):
-        await press(pilot, ["down", "right", key])
+        await press(pilot, [*["right"] * 4, key])
         await until(pilot, lambda: "B restore 4" in text(app), "the reply")
         app.session.feed.show(state(CRASH))  # type: ignore[attr-defined]
         await until(pilot, lambda: "broker 4 silent" in text(app), "the silence")

@@ -91,7 +91,7 @@ def test_at_every_width_the_worst_comes_first_and_what_has_no_room_is_counted(na
 async def test_the_head_has_two_lines_and_at_most_twenty_words(name: str, size: tuple[int, int]) -> None:
     async with dashboard(state(name), size=size) as (app, _):
         first, second, third = lines(app)[:3]
-        assert first.startswith(" kview ▸") and (set(third) <= {"─", " "} or "BROKERS" in third)
+        assert first.startswith(" kview ▸") and (set(third) <= {"─", " "} or re.search("BROKERS|RACK", third))
         words = [word for word in re.findall(r"[A-Za-z][\w-]*", f"{first} {second}") if word not in UNITS]
         assert len(words) <= MOST_WORDS, words
 
@@ -131,11 +131,11 @@ def test_partitions_of_internal_topics_count_only_if_they_alone_are_wrong() -> N
 @running
 async def test_no_panel_moves_in_a_crash_and_the_stopwatch_stays_until_the_incident_was_opened() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
-        heads = [at for at, one in enumerate(lines(app)) if re.search("BROKERS|PARTITIONS|EVENTS", one)]
+        heads = [at for at, one in enumerate(lines(app)) if re.search("RACK|PARTITIONS|EVENTS", one)]
         for name in (CRASH, FENCED, BACK):
             app.session.feed.show(state(name))  # type: ignore[attr-defined]
             await until(pilot, lambda name=name: app.view is not None and same(app.view, name), name)  # type: ignore[misc]
-            now = [at for at, one in enumerate(lines(app)) if re.search("BROKERS|PARTITIONS|EVENTS", one)]
+            now = [at for at, one in enumerate(lines(app)) if re.search("RACK|PARTITIONS|EVENTS", one)]
             assert now == heads
         assert re.search(r"● incident over after \d+ s $", lines(app)[1]), lines(app)[1]
         await press(pilot, ["escape"])

@@ -1,10 +1,12 @@
 """The overview's layout: at every size the lines add up, and what matters is there."""
 
+from itertools import pairwise
+
 import pytest
 
 from kview.tui import layout
 from kview.tui.layout import Contents
-from kview.tui.rows.tiles import arranged
+from kview.tui.rows.tiles import arranged, boxed
 
 SIX = (("R1", 3), ("R2", 3))
 
@@ -22,12 +24,13 @@ def test_every_size_adds_up(brokers: int) -> None:
             shared = layout.overview(width, height, contents, framed=height >= layout.FRAMED_HEIGHT)
             edges = layout.edge_lines(height >= layout.FRAMED_HEIGHT)
             below = 0 if shared.side_by_side else shared.groups
-            used = shared.brokers + shared.partitions + below + shared.events
+            used = shared.brokers + shared.throughput + shared.partitions + below + shared.events
             assert used + layout.CHROME == height, (width, height)
             assert shared.brokers >= 2 and shared.partitions >= 4, (width, height)
-            assert not shared.topics or shared.partitions - shared.topics - edges >= layout.LISTED_ROWS
+            assert not shared.topics or shared.partitions - shared.topics - edges >= layout.LISTED_ROWS - 1
             if shared.side_by_side:
-                assert shared.throughput_width + 70 <= width + 8 and shared.groups_width + 60 <= width
+                assert shared.throughput or shared.throughput_width + 70 <= width + 8
+                assert shared.groups_width + 60 <= width
 
 
 def test_the_small_screen_has_brokers_partitions_and_a_line_each_for_groups_and_events() -> None:
@@ -40,12 +43,36 @@ def test_the_small_screen_has_brokers_partitions_and_a_line_each_for_groups_and_
 
 def test_more_room_shows_more() -> None:
     middle, large = (
-        layout.overview(120, 40, Contents(SIX, 4, 3, 3)),
-        layout.overview(200, 50, Contents(SIX, 4, 3, 3)),
+        layout.overview(120, 40, Contents(SIX, 4, 3, 3), framed=True),
+        layout.overview(200, 50, Contents(SIX, 4, 3, 3), framed=True),
     )
     assert middle.side_by_side and middle.events >= 1 and middle.groups > 4
     assert large.events > middle.events and large.partitions >= middle.partitions
-    assert large.brokers == middle.brokers == 9
+    assert large.brokers == middle.brokers == 6 and large.throughput > middle.throughput > 4
+
+
+def test_racks_have_frames_side_by_side_where_there_is_room() -> None:
+    for number, deep in ((2, 5), (6, 5), (1, 5)):
+        for cells in (116, 120, 200):
+            placed = boxed(racks(6, number), 0, cells, 10)
+            assert placed is not None and placed.is_boxed and placed.height == deep
+            assert {box.y for box in placed.racks} == {0} and len(placed.racks) == number
+            ends = [(box.x, box.x + box.width) for box in placed.racks]
+            assert ends[0][0] == 0 and ends[-1][1] == cells
+            assert all(end == begin for (_, end), (begin, _) in pairwise(ends)), "no cell between them"
+            for tile in placed.tiles:
+                around = [box for box in placed.racks if box.holds(tile.x, tile.y)]
+                assert len(around) == 1 and around[0].y < tile.y
+                assert tile.x + tile.width < around[0].x + around[0].width, "inside the frame"
+                assert tile.y + tile.height < around[0].y + around[0].height
+    crowded = boxed(racks(30, 3), 3, 120, 10)
+    assert crowded is not None and crowded.kind.lines == 1 and crowded.height == 8
+    assert boxed(racks(100, 10), 3, 120, 10) is None and boxed((), 3, 120, 10) is None
+    sorted_rows = layout.overview(120, 40, Contents(SIX, 4, 3, 3, is_sorted=True), framed=True)
+    assert not sorted_rows.boxes and sorted_rows.brokers == 12, "a head and rows"
+    assert sorted_rows.throughput == layout.overview(120, 40, Contents(SIX, 4, 3, 3), framed=True).throughput
+    unframed = layout.overview(120, 24, Contents(SIX, 4, 3, 3))
+    assert not unframed.boxes and not unframed.throughput and unframed.throughput_width
 
 
 def test_brokers_get_no_fewer_lines_on_a_higher_screen_nor_above_a_higher_caption() -> None:

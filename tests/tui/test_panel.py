@@ -15,7 +15,7 @@ async def test_panels_have_frames_from_30_lines_on_and_a_line_with_the_title_bel
     async with dashboard(state(HEALTHY), size=(120, height)) as (app, pilot):
         is_framed = height >= FRAMED_HEIGHT
         top = drawn_lines(app)[2]
-        assert top.startswith("╭─ BROKERS ─" if is_framed else "─ BROKERS ─")
+        assert top.startswith("╭─ RACK R1 ─" if is_framed else "─ BROKERS ─")
         assert any(shown.startswith("╰─") for shown in drawn_lines(app)) == is_framed
         await pilot.resize_terminal(120, FRAMED_HEIGHT if not is_framed else 24)
         await until(pilot, lambda: drawn_lines(app)[2].startswith("╭─") != is_framed, "the other edges")
@@ -30,7 +30,8 @@ async def test_a_crash_moves_no_edge() -> None:
             return [(y, x) for y, shown in drawn for x, sign in enumerate(shown) if sign in "╭╮╰╯"]
 
         before = edges()
-        assert len(before) == 4 * len([panel for panel in app.screen.query(Panel) if panel.display])
+        shown = [panel for panel in app.screen.query(Panel) if panel.display and panel.gutter.top]
+        assert len(before) == 4 * (len(shown) + 2), "two racks"
         app.session.feed.show(state(CRASH))  # type: ignore[attr-defined]
         await until(pilot, lambda: any("4 ✕ silent" in shown for shown in drawn_lines(app)), "the crash")
         assert edges() == before

@@ -197,13 +197,13 @@ async def test_help_and_palette_are_panels(caplog: pytest.LogCaptureFixture) -> 
         )
         await until(pilot, lambda: APOLOGY in text(app), "help says it")
         await press(pilot, ["down", "escape"])
-        await until(pilot, lambda: "BROKERS" in text(app), "the way back")
+        await until(pilot, lambda: "EVENTS" in text(app), "the way back")
         app.push_screen(
             CommandScreen([Command("x", "", cast(str, Broken()), app.bell)], lambda typed: [], lambda: None)
         )
         await until(pilot, lambda: APOLOGY in text(app), "the palette says it")
         await press(pilot, ["y", "down", "enter"])
-        await until(pilot, lambda: "BROKERS" in text(app), "the way back")
+        await until(pilot, lambda: "EVENTS" in text(app), "the way back")
         assert tracebacks(caplog) == [
             "the panel help could not be drawn",
             "the panel commands could not be drawn",
@@ -242,4 +242,4 @@ async def test_a_screen_that_is_being_taken_away_is_not_drawn() -> None:
         screen.say()
         screen.refit()
         await press(pilot, ["1"])
-        await until(pilot, lambda: "BROKERS" in text(app), "the next screen")
+        await until(pilot, lambda: "EVENTS" in text(app), "the next screen")

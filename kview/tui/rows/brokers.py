@@ -23,10 +23,12 @@ from kview.tui.rows import tiles
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,
+    SIGNS,
     Keyed,
     broker_state,
     fresh,
     name_width,
+    rank,
     rate_width,
     state_cell,
     title,
@@ -42,7 +44,7 @@ from kview.tui.rows.figures import (
 )
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, ranks, sorted_rows
-from kview.tui.text import Line, Role, Span, line
+from kview.tui.text import Line, Role, Span, line, width
 
 
 class ControllerKey(NamedTuple):
@@ -249,12 +251,32 @@ class BrokerRows(Keyed[BrokerKey]):
 
     def rack_state(self, rack: int) -> Role:
         """Return how the name of a rack is drawn: solid if it has several brokers, and all are at risk."""
-        table, first = self._view.snapshot.brokers, sum(number for _, number in self.racks[:rack])
-        same = np.flatnonzero(table.rack == table.rack[self._order[first]]).tolist()
-        solid = [tiles.is_solid(self._view, row) for row in same]
+        solid = [tiles.is_solid(self._view, row) for row in self._all_of(rack)]
         if all(solid) and len(solid) > 1:
             return Role.ALERT
         return Role.RISK if any(solid) else Role.HEAD
+
+    def rack_counts(self, rack: int, cells: int) -> Line:
+        """Return how many brokers of a rack are up in at most `cells`: `✕ 2 of 3 brokers up`, `✕ 2 of 3`
+        or `✕`."""
+        same, table = self._all_of(rack), self._view.snapshot.brokers
+        up = sum(table.state[row] == BrokerState.UP for row in same)
+        worst = min((str(self._view.brokers.severity[row]) for row in same), key=rank)
+        all_up = up == len(same)
+        counted = "" if all_up else f"{up:,} of "
+        sign = Span(SIGNS[worst], Role.GOOD if all_up and ROLES[worst] is Role.DIM else ROLES[worst])
+        role = Role.DIM if all_up else ROLES[worst]
+        number = f" {counted}{len(same):,}"
+        for text in (f" {counted}{words.plural(len(same), 'broker')} up", f"{number} up", number, ""):
+            if width(text) + 1 <= cells:
+                break
+        return line(sign, Span(text, role))
+
+    def _all_of(self, rack: int) -> list[int]:
+        """Return the brokers' rows in a rack, also of those that a filter hides."""
+        table, first = self._view.snapshot.brokers, sum(number for _, number in self.racks[:rack])
+        rows: list[int] = np.flatnonzero(table.rack == table.rack[self._order[first]]).tolist()
+        return rows
 
     def _rack_of(self, index: int) -> str:
         return str(self._view.snapshot.brokers.rack[self._order[index]]) or words.NONE

@@ -28,7 +28,10 @@ GAP = 1
 """The cells between two tiles."""
 
 BETWEEN_RACKS = 2
-"""The cells between two racks that stand side by side."""
+"""The cells between two racks that stand side by side without frames."""
+
+LEAST_BOX = 17
+"""The least width of the tiles of a rack with a frame."""
 
 QUORUM_TILE = 14
 """The least width of the tile of a controller."""
@@ -79,6 +82,8 @@ class Arranged(NamedTuple):
     racks: tuple[Box, ...]
     label: int
     height: int
+    is_boxed: bool = False
+    """Whether the racks have frames, which are part of their boxes."""
 
 
 def arranged(racks: Sequence[tuple[str, int]], quorum: int, cells: int, rows: int) -> Arranged | None:
@@ -109,8 +114,36 @@ def arranged(racks: Sequence[tuple[str, int]], quorum: int, cells: int, rows: in
     return None
 
 
+def boxed(racks: Sequence[tuple[str, int]], quorum: int, cells: int, rows: int) -> Arranged | None:
+    """Return the same with a frame around each rack, and racks side by side in as few lines as they need.
+    None if nothing fits."""
+    most = max((number for _, number in racks), default=0)
+    if not most:
+        return None
+    for kind in (BLOCK, PAIR, ROW):
+        choices = []
+        for beside in range(1, len(racks) + 1):
+            band = cells // beside
+            fit = (band - 2 * MARGIN + GAP) // (max(kind.cells, LEAST_BOX) + GAP)
+            if fit < 1:
+                break
+            across = -(-most // -(-most // fit))
+            floors = range(0, len(racks), beside)
+            heights = [
+                max(-(-number // across) for _, number in racks[at : at + beside]) * kind.lines + 2
+                for at in floors
+            ]
+            choices.append((sum(heights) + bool(quorum), beside, band, across, heights))
+        fitting = min((each for each in choices if each[0] <= rows), default=None)
+        if fitting is not None:
+            _, beside, band, across, heights = fitting
+            return _placed(racks, quorum, heights, _Place(kind, MARGIN, band, across, beside, 0, True), cells)
+    return None
+
+
 class _Place(NamedTuple):
-    """How racks lie: `across` tiles next to each other, `beside` racks, and `gap` lines between them."""
+    """How racks lie: `across` tiles next to each other, `beside` racks, and `gap` lines between them. Frames,
+    if there are any, are within the bands."""
 
     kind: Kind
     label: int
@@ -118,26 +151,32 @@ class _Place(NamedTuple):
     across: int
     beside: int
     gap: int
+    is_boxed: bool = False
 
 
 def _placed(
     racks: Sequence[tuple[str, int]], quorum: int, heights: Sequence[int], place: _Place, cells: int
 ) -> Arranged:
-    across_cells = (place.band - place.label + GAP) // place.across
+    edge, between = int(place.is_boxed), 0 if place.is_boxed else BETWEEN_RACKS
+    across_cells = (place.band - place.label - edge + GAP) // place.across
     tile_cells = min(MOST_TILE, across_cells - GAP)
     tiles: list[Box] = []
     boxes: list[Box] = []
     y = 0
     for floor, height in enumerate(heights):
         for side, (_, number) in enumerate(racks[floor * place.beside : (floor + 1) * place.beside]):
-            left = side * (place.band + BETWEEN_RACKS)
+            left = side * (place.band + between)
             begin = left + place.label
             for at in range(number):
                 deep, across = divmod(at, place.across)
                 x = begin + across * (tile_cells + GAP)
-                tiles.append(Box(len(tiles), x, y + deep * place.kind.lines, tile_cells, place.kind.lines))
+                top = y + edge + deep * place.kind.lines
+                tiles.append(Box(len(tiles), x, top, tile_cells, place.kind.lines))
             lines = -(-number // place.across) * place.kind.lines
             whole = place.label + min(number, place.across) * (tile_cells + GAP) - GAP
+            if place.is_boxed:
+                is_last = side == place.beside - 1
+                lines, whole = height, cells - left if is_last else place.band
             boxes.append(Box(len(boxes), left, y, whole, lines))
         y += height + place.gap
     y -= place.gap
@@ -150,7 +189,7 @@ def _placed(
         for at in range(shown):
             tiles.append(Box(len(tiles), begin + at * (wide + GAP), y, wide, 1))
         y += 1
-    return Arranged(place.kind, tuple(tiles), tuple(boxes), place.label, y)
+    return Arranged(place.kind, tuple(tiles), tuple(boxes), place.label, y, place.is_boxed)
 
 
 def rack_name(name: str, label: int) -> str:

@@ -12,7 +12,7 @@ from kview.derive.brokers.controllers import controllers, is_troubled
 from kview.derive.view import View
 from kview.tui import layout
 from kview.tui.faults import Target, leader_of
-from kview.tui.options import Options
+from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows import brokers, groups, partitions
 from kview.tui.rows.topic_list import passing
 from kview.tui.screens.base import KviewScreen
@@ -62,9 +62,17 @@ class OverviewScreen(KviewScreen):
 
     def lay_out_panels(self) -> None:
         shared = self._shared = self._share(self.view)
-        cells = self.inner_width - shared.throughput_width
+        is_stacked = shared.throughput > 0
+        cells = self.inner_width - (0 if is_stacked else shared.throughput_width)
         self.query_one(RackStrips).fit(self.view, cells, shared.strips)
-        self.query_one("#upper").styles.height = shared.brokers
+        self.query_one(Racks).wants_boxes = shared.boxes
+        brokers_side = self.query_one("#brokers_side", Panel)
+        brokers_side.bare(shared.boxes)
+        upper = self.query_one("#upper")
+        upper.styles.layout = "vertical" if is_stacked else "horizontal"
+        upper.styles.height = shared.brokers + shared.throughput
+        brokers_side.styles.height = shared.brokers
+        self.query_one("#throughput_side").styles.height = shared.throughput or shared.brokers
         topics = self.query_one(TopicStrips)
         topics.display, topics.styles.height = shared.topics > 0, shared.topics
         for id, width in (("throughput", shared.throughput_width), ("groups", shared.groups_width)):
@@ -88,6 +96,7 @@ class OverviewScreen(KviewScreen):
                 tuple((str(rack), racks[rack]) for rack in sorted(racks)),
                 len(view.snapshot.groups),
                 *_contents(view, self.dashboard.options),
+                is_sorted=self.dashboard.options.sort(brokers.PANEL) != OWN_ORDER,
             )
         captioned = self.dashboard.teaching.caption is not None
         return layout.overview(size.width, self.page_height, contents, self.is_framed, captioned)

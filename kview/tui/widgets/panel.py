@@ -7,6 +7,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from kview.language import glyphs, panels
+from kview.tui import edges
 from kview.tui.app_of import app_of
 from kview.tui.looks import Spot, marked
 from kview.tui.paint import strip
@@ -20,6 +21,7 @@ class Panel(Vertical):
     DEFAULT_CSS = """
     Panel { height: 1fr; padding: 1 0 0 0; }
     Panel.-framed { padding: 1; }
+    Panel.-bare { padding: 0; }
     """
 
     def __init__(self, *, id: str | None = None, framed: bool = False) -> None:
@@ -42,10 +44,14 @@ class Panel(Vertical):
         """Have a frame, or only a line above."""
         self.set_class(framed, "-framed")
 
+    def bare(self, is_bare: bool) -> None:
+        """Have no edges, because what it shows has its own."""
+        self.set_class(is_bare, "-bare")
+
     @property
     def title_cells(self) -> int:
         """The cells that a title has at most."""
-        return max(0, self.outer_size.width - 2 * len(self._corner) - 2)
+        return edges.title_cells(self.outer_size.width, self.is_framed)
 
     def entitle(self, make: Callable[[], Line]) -> None:
         """Have the title that `make` returns. If `make` raises an exception, the title says so."""
@@ -109,41 +115,26 @@ class Panel(Vertical):
         return [self._upper(), *[self._side()] * (height - 2), self._lower()][:height]
 
     @property
-    def _corner(self) -> str:
-        """The upper left corner, in front of the title."""
-        return f"{glyphs.CORNERS[0]}{glyphs.RULE}" if self.is_framed else glyphs.RULE
-
-    @property
     def _role(self) -> Role:
         return Role.KEY if self.has_focus_within else Role.RULE
 
     def _upper(self) -> Strip:
-        cells, title, corner = self.outer_size.width, self._title, self._corner
+        cells, title = self.outer_size.width, self._title
         text = title.text if self._own is None else self._own
-        scope = (Span(" "), *title.scope, Span(" ")) if title.scope else EMPTY
-        room = self.title_cells - line_width(scope)
+        room = self.title_cells - (line_width(title.scope) + 2 if title.scope else 0)
         if title.has_note and len(text) > 1 and line_width(text) > room and self._own is None:
             text = text[:-1]
         text = cut(text, room)
-        text = (Span(" "), *text, Span(" ")) if text else EMPTY
-        end = f"{glyphs.RULE}{glyphs.CORNERS[1]}" if self.is_framed else glyphs.RULE
-        rest = cells - len(corner) - line_width(text) - line_width(scope) - len(end)
-        role = self._role
-        drawn = self._strip(
-            (Span(corner, role), *text, Span(glyphs.RULE * rest, role), *scope, Span(end, role))
-        )
+        drawn = self._strip(edges.upper(text, title.scope, cells, self._role, self.is_framed))
         if title.is_marked or self._is_marked:
             at = app_of(self)
-            begin = len(corner) + 1
-            spot = Spot(0, begin, begin + line_width(text) - 2, begin - 1)
+            begin = len(edges.FRAMED if self.is_framed else edges.UNFRAMED) + 1
+            spot = Spot(0, begin, begin + line_width(text), begin - 1)
             (drawn,) = marked([drawn], [spot], at.palette, at.ascii_only)
         return drawn
 
     def _lower(self) -> Strip:
-        left, right = glyphs.CORNERS[2], glyphs.CORNERS[3]
-        return self._strip(
-            line(Span(f"{left}{glyphs.RULE * (self.outer_size.width - 2)}{right}", self._role))
-        )
+        return self._strip(edges.lower(self.outer_size.width, self._role))
 
     def _side(self) -> Strip:
         side, inside = Span(glyphs.BAR, self._role), Span(" " * (self.outer_size.width - 2))

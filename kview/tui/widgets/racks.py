@@ -9,6 +9,8 @@ from textual.binding import BindingType
 from textual.geometry import Size
 from textual.strip import Strip
 
+from kview.language import glyphs
+from kview.tui import edges
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
@@ -23,10 +25,11 @@ from kview.tui.rows.tiles import (
     Box,
     Kind,
     arranged,
+    boxed,
     nearest,
     rack_name,
 )
-from kview.tui.text import Line, Role, Span, Title, line
+from kview.tui.text import Line, Role, Span, Title, line, line_width, middle
 from kview.tui.widgets.table import SELECTED, Table
 
 _LINES = {"in": 1, "out": 1, "spark": 1, "leads": 2, "replicas": 2}
@@ -45,6 +48,8 @@ class Racks(Table):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.RACKS)]
 
     _placed: tuple[object, Arranged | None] = (None, None)
+    wants_boxes = False
+    """Whether racks have frames of their own."""
 
     @property
     def arranged(self) -> Arranged | None:
@@ -52,10 +57,15 @@ class Racks(Table):
         rows, size = self.rows, self.size
         if not isinstance(rows, BrokerRows) or not rows.racks:
             return None
-        wanted = (rows.racks, rows.quorum, size.width - MARGIN, size.height)
-        if self._placed[0] != wanted:
-            self._placed = (wanted, arranged(*wanted))
+        wanted = (rows.racks, rows.quorum, size.width - self._margin, size.height)
+        if self._placed[0] != (wanted, self.wants_boxes):
+            arrange = boxed if self.wants_boxes else arranged
+            self._placed = ((wanted, self.wants_boxes), arrange(*wanted))
         return self._placed[1]
+
+    @property
+    def _margin(self) -> int:
+        return 0 if self.wants_boxes else MARGIN
 
     # -- keys and mouse
 
@@ -87,7 +97,7 @@ class Racks(Table):
             return
         event.prevent_default()
         for box in placed.tiles:
-            if box.holds(event.x - MARGIN, event.y):
+            if box.holds(event.x - self._margin, event.y):
                 if box.at == self.index and event.chain > 1:
                     self.action_open()
                 else:
@@ -130,17 +140,21 @@ class Racks(Table):
         placed, rows = self.arranged, self.rows
         if placed is None or not isinstance(rows, BrokerRows):
             return super().painted(size)
-        self.title = Title(rows.title, has_note=True)
+        self.title = None if placed.is_boxed else Title(rows.title, has_note=True)
         pieces: dict[int, list[_Piece]] = {}
         lost: dict[int, list[Box]] = {}
         for box in placed.racks:
             state = rows.rack_state(box.at)
+            if placed.is_boxed:
+                self._frame(pieces, box, rows)
             name = rack_name(rows.racks[box.at][0], placed.label)
             for y in range(box.y, box.y + box.height):
-                text = line(Span(name if y == box.y else " " * (placed.label - 1), state))
-                self._put(pieces, box.x, y, text, placed.label - 1)
                 if state is Role.ALERT:
                     lost.setdefault(y, []).append(box)
+                if placed.is_boxed:
+                    continue
+                text = line(Span(name if y == box.y else " " * (placed.label - 1), state))
+                self._put(pieces, box.x, y, text, placed.label - 1)
         for box in placed.tiles:
             self._paint_tile(pieces, box, placed.kind, rows)
         if rows.quorum:
@@ -156,7 +170,8 @@ class Racks(Table):
         """Return a line of pieces. Between those of a lost rack it is solid."""
         palette = app_of(self).palette
         solid = palette.base + palette.style(Role.ALERT)
-        parts, end = [blank(MARGIN, palette)], 0
+        margin = self._margin
+        parts, end = [blank(margin, palette)] if margin else [], 0
         for x, piece in sorted(pieces, key=lambda pair: pair[0]):
             if x > end:
                 is_solid = any(box.x <= end and x < box.x + box.width for box in lost)
@@ -165,9 +180,28 @@ class Racks(Table):
                 )
             parts.append(piece)
             end = x + piece.cell_length
-        if end + MARGIN < cells:
-            parts.append(blank(cells - end - MARGIN, palette))
+        if end + margin < cells:
+            parts.append(blank(cells - end - margin, palette))
         return Strip.join(parts).crop(0, cells)
+
+    def _frame(self, pieces: dict[int, list[_Piece]], box: Box, rows: BrokerRows) -> None:
+        """Draw a rack's frame, with its name and how many of its brokers are up. A filter is named in the
+        first one."""
+        state, name = rows.rack_state(box.at), rows.racks[box.at][0]
+        role = Role.KEY if self.has_focus else Role.RULE
+        title = line(Span(f"RACK {name}", state)) if name else rows.title[:1]
+        title = (*title, *rows.title[1:]) if not box.at else title
+        room = edges.title_cells(box.width, True) - 2
+        scope = rows.rack_counts(box.at, room - line_width(title))
+        if state is Role.ALERT:
+            role, scope = state, tuple(span._replace(role=state) for span in scope)
+        last = box.y + box.height - 1
+        title = (title[0]._replace(text=middle(title[0].text, room - line_width(scope))), *title[1:])
+        self._put(pieces, box.x, box.y, edges.upper(title, scope, box.width, role), box.width)
+        for y in range(box.y + 1, last):
+            self._put(pieces, box.x, y, line(Span(glyphs.BAR, role)), 1)
+            self._put(pieces, box.x + box.width - 1, y, line(Span(glyphs.BAR, role)), 1)
+        self._put(pieces, box.x, last, edges.lower(box.width, role), box.width)
 
     def _put(
         self,
@@ -209,5 +243,5 @@ class Racks(Table):
             return []
         box = placed.tiles[index]
         y = min(_LINES.get(look.column, 0), box.height - 1)
-        begin = MARGIN + box.x
+        begin = self._margin + box.x
         return [Spot(box.y + y, begin, begin + box.width, begin)]
