@@ -30,7 +30,13 @@ MOST_NEEDED = 2
 LEAST_HEADING = 16
 """So much of a long heading stays, or else only its first word."""
 
-_BETWEEN = Span("  ")
+GAP = 2
+"""The cells between two keys."""
+
+_BETWEEN = Span(" " * GAP)
+
+_EDGES = 8
+"""The cells of a caption's first line around its heading and its keys."""
 
 _WIDE = {ord(" "): "  ", **{code: chr(code + 0xFEE0) for code in range(ord("!"), ord("~") + 1)}}
 """The wide form of every ASCII character, which takes two cells."""
@@ -104,14 +110,33 @@ def caption_lines(caption: Caption, cells: int, rows: int, ascii_only: bool) -> 
     return [_heading(caption, cells), *lines]
 
 
+_BEGIN, _END = line(Span(f"{glyphs.RULE * 2} ", Role.KEY)), line(" ")
+
+
+def key_names(caption: Caption, cells: int) -> list[str]:
+    """Return the names of the keys that a caption shows at the end of its first line."""
+    return [name for name, _ in caption.keys[: len(_fitted(caption, cells)[2])]]
+
+
 def _heading(caption: Caption, cells: int) -> Line:
-    begin, end = line(Span(f"{glyphs.RULE * 2} ", Role.KEY)), line(" ")
+    heading, place, keys = _fitted(caption, cells)
+    shown = joined(keys, _BETWEEN, cells)
+    heading = cut(heading, cells - _EDGES - line_width(place) - line_width(shown))
+    begin = (*_BEGIN, *heading, *place, *_END)
+    gap = cells - line_width(begin) - line_width(shown) - (2 if shown else 0)
+    rule = line(Span(glyphs.RULE * max(0, gap - 1), Role.KEY))
+    return (*begin, *rule, *line(" ", *shown, " ")) if shown else (*begin, *rule)
+
+
+def _fitted(caption: Caption, cells: int) -> tuple[Line, Line, list[Line]]:
+    """Return the heading, the place and the keys that fit into the first line. The heading may still have to
+    be cut."""
     heading, place = _titled(caption.heading, caption.place)
     keys = [line(Span(name, Role.KEY), Span(f" {does}", Role.DIM)) for name, does in caption.keys]
     # The title yields to the keys without which nobody can go on or leave, and then so does the place.
     short = line(Span(caption.heading.split()[0], Role.BRIGHT))
     least = min(line_width(heading), LEAST_HEADING)
-    room = cells - line_width(begin) - line_width(end) - 4
+    room = cells - _EDGES
     needed = line_width(joined(keys[:MOST_NEEDED], _BETWEEN, room))
     if caption.short[0] and line_width((*heading, *place)) + needed > room:
         heading, place = _titled(*caption.short)
@@ -120,12 +145,10 @@ def _heading(caption: Caption, cells: int) -> Line:
             heading = short
         else:
             place = EMPTY
-    shown = joined(keys, _BETWEEN, max(needed, room - line_width(heading) - line_width(place)))
-    heading = cut(heading, room - line_width(place) - line_width(shown))
-    begin = (*begin, *heading, *place, *end)
-    gap = cells - line_width(begin) - line_width(shown) - (2 if shown else 0)
-    rule = line(Span(glyphs.RULE * max(0, gap - 1), Role.KEY))
-    return (*begin, *rule, *line(" ", *shown, " ")) if shown else (*begin, *rule)
+    left = max(needed, room - line_width(heading) - line_width(place))
+    while keys and sum(line_width(key) + GAP for key in keys) - GAP > left:
+        keys = keys[:-1]
+    return heading, place, keys
 
 
 def _titled(heading: str, place: str) -> tuple[Line, Line]:

@@ -1,6 +1,6 @@
 """The key line: the keys that are most useful on the screen shown, as many as fit."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from kview.tui.faults import RESTORE
 from kview.tui.keys import DEMO_ACTIONS, SCREEN_ACTIONS
 from kview.tui.text import Line, Role, Span, cut, width
 from kview.tui.widgets.bottom import key_name
+from kview.tui.widgets.caption import key_names
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.prompt import Prompt, Question
 from kview.tui.widgets.table import Table
@@ -70,12 +71,13 @@ def key_marks(
     live: bool = True,
     faults: Mapping[str, str] = MappingProxyType({}),
     says: Says = _nothing,
+    named: Collection[str] = (),
 ) -> list[KeyMark]:
     """Return as many keys as fit: faults, what only this screen can do, the screens, and the rest.
 
     Those of the first ranks have priority; while the moment shown is not live, these are the keys of time.
     `faults` says what the keys of faults hit now, by the actions' names. Without `restore` there is no fault
-    to end. Keys of which a demo `says` something come first.
+    to end. Keys of which a demo `says` something come first, without those `named` in its caption.
     """
     candidates: _Candidates = {}
     for binding in bindings:
@@ -90,6 +92,7 @@ def key_marks(
             rank = _rank(action, live, faults) if demo_label is None else TOLD_RANK
             candidates.setdefault(binding.action, (rank, _place(action, keys), mark))
     _join_answers(candidates, keys)
+    candidates = {run: each for run, each in candidates.items() if each[2].name not in named}
     screens = {action.run for action in SCREEN_ACTIONS if action.run in candidates}
     kept = _fitting(candidates, cells)
     if not screens <= {mark.run for _, mark in kept}:
@@ -173,10 +176,11 @@ def key_line(
     live: bool = True,
     faults: Mapping[str, str] = MappingProxyType({}),
     says: Says = _nothing,
+    named: Collection[str] = (),
 ) -> Line:
     """Return the key line: the keys of `key_marks`."""
     spans: list[Span] = [Span(" ")]
-    for mark in key_marks(bindings, keys, cells, live, faults, says):
+    for mark in key_marks(bindings, keys, cells, live, faults, says, named):
         spans += [Span(mark.name, Role.KEY), Span(f" {mark.label}  ", Role.DIM)]
     return cut(tuple(spans), cells)
 
@@ -208,7 +212,13 @@ class KeyLine(Lines):
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the line, made from the bindings that are in force."""
         at = app_of(self)
-        return [key_line(self._shown(), at.keys, width, at.live, at.faults.labels, at.teaching.label)]
+        says, named = at.teaching.label, self._named()
+        return [key_line(self._shown(), at.keys, width, at.live, at.faults.labels, says, named)]
+
+    def _named(self) -> list[str]:
+        """Return the names of the keys that a caption above says."""
+        caption = app_of(self).teaching.caption
+        return [] if caption is None else key_names(caption, self.size.width)
 
     def _shown(self) -> list[Binding]:
         over = self.app.screen
@@ -236,9 +246,9 @@ class KeyLine(Lines):
     async def on_click(self, event: Click) -> None:
         """Do what the key under the mouse does."""
         at = app_of(self)
-        shown = key_marks(
-            self._shown(), at.keys, self.size.width, at.live, at.faults.labels, at.teaching.label
-        )
+        says, named = at.teaching.label, self._named()
+        cells, faults = self.size.width, at.faults.labels
+        shown = key_marks(self._shown(), at.keys, cells, at.live, faults, says, named)
         for mark in shown:
             entry = next(
                 (e for e in self.screen.active_bindings.values() if e.binding.action == mark.run), None

@@ -29,14 +29,15 @@ async def test_the_keys_say_what_they_do_now(size: tuple[int, int]) -> None:
     async with lesson("leader-crash", size=size) as taken:
 
         def space_does(what: str) -> None:
-            for shown in (keys(taken), head(taken)):
-                assert f" space {what} " in shown if what else not re.search(r"\bspace\b", shown), shown
-            assert "Esc leave" in head(taken) and len(head(taken)) == size[0]
+            shown = head(taken)
+            assert f" space {what} " in shown if what else not re.search(r"\bspace\b", shown), shown
+            assert "Esc leave" in shown and len(shown) == size[0]
+            assert not re.search(r"\b(space|Esc)\b", keys(taken)), "each key is named once"
 
         space_does("next step")
         await taken.press("space")
         space_does("")
-        assert "1–3 answer" in keys(taken) and "1–3 answer" in head(taken)
+        assert "1–3 answer" in head(taken) and "answer" not in keys(taken)
         await taken.press("backspace")
         space_does("back to now")
         assert "answer" not in keys(taken)
@@ -72,7 +73,7 @@ async def test_the_keys_say_what_they_do_now(size: tuple[int, int]) -> None:
 async def test_escape_leaves_the_demo_where_it_would_leave_the_screen() -> None:
     async with lesson("groups", size=(80, 24)) as taken:
         assert type(taken.app.screen).__name__ == "GroupScreen"
-        assert "Esc leave" in keys(taken) and "Esc back" not in keys(taken)
+        assert "Esc leave" in head(taken) and "Esc" not in keys(taken)
 
 
 @running
@@ -80,10 +81,10 @@ async def test_the_keys_of_a_drill_say_what_they_do_now() -> None:
     async with lesson("incident", seed=26, size=(80, 24)) as taken:
         assert not re.search(r"\bspace\b", keys(taken)), "there is nothing to answer yet"
         await taken.second(12)
-        assert "space answer" in keys(taken) and "space answer  Esc leave" in head(taken)
+        assert "space answer  Esc leave" in head(taken)
         await taken.press("a", "a")
         assert "space the moment of the fault  Esc leave" in head(taken)
-        assert "space the moment of the fault" in keys(taken) and "^r another one" in keys(taken)
+        assert "^r another one" in keys(taken)
 
 
 @pytest.mark.parametrize("cells", [60, 80, 120])
