@@ -38,6 +38,7 @@ CORNERS = "╭╮╰╯"
 ORIGIN = "┼"
 PAUSED = "❚❚"
 PLAYING = "►"
+POINTS_AT = "──▶"
 LINE = "━"
 DOTTED = "┅"
 LOG_END = "┥"
@@ -85,6 +86,7 @@ _STAND_INS = {
     "÷": "/",
     PAUSED[0]: "|",
     PLAYING: "]",
+    POINTS_AT[-1]: ">",
     RULE: "-",
     BAR: "|",
     TICK: "+",

@@ -22,6 +22,7 @@ from kview.tui.rows.groups import GroupRows, summary
 from kview.tui.text import Role, content
 from tests.tui.harness import HEALTHY, dashboard, press, running, state, text, until
 from tests.worlds import World, crash_script, default_world, views
+from tests.worlds.parts import Consumers, Node, topic
 from tests.worlds.small import TOPIC, ends, reader, small_world, watch
 
 
@@ -117,12 +118,30 @@ def test_a_member_that_rebalances_is_not_idle() -> None:
         rows = MemberRows(view, "fraud-check", Options())
         return [content(rows.row(row, 0).cells[3]) for row in range(len(rows))]
 
-    assert owned(view)[-1] == "idle: no partition is assigned to it"
+    assert owned(view)[-1] == "idle: no partition"
     groups = view.snapshot.groups
     states = groups.state.copy()
     states[:] = GroupState.PREPARING_REBALANCE
     rebalancing = replace(view, snapshot=replace(view.snapshot, groups=replace(groups, state=states)))
-    assert owned(rebalancing)[-1] == "waits until the rebalance ends"
+    assert owned(rebalancing)[-1] == "waits for the rebalance"
+
+
+def test_a_member_points_at_its_partitions_and_those_in_trouble_have_a_sign() -> None:
+    view = watched(default_world(), 3)
+    rows = MemberRows(view, "billing", Options())
+    assert content(rows.row(0, 0).cells[3]).startswith("──▶ invoice 0 1 2 3")
+    world = default_world()
+    snapshots = [world.tick() for _ in range(20)]
+    world.crash(4)
+    *_, crashed = views([*snapshots, *(world.tick() for _ in range(6))])
+    rows = MemberRows(crashed, "billing", Options())
+    cells = [rows.row(row, 0).cells[3] for row in range(len(rows))]
+    assert any("3✕" in content(cell) for cell in cells), "its leader is silent"
+    assert {span.role for cell in cells for span in cell if "✕" in span.text} == {Role.RISK}
+    logs = topic("big", 40, 1, 1.0)
+    many = World([Node(0, "")], logs, [Consumers("g", 0, 1, {log.key: 100 for log in logs})])
+    *_, view = views([many.tick(), many.tick()])
+    assert "big 0–39" in content(MemberRows(view, "g", Options()).row(0, 0).cells[3]), "ranges of many"
 
 
 @running

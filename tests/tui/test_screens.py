@@ -39,7 +39,7 @@ SCREENS: dict[str, tuple[list[str], str]] = {
     "placement": (["2"], "leads  copies"),
     "topics": (["3"], "TOPICS"),
     "topic": (["3", "slash", *"invoice", "enter", "enter"], "uncomm."),
-    "topic_groups": (["3", "slash", *"invoice", "enter", "enter", "right"], "figures of this topic"),
+    "topic_groups": (["3", "slash", *"invoice", "enter", "enter", "right"], "GROUPS of invoice"),
     "partitions": (["4"], "▸all 20"),
     "partition": (["4", "down", "down", "enter"], "HISTORY"),
     "broker": (["colon", *"broker4", "enter"], "REPLICAS"),

@@ -230,10 +230,10 @@ async def test_the_ends_of_long_names_are_kept() -> None:
     async with dashboard(many(crashed=(2, 19)), size=(80, 24)) as (app, pilot):
         await press(pilot, ["3"])
         await until(pilot, lambda: "TOPICS" in text(app), "the topics")
-        shown = [line for line in lines(app) if "customer" in line]
-        assert len(shown) == 12
-        assert {re.search(r"(\d{3})  ", line)[1] for line in shown} == {f"{n:03}" for n in range(12)}  # type: ignore[index]
-        assert LONG not in text(app)
+        shown = [line for line in lines(app) if "customer" in line and "GROUPS" not in line]
+        assert len(shown) == 11 and "1–11 of 12" in text(app)
+        assert {re.search(r"(\d{3})  ", line)[1] for line in shown} == {f"{n:03}" for n in range(11)}  # type: ignore[index]
+        assert not any(LONG in line for line in shown)
 
 
 @running
@@ -255,3 +255,21 @@ async def test_an_empty_partition_has_one_scale_and_the_end_of_a_long_one_a_seco
             app.go.partition("orders", 0)
             shown = await until(pilot, lambda: text(app) if "HISTORY" in text(app) else "", "the log")
             assert shown.count("high watermark = log end") == scales, shown
+
+
+@running
+async def test_below_the_topics_are_the_traffic_and_the_readers_of_the_selected_one() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["3"])
+        await until(pilot, lambda: "RECORDS IN audit-log" in text(app), "the plot")
+        assert "GROUPS of audit-log" in text(app) and "audit-export" in text(app)
+        assert re.search(r"audit-log +4  ●●●● ", text(app)), "its strip"
+        await press(pilot, ["down"])
+        assert "RECORDS IN invoice" in text(app) and "GROUPS of invoice" in text(app)
+        assert "billing" in text(app) and "audit-export" not in lines(app)[-10]
+        await press(pilot, ["tab", "enter"])
+        await until(pilot, lambda: "MEMBERS" in text(app), "the group")
+    async with dashboard(state(HEALTHY), size=(60, 15)) as (app, pilot):
+        await press(pilot, ["3"])
+        await until(pilot, lambda: "TOPICS" in text(app), "the list")
+        assert "RECORDS IN" not in text(app), "a low screen has the list"

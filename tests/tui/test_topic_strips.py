@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from kview.derive.view import View
 from kview.language.glyphs import DEAD, FROZEN, OK, OUT_OF_SYNC, UNCOMMITTED
 from kview.tui.options import Options
-from kview.tui.rows.topic_strips import strip, topic_strips
+from kview.tui.rows.strip import strip
+from kview.tui.rows.topic_strips import topic_strips
 from kview.tui.text import Role, content, line_width
 from tests.tui.harness import CRASH, FENCED, HEALTHY, dashboard, lines, running, state, until
 from tests.tui.many import many

@@ -21,6 +21,8 @@ from kview.tui.options import Options
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     REASON_CELLS,
+    ROLES,
+    SIGNS,
     Keyed,
     count_width,
     name_width,
@@ -98,8 +100,8 @@ def ranges(numbers: Iterable[int]) -> str:
 def without_partitions(state: str) -> str:
     """Return why a member of a group in that state owns no partition."""
     if state in REBALANCING:
-        return "waits until the rebalance ends"
-    return "idle: no partition is assigned to it" if state == GroupState.STABLE else ""
+        return "waits for the rebalance"
+    return "idle: no partition" if state == GroupState.STABLE else ""
 
 
 def _nobody(view: View, group: str) -> str:
@@ -111,6 +113,10 @@ def _nobody(view: View, group: str) -> str:
     if table.type[row] == GroupType.SIMPLE:
         return "it has no members: something commits under its name"
     return "no members: nobody is reading"
+
+
+MOST_NUMBERS = 12
+"""A member that owns more partitions than this has them as ranges."""
 
 
 class MemberRows(Keyed[str]):
@@ -135,7 +141,7 @@ class MemberRows(Keyed[str]):
         states = view.snapshot.groups.state[view.snapshot.groups.group == group].tolist()
         self._without = without_partitions(states[0] if states else GroupState.UNKNOWN)
         super().__init__([str(table.member_id[row]) for row in self._rows])
-        self._offsets = offsets
+        self._offsets, self._view = offsets, view
         self._of_group = np.flatnonzero(offsets.group == group)
         self._owners = offsets.owner[self._of_group]
         self.empty = _nobody(view, group)
@@ -171,24 +177,36 @@ class MemberRows(Keyed[str]):
         target, assigned = self._table.target[self._rows], self._table.assigned[self._rows]
         return bool(((target != UNKNOWN_ID) & (target != assigned)).any())
 
-    def _owned(self, member: str) -> dict[str, list[int]]:
-        """Return the numbers of the partitions that a member owns, by topic."""
+    def _owned(self, member: str) -> Line:
+        """Return the partitions that a member owns: `──▶ invoice 0 1✕ 2`, or, of many, `──▶ invoice 0–20`."""
         rows = self._of_group[self._owners == member]
+        if not len(rows):
+            return ()
         owned: dict[str, list[int]] = defaultdict(list)
-        for topic, number in zip(
-            self._offsets.topic[rows].tolist(), self._offsets.partition[rows].tolist(), strict=True
-        ):
-            owned[topic].append(number)
-        return owned
+        for topic, row in zip(self._offsets.topic[rows].tolist(), rows.tolist(), strict=True):
+            owned[topic].append(row)
+        spans = [Span(f"{glyphs.POINTS_AT} ", Role.KEY)]
+        for place, (topic, own) in enumerate(sorted(owned.items())):
+            spans.append(Span(f"{f' {glyphs.DOT} ' if place else ''}{topic}", Role.DIM))
+            if len(rows) > MOST_NUMBERS:
+                spans.append(Span(f" {ranges(self._offsets.partition[own].tolist())}"))
+            else:
+                spans += [self._number(row) for row in own]
+        return tuple(spans)
+
+    def _number(self, row: int) -> Span:
+        """Return a partition's number, with a sign if its reader is in trouble."""
+        shown, kind = self._view.offsets, Verdict(str(self._view.offsets.verdict[row]))
+        level = severity(kind, int(shown.lost[row]), is_old=False)
+        is_wrong = level in (Severity.RISK, Severity.WARN)
+        sign = SIGNS[level] if is_wrong else ""
+        return Span(f" {int(self._offsets.partition[row])}{sign}", ROLES[level] if is_wrong else Role.TEXT)
 
     def row(self, index: int, now_ms: int) -> Row:
         at, table = int(self._rows[index]), self._table
         member = str(table.member_id[at])
-        owns = f" {glyphs.DOT} ".join(
-            f"{topic} {ranges(numbers)}" for topic, numbers in sorted(self._owned(member).items())
-        )
-        count = int(table.assigned[at])
-        owns = str(table.runs[at]) or owns
+        count, runs = int(table.assigned[at]), str(table.runs[at])
+        owns = line(Span(f"{glyphs.POINTS_AT} ", Role.KEY), runs) if runs else self._owned(member)
         target = int(table.target[at])
         moves = f" {glyphs.ARROW} {target:,}" if target not in (UNKNOWN_ID, count) else ""
         rack = str(table.rack[at])
@@ -197,7 +215,7 @@ class MemberRows(Keyed[str]):
                 line(str(table.client_id[at])),
                 line(Span(f"{table.host[at]} {rack}".rstrip(), Role.DIM)),
                 Figure(text_figure(words.count(count) + moves), known(count), known(target)),
-                line(owns) if owns else line(Span(self._without if not count else "", Role.WARN)),
+                owns or line(Span(self._without if not count else "", Role.WARN)),
                 *([line(Span(self._quotas[str(table.client_id[at])], Role.DIM))] if self._quotas else []),
                 line(Span(member, Role.DIM)),
             )

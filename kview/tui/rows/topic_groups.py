@@ -35,7 +35,7 @@ class TopicGroupRows(Keyed[str]):
         super().__init__([str(table.group[reader.group]) for reader in self._readers])
         self._view = view
         self._options = options
-        self.title: Line = title("GROUPS", "worst first; figures of this topic only")
+        self.title: Line = title(f"GROUPS of {topic}" if topic else "GROUPS", "worst first")
         self.empty = "no group has committed offsets of this topic, or shares it"
         rates = np.array([reader.read_rate for reader in self._readers], np.float64)
         lags = max((line_width(self._lag(at)) for at in range(len(self._readers))), default=0)

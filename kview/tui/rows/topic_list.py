@@ -43,10 +43,12 @@ from kview.tui.rows.figures import (
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, order_note, ranks, sorted_rows
 from kview.tui.rows.sorting import figures as numbers
+from kview.tui.rows.strip import strip
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "topic_list"
 SPARK_CELLS = 12
+MOST_STRIP = 24
 
 
 def passing(view: View, options: Options) -> NDArray[np.bool_]:
@@ -108,10 +110,12 @@ class TopicListRows:
             else topic_words.none(options.filter_of(Listed.PARTITIONS), view.headline.topics_are_bound)
         )
         names = figures.topic[rows]
+        self._strip_cells = min(MOST_STRIP, int(figures.partitions[rows].max(initial=1)))
         readers = self._readers
         self.columns: Sequence[Column] = (
             Column("topic", "topic", name_width(names, 10, 32), flex=4, most=80, name=True),
             Column("partitions", "part.", count_width(figures.partitions[rows], 5), right=True, rank=1),
+            Column("strip", "", self._strip_cells, rank=4, exported=()),
             Column("replication", "repl.", 5, right=True, rank=3),
             Column("min_isr", "min isr", 7, right=True, rank=5),
             Column("health", "health", 21, flex=1, most=34),
@@ -175,6 +179,7 @@ class TopicListRows:
             (
                 line(Span(name, Role.DIM if figures.internal[at] else Role.TEXT)),
                 count_figure(int(figures.partitions[at])),
+                strip(self._view, at, self._strip_cells),
                 count_figure(int(figures.replication[at]), Role.DIM),
                 number_figure(int(figures.min_isr[at]), Role.DIM),
                 worst(self._view, self._health, at),

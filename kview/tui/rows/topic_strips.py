@@ -1,17 +1,16 @@
-"""Topics as strips: a sign for each partition, or for several of them the worst one's."""
+"""The overview's topics: a line each, with its strip and its traffic."""
 
 import math
 
 import numpy as np
 
-from kview.derive.statuses import RANK, SEVERITIES, STATUSES, PartitionStatus
 from kview.derive.view import View
-from kview.language import glyphs, words
+from kview.language import words
 from kview.language.curves import sparkline
 from kview.tui.options import Options
-from kview.tui.rows.common import ROLES, STATUS_SIGNS
+from kview.tui.rows.strip import LEAST_OK, strip
 from kview.tui.rows.topic_list import passing
-from kview.tui.text import Line, Role, Span, justified, line, line_width, middle, runs, width
+from kview.tui.text import Line, Role, Span, justified, line, line_width, middle, width
 
 MOST_NAME = 28
 """A longer name of a topic is cut in its middle."""
@@ -22,33 +21,6 @@ SPARK_CELLS = 12
 MOST_STRIP = 60
 """The most cells of a strip. A topic with more partitions has cells for several of them."""
 
-SEVERAL = glyphs.UNCOMMITTED
-"""The sign of several partitions of which none is in trouble."""
-
-_SIGNS = np.array([STATUS_SIGNS[status] for status in STATUSES], object)
-_ROLES = [ROLES[SEVERITIES[status]] if status in SEVERITIES else Role.DIM for status in STATUSES]
-_OK = RANK[PartitionStatus.REASSIGNING]
-"""From this rank on, nothing is wrong with a partition."""
-
-
-def strip(view: View, topic: int, cells: int) -> Line:
-    """Return the signs of a topic's partitions, in order, in at most `cells`."""
-    first, number = int(view.topics.first_row[topic]), int(view.topics.partitions[topic])
-    ranks = view.partitions.rank[first : first + number].astype(np.int64)
-    if not number or cells < 1:
-        return ()
-    if number <= cells:
-        worst, signs = ranks.tolist(), _SIGNS[ranks].tolist()
-    else:
-        begins = np.arange(cells) * number // cells
-        worst = np.minimum.reduceat(ranks, begins).tolist()
-        is_unknown = np.maximum.reduceat(ranks == RANK[PartitionStatus.UNKNOWN], begins).tolist()
-        signs = [
-            _SIGNS[rank] if rank < _OK else words.UNSEEN if unknown else SEVERAL
-            for rank, unknown in zip(worst, is_unknown, strict=True)
-        ]
-    return runs(signs, [_ROLES[rank] for rank in worst])
-
 
 def topic_strips(view: View, options: Options, cells: int, rows: int) -> list[Line]:
     """Return a line for each topic: its name, its strip and its traffic. Those in trouble come first if not
@@ -58,7 +30,7 @@ def topic_strips(view: View, options: Options, cells: int, rows: int) -> list[Li
     if not len(shown) or rows < 1:
         return []
     if len(shown) > rows:
-        worst = np.minimum(np.minimum.reduceat(view.partitions.rank, topics.first_row), _OK)
+        worst = np.minimum(np.minimum.reduceat(view.partitions.rank, topics.first_row), LEAST_OK)
         ordered = shown[np.lexsort((shown, worst[shown]))]
         shown, left = np.sort(ordered[: rows - 1]), len(shown) - rows + 1
     else:

@@ -1,32 +1,80 @@
-"""3 Topics: one line per topic, the worst first."""
+"""3 Topics: one line per topic, and below them what is written to the selected one, and who reads it."""
 
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.containers import Container
 
 from kview.derive.view import View
-from kview.tui.rows import topic_list
+from kview.tui.layout import CHROME, SIDE_BY_SIDE_WIDTH
+from kview.tui.rows.topic_groups import TopicGroupRows
+from kview.tui.rows.topic_list import TopicListRows
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
+from kview.tui.widgets.topic_plot import TopicPlot
+
+LEAST_BELOW = 6
+"""The fewest lines for the panels below the list, without their edges."""
+
+LEAST_LISTED = 5
+"""The list's head and rows, before there is anything below it."""
+
+LOW_PLOT = 6
+"""The lines of the plot where the groups are below it, without its edges."""
 
 
 class TopicsScreen(KviewScreen):
-    """The list of all topics."""
+    """The list of all topics, and more about the selected one."""
 
     AUTO_FOCUS = "#topic_list"
+    CSS = "TopicsScreen #below { height: 1fr; } TopicsScreen #readers_side { width: 1fr; height: 1fr; }"
     topic_panels: ClassVar[frozenset[str]] = frozenset({"topic_list"})
 
     def body(self) -> ComposeResult:
-        with Panel():
+        with Panel(id="list_side"):
             yield Table(id="topic_list")
+        with Container(id="below"):
+            with Panel(id="plot_side"):
+                yield TopicPlot()
+            with Panel(id="readers_side"):
+                yield Table(id="topic_groups")
 
     def draw(self, view: View) -> None:
-        options = self.dashboard.options
-        self.query_one("#topic_list", Table).fill(lambda: topic_list.TopicListRows(view, options))
+        options, listed = self.dashboard.options, self.query_one("#topic_list", Table)
+        listed.fill(lambda: TopicListRows(view, options))
+        self._lay_out(len(listed.rows))
+        selected = listed.selected
+        topic = selected if isinstance(selected, str) else ""
+        plot = self.query_one(TopicPlot)
+        plot.view, plot.topic = view, topic
+        readers = self.query_one("#topic_groups", Table)
+        if readers.is_shown:
+            readers.fill(lambda: TopicGroupRows(view, topic, options))
+
+    def _lay_out(self, topics: int) -> None:
+        """Give the panels below the list what it leaves free, but at least a few lines."""
+        edges, room = self.edge_lines, self.page_height - CHROME
+        below, side = self.query_one("#below"), self.query_one("#list_side")
+        below.display = room >= LEAST_LISTED + LEAST_BELOW + 2 * edges and topics > 0
+        wanted = topics + 1 + edges
+        listed = min(wanted, room - LEAST_BELOW - edges)
+        side.styles.height = listed if below.display else "1fr"
+        is_beside = self.app.size.width >= SIDE_BY_SIDE_WIDTH
+        below.styles.layout = "horizontal" if is_beside else "vertical"
+        plot = self.query_one("#plot_side")
+        plot.display = is_beside or room - listed >= LEAST_BELOW + LOW_PLOT + 2 * edges
+        plot.styles.width = "40%" if is_beside else "1fr"
+        plot.styles.height = "1fr" if is_beside else LOW_PLOT + edges
+
+    @on(Table.Moved, "#topic_list")
+    def _another_topic(self) -> None:
+        self.update()
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
-        if isinstance(event.key, str):
+        if event.table.id == "topic_groups" and isinstance(event.key, str):
+            self.dashboard.go.group(event.key)
+        elif isinstance(event.key, str):
             self.dashboard.go.topic(event.key)
