@@ -27,6 +27,14 @@ TITLES: Mapping[str, str] = {
 """Titles by the names of tables."""
 
 
+CARDS: Mapping[str, str] = {
+    "availability": "lowest availability",
+    "lag": "worst lag",
+    "records": "records in",
+    "incidents": "incidents",
+}
+"""Names of the figures at the top of a page."""
+
 HEADS: Mapping[str, str] = {
     "recording": "recording",
     "since_ms": "from",

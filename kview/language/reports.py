@@ -96,6 +96,22 @@ def incident_title(kind: str, cause: str, brokers: str, controllers: str, racks:
     return "watermarks frozen" if cause == "frozen" else "partitions without a leader"
 
 
+def incident_subject(
+    kind: str, cause: str, brokers: str, controllers: str, racks: str, for_ms: int = UNKNOWN
+) -> str:
+    """Return the same as the beginning of a sentence: `broker 4 was silent for 12 s`.
+
+    `for_ms` is UNKNOWN if they did not come back, or if that is not known.
+    """
+    begun = incident_title(kind, cause, brokers, controllers, racks)
+    if kind != "brokers" or for_ms <= 0:
+        return begun
+    was = "were" if "," in brokers else "was"
+    if cause == "stopped":
+        return begun.replace(" left the cluster", f" {was} out of the cluster for {words.duration(for_ms)}")
+    return begun.replace(" silent", f" {was} silent for {words.duration(for_ms)}")
+
+
 def fenced(first_ms: int, all_ms: int, brokers: int) -> str:
     """Return when the first and the last of some brokers were fenced: `+9.1 s`, `+9.1 s to 14 s`.
 
@@ -125,18 +141,43 @@ def of_cluster(name: str, cluster: str) -> str:
 
 
 def incident_line(
-    what: str, when: str, lasted_ms: int, is_open: bool, led_ms: int, waited_ms: int, cluster: str = ""
+    what: str,
+    when: str,
+    lasted_ms: int,
+    is_open: bool,
+    led_ms: int,
+    back_ms: int,
+    waited_ms: int,
+    cluster: str = "",
+    came: str = "it came",
 ) -> str:
-    """Return what an incident began with, when, how long it lasted, and how long it hurt.
+    """Return what happened in an incident, when, how long it lasted, and how long it hurt.
 
-    `led_ms` and `waited_ms` may be UNKNOWN. `cluster` is '' if the report is about one cluster only.
+    `led_ms`, `back_ms` and `waited_ms` may be UNKNOWN. `cluster` is '' if the report is about one cluster
+    only. `came` is `they came` of several brokers.
     """
     length = words.duration(lasted_ms)
-    led = f"all partitions led again after {words.duration(led_ms)}, " if led_ms > 0 else ""
-    lasted = f"still open at the end, after at least {length}" if is_open else f"over after {length}"
-    waited = f"; acks=all writes waited up to {words.duration(waited_ms)}" if waited_ms > 0 else ""
-    where = f" in {cluster}" if cluster else ""
-    return f"{when} {what}{where}: {led}{lasted}{waited}"
+    parts = [f"{when} {what}" + (f" in {cluster}" if cluster else "")]
+    if led_ms > 0:
+        back = f"only when {came} back" if 0 < back_ms <= led_ms else f"after {words.duration(led_ms)}"
+        parts.append(f"all partitions were led again {back}")
+    if waited_ms > 0:
+        parts.append(f"acks=all writes waited up to {words.duration(waited_ms)}")
+    parts.append(f"still open at the end, after at least {length}" if is_open else f"over after {length}")
+    return "; ".join(parts)
+
+
+EVERY_TOPIC = "every topic, all the time"
+
+
+def on_average(rate: float) -> str:
+    """Return the rate of records that came in."""
+    return f"{words.rate(rate)} per second on average"
+
+
+def longest(lasted_ms: int, is_open: bool) -> str:
+    """Return how long the longest incident lasted."""
+    return f"the longest: {words.at_least(words.duration(lasted_ms), is_open)}"
 
 
 def about_line(kind: str, names: Sequence[str]) -> str:

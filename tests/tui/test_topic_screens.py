@@ -73,7 +73,11 @@ async def test_topics_say_their_worst_thing_only_and_the_group_that_is_furthest_
         await press(pilot, ["3"])
         await until(pilot, lambda: "TOPICS worst first" in text(app), "the topics")
         rows = [line for line in lines(app) if re.search(r"(audit-log|invoice|payment)  ", line)]
-        assert [re.split(r"  +", row.strip("▸ "))[0] for row in rows] == ["audit-log", "invoice", "payment"]
+        assert [re.split(r"  +", row.strip("▸ "))[0] for row in rows[:3]] == [
+            "audit-log",
+            "invoice",
+            "payment",
+        ]
         assert "✕ 1 no leader" in rows[0] and "audit-export" in rows[0] and "≥198,310" in rows[0]
         assert "▲ 6 under-replicated" in rows[1] and "not preferred" not in rows[1]
         assert "▲ 3 at min ISR" in rows[2]

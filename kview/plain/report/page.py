@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from importlib.metadata import version
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 from kview.language import glyphs, words
 from kview.language.glyphs import SIGNS, printable
 from kview.model.report import Report
+from kview.plain.report.cards import bars, cards
 from kview.plain.report.notes import sentences
-from kview.plain.report.plots import Plot, plots, short
+from kview.plain.report.plots import Plot, incident_spans, plots, short
 from kview.plain.report.shown import tables
 from kview.plain.report.summary import lines
 from kview.plain.report.text import title, zone_name
@@ -26,7 +28,10 @@ _WIDTH_IN, _HEIGHT_IN = 10.5, 2.6
 _LEGEND_CHARACTERS = 130
 """About as many fit above a plot."""
 
-_INK, _GRID = "#010101", "#020202"
+LEAST_BAND = 0.004
+"""The least width of an incident's band, as a share of the plot's."""
+
+_INK, _GRID, _RISK = "#010101", "#020202", "#030303"
 _SERIES = tuple(f"#0a0a{number:02x}" for number in range(1, 7))
 """Stand-ins, replaced by the page's variables: matplotlib takes only real colours."""
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)))
@@ -39,16 +44,21 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
-    drawn = [
-        {"title": printable(plot.title), "svg": Markup(_svg(plot, zone))}  # matplotlib escapes names itself
+    spans = incident_spans(report)
+    drawn = [  # matplotlib escapes names itself
+        {"title": printable(plot.title), "svg": Markup(_svg(plot, zone, spans))}
         for plot in plots(report)
         if any(line.is_known for line in plot.lines)
     ]
     name, about = title(report, zone)
+    shown, more = bars(report)
     html = template.render(
         title=name,
         about=about,
         summary=lines(report, zone),
+        cards=cards(report, zone),
+        bars=shown,
+        more_bars=more,
         signs={severity: glyphs.printable(sign) for severity, sign in SIGNS.items()},
         plots=drawn,
         tables=tables(report, zone, MOST_ROWS),
@@ -62,8 +72,9 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
 # -- plots as SVG, drawn by matplotlib in the colours of the page, light and dark
 
 
-def _svg(plot: Plot, zone: tzinfo | None = None) -> str:
-    """Return a plot as an SVG element. Its texts are texts, so they can be searched and read aloud."""
+def _svg(plot: Plot, zone: tzinfo | None, incidents: Sequence[tuple[int, int]]) -> str:
+    """Return a plot as an SVG element, with the time of incidents shaded. Its texts are texts, so they can be
+    searched and read aloud."""
     import matplotlib as mpl
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.figure import Figure
@@ -90,7 +101,12 @@ def _svg(plot: Plot, zone: tzinfo | None = None) -> str:
         axes = figure.add_subplot()
         where = zone or _local(int(plot.at_ms[0]))
         days = plot.at_ms / _DAY_MS  # matplotlib's unit of time, since 1970
+        for began_ms, ended_ms in incidents:
+            band = max(ended_ms, began_ms + LEAST_BAND * (int(plot.at_ms[-1]) - int(plot.at_ms[0])))
+            axes.axvspan(began_ms / _DAY_MS, band / _DAY_MS, color=_RISK, alpha=0.18, linewidth=0)
         for number, line in enumerate(plot.lines):
+            if number == 0 and plot.mirrored:
+                axes.fill_between(days, line.values, color=_SERIES[0], alpha=0.16, linewidth=0)
             axes.plot(
                 days,
                 line.values,
@@ -133,4 +149,4 @@ def _on_page(drawn: str) -> str:
     element = re.sub(r'(<_svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
     for number, colour in enumerate(_SERIES, 1):
         element = element.replace(colour, f"var(--series-{number})")
-    return element.replace(_INK, "var(--ink)").replace(_GRID, "var(--grid)")
+    return element.replace(_RISK, "var(--risk)").replace(_INK, "var(--ink)").replace(_GRID, "var(--grid)")

@@ -10,6 +10,7 @@ from kview.model.report import Report
 from kview.model.report_tables import Array, TableName
 from kview.model.snapshot import Longs
 from kview.model.sums import INTERNAL_TOPICS
+from kview.model.units import UNKNOWN
 
 MOST_LINES = 5
 """The most topics of a plot: more lines cannot be told apart."""
@@ -80,6 +81,15 @@ def plots(report: Report) -> list[Plot]:
             topic_lines = _lines(report, "topic", "cluster", cluster, busiest, grid)
             drawn.append(Plot(f"{report_names.PLOTS['topics']}{named}", grid, topic_lines))
     return drawn
+
+
+def incident_spans(report: Report) -> list[tuple[int, int]]:
+    """Return from when to when there were incidents, epoch ms, up to the report's end."""
+    table = report[TableName.INCIDENTS]
+    if not len(table):
+        return []
+    ended = np.where(table["ended_ms"] == UNKNOWN, report.period.until_ms, table["ended_ms"])
+    return list(zip(table["began_ms"].tolist(), ended.tolist(), strict=True))
 
 
 def short(name: str, most: int = MOST_NAME) -> str:

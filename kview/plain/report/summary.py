@@ -63,9 +63,7 @@ def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
     when = times(report, zone)
     summary_lines = []
     if len(table):
-        ended = np.where(table["ended_ms"] == UNKNOWN, report.period.until_ms, table["ended_ms"])
-        is_open = table["ended_ms"] == UNKNOWN
-        lasted = ended - table["began_ms"]
+        lasted, is_open = lasted_ms(report, table)
         order = np.argsort(-lasted, kind="stable")
         longest = int(order[0])
         if len(table) > MOST_INCIDENTS:
@@ -74,13 +72,15 @@ def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
         shown = sorted(order[:MOST_INCIDENTS].tolist(), key=lambda at: int(table["began_ms"][at]))
         for at in shown:
             text = reports.incident_line(
-                what=incident_title(table, at),
+                reports.incident_subject(*_about(table, at), int(table["back_all_ms"][at])),
                 cluster=_cluster(report, table, at),
                 when=when(int(table["began_ms"][at])),
                 lasted_ms=int(lasted[at]),
                 is_open=bool(is_open[at]),
                 led_ms=int(table["elected_all_ms"][at]),
+                back_ms=int(table["back_all_ms"][at]),
                 waited_ms=int(table["waited_ms"][at]),
+                came="they came" if "," in str(table["brokers"][at]) else "it came",
             )
             summary_lines.append(SummaryLine(Severity.RISK, text))
         if (gone := _sum(table["gone"])) > 0:
@@ -90,8 +90,21 @@ def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
 
 def incident_title(table: Table, at: int) -> str:
     """Return what the incident in a row began with."""
-    names = ("kind", "cause", "brokers", "controllers", "racks")
-    return reports.incident_title(*(str(table[name][at]) for name in names))
+    return reports.incident_title(*_about(table, at))
+
+
+def _about(table: Table, at: int) -> tuple[str, str, str, str, str]:
+    kind, cause, brokers, controllers, racks = (
+        str(table[name][at]) for name in ("kind", "cause", "brokers", "controllers", "racks")
+    )
+    return kind, cause, brokers, controllers, racks
+
+
+def lasted_ms(report: Report, table: Table) -> tuple[Array, Array]:
+    """Return how long each incident lasted, or at least lasted, and whether it was still open at the end."""
+    is_open = table["ended_ms"] == UNKNOWN
+    ended = np.where(is_open, report.period.until_ms, table["ended_ms"])
+    return ended - table["began_ms"], is_open
 
 
 def _cluster(report: Report, table: Table, at: int) -> str:
@@ -100,7 +113,7 @@ def _cluster(report: Report, table: Table, at: int) -> str:
     return str(table["cluster"][at]) if len(clusters) > 1 else ""
 
 
-def _named(report: Report, table: Table, name: str, at: int) -> str:
+def named(report: Report, table: Table, name: str, at: int) -> str:
     """Return the topic or group of a row, with its cluster if there are several."""
     return reports.of_cluster(str(table[name][at]), _cluster(report, table, at))
 
@@ -116,7 +129,7 @@ def _availability(report: Report) -> list[SummaryLine]:
         if (worst := _greatest(table, name)) is not None:
             others = int(np.count_nonzero(table[name] > 0)) - 1
             values = (
-                _named(report, table, "topic", worst),
+                named(report, table, "topic", worst),
                 int(table[name][worst]),
                 float(table[share][worst]),
             )
@@ -126,7 +139,7 @@ def _availability(report: Report) -> list[SummaryLine]:
     if (worst := _greatest(table, "under_min_isr_s")) is not None:
         others = int(np.count_nonzero(table["under_min_isr_s"] > 0)) - 1
         text = reports.min_isr_line(
-            _named(report, table, "topic", worst), int(table["under_min_isr_s"][worst]), others
+            named(report, table, "topic", worst), int(table["under_min_isr_s"][worst]), others
         )
         summary_lines.append(SummaryLine(Severity.RISK, text))
     return summary_lines
@@ -145,7 +158,7 @@ def _groups(report: Report) -> list[SummaryLine]:
     lost = np.flatnonzero(table["lost"] > 0)
     lost = lost[np.argsort(-table["lost"][lost], kind="stable")]
     for at in lost[:MOST_GROUPS].tolist():
-        text = reports.lost_line(_named(report, table, "group", at), int(table["lost"][at]))
+        text = reports.lost_line(named(report, table, "group", at), int(table["lost"][at]))
         summary_lines.append(SummaryLine(Severity.RISK, text))
     if len(others := lost[MOST_GROUPS:]):
         text = reports.others_lost_line(len(others), _sum(table["lost"][others]))
@@ -154,7 +167,7 @@ def _groups(report: Report) -> list[SummaryLine]:
     if len(over) and np.any(over > 0):
         at = int(np.argmax(over))
         figures = (int(over[at]), int(table["lag_most"][at]), int(table["above_ms"][at]))
-        text = reports.behind_line(_named(report, table, "group", at), *figures, report.threshold_ms)
+        text = reports.behind_line(named(report, table, "group", at), *figures, report.threshold_ms)
         summary_lines.append(SummaryLine(Severity.WARN, text))
     return summary_lines
 

@@ -63,7 +63,8 @@ _EMPTY = ReportLine(LineKind.TEXT, "")
 def _lines(
     report: Report, width: int, ascii_only: bool, zone: tzinfo | None, most_rows: int
 ) -> Iterator[ReportLine]:
-    for said in title(report, zone):
+    name, about = title(report, zone)
+    for said in (f"kview report: {name}", about):
         yield from _of(LineKind.TITLE, _wrapped(said, width))
     yield _EMPTY
     for severity, said in lines(report, zone):
@@ -90,7 +91,7 @@ def _of(kind: LineKind, said: Iterable[str]) -> Iterator[ReportLine]:
 
 
 def title(report: Report, zone: tzinfo | None) -> tuple[str, str]:
-    """Return what the report is about: the clusters; from when to when, and of which topics and groups."""
+    """Return the cluster or how many there are; and from when to when, of which topics and groups."""
     clusters = sorted(set(report[TableName.PERIODS]["cluster"]))
     named = glyphs.printable(clusters[0]) if len(clusters) == 1 else words.plural(len(clusters), "cluster")
     about = [_period(report.period, zone, report.against)]
@@ -99,7 +100,7 @@ def title(report: Report, zone: tzinfo | None) -> tuple[str, str]:
     if report.groups:
         about.append(reports.about_line("groups", report.groups))
     said = f" {glyphs.DOT} ".join(part for part in about if part)
-    return f"kview report: {named}", glyphs.printable(said)
+    return named, glyphs.printable(said)
 
 
 def _period(period: Period, zone: tzinfo | None, against: Period | None) -> str:

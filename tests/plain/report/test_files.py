@@ -9,12 +9,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
-from kview.model.report import Report
+from kview.model.events import Severity
+from kview.model.report import Note, NoteKind, Report, table_of
 from kview.model.report_tables import TABLES, TableName
+from kview.plain.report.cards import bars, cards
 from kview.plain.report.documents import all_tables, csv_file, json_document, write_folder, write_parquet
 from kview.plain.report.page import page
-from tests.plain.report.sample import compared, empty, fleet, sample
+from kview.plain.report.plots import incident_spans, plots
+from tests.plain.report.sample import START_MS, compared, empty, fleet, sample
 from tests.plain.report.test_text import with_table
 
 
@@ -114,4 +118,44 @@ def test_names_do_no_harm_on_the_page(name: str) -> None:
 
 
 def test_a_report_about_nothing_has_a_page() -> None:
-    assert "kview report: 0 clusters" in page(empty(), UTC)
+    assert "<h1>0 clusters</h1>" in page(empty(), UTC)
+
+
+def test_four_figures_come_first_and_what_is_not_known_is_not_none() -> None:
+    worst, lag, records, incidents = cards(sample())
+    assert (worst.figure, worst.note, worst.severity) == ("99.58 %", "audit-log", Severity.RISK)
+    assert (lag.figure, lag.note, lag.severity) == ("7 m 40 s", "audit-export", Severity.WARN)
+    assert (records.figure, records.note) == ("28 M", "7,900 per second on average")
+    assert (incidents.figure, incidents.note) == ("2", "the longest: ≥10 m")
+    assert [card.figure for card in cards(empty())] == ["–"] * 4
+    nothing = table_of(TableName.INCIDENTS, {})
+    calm = replace(sample().period, tables={**sample().period.tables, TableName.INCIDENTS: nothing})
+    assert cards(sample(period=calm))[3].figure == "0"
+    partial = replace(calm, notes=(Note(NoteKind.FACTS_INCOMPLETE, {"recording": "r"}),))
+    assert cards(sample(period=partial))[3].figure == "–", "some facts are missing"
+
+
+def test_a_topics_bar_has_the_shares_of_its_time() -> None:
+    shown, more = bars(sample())
+    assert [bar.topic for bar in shown][0] == "audit-log" and more == 0
+    for bar in shown:
+        assert bar.answering + bar.silent + bar.offline == pytest.approx(1)
+    table = sample()[TableName.TOPICS]
+    assert shown[0].offline == pytest.approx(1 - float(table["available"][2]))
+    many = with_table(
+        TableName.TOPICS,
+        topic=[f"t{n}" for n in range(3)],
+        available=[1.0, 0.5, float("nan")],
+        answering=[1.0, 0.25, float("nan")],
+    )
+    shown, _ = bars(many)
+    assert [(bar.topic, bar.offline, bar.silent) for bar in shown] == [("t1", 0.5, 0.25), ("t0", 0.0, 0.0)]
+
+
+def test_incidents_are_bands_in_the_plots_of_the_page() -> None:
+    assert incident_spans(sample()) == [
+        (START_MS + 1_200_300, START_MS + 1_221_400),
+        (START_MS + 3_000_000, sample().period.until_ms),
+    ]
+    with_bands = page(sample(), UTC).count("fill: var(--risk)")
+    assert with_bands == 2 * len(plots(sample()))
