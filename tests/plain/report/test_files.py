@@ -137,7 +137,7 @@ def test_four_figures_come_first_and_what_is_not_known_is_not_none() -> None:
 
 def test_a_topics_bar_has_the_shares_of_its_time() -> None:
     shown, more = bars(sample())
-    assert [bar.topic for bar in shown][0] == "audit-log" and more == 0
+    assert shown[0].topic == "audit-log" and more == 0
     for bar in shown:
         assert bar.answering + bar.silent + bar.offline == pytest.approx(1)
     table = sample()[TableName.TOPICS]

@@ -29,10 +29,11 @@ def with_table(name: TableName, **columns: Any) -> Report:
 
 
 def test_the_worst_is_said_first_and_in_figures() -> None:
-    first = said(sample())[3:13]
+    first = said(sample())[3:14]
     assert first == [
-        "✕ 14:20:00 broker 4 silent; all partitions were led again after 8.7 s; acks=all writes waited up to 8.7 s; over after"
-        " 21 s",
+        "✕ 14:20:00 broker 4 silent; all partitions were led again after 8.7 s; acks=all writes waited up to"
+        " 8.7 s; over after",
+        "  21 s",
         "✕ 14:50:00 controller 101 without a majority; still open at the end, after at least 10 m",
         "✕ at least 12 records that only an old leader had are gone",
         "✕ audit-log had partitions without a leader for 1 m 1 s, 99.58 % available",
