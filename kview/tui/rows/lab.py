@@ -53,7 +53,7 @@ class LabRows(Keyed[Key]):
             Column("kind", "", 8),
             Column("name", "name", names, flex=3, most=60, name=True),
             Column("now", "set to", 21, flex=1, most=28, exported=("set to", "unit", "paused")),
-            Column("initial", "at first", 8, rank=1),
+            Column("initial", "at first", 8, rank=4),
             Column("effect", "effect now", 18, flex=2, most=34, rank=2, exported=EFFECT),
             Column("details", "", 20, flex=6, most=90, rank=3),
         )

@@ -44,7 +44,8 @@ class TopicsScreen(KviewScreen):
     def draw(self, view: View) -> None:
         options, listed = self.dashboard.options, self.query_one("#topic_list", Table)
         listed.fill(lambda: TopicListRows(view, options))
-        self._lay_out(len(listed.rows))
+        hidden = 0 if options.internal else int(view.topics.internal.sum())
+        self._lay_out(len(view.topics.topic) - hidden)
         selected = listed.selected
         topic = selected if isinstance(selected, str) else ""
         plot = self.query_one(TopicPlot)
@@ -54,7 +55,8 @@ class TopicsScreen(KviewScreen):
             readers.fill(lambda: TopicGroupRows(view, topic, options))
 
     def _lay_out(self, topics: int) -> None:
-        """Give the panels below the list what it leaves free, but at least a few lines."""
+        """Give the panels below the list what all topics leave free, but at least a few lines. So a filter moves
+        no panel."""
         edges, room = self.edge_lines, self.page_height - CHROME
         below, side = self.query_one("#below"), self.query_one("#list_side")
         below.display = room >= LEAST_LISTED + LEAST_BELOW + 2 * edges and topics > 0
