@@ -55,8 +55,8 @@ class TopicsScreen(KviewScreen):
             readers.fill(lambda: TopicGroupRows(view, topic, options))
 
     def _lay_out(self, topics: int) -> None:
-        """Give the panels below the list what all topics leave free, but at least a few lines. So a filter moves
-        no panel."""
+        """Give the panels below the list what all topics leave free, so that a filter moves no panel, but at
+        least a few lines."""
         edges, room = self.edge_lines, self.page_height - CHROME
         below, side = self.query_one("#below"), self.query_one("#list_side")
         below.display = room >= LEAST_LISTED + LEAST_BELOW + 2 * edges and topics > 0
