@@ -6,7 +6,7 @@ from kview.language import glyphs, words
 
 SIGNS: tuple[tuple[str, str], ...] = (
     (glyphs.LEADER, "a leader, or healthy"),
-    (glyphs.FOLLOWER, "a follower in the ISR"),
+    (glyphs.FOLLOWER, "a follower in the ISR; underlined: preferred"),
     (glyphs.OUT_OF_SYNC, "a follower outside the ISR, or too few in it"),
     (glyphs.ADDED, f"a replica being added; {glyphs.REMOVED} one being removed"),
     (glyphs.DEAD, "silent or offline: data or access at risk"),
@@ -19,13 +19,14 @@ SIGNS: tuple[tuple[str, str], ...] = (
 )
 
 WORDS: tuple[tuple[str, str], ...] = (
+    ("silent", "does not answer kview; the cluster may not know"),
+    ("frozen", "the watermark waits for a silent replica"),
+    ("verdict", "what is wrong with a group, and why"),
     ("ISR", "replicas in sync: if the leader fails, one leads"),
     ("min ISR", "with fewer in sync, acks=all writes are refused"),
     ("watermark", "consumers read up to here: all the ISR has it"),
     ("uncommitted", "above the watermark: it can still be lost"),
-    ("frozen", "the watermark waits for a silent replica"),
     ("epoch", "goes up by one with each new leader"),
-    ("silent", "does not answer kview; the cluster may not know"),
     ("fenced", "taken out by the controller: others lead now"),
     ("preferred leader", "the first broker in the replica list"),
     ("rack-safe", "survives the loss of any one rack"),
@@ -54,7 +55,6 @@ _FIGURES: Mapping[str, str] = {
     "coordinator": "the broker that keeps the group's offsets",
     "assignor": "how partitions are shared among members",
     "caught up in": "time until lag is 0 at these rates",
-    "verdict": "what is wrong with the group, and why",
     "CURRENT-OFFSET": "the next offset that the group will read",
     "LOG-END-OFFSET": "the watermark: as far as a consumer can read",
     "LAG": "LOG-END-OFFSET minus CURRENT-OFFSET",
