@@ -1,6 +1,7 @@
 """Rows of brokers by partitions: a sign for each replica, and for many partitions the worst one's."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +20,37 @@ from kview.tui.rows.row import Row
 from kview.tui.rows.topics import ALL
 from kview.tui.text import Line, Role, Span, content, line, middle, painted, width
 
-_KINDS: Sequence[tuple[str, Role]] = (
-    (glyphs.DEAD, Role.RISK),
-    (glyphs.DEAD, Role.WARN),
-    (glyphs.OUT_OF_SYNC, Role.WARN),
-    (words.UNSEEN, Role.WARN),
-    (glyphs.ADDED, Role.TEXT),
-    (glyphs.REMOVED, Role.TEXT),
-    (glyphs.LEADER, Role.BRIGHT),
-    (glyphs.LEADER, Role.TEXT),
-    (glyphs.FOLLOWER, Role.PREFERRED),
-    (glyphs.FOLLOWER, Role.DIM),
-    (glyphs.DOT, Role.RULE),
-)
-"""What a cell shows, the worst first: a silent replica in the ISR, one outside of it, one that is out of
-sync, one that kview does not reach, one that is added, one that is removed, a leader that is not the
-preferred one, the preferred leader, the preferred one that does not lead, a follower, and no replica."""
 
-_NO_REPLICA = len(_KINDS) - 1
+class Kind(IntEnum):
+    """What a cell shows, the worst first."""
+
+    SILENT_IN_ISR = 0
+    SILENT = 1
+    OUT_OF_SYNC = 2
+    UNREACHED = 3
+    ADDED = 4
+    REMOVED = 5
+    OTHER_LEADER = 6
+    """A leader that is not the preferred one."""
+    PREFERRED_LEADER = 7
+    PREFERRED_FOLLOWER = 8
+    FOLLOWER = 9
+    NO_REPLICA = 10
+
+
+_LOOKS: Mapping[Kind, tuple[str, Role]] = {
+    Kind.SILENT_IN_ISR: (glyphs.DEAD, Role.RISK),
+    Kind.SILENT: (glyphs.DEAD, Role.WARN),
+    Kind.OUT_OF_SYNC: (glyphs.OUT_OF_SYNC, Role.WARN),
+    Kind.UNREACHED: (words.UNSEEN, Role.WARN),
+    Kind.ADDED: (glyphs.ADDED, Role.TEXT),
+    Kind.REMOVED: (glyphs.REMOVED, Role.TEXT),
+    Kind.OTHER_LEADER: (glyphs.LEADER, Role.BRIGHT),
+    Kind.PREFERRED_LEADER: (glyphs.LEADER, Role.TEXT),
+    Kind.PREFERRED_FOLLOWER: (glyphs.FOLLOWER, Role.PREFERRED),
+    Kind.FOLLOWER: (glyphs.FOLLOWER, Role.DIM),
+    Kind.NO_REPLICA: (glyphs.DOT, Role.RULE),
+}
 
 CELLS = "cells"
 """The column of the partitions."""
@@ -50,29 +64,31 @@ LEAST_LABEL = 3
 _BESIDE = 2 + 1 + 5 + 6 + 5 * GAP
 """The cells that everything but the partitions, the ids and the racks takes."""
 
+_STEPS = [unit * 10**power for power in range(7) for unit in (1, 2, 5)]
+"""Every how many-th partition may have its number above it."""
+
 
 def kinds(view: View, rows: Longs) -> Longs:
-    """Return what the cells of these partitions' replicas show, as indices of `_KINDS`, by row and position
-    in the replica list."""
+    """Return the `Kind` of each of these partitions' replicas, by row and position in the replica list."""
     table, figures = view.snapshot.partitions, view.partitions
     matrix = table.replicas[rows]
     leads = matrix == table.leader[rows][:, None]
     silent, member = figures.replica_silent[rows], figures.in_isr[rows]
     first = np.zeros(matrix.shape, np.bool_)
     first[:, :1] = True
-    cases = {
-        _NO_REPLICA: matrix == NO_BROKER,
-        3: figures.replica_unreached[rows],
-        0: silent & (member | leads),
-        1: silent,
-        6: leads & ~first,
-        7: leads,
-        4: figures.being_added[rows],
-        2: ~member,
-        5: figures.being_removed[rows],
-        8: first,
+    cases = {  # as `kview.language.replicas.sign` has it for one replica
+        Kind.NO_REPLICA: matrix == NO_BROKER,
+        Kind.UNREACHED: figures.replica_unreached[rows],
+        Kind.SILENT_IN_ISR: silent & (member | leads),
+        Kind.SILENT: silent,
+        Kind.OTHER_LEADER: leads & ~first,
+        Kind.PREFERRED_LEADER: leads,
+        Kind.ADDED: figures.being_added[rows],
+        Kind.OUT_OF_SYNC: ~member,
+        Kind.REMOVED: figures.being_removed[rows],
+        Kind.PREFERRED_FOLLOWER: first,
     }
-    return first_that_holds([*cases.values()], [*cases], 9)
+    return first_that_holds([*cases.values()], [*cases], Kind.FOLLOWER)
 
 
 class MatrixRows(Keyed[int]):
@@ -144,8 +160,8 @@ class MatrixRows(Keyed[int]):
         found = kinds(self._view, self._rows)
         cell = np.searchsorted(self._begins, np.arange(len(self._rows)), side="right") - 1
         cells = np.broadcast_to(cell[:, None], at.shape)
-        grid = np.full((len(self._view.snapshot.brokers), shown), _NO_REPLICA, np.int8)
-        for kind in range(_NO_REPLICA - 1, -1, -1):
+        grid = np.full((len(self._view.snapshot.brokers), shown), Kind.NO_REPLICA, np.int8)
+        for kind in sorted(Kind, reverse=True)[1:]:  # the worst one last
             mask = (at >= 0) & (found == kind)
             grid[at[mask], cells[mask]] = kind
         return grid
@@ -187,7 +203,7 @@ class MatrixRows(Keyed[int]):
         return Row(cells, is_fresh(self._view, self._rows, broker, now_ms), bool(self._is_tinted[index]))
 
     def _cells(self, at: int) -> Line:
-        shown = [_KINDS[kind] for kind in self._grid[at].tolist()]
+        shown = [_LOOKS[kind] for kind in self._grid[at].tolist()]
         signs = [sign.ljust(self._each) for sign, _ in shown]
         return painted(signs, [Span("", role) for _, role in shown])
 
@@ -201,6 +217,3 @@ class MatrixRows(Keyed[int]):
         rows = self._rows[self._begins[cell] : end]
         row = int(rows[self._view.partitions.rank[rows].argmin()])
         return str(table.topic[row]), int(table.partition[row])
-
-
-_STEPS = [unit * 10**power for power in range(7) for unit in (1, 2, 5)]
