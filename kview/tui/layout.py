@@ -48,6 +48,9 @@ come and go, and the brokers must not jump each time."""
 LEAST_THROUGHPUT, MOST_THROUGHPUT = 4, 9
 """The lines of the plot below the racks, with its axis."""
 
+LEAST_LAG = 5
+"""The fewest lines of the plot of a group's lag, with its axis."""
+
 CHROME = 4
 """The number of lines for the head, the status line and the key line."""
 
@@ -64,6 +67,7 @@ class Overview(Struct, frozen=True):
     brokers: int
     partitions: int
     groups: int
+    """With `lag`."""
     events: int
     throughput_width: int
     groups_width: int
@@ -75,6 +79,8 @@ class Overview(Struct, frozen=True):
     controllers: bool = False
     """Whether the controllers have tiles or rows of their own."""
     throughput: int = 0
+    lag: int = 0
+    """Of the lines for groups, those for the lag of the selected one."""
     boxes: bool = False
     """Whether the racks have frames, instead of one around all brokers."""
 
@@ -185,6 +191,7 @@ def _above_throughput(
         partitions=left,
         topics=_strips(contents.topics, (left - edge_lines(True) - LISTED_ROWS) // 3),
         groups=left,
+        lag=_lag(left, contents.groups),
         events=events,
         throughput_width=width,
         groups_width=_groups_width(width),
@@ -192,6 +199,12 @@ def _above_throughput(
         throughput=throughput,
         boxes=not contents.is_sorted,
     )
+
+
+def _lag(lines: int, groups: int) -> int:
+    """Return the lines for a group's lag below the list of groups: what the list does not need."""
+    left = lines - max(1, groups) - 1 - edge_lines(True)
+    return left if left >= LEAST_LAG + edge_lines(True) else 0
 
 
 def _groups_width(width: int) -> int:

@@ -20,6 +20,7 @@ from kview.tui.options import Options
 from kview.tui.rows.group import MemberRows, OffsetRows
 from kview.tui.rows.groups import GroupRows, summary
 from kview.tui.text import Role, content
+from kview.tui.widgets.table import Table
 from tests.tui.harness import HEALTHY, dashboard, press, running, state, text, until
 from tests.worlds import World, crash_script, default_world, views
 from tests.worlds.parts import Consumers, Node, topic
@@ -361,3 +362,20 @@ def test_rows_in_trouble_are_those_whose_verdict_is_bad_or_who_lost_records() ->
                 assert rows.keys[rows.find(key) or 0] == key
                 seen.add(bad)
     assert seen == {True, False}
+
+
+@running
+async def test_below_the_overviews_groups_is_the_lag_of_the_selected_one() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        first = app.screen.query_one("#groups", Table).selected
+        assert f"LAG of {first}" in text(app)
+        app.screen.query_one("#groups", Table).focus()
+        await press(pilot, ["down"])
+        second = app.screen.query_one("#groups", Table).selected
+        assert second != first and f"LAG of {second}" in text(app)
+    async with dashboard(state(HEALTHY), size=(80, 24)) as (app, _):
+        assert "LAG of" not in text(app), "a low screen has the list"
+    nothing = World([Node(0, "")], [], [])
+    *_, empty = views([nothing.tick(), nothing.tick()])
+    async with dashboard(empty) as (app, _):
+        assert "LAG of" not in text(app), "there is no group"

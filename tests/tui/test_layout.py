@@ -27,6 +27,7 @@ def test_every_size_adds_up(brokers: int) -> None:
             used = shared.brokers + shared.throughput + shared.partitions + below + shared.events
             assert used + layout.CHROME == height, (width, height)
             assert shared.brokers >= 2 and shared.partitions >= 4, (width, height)
+            assert not shared.lag or shared.groups - shared.lag >= contents.groups + 1 + edges
             assert not shared.topics or shared.partitions - shared.topics - edges >= layout.LISTED_ROWS - 1
             if shared.side_by_side:
                 assert shared.throughput or shared.throughput_width + 70 <= width + 8

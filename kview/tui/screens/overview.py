@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 
 from kview.derive.brokers.controllers import controllers, is_troubled
 from kview.derive.view import View
@@ -19,6 +19,7 @@ from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.events import EventsPanel
 from kview.tui.widgets.groups_line import GroupsLine
+from kview.tui.widgets.minute_plot import LagPlot
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.rack_strips import RackStrips
 from kview.tui.widgets.racks import Racks
@@ -52,8 +53,11 @@ class OverviewScreen(KviewScreen):
             with Panel(id="partitions_side"):
                 yield TopicStrips()
                 yield Table(id="partitions")
-            with Panel(id="groups_side"):
-                yield Table(id="groups")
+            with Vertical(id="groups_column"):
+                with Panel(id="groups_side"):
+                    yield Table(id="groups")
+                with Panel(id="lag_side"):
+                    yield LagPlot(id="lag")
         with Panel(id="groups_below_side"):
             yield Table(id="groups_below")
         yield GroupsLine()
@@ -66,18 +70,19 @@ class OverviewScreen(KviewScreen):
         cells = self.inner_width - (0 if is_stacked else shared.throughput_width)
         self.query_one(RackStrips).fit(self.view, cells, shared.strips)
         self.query_one(Racks).wants_boxes = shared.boxes
-        brokers_side = self.query_one("#brokers_side", Panel)
-        brokers_side.bare(shared.boxes)
         upper = self.query_one("#upper")
         upper.styles.layout = "vertical" if is_stacked else "horizontal"
         upper.styles.height = shared.brokers + shared.throughput
-        brokers_side.styles.height = shared.brokers
+        self.query_one("#brokers_side").styles.height = shared.brokers
         self.query_one("#throughput_side").styles.height = shared.throughput or shared.brokers
         topics = self.query_one(TopicStrips)
         topics.display, topics.styles.height = shared.topics > 0, shared.topics
-        for id, width in (("throughput", shared.throughput_width), ("groups", shared.groups_width)):
-            side = self.query_one(f"#{id}_side")
+        widths = {"throughput_side": shared.throughput_width, "groups_column": shared.groups_width}
+        for id, width in widths.items():
+            side = self.query_one(f"#{id}")
             side.display, side.styles.width = shared.side_by_side, width
+        self.query_one("#groups_side").styles.height = shared.groups - shared.lag
+        self.query_one("#lag_side").display = shared.lag > 0
         below, in_a_line = self.query_one("#groups_below_side"), self.query_one(GroupsLine)
         below.display = not shared.side_by_side and shared.groups > 1
         below.styles.height = shared.groups
@@ -114,13 +119,18 @@ class OverviewScreen(KviewScreen):
         options = self.dashboard.options
         if self._share(view) != self._shared or self._shared.strips:
             self.lay_out_panels()
-        self.query_one("#brokers", Table).fill(lambda: self._brokers(view))
+        racks = self.query_one(Racks)
+        racks.fill(lambda: self._brokers(view))
+        self.query_one("#brokers_side", Panel).bare(self._shared.boxes and racks.has_racks)
         self.query_one("#partitions", Table).fill(lambda: partitions.PartitionRows(view, options))
         rows = cache(partial(groups.GroupRows, view, options))
         for id in ("groups", "groups_below"):
             table = self.query_one(f"#{id}", Table)
             if table.is_shown:
                 table.fill(rows)
+        worst = self.query_one("#groups", Table).selected
+        plot = self.query_one(LagPlot)
+        plot.view, plot.about = view, worst if isinstance(worst, str) else ""
         topics = self.query_one(TopicStrips)
         topics.view, topics.options = view, options
         in_a_line = self.query_one(GroupsLine)
@@ -145,6 +155,10 @@ class OverviewScreen(KviewScreen):
         """Return the broker whose row is selected, if the brokers panel is focused."""
         table = self.query_one("#brokers", Table)
         return table.aimed if table.has_focus and isinstance(table.aimed, int) else None
+
+    @on(Table.Moved, "#groups")
+    def _another_group(self) -> None:
+        self.update()
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:

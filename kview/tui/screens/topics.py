@@ -11,9 +11,9 @@ from kview.tui.layout import CHROME, SIDE_BY_SIDE_WIDTH
 from kview.tui.rows.topic_groups import TopicGroupRows
 from kview.tui.rows.topic_list import TopicListRows
 from kview.tui.screens.base import KviewScreen
+from kview.tui.widgets.minute_plot import TopicPlot
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
-from kview.tui.widgets.topic_plot import TopicPlot
 
 LEAST_BELOW = 6
 """The fewest lines for the panels below the list, without their edges."""
@@ -37,7 +37,7 @@ class TopicsScreen(KviewScreen):
             yield Table(id="topic_list")
         with Container(id="below"):
             with Panel(id="plot_side"):
-                yield TopicPlot()
+                yield TopicPlot(id="topic_plot")
             with Panel(id="readers_side"):
                 yield Table(id="topic_groups")
 
@@ -49,7 +49,7 @@ class TopicsScreen(KviewScreen):
         selected = listed.selected
         topic = selected if isinstance(selected, str) else ""
         plot = self.query_one(TopicPlot)
-        plot.view, plot.topic = view, topic
+        plot.view, plot.about = view, topic
         readers = self.query_one("#topic_groups", Table)
         if readers.is_shown:
             readers.fill(lambda: TopicGroupRows(view, topic, options))

@@ -64,6 +64,11 @@ class Racks(Table):
         return self._placed[1]
 
     @property
+    def has_racks(self) -> bool:
+        """Whether it has racks to draw. Rows that the user has sorted are in none."""
+        return isinstance(self.rows, BrokerRows) and bool(self.rows.racks)
+
+    @property
     def _margin(self) -> int:
         return 0 if self.wants_boxes else MARGIN
 
