@@ -33,6 +33,8 @@ class Palette(Struct, frozen=True):
     marked: Style
     band: Style
     """Is added to every second group of rows."""
+    warned: Style
+    """Is added to the tile of a broker that needs attention."""
     fresh: Style
     """Is added to the role's style if something changed within the last seconds."""
 
@@ -48,9 +50,13 @@ def _shades(colour: str, background: str) -> tuple[Style, ...]:
     return tuple(Style(color=dark.blend(bright, factor).hex) for factor in factors)
 
 
-def _between(one: str, other: str) -> str:
-    """Return the colour half-way between two."""
-    return str(Color.parse(one).blend(Color.parse(other), 0.5).hex)
+WARNED = 0.12
+"""How much of the colour of warnings is behind a tile. The rest is the background."""
+
+
+def _between(one: str, other: str, part: float) -> str:
+    """Return a colour between two, with that part of the other one."""
+    return str(Color.parse(one).blend(Color.parse(other), part).hex)
 
 
 def palette_of(theme: Theme, cluster: str = "", few: bool = False) -> Palette:
@@ -86,7 +92,10 @@ def palette_of(theme: Theme, cluster: str = "", few: bool = False) -> Palette:
         base=base,
         selected=Style(bold=True) if few else Style(color=theme.on_accent, bgcolor=theme.accent),
         marked=Style() if few else Style(bgcolor=theme.mark),
-        band=Style() if few else Style(bgcolor=_between(theme.background, theme.mark)),
+        band=Style() if few else Style(bgcolor=_between(theme.background, theme.mark, 0.5)),
+        warned=Style()
+        if few
+        else Style(color=theme.text, bgcolor=_between(theme.background, theme.warn, WARNED)),
         fresh=Style(bold=True),
     )
 
@@ -114,6 +123,7 @@ PLAIN = Palette(
     selected=Style(reverse=True),
     marked=Style(),
     band=Style(),
+    warned=Style(),
     fresh=Style(bold=True),
 )
 """No colours, only weight, dimness and reversal: for NO_COLOR, or if no theme file can be read."""

@@ -42,7 +42,8 @@ def test_everything_can_be_read(name: str) -> None:
     styles = [*((str(role), style) for role, style in palette.styles.items() if role is not Role.RULE)]
     styles += [(f"series {number}", shades[-1]) for number, shades in enumerate(palette.series)]
     for label, style in styles:
-        for behind in (palette.base, palette.base + palette.marked):
+        for behind in (Style(), palette.marked, palette.band):
+            behind = palette.base + behind
             whole = behind + style
             assert whole.color and whole.bgcolor
             assert contrast(whole.color.name, whole.bgcolor.name) >= 4.5, (label, whole)
@@ -51,9 +52,10 @@ def test_everything_can_be_read(name: str) -> None:
         steps = [contrast(one.color.name, one.bgcolor.name) for one in shown if one.color and one.bgcolor]
         assert steps == sorted(steps) and steps[0] >= 3, "an area is no text, but can be seen"
     for role in (None, *SEVERE):  # All other text takes the selected row's own colour.
-        whole = palette.base + palette.selected + (Style() if role is None else palette.style(role))
-        assert whole.color and whole.bgcolor
-        assert contrast(whole.color.name, whole.bgcolor.name) >= 4.5, f"{role} in the selected row"
+        for behind in (palette.selected, palette.warned):
+            whole = palette.base + behind + (Style() if role is None else palette.style(role))
+            assert whole.color and whole.bgcolor
+            assert contrast(whole.color.name, whole.bgcolor.name) >= 4.5, f"{role} in the selected row"
 
 
 @pytest.mark.parametrize(("kind", "method"), SIMULATIONS)

@@ -15,6 +15,7 @@ from kview.tui.widgets.racks import Racks
 from kview.tui.widgets.table import Table
 from tests.tui.harness import (
     CRASH,
+    FENCED,
     HEALTHY,
     FakeLab,
     dashboard,
@@ -129,6 +130,25 @@ async def test_a_lost_rack_is_one_solid_box() -> None:
                 strip = table.render_line(y).crop(rack.x, rack.x + rack.width)
                 behind |= {segment.style.bgcolor for segment in strip if segment.style}
             assert (behind == {alert.bgcolor}) == wanted, behind
+
+
+@running
+async def test_the_tile_of_a_broker_that_needs_attention_is_tinted_also_if_it_is_selected() -> None:
+    async with dashboard(state(FENCED)) as (app, pilot):
+        table = app.screen.query_one("#brokers", Racks)
+        placed = table.arranged
+        assert placed is not None
+
+        def behind(broker: int) -> set[object]:
+            box = placed.tiles[broker]
+            strips = [table.render_line(y).crop(box.x, box.x + box.width) for y in range(box.y, box.y + 3)]
+            return {segment.style.bgcolor for strip in strips for segment in strip if segment.style}
+
+        tint = {app.palette.warned.bgcolor}
+        assert behind(4) == tint and behind(3) == {app.palette.marked.bgcolor}
+        await press(pilot, ["right"] * 4)
+        assert table.selected == 4 and behind(4) == tint
+        assert "▸4 ✕ fenced" in "".join(drawn_lines(app)), "and the selection has its mark"
 
 
 def rack_lost() -> View:

@@ -10,6 +10,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from kview.language import glyphs
+from kview.model.events import Severity
 from kview.tui import edges
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
@@ -223,7 +224,8 @@ class Racks(Table):
     def _paint_tile(self, pieces: dict[int, list[_Piece]], box: Box, kind: Kind, rows: BrokerRows) -> None:
         at = app_of(self)
         is_selected = box.at == self.index
-        over = self._over(is_selected, box.at < len(rows) - rows.quorum)
+        is_broker = box.at < len(rows) - rows.quorum
+        over = self._over(is_selected, is_broker, is_broker and rows.severities[box.at] == Severity.WARN)
         if rows.is_fresh(box.at, at.now_ms()):
             over = at.palette.fresh if over is None else over + at.palette.fresh
         for number, spans in enumerate(rows.tile(box.at, kind, box.width, at.now_ms())):
@@ -232,9 +234,11 @@ class Racks(Table):
                 spans = (first._replace(text=SELECTED.text[0] + first.text[1:]), *rest)
             self._put(pieces, box.x, box.y + number, spans, box.width, over)
 
-    def _over(self, is_selected: bool, is_broker: bool) -> Style | None:
-        """Return what is behind a tile: more of it if it is selected, nothing for a controller."""
+    def _over(self, is_selected: bool, is_broker: bool, is_warned: bool) -> Style | None:
+        """Return what is behind a tile: trouble, or the selection, or nothing for a controller."""
         palette = app_of(self).palette
+        if is_warned and palette.warned:
+            return palette.warned
         if is_selected and self.has_focus and palette is not PLAIN:
             return Style(bgcolor=palette.selected.bgcolor, bold=palette.selected.bold)
         return palette.marked if is_broker or is_selected else None
