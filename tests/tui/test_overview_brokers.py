@@ -151,6 +151,20 @@ async def test_the_tile_of_a_broker_that_needs_attention_is_tinted_also_if_it_is
         assert "▸4 ✕ fenced" in "".join(drawn_lines(app)), "and the selection has its mark"
 
 
+@running
+async def test_a_solid_tile_is_never_bold_with_16_colours() -> None:
+    async with dashboard(state(CRASH), few_colors=True) as (app, pilot):
+        await press(pilot, ["right"] * 4)
+        table = app.screen.query_one("#brokers", Racks)
+        placed = table.arranged
+        assert placed is not None and table.selected == 4
+        box = placed.tiles[4]
+        strips = [table.render_line(y).crop(box.x, box.x + box.width) for y in range(box.y, box.y + 3)]
+        styles = [segment.style for strip in strips for segment in strip if segment.style]
+        alert = app.palette.style(Role.ALERT)
+        assert all(style.bgcolor == alert.bgcolor and not style.bold for style in styles)
+
+
 def rack_lost() -> View:
     """The cluster when all brokers of R2 are silent."""
     world = default_world()

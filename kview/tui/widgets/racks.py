@@ -225,8 +225,9 @@ class Racks(Table):
         at = app_of(self)
         is_selected = box.at == self.index
         is_broker = box.at < len(rows) - rows.quorum
-        over = self._over(is_selected, is_broker, is_broker and rows.severities[box.at] == Severity.WARN)
-        if rows.is_fresh(box.at, at.now_ms()):
+        severity = rows.severities[box.at] if is_broker else None
+        over = self._over(is_selected, severity)
+        if rows.is_fresh(box.at, at.now_ms()) and severity != Severity.RISK:
             over = at.palette.fresh if over is None else over + at.palette.fresh
         for number, spans in enumerate(rows.tile(box.at, kind, box.width, at.now_ms())):
             if is_selected and not number:
@@ -234,14 +235,17 @@ class Racks(Table):
                 spans = (first._replace(text=SELECTED.text[0] + first.text[1:]), *rest)
             self._put(pieces, box.x, box.y + number, spans, box.width, over)
 
-    def _over(self, is_selected: bool, is_broker: bool, is_warned: bool) -> Style | None:
-        """Return what is behind a tile: trouble, or the selection, or nothing for a controller."""
+    def _over(self, is_selected: bool, severity: str | None) -> Style | None:
+        """Return what is behind a tile: trouble, or the selection, or nothing for a controller, which has no
+        `severity` here. A solid tile stays as it is: bold black is grey in 16 colours."""
         palette = app_of(self).palette
-        if is_warned and palette.warned:
+        if severity == Severity.RISK:
+            return None
+        if severity == Severity.WARN and palette.warned:
             return palette.warned
         if is_selected and self.has_focus and palette is not PLAIN:
             return Style(bgcolor=palette.selected.bgcolor, bold=palette.selected.bold)
-        return palette.marked if is_broker or is_selected else None
+        return palette.marked if severity is not None or is_selected else None
 
     def spots(self, look: Look) -> list[Spot]:
         """Return the cells that a mark is about: a tile, or the line of it with a figure."""
