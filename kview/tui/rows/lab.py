@@ -48,16 +48,16 @@ class LabRows(Keyed[Key]):
         self.empty = words.NOT_ASKED if not failed else words.NO_ANSWER
         if settings is not None:
             self.empty = f"nothing matches {options.shown_filter}" if listed else words.NOTHING
+        changed = words.count_changed(settings) if settings is not None else 0
         names = name_width((key[1] for key in self.keys), 10, 24)
         self.columns: Sequence[Column] = (
             Column("kind", "", 8),
             Column("name", "name", names, flex=3, most=60, name=True),
             Column("now", "set to", 21, flex=1, most=28, exported=("set to", "unit", "paused")),
-            Column("initial", "at first", 8, rank=4),
+            Column("initial", "at first", 8 if changed else 0, rank=4),
             Column("effect", "effect now", 18, flex=2, most=34, rank=2, exported=EFFECT),
             Column("details", "", 20, flex=6, most=90, rank=3),
         )
-        changed = words.count_changed(settings) if settings is not None else 0
         old = settings is not None and asked_age_ms > OLD_MS
         note = Span(f" {plural(changed, 'change')}", Role.WARN) if changed else Span(" unchanged", Role.DIM)
         self.title: Line = (

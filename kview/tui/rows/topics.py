@@ -128,7 +128,7 @@ class TopicRows(Keyed[str]):
                 (),
                 rate_figure(self._view.throughput.total_in, Role.DIM, is_bound=bool(unknown.any())),
                 (),
-                line(Span("replicas per broker", Role.DIM)),
+                (),
             )
         )
 
