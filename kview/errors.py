@@ -248,6 +248,8 @@ class ErrorKind(StrEnum):
     # -- output
     OUTPUT_FAILED = "output failed"
     FILE_NOT_WRITTEN = "file not written"
+    DISPLAY_WRONG = "display wrong"
+    DISPLAY_NOT_KEPT = "display not kept"
 
 
 class ErrorFacts(Struct, frozen=True, tag="error"):

@@ -12,6 +12,7 @@ from kview.errors import KviewError
 
 if TYPE_CHECKING:
     from kview.config.connect_rest import ConnectRest
+    from kview.config.display import DisplayDefaults
     from kview.config.security import Login, Tls
 
 
@@ -40,7 +41,12 @@ def config(target: str | None, command_config: Path | None, keys: bool, maps: tu
 
     path = config_path()
     _echo("", _files(path))
-    for name, profile in sorted(read_config(path).clusters.items()):
+    read = read_config(path)
+    if shown := _shown(read.display):
+        click.echo()
+        _echo("", ["[display]"])
+        _echo("  ", shown)
+    for name, profile in sorted(read.clusters.items()):
         click.echo()
         _echo("", [f"[clusters.{name}]"])
         try:
@@ -58,6 +64,17 @@ def _echo(indent: str, lines: Iterable[str]) -> None:
 
     for line in lines:
         click.echo(indent + printable(line))
+
+
+def _shown(display: "DisplayDefaults") -> list[str]:
+    """Return a line for each value that is not kview's own."""
+    values = {
+        "theme": display.theme,
+        "interval": display.interval,
+        "ignore-group": " ".join(display.ignore_group),
+    }
+    lines = [f"{key:{WIDTH}}{value}" for key, value in values.items() if value]
+    return lines if display.mouse else [*lines, f"{'mouse':{WIDTH}}no"]
 
 
 WIDTH = 22

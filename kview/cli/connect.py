@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 from msgspec.structs import replace
 
-from kview.cli.display_options import display_of, display_options
+from kview.cli.display_options import display_of, display_options, not_given
 from kview.cli.targets import OtherProfiles, Target, target_of, target_options
 from kview.errors import BadUse, ErrorKind, KviewError
 
@@ -76,10 +75,10 @@ def _show(
     from kview.run.connected import unused_properties
 
     first, *others = target.servers
-    name, display = f"{first} +{len(others)}" if others else str(first), display_of(flags)
+    name, display = f"{first} +{len(others)}" if others else str(first), display_of(ctx, flags)
     if target.profile is not None:
         name, profile = target.name, target.profile
-        display = display_of(flags | _of_profile(ctx, profile))
+        display = display_of(ctx, flags, of_profile(ctx, profile))
         display = replace(display, production=profile.production, colour=profile.colour or "")
     # A recording is of one cluster, and the user chose its folder.
     profiles = OtherProfiles(target.name) if display.record.folder is None else None
@@ -108,12 +107,6 @@ def _list_profiles() -> None:
         click.echo(printable(f"{name:{width}}  {profile.servers}"))
 
 
-def _of_profile(ctx: click.Context, profile: "Profile") -> dict[str, Any]:
+def of_profile(ctx: click.Context, profile: "Profile") -> dict[str, Any]:
     """Return the values of the flags that are not on the command line but in the profile."""
-    values = {}
-    for param in ctx.command.params:
-        name = param.name or ""
-        value = getattr(profile, WORDS[name]) if name in WORDS else None
-        if value and ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
-            values[name] = param.process_value(ctx, value)
-    return values
+    return not_given(ctx, {flag: getattr(profile, key) for flag, key in WORDS.items()})

@@ -45,7 +45,7 @@ def demo(ctx: click.Context, /, name: str | None, check: bool, seed: int | None,
         return
     _refuse_unknown(name)
     if not check:
-        play(ctx, name, seed, display_of(flags))
+        play(ctx, name, seed, display_of(ctx, flags))
     elif name == INCIDENT:
         _check_incident(1 if seed is None else seed)
     else:

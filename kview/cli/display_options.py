@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from kview.cli.values import Duration, listening_address
@@ -12,6 +14,8 @@ from kview.model.address import Address
 from kview.run.settings import DEFAULT_INTERVAL_MS, MAX_INTERVAL_MS, MIN_INTERVAL_MS, Display, Format, Record
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 DISPLAY_NAMES = (
     "interval_ms",
@@ -146,7 +150,9 @@ _DRAWING = (
     ),
     click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only."),
     click.option(
-        "--no-mouse", is_flag=True, help="Leave the mouse to the terminal, so that it selects text."
+        "--no-mouse",
+        is_flag=True,
+        help="Leave the mouse to the terminal, so that it selects text.",
     ),
     click.option(
         "--no-spark",
@@ -173,8 +179,30 @@ def _with(command: Command, options: tuple[Callable[[Command], Command], ...]) -
     return command
 
 
-def display_of(flags: Mapping[str, Any]) -> Display:
-    """Return the flags of `display_options` or `replay_options` as a single value. Raises UsageError."""
+def not_given(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the values, by flag, whose flags are not on the command line, as the flags read them.
+    Raises UsageError."""
+    read = {}
+    for param in ctx.command.params:
+        name = param.name or ""
+        if values.get(name) and ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+            read[name] = param.process_value(ctx, values[name])
+    return read
+
+
+def _kept(ctx: click.Context) -> dict[str, Any]:
+    """Return the values in [display] of config.toml. Raises KviewError, or UsageError."""
+    from kview.config.profiles import config_path, read_config
+
+    kept = read_config(config_path()).display
+    values = {"theme": kept.theme, "interval_ms": kept.interval, "ignore_groups": kept.ignore_group}
+    return not_given(ctx, {**values, "no_mouse": not kept.mouse})
+
+
+def display_of(ctx: click.Context, flags: Mapping[str, Any], own: Mapping[str, Any] = _NOTHING) -> Display:
+    """Return the flags of `display_options` or `replay_options` as a single value. What is not given is as in
+    `own`, which a profile has by flag, or else as in config.toml. Raises UsageError."""
+    flags = {**flags, **_kept(ctx), **own}
     if flags.get("record_upload") and flags["record"] is None:
         raise click.UsageError(
             "--record-upload needs --record DIR: a dashboard's own recording of the last hour is not uploaded"

@@ -118,13 +118,13 @@ def kview(ctx: click.Context, /, simulate: bool, demo: str | None, **flags: Any)
     if demo is not None:
         from kview.cli.demo import play
 
-        play(ctx, demo, flags["seed"] if "seed" in {p.name for p in given} else None, display_of(flags))
+        play(ctx, demo, flags["seed"] if "seed" in {p.name for p in given} else None, display_of(ctx, flags))
     # The child process builds its own cluster from the same flags. Building one here, too, reports a wrong
     # flag before the child starts.
     world_of(**{name: value for name, value in flags.items() if name not in (*DISPLAY_NAMES, "seed", "port")})
     from kview.run.simulating import simulate as run
 
-    ctx.exit(run(given_flags(ctx, without={"simulate", "demo", *DISPLAY_NAMES}), display_of(flags)))
+    ctx.exit(run(given_flags(ctx, without={"simulate", "demo", *DISPLAY_NAMES}), display_of(ctx, flags)))
 
 
 def _misplaced(ctx: click.Context, option: click.Parameter, command: str) -> str:

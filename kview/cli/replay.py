@@ -48,7 +48,7 @@ def replay(ctx: click.Context, /, recording: str, at: str | None, speed: str, **
     You can also show a recording that is still being written. Unless stdin, stdout and stderr are all
     terminals, its observations are printed one after another, without pauses.
     """
-    display = display_of(flags)
+    display = display_of(ctx, flags)
     from kview.derive.times import FORMS, moment_of
     from kview.run.replaying import open_recording
     from kview.run.replaying import replay as run

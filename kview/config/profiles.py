@@ -1,4 +1,4 @@
-"""Profiles: clusters by name, in `config.toml` in the user's configuration folder."""
+"""`config.toml` in the user's configuration folder: profiles, which are clusters by name, and `[display]`."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,7 @@ import platformdirs
 
 from kview.config import connect_rest
 from kview.config.connect_rest import ConnectRest
+from kview.config.display import DisplayDefaults
 from kview.config.references import read_file
 from kview.errors import BadUse, ErrorKind
 
@@ -26,6 +27,7 @@ _EXPECTED: Mapping[str, str] = {
     "properties": 'a table, such as properties."security.protocol" = "SSL"',
     "interval": 'a text, such as "2s"',
     "theme": 'a text, such as "light"',
+    "mouse": "true or false",
     "ascii": "true or false",
     "no-spark": "true or false",
     "no-records": "true or false",
@@ -37,7 +39,7 @@ _EXPECTED: Mapping[str, str] = {
     connect_rest.USER: 'a user name without ":", such as "kview"',
     connect_rest.PASSWORD: 'the password of connect-user, such as "${env:CONNECT_PASSWORD}"',
 }
-"""What each key of a profile takes."""
+"""What each key of a profile, and of [display], takes."""
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
@@ -96,6 +98,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clusters: dict[str, dict[str, Any]] = {}
+    display: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ class Config:
     """What `config.toml` holds."""
 
     clusters: Mapping[str, Profile] = field(default_factory=dict)
+    display: DisplayDefaults = field(default_factory=DisplayDefaults)
 
 
 def config_path() -> Path:
@@ -120,12 +124,25 @@ def read_config(path: Path) -> Config:
         reason = error.strerror or str(error)
         raise BadUse(ErrorKind.FILE_NOT_READ, file=str(path), reason=reason) from error
     try:
-        clusters = msgspec.toml.decode(read_file(path), type=_File).clusters
+        held = msgspec.toml.decode(read_file(path), type=_File)
     except msgspec.ValidationError as error:
         raise _unlike(str(path), "", str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadUse(ErrorKind.CONFIG_WRONG, file=str(path), reason=_place(error)) from None
-    return Config({name: _profile(str(path), name, values) for name, values in clusters.items()})
+    clusters = {name: _profile(str(path), name, values) for name, values in held.clusters.items()}
+    return Config(clusters, _display(str(path), held.display))
+
+
+def _display(file: str, values: Mapping[str, Any]) -> DisplayDefaults:
+    try:
+        return msgspec.convert(values, DisplayDefaults)
+    except msgspec.ValidationError as error:
+        known = tuple(field.encode_name for field in msgspec.structs.fields(DisplayDefaults))
+        if unknown := _UNKNOWN.search(str(error)):
+            raise BadUse(ErrorKind.CONFIG_KEY_UNKNOWN, file=file, key=unknown[1], known=known) from None
+        wrong = _WRONG.search(str(error))
+        key = wrong[1] if wrong else known[0]
+        raise BadUse(ErrorKind.DISPLAY_WRONG, file=file, key=key, expected=_EXPECTED[key]) from None
 
 
 def _profile(file: str, name: str, values: Mapping[str, Any]) -> Profile:
@@ -143,7 +160,7 @@ def _unlike(file: str, name: str, error: str) -> BadUse:
         return _unknown_key(file, name, unknown[1])
     if not name:
         return BadUse(
-            ErrorKind.CONFIG_WRONG, file=file, reason="clusters has other things than [clusters.NAME]"
+            ErrorKind.CONFIG_WRONG, file=file, reason="it has other things than [clusters.NAME] and [display]"
         )
     wrong = _WRONG.search(error)
     key = wrong[1] if wrong else "servers"  # the only key that must be there

@@ -609,6 +609,13 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.PROFILE_WRONG: ErrorWords(
         "the profile {name!r} in {file} has no {key} that can be used", "give it {expected}"
     ),
+    ErrorKind.DISPLAY_WRONG: ErrorWords(
+        "[display] in {file} has no {key} that can be used", "give it {expected}"
+    ),
+    ErrorKind.DISPLAY_NOT_KEPT: ErrorWords(
+        "this setting could not be kept in {file} ({reason})",
+        "check the permissions of the file and its folder",
+    ),
     ErrorKind.CONFIG_KEY_UNKNOWN: ErrorWords(
         "{file} has the key {key!r}, which kview does not know", "use one of {known}"
     ),
@@ -617,7 +624,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.CONFIG_TABLE_UNKNOWN: ErrorWords(
         "{file} has the key {key!r}, which kview does not know",
-        "at the top of this file there can only be profiles: [clusters.NAME]",
+        "at the top of this file there can only be profiles, [clusters.NAME], and [display]",
     ),
     ErrorKind.CONFIG_KEY_MISSPELT: ErrorWords(
         "{file} has the key {key!r}, which kview does not know", "did you mean {nearest}?"

@@ -118,6 +118,7 @@ def wall_ms() -> int:
 
 def new_session(run: Run, name: str, interval_ms: int, display: Display) -> "Session":
     """Return what every dashboard of a source called `name` has. Raises BadUse if the keys' file is wrong."""
+    from kview.config.profiles import config_path
     from kview.tui.keymap import read_keys
     from kview.tui.session import Session
     from kview.tui.widgets.header import SourceInfo
@@ -132,6 +133,7 @@ def new_session(run: Run, name: str, interval_ms: int, display: Display) -> "Ses
         theme=display.theme,
         ascii_only=display.ascii_only,
         mouse=not display.no_mouse,
+        config_file=config_path(),
         log_file=log_file(),
     )
 

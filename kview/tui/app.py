@@ -431,6 +431,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Say what is wrong in whole sentences."""
         self.go.wrong()
 
+    def action_preferences(self) -> None:
+        """Show what is kept for the next time."""
+        self.go.preferences()
+
     def action_find(self) -> None:
         """Offer to jump to anything by its name, and every command."""
         self.go.palette()

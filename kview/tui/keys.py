@@ -186,6 +186,14 @@ GENERAL_ACTIONS = (
     ),
     Action("remove-broker", ("delete",), "dismiss_broker", "remove broker", DELETE_HELP),
     Action("spark", ("ctrl+r",), "spark", "start Spark", "start the Spark job, or restart it"),
+    Action(
+        "settings",
+        ("comma",),
+        "preferences",
+        "settings",
+        "theme, interval, mouse and hidden groups, kept in a file",
+        32,
+    ),
     Action("theme", ("t",), "themes", "theme", "choose a theme; the selected one is shown at once", 31),
     Action(
         "screenshot",

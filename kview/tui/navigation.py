@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from textual.binding import ActiveBinding
 from textual.screen import Screen
 
+from kview.config.profiles import read_config
 from kview.errors import KviewError
 from kview.language import glossary
 from kview.language.errors import message, remedy
 from kview.language.payloads import Form
+from kview.language.preferences import NO_FILE
 from kview.model import lab
 from kview.model.events import Severity
 from kview.model.reporting import MadeReport
@@ -55,6 +57,7 @@ LATER = {
     "ReportScreen": "report",
     "LabScreen": "lab",
     "HelpScreen": "help",
+    "PreferencesScreen": "preferences",
 }
 """The screens that are imported when they are first shown, or by `preload`, and their modules: to import them
 takes 50 ms, for which the first frame does not wait."""
@@ -175,6 +178,20 @@ class Navigation:
         colours = self._app.colours
         if colours.can_choose():
             self._app.push_screen(ThemeScreen(colours.names, colours.palette.name, colours.use))
+
+    def preferences(self) -> None:
+        """Show what is kept for the next time."""
+        app = self._app
+        file = app.session.config_file
+        if file is None:
+            app.say(StatusMessage(NO_FILE))
+            return
+        try:
+            kept = read_config(file).display
+        except KviewError as error:
+            app.say(StatusMessage(message(error), remedy(error), Severity.WARN))
+            return
+        app.push_screen(made("PreferencesScreen", file, kept, app.source.interval_ms))
 
     def palette(self) -> None:
         """Offer to jump to anything by its name. If nothing is chosen, the colours are those from before."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kview.config.themes import Themes
@@ -64,5 +65,7 @@ class Session:
     """Whether the mouse works, and is not left to the terminal."""
     zone: tzinfo | None = None
     """The time zone of the times of day shown. None: the machine's own."""
+    config_file: Path | None = None
+    """Where settings are kept for the next time, None if they are not."""
     log_file: str = ""
     """Where tracebacks are logged, '' if they are not."""

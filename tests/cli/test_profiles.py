@@ -1,9 +1,14 @@
 """`kview connect PROFILE` and `kview config`: what is read, and what is shown of it."""
 
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
+from kview.cli.connect import connect, of_profile
+from kview.cli.display_options import display_of
+from kview.config.profiles import read_config
 from tests.cli.commands import run_here
 from tests.observe.fake_broker import FakeBroker
 from tests.secured.settings import login, token_client
@@ -120,7 +125,7 @@ def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> N
         ('[clusters.a]\nmap = []\n', "'a' in {file} has no servers that can be used: give it a text"),
         ('[clusters.a]\nservers = "a:1"\ninterval = 2\n', 'no interval that can be used: give it a text'),
         ('[clusters.a]\nservers = "a:1"\nmap = "x"\n', "has no map that can be used: give it a list"),
-        ('[clusters]\na = "a:1"\n', "clusters has other things than [clusters.NAME]"),
+        ('[clusters]\na = "a:1"\n', "it has other things than [clusters.NAME] and [display]"),
         (f'[clusters.a]\nservers = "a:1"\n"{PASSWORD}\n', "cannot be used (not TOML at line 3"),
         ('[clusters.b]\nservers = "a:1"\n', "there is no profile named 'a' in"),
         ('[clusters.a]\nservers = "a:1"\ncolour = "red"\n', 'give it a colour, such as "#d08770"'),
@@ -230,3 +235,44 @@ def test_config_lists_the_actions_and_a_wrong_key_file_is_bad_use(home: Home) ->
     code, out, error = home.kview("config", "--keys")
     assert (code, out) == (2, "")
     assert f"{keys}, line 2: sort and copy both use the key y: give one of them another" in error
+
+
+def test_display_holds_for_every_cluster_unless_a_profile_or_a_flag_says_otherwise(home: Home) -> None:
+    def used(text: str, *words: str) -> dict[str, Any]:
+        home.config.write_text(text)
+        context = click.Context(connect)
+        context.args = connect.parse_args(context, [*words])
+        profile = read_config(home.config).clusters.get("a")
+        own = {} if profile is None else of_profile(context, profile)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_CONFIG_HOME", home.environment["XDG_CONFIG_HOME"])
+            shown = display_of(context, context.params, own)
+        return {
+            "theme": shown.theme,
+            "interval": shown.interval_ms,
+            "mouse": not shown.no_mouse,
+            "ignored": shown.ignore_groups,
+        }
+
+    kept = '[display]\ntheme = "light"\ninterval = "5s"\nmouse = false\nignore-group = ["a*"]\n'
+    assert used("", "h:1") == {"theme": "", "interval": 1_000, "mouse": True, "ignored": ()}
+    everywhere = {"theme": "light", "interval": 5_000, "mouse": False, "ignored": ("a*",)}
+    assert used(kept, "h:1") == everywhere
+    profile = '\n[clusters.a]\nservers = "h:1"\ninterval = "2s"\n'
+    assert used(kept + profile, "a") == {**everywhere, "interval": 2_000}
+    flags = ("--interval", "1s", "--theme", "dark", "--ignore-group", "b")
+    said = {"theme": "dark", "interval": 1_000, "mouse": False, "ignored": ("b",)}
+    assert used(kept + profile, "a", *flags) == said
+
+
+def test_a_wrong_display_is_named_and_help_is_there(home: Home) -> None:
+    home.config.write_text("[display]\nthemes = 1\n")
+    code, out, error = home.kview("connect", "h:1", "--once")
+    assert (code, out) == (2, "") and "the key 'themes', which kview does not know" in error
+    home.config.write_text('[display]\ninterval = "3x"\n')
+    code, _, error = home.kview("connect", "h:1", "--once")
+    assert code == 2 and "'3x' is not a valid duration" in error
+    assert home.kview("connect", "--help")[0] == 0
+    home.config.write_text('[display]\ntheme = "light"\nmouse = false\n')
+    code, out, _ = home.kview("config")
+    assert code == 0 and "[display]\n  theme                 light\n  mouse                 no\n" in out

@@ -224,7 +224,8 @@ class KeyLine(Lines):
         over = self.app.screen
         if over is not self.screen:  # The list of `:` or of themes lies over this screen.
             choose = getattr(over, "CHOOSES", "go there")
-            return [Binding("enter", "submit", choose), Binding("escape", "back", "cancel")]
+            leave = getattr(over, "LEAVES", "cancel")
+            return [Binding("enter", "submit", choose), Binding("escape", "back", leave)]
         active = self.screen.active_bindings.values()
         is_above = len(self.app.screen_stack) > 1
         shown = [
