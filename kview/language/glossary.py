@@ -37,6 +37,7 @@ WORDS: tuple[tuple[str, str], ...] = (
 _FIGURES: Mapping[str, str] = {
     # brokers
     "leads": "partitions that this broker leads",
+    "copies": "partitions of which this broker has a replica",
     "replicas": "how many it stores, or which brokers store it",
     "latency": "median time of kview's own small requests",
     "disk": "bytes of all logs on the broker's disks",

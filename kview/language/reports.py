@@ -96,20 +96,33 @@ def incident_title(kind: str, cause: str, brokers: str, controllers: str, racks:
     return "watermarks frozen" if cause == "frozen" else "partitions without a leader"
 
 
-def incident_subject(
-    kind: str, cause: str, brokers: str, controllers: str, racks: str, for_ms: int = UNKNOWN
-) -> str:
-    """Return the same as the beginning of a sentence: `broker 4 was silent for 12 s`.
+_AS_SENTENCES = (
+    (" silent", " fell silent"),
+    (" without a majority", " had no majority"),
+    ("watermarks frozen", "watermarks froze"),
+    ("partitions without a leader", "partitions lost their leaders"),
+)
+"""What an incident began with, as a name and as the beginning of a sentence."""
 
-    `for_ms` is UNKNOWN if they did not come back, or if that is not known.
+
+def incident_subject(
+    kind: str, cause: str, brokers: str, controllers: str, racks: str, back_ms: int = UNKNOWN
+) -> str:
+    """Return the same as the beginning of a sentence: `broker 4 fell silent`, `broker 4 was silent for 12 s`.
+
+    `back_ms` is when all of them were back, from the beginning, UNKNOWN if they did not come back, or if that
+    is not known. Several need not have been away for all of that time.
     """
     begun = incident_title(kind, cause, brokers, controllers, racks)
-    if kind != "brokers" or for_ms <= 0:
-        return begun
-    was = "were" if "," in brokers else "was"
-    if cause == "stopped":
-        return begun.replace(" left the cluster", f" {was} out of the cluster for {words.duration(for_ms)}")
-    return begun.replace(" silent", f" {was} silent for {words.duration(for_ms)}")
+    if kind == "brokers" and back_ms > 0:
+        length = words.duration(back_ms)
+        away = "out of the cluster" if cause == "stopped" else "silent"
+        verb = f"were {away}, all back after {length}" if "," in brokers else f"was {away} for {length}"
+        return begun.replace(" left the cluster" if cause == "stopped" else " silent", f" {verb}", 1)
+    for name, sentence in _AS_SENTENCES:
+        if name in begun:
+            return begun.replace(name, sentence, 1)
+    return begun
 
 
 def fenced(first_ms: int, all_ms: int, brokers: int) -> str:
@@ -146,21 +159,20 @@ def incident_line(
     lasted_ms: int,
     is_open: bool,
     led_ms: int,
-    back_ms: int,
+    is_only_by_return: bool,
     waited_ms: int,
     cluster: str = "",
-    came: str = "it came",
 ) -> str:
     """Return what happened in an incident, when, how long it lasted, and how long it hurt.
 
-    `led_ms`, `back_ms` and `waited_ms` may be UNKNOWN. `cluster` is '' if the report is about one cluster
-    only. `came` is `they came` of several brokers.
+    `led_ms` and `waited_ms` may be UNKNOWN. `is_only_by_return` says that no other broker took over a
+    partition. `cluster` is '' if the report is about one cluster only.
     """
     length = words.duration(lasted_ms)
     parts = [f"{when} {what}" + (f" in {cluster}" if cluster else "")]
     if led_ms > 0:
-        back = f"only when {came} back" if 0 < back_ms <= led_ms else f"after {words.duration(led_ms)}"
-        parts.append(f"all partitions were led again {back}")
+        when_back = ", and not before the return" if is_only_by_return else ""
+        parts.append(f"all partitions were led again after {words.duration(led_ms)}{when_back}")
     if waited_ms > 0:
         parts.append(f"acks=all writes waited up to {words.duration(waited_ms)}")
     parts.append(f"still open at the end, after at least {length}" if is_open else f"over after {length}")
@@ -168,6 +180,7 @@ def incident_line(
 
 
 EVERY_TOPIC = "every topic, all the time"
+IN_TIME_SEEN = "in the time that was seen"
 
 
 def on_average(rate: float) -> str:

@@ -16,6 +16,9 @@ from kview.errors import ErrorValue
 from kview.model.report_tables import COMPARISON, TABLES, Array, Column, TableName
 from kview.model.units import UNKNOWN
 
+MOST_INCIDENTS = 1_000
+"""The most incidents of a report, the first ones."""
+
 REPORT_VERSION = 1
 """Increased whenever a column is renamed or removed, or changes its meaning."""
 

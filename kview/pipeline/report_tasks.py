@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kview.model.report import Period
+from kview.model.report import MOST_INCIDENTS, Period
 from kview.model.report_tables import TABLES, TableName
 from kview.pipeline.answers import Answers
 from kview.pipeline.kernel.answering import NAMED, Asked, Part, answer
@@ -23,7 +23,6 @@ TASK_ROWS = 3_000_000
 """The rows of a table in one task, if they can be divided. A column of them takes 24 MB."""
 
 MOST_PARTITIONS = 200
-MOST_INCIDENTS = 1_000
 
 MOST_STEPS = 1_440
 """The most steps of the table `throughput`: a day of minutes."""

@@ -187,12 +187,12 @@ GENERAL_ACTIONS = (
     Action("remove-broker", ("delete",), "dismiss_broker", "remove broker", DELETE_HELP),
     Action("spark", ("ctrl+r",), "spark", "start Spark", "start the Spark job, or restart it"),
     Action(
-        "settings",
+        "preferences",
         ("comma",),
         "preferences",
         "settings",
         "theme, interval, mouse and hidden groups, kept in a file",
-        32,
+        34,
     ),
     Action("theme", ("t",), "themes", "theme", "choose a theme; the selected one is shown at once", 31),
     Action(
@@ -308,7 +308,7 @@ OWN_ACTIONS = (
         ("b",),
         "places",
         "by place",
-        "list each broker's leaders, 1st followers and 2nd followers, or draw a cell for each partition",
+        "list partitions by their place in the replica lists, or draw a cell for each",
         28,
         Where.PLACEMENT,
     ),

@@ -51,6 +51,9 @@ LEAST_THROUGHPUT, MOST_THROUGHPUT = 4, 9
 LEAST_LAG = 5
 """The fewest lines of the plot of a group's lag, with its axis."""
 
+LEAST_LISTED = 5
+"""The list of partitions has at least this many lines, or else the throughput is next to the brokers."""
+
 CHROME = 4
 """The number of lines for the head, the status line and the key line."""
 
@@ -67,7 +70,7 @@ class Overview(Struct, frozen=True):
     brokers: int
     partitions: int
     groups: int
-    """With `lag`."""
+    """Those of the list of groups and those of `lag`."""
     events: int
     throughput_width: int
     groups_width: int
@@ -138,7 +141,9 @@ def overview(
         if placed is not None:
             rows = min(number + controllers + 1, most_boxed) + edges
             brokers_height = rows if contents.is_sorted else placed.height
-            return _above_throughput(width, height, contents, brokers_height, events)
+            shared = _above_throughput(width, height, contents, brokers_height, events)
+            if shared.partitions >= edges + LEAST_LISTED:
+                return shared
     throughput_width = min(72, width * 36 // 100) if side_by_side else 0
     cells = width - throughput_width - edge_cells(framed) - MARGIN
     least = 6 if side_by_side else 1
@@ -203,7 +208,9 @@ def _above_throughput(
 
 def _lag(lines: int, groups: int) -> int:
     """Return the lines for a group's lag below the list of groups: what the list does not need."""
-    left = lines - max(1, groups) - 1 - edge_lines(True)
+    if not groups:
+        return 0
+    left = lines - groups - 1 - edge_lines(True)
     return left if left >= LEAST_LAG + edge_lines(True) else 0
 
 

@@ -34,7 +34,7 @@ class Palette(Struct, frozen=True):
     band: Style
     """Is added to every second group of rows."""
     warned: Style
-    """Is added to the tile of a broker that needs attention."""
+    """Is added to the tile of a broker that is one step from risk."""
     fresh: Style
     """Is added to the role's style if something changed within the last seconds."""
 
@@ -189,7 +189,7 @@ PLAIN_TEXTUAL = TextualTheme(
 )
 
 
-SEVERE = (Role.RISK, Role.WARN, Role.GOOD, Role.ALERT)
+SEVERE = (Role.RISK, Role.WARN, Role.GOOD, Role.ALERT, Role.MOMENT)
 
 
 @lru_cache(maxsize=4096)

@@ -69,6 +69,7 @@ from kview.tui.rows.topics import ALL, TopicRows
 from kview.tui.rows.wrong import WrongRows
 from kview.tui.screens.commands import CommandRows
 from kview.tui.screens.help import HelpRows
+from kview.tui.screens.preferences import PreferenceRows
 from kview.tui.screens.themes import ThemeRows
 from kview.tui.text import content
 from tests.tui.harness import BACK, CRASH, FENCED, HEALTHY, state
@@ -185,7 +186,7 @@ SENTENCES = {
 }
 """Columns of words, which may name a figure: sentences, settings as Kafka has them, lists of brokers."""
 
-OF_LINES = {DetailRows, ReportRows, HelpRows, ChoiceRows, CommandRows, ThemeRows, WrongRows}
+OF_LINES = {DetailRows, ReportRows, HelpRows, ChoiceRows, CommandRows, PreferenceRows, ThemeRows, WrongRows}
 """Rows without any figures: lines of text, and what a window offers."""
 
 

@@ -130,7 +130,7 @@ def test_a_member_that_rebalances_is_not_idle() -> None:
 def test_a_member_points_at_its_partitions_and_those_in_trouble_have_a_sign() -> None:
     view = watched(default_world(), 3)
     rows = MemberRows(view, "billing", Options())
-    assert content(rows.row(0, 0).cells[3]).startswith("──▶ invoice 0 1 2 3")
+    assert content(rows.row(0, 0).cells[3]).startswith("──▶ invoice 0 3 6 9")
     world = default_world()
     snapshots = [world.tick() for _ in range(20)]
     world.crash(4)
@@ -140,7 +140,8 @@ def test_a_member_points_at_its_partitions_and_those_in_trouble_have_a_sign() ->
     assert any("3✕" in content(cell) for cell in cells), "its leader is silent"
     assert {span.role for cell in cells for span in cell if "✕" in span.text} == {Role.RISK}
     logs = topic("big", 40, 1, 1.0)
-    many = World([Node(0, "")], logs, [Consumers("g", 0, 1, {log.key: 100 for log in logs})])
+    group = Consumers("g", 0, 1, {log.key: 100 for log in logs})
+    many = World([Node(id, "") for id in range(6)], logs, [group])
     *_, view = views([many.tick(), many.tick()])
     assert "big 0–39" in content(MemberRows(view, "g", Options()).row(0, 0).cells[3]), "ranges of many"
 

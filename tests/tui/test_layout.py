@@ -66,6 +66,9 @@ def test_racks_have_frames_side_by_side_where_there_is_room() -> None:
                 assert len(around) == 1 and around[0].y < tile.y
                 assert tile.x + tile.width < around[0].x + around[0].width, "inside the frame"
                 assert tile.y + tile.height < around[0].y + around[0].height
+    for height in range(22, 40):
+        low = layout.overview(120, height, Contents(SIX, 4, 3, 3), framed=True, captioned=True)
+        assert low.partitions >= layout.LEAST_LISTED + 2, "rows of partitions, whatever the caption takes"
     crowded = boxed(racks(30, 3), 3, 120, 10)
     assert crowded is not None and crowded.kind.lines == 1 and crowded.height == 8
     assert boxed(racks(100, 10), 3, 120, 10) is None and boxed((), 3, 120, 10) is None

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from kview.derive.view import View
 from kview.language import replicas
 from kview.model.snapshot import Reassignments
+from kview.model.units import NO_BROKER
 from kview.tui.app import KviewApp
 from kview.tui.options import Options, Sort
 from kview.tui.rows.columns import Column
@@ -175,6 +176,9 @@ def test_a_cell_has_the_sign_and_the_role_that_the_replica_has_in_lists(name: st
                     assert sign == "·"
                     continue
                 expected = replicas.sign(table, figures, row, int(position[0]))
+                if table.leader[row] == NO_BROKER:
+                    assert (sign, role) == ("✕", Role.RISK) or expected == "✕", "it cannot be read"
+                    continue
                 leads = broker == table.leader[row]
                 member = bool(figures.in_isr[row, position[0]]) or bool(leads)
                 assert sign == expected
@@ -190,7 +194,7 @@ def test_racks_are_bands_and_a_rack_is_named_once() -> None:
     rows = MatrixRows(state(HEALTHY), Options(), "invoice", WIDTH)
     seen = [(content(row.cells[0]), row.is_tinted) for row in (rows.row(at, 0) for at in range(6))]
     assert seen == [("R1", False), ("", False), ("", False), ("R2", True), ("", True), ("", True)]
-    by_state = Options(sorts={"grid": Sort("state", False)})
+    by_state = Options(sorts={"matrix": Sort("state", False)})
     rows = MatrixRows(state(CRASH), by_state, "invoice", WIDTH)
     seen = [(content(row.cells[0]), row.is_tinted) for row in (rows.row(at, 0) for at in range(6))]
     assert seen[:2] == [("R2", False), ("R1", False)] and len({tinted for _, tinted in seen}) == 1
@@ -206,10 +210,14 @@ def test_many_partitions_share_cells_and_the_worst_one_is_drawn() -> None:
     world.log("many", 599).leader, world.log("many", 599).isr = -1, []
     *_, view = views([world.tick(), world.tick()])
     copies = world.log("many", 599).replicas
-    assert {broker for broker, line in drawn(view, "many").items() if line.endswith("◌")} == set(copies)
+    assert {broker for broker, line in drawn(view, "many").items() if line.endswith("✕")} == set(copies)
     rows = MatrixRows(view, Options(), "many", WIDTH)
-    assert rows.partition_at(89) == ("many", 599), "the worst one of its cell"
-    assert rows.partition_at(90) is None and rows.partition_at(0) == ("many", 0)
+    assert {rows.partition_at(broker, 89) for broker in copies} == {("many", 599)}, (
+        "the worst one of its cell"
+    )
+    others = [broker for broker in rows.keys if broker not in copies]
+    assert ("many", 599) not in {rows.partition_at(broker, 89) for broker in others}, "they have none of it"
+    assert rows.partition_at(copies[0], 90) is None and rows.partition_at(0, 0) == ("many", 0)
 
 
 def test_numbers_of_partitions_stand_above_their_cells() -> None:
@@ -296,3 +304,26 @@ def test_many_replicas_that_are_moved_are_counted_apart(change: str, sign: str) 
     rows = PlaceRows(view, Options(), "many")
     cells = " ".join(content(cell) for cell in rows.row(list(rows.keys).index(5), 0).cells)
     assert f"20{sign}" in cells and "◌" not in cells
+
+
+def test_a_broker_that_is_in_replica_lists_only_has_a_row() -> None:
+    snapshot = default_world().tick()
+    kept = snapshot.brokers.id != 4
+    brokers = replace(
+        snapshot.brokers,
+        **{name: getattr(snapshot.brokers, name)[kept] for name in type(snapshot.brokers).__struct_fields__},
+    )
+    (view,) = views([replace(snapshot, brokers=brokers)])
+    rows = MatrixRows(view, Options(), "invoice", WIDTH)
+    assert 4 in list(rows.keys)
+    row = rows.row(list(rows.keys).index(4), 0)
+    assert content(row.cells[2]) == "✕" and content(row.cells[-1]) == "not listed"
+    assert content(row.cells[3]).split().count("·") == 4
+
+
+def test_the_words_of_the_state_go_after_wide_cells() -> None:
+    nodes = [Node(id, "R1" if id < 3 else "R2") for id in range(6)]
+    *_, view = views([World(nodes, topic("many", 40, 1, 1.0), []).tick()])
+    columns = MatrixRows(view, Options(), "many", WIDTH).columns
+    (cells,) = (column for column in columns if column.key == CELLS)
+    assert cells.width == 40, "one cell each leaves room for the words"

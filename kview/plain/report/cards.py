@@ -1,19 +1,22 @@
 """What a page of a report begins with: four figures, and a bar of availability for each topic."""
 
-from datetime import tzinfo
 from typing import NamedTuple
 
 import numpy as np
 
 from kview.language import glyphs, report_names, reports, words
 from kview.model.events import Severity
-from kview.model.report import NoteKind, Report
+from kview.model.report import MOST_INCIDENTS, NoteKind, Report
 from kview.model.report_tables import TableName
 from kview.model.units import UNKNOWN
 from kview.plain.report.summary import lasted_ms, named
 
 MOST_BARS = 12
 """The most topics with a bar, those that were available least."""
+
+
+_GAPS = {NoteKind.GAP, NoteKind.LEFT_OUT, NoteKind.SEGMENT_GONE, NoteKind.SEGMENT_DAMAGED, NoteKind.TORN}
+"""Notes that some time was not seen."""
 
 
 class Card(NamedTuple):
@@ -26,16 +29,17 @@ class Card(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A topic's time as shares of 0 to 1: with a leader that answered, with a silent one, and without one."""
+    """A topic's time as shares of 0 to 1: with a leader that answered, with a silent one, and without one.
+    `answered` is the first one in words."""
 
     topic: str
-    available: str
+    answered: str
     answering: float
     silent: float
     offline: float
 
 
-def cards(report: Report, zone: tzinfo | None = None) -> list[Card]:
+def cards(report: Report) -> list[Card]:
     """Return the figures: the worst topic's availability, the worst lag, the records, the incidents."""
     return [_availability(report), _lag(report), _records(report), _incidents(report)]
 
@@ -52,18 +56,21 @@ def bars(report: Report) -> tuple[list[Bar], int]:
         answering = float(np.nan_to_num(table["answering"][at], nan=available))
         shares = answering, max(0.0, available - answering), 1 - available
         topic = glyphs.printable(named(report, table, "topic", at))
-        drawn.append(Bar(topic, reports.percent(available), *shares))
+        drawn.append(Bar(topic, reports.percent(answering), *shares))
     return drawn, max(0, len(order) - MOST_BARS)
 
 
 def _availability(report: Report) -> Card:
     name, table = report_names.CARDS["availability"], report[TableName.TOPICS]
-    shares = table["available"] if len(table) else np.zeros(0)
+    shares = table["answering"] if len(table) else np.zeros(0)
     if not np.isfinite(shares).any():
         return Card(name, words.NONE, "", Severity.CALM)
     at = int(np.nanargmin(shares))
     share = float(shares[at])
-    note = reports.EVERY_TOPIC if share == 1 else glyphs.printable(named(report, table, "topic", at))
+    is_cut = any(note.kind is NoteKind.CUT_OFF for note in report.period.notes)
+    is_all = bool(np.isfinite(shares).all()) and not report.topics and not is_cut
+    topic = "" if share == 1 else glyphs.printable(named(report, table, "topic", at))
+    note = reports.EVERY_TOPIC if share == 1 and is_all else topic
     return Card(name, reports.percent(share), note, Severity.GOOD if share == 1 else Severity.RISK)
 
 
@@ -84,17 +91,22 @@ def _records(report: Report) -> Card:
     if not len(known):
         return Card(name, words.NONE, "", Severity.CALM)
     rates = table["in_rate"][known]
-    note = reports.on_average(float(np.nansum(rates))) if np.isfinite(rates).any() else ""
+    note = reports.on_average(float(rates[0])) if len(rates) == 1 and np.isfinite(rates[0]) else ""
     return Card(name, words.si(float(table["records_in"][known].sum())), note, Severity.CALM)
 
 
 def _incidents(report: Report) -> Card:
     name, table = report_names.CARDS["incidents"], report[TableName.INCIDENTS]
-    is_partial = any(note.kind is NoteKind.FACTS_INCOMPLETE for note in report.period.notes)
+    kinds = {note.kind for note in report.period.notes}
+    is_partial = NoteKind.FACTS_INCOMPLETE in kinds
     if not len(table):
-        nothing = is_partial or UNKNOWN in (report.period.since_ms, report.period.until_ms)
-        return Card(name, words.NONE if nothing else "0", "", Severity.CALM if nothing else Severity.GOOD)
+        if is_partial or UNKNOWN in (report.period.since_ms, report.period.until_ms):
+            return Card(name, words.NONE, "", Severity.CALM)
+        if kinds & _GAPS:
+            return Card(name, "0", reports.IN_TIME_SEEN, Severity.CALM)
+        return Card(name, "0", "", Severity.GOOD)
     lasted, is_open = lasted_ms(report, table)
     at = int(np.argmax(lasted))
     note = reports.longest(int(lasted[at]), bool(is_open[at]))
-    return Card(name, words.at_least(f"{len(table):,}", is_partial), note, Severity.RISK)
+    is_least = is_partial or len(table) >= MOST_INCIDENTS
+    return Card(name, words.at_least(f"{len(table):,}", is_least), note, Severity.RISK)

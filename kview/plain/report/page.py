@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from importlib.metadata import version
 from pathlib import Path
@@ -44,9 +43,12 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
-    spans = incident_spans(report)
-    drawn = [  # matplotlib escapes names itself
-        {"title": printable(plot.title), "svg": Markup(_svg(plot, zone, spans))}
+    drawn = [
+        {
+            "title": printable(plot.title),
+            "has_incidents": bool(incident_spans(report, plot.cluster)),
+            "svg": Markup(_svg(plot, zone, report)),  # matplotlib escapes names itself
+        }
         for plot in plots(report)
         if any(line.is_known for line in plot.lines)
     ]
@@ -56,7 +58,7 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
         title=name,
         about=about,
         summary=lines(report, zone),
-        cards=cards(report, zone),
+        cards=cards(report),
         bars=shown,
         more_bars=more,
         signs={severity: glyphs.printable(sign) for severity, sign in SIGNS.items()},
@@ -72,7 +74,7 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
 # -- plots as SVG, drawn by matplotlib in the colours of the page, light and dark
 
 
-def _svg(plot: Plot, zone: tzinfo | None, incidents: Sequence[tuple[int, int]]) -> str:
+def _svg(plot: Plot, zone: tzinfo | None, report: Report) -> str:
     """Return a plot as an SVG element, with the time of incidents shaded. Its texts are texts, so they can be
     searched and read aloud."""
     import matplotlib as mpl
@@ -101,7 +103,7 @@ def _svg(plot: Plot, zone: tzinfo | None, incidents: Sequence[tuple[int, int]]) 
         axes = figure.add_subplot()
         where = zone or _local(int(plot.at_ms[0]))
         days = plot.at_ms / _DAY_MS  # matplotlib's unit of time, since 1970
-        for began_ms, ended_ms in incidents:
+        for began_ms, ended_ms in incident_spans(report, plot.cluster):
             band = max(ended_ms, began_ms + LEAST_BAND * (int(plot.at_ms[-1]) - int(plot.at_ms[0])))
             axes.axvspan(began_ms / _DAY_MS, band / _DAY_MS, color=_RISK, alpha=0.18, linewidth=0)
         for number, line in enumerate(plot.lines):
@@ -116,7 +118,7 @@ def _svg(plot: Plot, zone: tzinfo | None, incidents: Sequence[tuple[int, int]]) 
                 label=_shown(line.name),
             )
         axes.set_ylim(bottom=0)
-        axes.set_xlim(float(days[0]), float(days[-1]))
+        axes.set_xlim(float(days[0]), (int(plot.at_ms[-1]) + report.step_s * 1000) / _DAY_MS)
         axes.grid(visible=True, axis="y")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.si(value)))
         locator = AutoDateLocator(tz=where)  # type: ignore[no-untyped-call]

@@ -10,7 +10,7 @@ from kview.model.report import Report
 from kview.model.report_tables import Array, TableName
 from kview.model.snapshot import Longs
 from kview.model.sums import INTERNAL_TOPICS
-from kview.model.units import UNKNOWN
+from kview.plain.report.summary import ended_ms
 
 MOST_LINES = 5
 """The most topics of a plot: more lines cannot be told apart."""
@@ -46,6 +46,8 @@ class Plot:
     at_ms: Longs
     lines: tuple[PlotLine, ...]
     mirrored: bool = False
+    cluster: str = ""
+    """The cluster that it is about, '' for several."""
 
 
 def plots(report: Report) -> list[Plot]:
@@ -74,22 +76,23 @@ def plots(report: Report) -> list[Plot]:
                 report_names.LINES["records_out"], _rates(report, whole, grid, "records_out", "out_known_s")
             ),
         )
-        drawn.append(Plot(f"{report_names.PLOTS['throughput']}{named}", grid, lines, mirrored=True))
+        title = f"{report_names.PLOTS['throughput']}{named}"
+        drawn.append(Plot(title, grid, lines, mirrored=True, cluster=cluster))
         users = mine & ~np.isin(table["topic"].astype(str), ["", *INTERNAL_TOPICS])
         busiest = _busiest(table["topic"], table["records_in"], users)[:MOST_LINES]
         if len(busiest) > 1:
             topic_lines = _lines(report, "topic", "cluster", cluster, busiest, grid)
-            drawn.append(Plot(f"{report_names.PLOTS['topics']}{named}", grid, topic_lines))
+            drawn.append(Plot(f"{report_names.PLOTS['topics']}{named}", grid, topic_lines, cluster=cluster))
     return drawn
 
 
-def incident_spans(report: Report) -> list[tuple[int, int]]:
-    """Return from when to when there were incidents, epoch ms, up to the report's end."""
+def incident_spans(report: Report, cluster: str) -> list[tuple[int, int]]:
+    """Return from when to when there were incidents of a cluster, epoch ms, '' for those of all."""
     table = report[TableName.INCIDENTS]
     if not len(table):
         return []
-    ended = np.where(table["ended_ms"] == UNKNOWN, report.period.until_ms, table["ended_ms"])
-    return list(zip(table["began_ms"].tolist(), ended.tolist(), strict=True))
+    mine = (table["cluster"] == cluster) | (cluster == "")
+    return list(zip(table["began_ms"][mine].tolist(), ended_ms(report, table)[mine].tolist(), strict=True))
 
 
 def short(name: str, most: int = MOST_NAME) -> str:

@@ -78,9 +78,8 @@ def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
                 lasted_ms=int(lasted[at]),
                 is_open=bool(is_open[at]),
                 led_ms=int(table["elected_all_ms"][at]),
-                back_ms=int(table["back_all_ms"][at]),
+                is_only_by_return=_only_by_return(table, at),
                 waited_ms=int(table["waited_ms"][at]),
-                came="they came" if "," in str(table["brokers"][at]) else "it came",
             )
             summary_lines.append(SummaryLine(Severity.RISK, text))
         if (gone := _sum(table["gone"])) > 0:
@@ -102,9 +101,25 @@ def _about(table: Table, at: int) -> tuple[str, str, str, str, str]:
 
 def lasted_ms(report: Report, table: Table) -> tuple[Array, Array]:
     """Return how long each incident lasted, or at least lasted, and whether it was still open at the end."""
-    is_open = table["ended_ms"] == UNKNOWN
-    ended = np.where(is_open, report.period.until_ms, table["ended_ms"])
-    return ended - table["began_ms"], is_open
+    return ended_ms(report, table) - table["began_ms"], table["ended_ms"] == UNKNOWN
+
+
+def ended_ms(report: Report, table: Table) -> Array:
+    """Return the end of each incident, epoch ms, or until when its cluster was recorded if it was still
+    open."""
+    periods = report[TableName.PERIODS]
+    until = {str(name): report.period.until_ms for name in table["cluster"]}
+    for name in until:
+        until[name] = int(periods["until_ms"][periods["cluster"] == name].max(initial=UNKNOWN))
+    seen = np.array([until[str(name)] for name in table["cluster"]], np.int64)
+    seen = np.where(seen == UNKNOWN, report.period.until_ms, seen)
+    return np.where(table["ended_ms"] == UNKNOWN, np.maximum(seen, table["began_ms"]), table["ended_ms"])
+
+
+def _only_by_return(table: Table, at: int) -> bool:
+    """Return whether partitions were led again only because the lost brokers came back."""
+    back_ms, led_ms = int(table["back_all_ms"][at]), int(table["elected_all_ms"][at])
+    return 0 < back_ms <= led_ms and int(table["moved"][at]) == 0
 
 
 def _cluster(report: Report, table: Table, at: int) -> str:

@@ -257,17 +257,18 @@ class BrokerRows(Keyed[BrokerKey]):
         return Role.RISK if any(solid) else Role.HEAD
 
     def rack_counts(self, rack: int, cells: int) -> Line:
-        """Return how many brokers of a rack are up in at most `cells`: `✕ 2 of 3 brokers up`, `✕ 2 of 3`
+        """Return how many brokers of a rack answer in at most `cells`: `✕ 2 of 3 brokers answer`, `✕ 2 of 3`
         or `✕`."""
-        same, table = self._all_of(rack), self._view.snapshot.brokers
-        up = sum(table.state[row] == BrokerState.UP for row in same)
+        same = self._all_of(rack)
+        answer = int(self._view.snapshot.brokers.answers[same].sum())
         worst = min((str(self._view.brokers.severity[row]) for row in same), key=rank)
-        all_up = up == len(same)
-        counted = "" if all_up else f"{up:,} of "
-        sign = Span(SIGNS[worst], Role.GOOD if all_up and ROLES[worst] is Role.DIM else ROLES[worst])
-        role = Role.DIM if all_up else ROLES[worst]
-        number = f" {counted}{len(same):,}"
-        for text in (f" {counted}{words.plural(len(same), 'broker')} up", f"{number} up", number, ""):
+        all_do = answer == len(same)
+        counted = "" if all_do else f"{answer:,} of "
+        sign = Span(SIGNS[worst], Role.GOOD if all_do and ROLES[worst] is Role.DIM else ROLES[worst])
+        role = Role.DIM if all_do else ROLES[worst]
+        number, verb = f" {counted}{len(same):,}", "answers" if len(same) == 1 else "answer"
+        whole = f" {counted}{words.plural(len(same), 'broker')} {verb}"
+        for text in (whole, f"{number} {verb}", number, ""):
             if width(text) + 1 <= cells:
                 break
         return line(sign, Span(text, role))

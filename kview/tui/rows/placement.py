@@ -39,6 +39,11 @@ def place_column(place: int) -> str:
     return f"place{min(place, MAX_PLACES - 1)}"
 
 
+def is_place(column: str) -> bool:
+    """Return whether a column is that of a position."""
+    return column.startswith("place")
+
+
 def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
     """Return the brokers in placement order: round-robin over the racks, and by id within each rack.
 
@@ -59,12 +64,6 @@ def placed_rows(view: View, options: Options, topic: str) -> NDArray[np.int64]:
         return topic_partitions(view.topics, topic)
     rows = np.arange(len(table)) if options.internal else np.flatnonzero(~table.internal)
     return rows.astype(np.int64)
-
-
-def is_fresh(view: View, rows: NDArray[np.int64], broker: int, now_ms: int) -> bool:
-    """Return whether one of these partitions of a broker changed its leader, epoch or ISR just now."""
-    has = (view.snapshot.partitions.replicas[rows] == broker).any(axis=1)
-    return fresh(int(view.partitions.changed_ms[rows[has]].max(initial=UNKNOWN)), now_ms)
 
 
 class PlaceRows(Keyed[int]):
@@ -233,7 +232,8 @@ class PlaceRows(Keyed[int]):
             broker_state(view, at, now_ms),
             *places,
         )
-        return Row(cells, is_fresh(view, self._rows, broker, now_ms))
+        changed = view.partitions.changed_ms[self._rows[(self._matrix == broker).any(axis=1)]]
+        return Row(cells, fresh(int(changed.max(initial=UNKNOWN)), now_ms))
 
 
 def heading(view: View, options: Options, topic: str, cells: int) -> Line:

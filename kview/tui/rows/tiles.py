@@ -30,9 +30,6 @@ GAP = 1
 BETWEEN_RACKS = 2
 """The cells between two racks that stand side by side without frames."""
 
-LEAST_BOX = 17
-"""The least width of the tiles of a rack with a frame."""
-
 QUORUM_TILE = 14
 """The least width of the tile of a controller."""
 
@@ -124,7 +121,7 @@ def boxed(racks: Sequence[tuple[str, int]], quorum: int, cells: int, rows: int) 
         choices = []
         for beside in range(1, len(racks) + 1):
             band = cells // beside
-            fit = (band - 2 * MARGIN + GAP) // (max(kind.cells, LEAST_BOX) + GAP)
+            fit = (band - 2 * MARGIN + GAP) // (max(kind.cells, BLOCK.cells) + GAP)
             if fit < 1:
                 break
             across = -(-most // -(-most // fit))

@@ -36,7 +36,8 @@ class TopicGroupRows(Keyed[str]):
         self._view = view
         self._options = options
         self.title: Line = title(f"GROUPS of {topic}" if topic else "GROUPS", "worst first")
-        self.empty = "no group has committed offsets of this topic, or shares it"
+        unread = "no group has committed offsets of this topic, or shares it"
+        self.empty = unread if topic else "no topic is listed"
         rates = np.array([reader.read_rate for reader in self._readers], np.float64)
         lags = max((line_width(self._lag(at)) for at in range(len(self._readers))), default=0)
         self.columns: Sequence[Column] = (

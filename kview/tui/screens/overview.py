@@ -128,9 +128,7 @@ class OverviewScreen(KviewScreen):
             table = self.query_one(f"#{id}", Table)
             if table.is_shown:
                 table.fill(rows)
-        worst = self.query_one("#groups", Table).selected
-        plot = self.query_one(LagPlot)
-        plot.view, plot.about = view, worst if isinstance(worst, str) else ""
+        self._aim_lag()
         topics = self.query_one(TopicStrips)
         topics.view, topics.options = view, options
         in_a_line = self.query_one(GroupsLine)
@@ -158,7 +156,12 @@ class OverviewScreen(KviewScreen):
 
     @on(Table.Moved, "#groups")
     def _another_group(self) -> None:
-        self.update()
+        self._aim_lag()
+        self.query_one(LagPlot).redraw()
+
+    def _aim_lag(self) -> None:
+        selected, plot = self.query_one("#groups", Table).selected, self.query_one(LagPlot)
+        plot.view, plot.about = self.view, selected if isinstance(selected, str) else ""
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:

@@ -1,5 +1,6 @@
 """2 Placement: brokers by partitions of a topic, above the list of topics."""
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -16,7 +17,7 @@ from kview.tui.keys import ACTIONS
 from kview.tui.rows import topics
 from kview.tui.rows.matrix import CELLS, MatrixRows
 from kview.tui.rows.placed import PlacedRows
-from kview.tui.rows.placement import PlaceRows, heading
+from kview.tui.rows.placement import PlaceRows, heading, is_place
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Cell, Table
@@ -39,7 +40,8 @@ PLACED = "placed"
 
 
 class PlacementScreen(KviewScreen):
-    """The replicas of the topic that is selected below, by broker and by position in the replica list."""
+    """The replicas of the topic that is selected below, by broker, and by partition or by place in the
+    replica lists."""
 
     AUTO_FOCUS = "#grid"
     CSS = "PlacementScreen #heading { height: auto; } PlacementScreen #lists { height: 1fr; }"
@@ -73,9 +75,9 @@ class PlacementScreen(KviewScreen):
         topic, grid = self._topic(), self.query_one("#grid", Table)
         around = self.query_one("#heading", Panel)
         around.entitle(lambda: heading(view, options, topic, self.title_cells))
-        # A lesson about places marks the places.
-        looks = self.dashboard.teaching.looks
-        if options.by_place or any("grid" in look.ids for look in looks):
+        # A lesson about places marks the table, or places in it.
+        looks = [look for look in self.dashboard.teaching.looks if "grid" in look.ids]
+        if options.by_place or any(look.key is None or is_place(look.column) for look in looks):
             grid.fill(lambda: PlaceRows(view, options, topic))
         else:
             grid.fill(lambda: MatrixRows(view, options, topic, self.inner_width))
@@ -157,21 +159,22 @@ class PlacementScreen(KviewScreen):
 
     @on(Table.Clicked, "#grid")
     def _a_cell(self, event: Table.Clicked) -> None:
-        if (partition := self._partition_at(event.cell)) is not None:
+        if (partition := self._partition_at(event.table.selected, event.cell)) is not None:
             self.query_one(f"#{PLACED}", Table).select(partition)
 
-    def _partition_at(self, cell: Cell) -> tuple[str, int] | None:
-        """Return the partition to which a cell of the brokers panel belongs."""
+    def _partition_at(self, broker: Hashable, cell: Cell) -> tuple[str, int] | None:
+        """Return the partition of which a cell of a broker shows the replica."""
         rows = self.query_one("#grid", Table).rows
         if not isinstance(rows, MatrixRows) or cell.column != CELLS:
             return None
-        return rows.partition_at(cell.offset)
+        return rows.partition_at(broker, cell.offset)
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
+        is_grid = event.table.id == "grid"
         if event.table.id == PLACED and isinstance(event.key, tuple):
             self.dashboard.go.partition(*event.key)
-        elif event.table.id == "grid" and (partition := self._partition_at(event.cell)) is not None:
+        elif is_grid and (partition := self._partition_at(event.key, event.cell)) is not None:
             self.dashboard.go.partition(*partition)
         elif isinstance(event.key, int):
             self.dashboard.go.broker(event.key)

@@ -218,7 +218,9 @@ class KeyLine(Lines):
     def _named(self) -> list[str]:
         """Return the names of the keys that a caption above says."""
         caption = app_of(self).teaching.caption
-        return [] if caption is None else key_names(caption, self.size.width)
+        if caption is None or self.app.screen is not self.screen or isinstance(self.screen.focused, Input):
+            return []  # keys mean something else in a list above, and in a line that is typed
+        return key_names(caption, self.size.width)
 
     def _shown(self) -> list[Binding]:
         over = self.app.screen

@@ -17,13 +17,15 @@ LEAST_NAME = 8
 
 
 class MinutePlot(Headed):
-    """An area. `about` is the name of the topic or group, '' if there is none."""
+    """An area. `about` is the name of the topic or group, '' if none is listed."""
 
     figure: ClassVar[str]
     """What the area shows, for the title."""
     unit: ClassVar[str]
-    why: ClassVar[str]
-    """Why there may be nothing to draw."""
+    unknown: ClassVar[str]
+    """Why there is nothing to draw of a topic or group."""
+    none: ClassVar[str]
+    """Why there is none."""
     series: ClassVar[int]
 
     def __init__(self, *, id: str) -> None:
@@ -37,23 +39,26 @@ class MinutePlot(Headed):
 
     def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
         view = self.view
-        if view is None or not self.about:
+        if view is None:
             return Title(), []
         shown_ms = view.snapshot.observation.ended_ms
         marks = marks_between(view.moment.marks, shown_ms - WINDOW_MS, shown_ms)
         until = "now" if view.moment.live else words.clock(shown_ms, app_of(self).zone, tenths=False)
-        frame = Frame("60 s", until, marks=marks, why=self.why)
+        why = self.unknown if len(view.throughput.at_ms) > 1 else "figures need 2 observations"
+        frame = Frame("60 s", until, marks=marks, why=why if self.about else self.none)
         unit = line(Span(self.unit, Role.DIM))
         room = max(LEAST_NAME, width - len(self.figure) - 1 - line_width(unit) - EDGE_CELLS)
         title = line(Span(f"{self.figure} ", Role.HEAD), Span(middle(self.about, room), Role.DIM))
-        trace = Trace("", self.values(view), Span("", series=self.series))
+        values = self.values(view) if self.about else []
+        trace = Trace("", values, Span("", series=self.series))
         return Title(title, unit), framed(trace, width - 1, height, frame)
 
 
 class TopicPlot(MinutePlot):
     """What producers write to a topic."""
 
-    figure, unit, why, series = "RECORDS IN", "per second", "rates need 2 observations", 0
+    figure, unit, series = "RECORDS IN", "per second", 0
+    unknown, none = "its rate is not known", "no topic is listed"
 
     def values(self, view: View) -> list[float]:
         return records_in(view, Key(Kind.TOPIC, self.about))
@@ -62,7 +67,8 @@ class TopicPlot(MinutePlot):
 class LagPlot(MinutePlot):
     """A group's lag."""
 
-    figure, unit, why, series = "LAG of", "records", "its lag is not known", 3
+    figure, unit, series = "LAG of", "records", 3
+    unknown, none = "its lag is not known", "no group is listed"
 
     def values(self, view: View) -> list[float]:
         return lag(view, self.about)

@@ -232,12 +232,14 @@ class Racks(Table):
         for number, spans in enumerate(rows.tile(box.at, kind, box.width, at.now_ms())):
             if is_selected and not number:
                 first, *rest = spans
-                spans = (first._replace(text=SELECTED.text[0] + first.text[1:]), *rest)
+                in_trouble = self.has_focus and severity in (Severity.RISK, Severity.WARN)
+                mark = Span(SELECTED.text[0], Role.MOMENT if in_trouble else first.role)
+                spans = (mark, first._replace(text=first.text[1:]), *rest)
             self._put(pieces, box.x, box.y + number, spans, box.width, over)
 
     def _over(self, is_selected: bool, severity: str | None) -> Style | None:
-        """Return what is behind a tile: trouble, or the selection, or nothing for a controller, which has no
-        `severity` here. A solid tile stays as it is: bold black is grey in 16 colours."""
+        """Return what is behind a tile: trouble, else the selection, and nothing for a controller, which has
+        no `severity` here. A solid tile stays as it is: bold black is grey in 16 colours."""
         palette = app_of(self).palette
         if severity == Severity.RISK:
             return None

@@ -123,7 +123,7 @@ def test_a_report_about_nothing_has_a_page() -> None:
 
 def test_four_figures_come_first_and_what_is_not_known_is_not_none() -> None:
     worst, lag, records, incidents = cards(sample())
-    assert (worst.figure, worst.note, worst.severity) == ("99.58 %", "audit-log", Severity.RISK)
+    assert (worst.figure, worst.note, worst.severity) == ("99.51 %", "audit-log", Severity.RISK)
     assert (lag.figure, lag.note, lag.severity) == ("7 m 40 s", "audit-export", Severity.WARN)
     assert (records.figure, records.note) == ("28 M", "7,900 per second on average")
     assert (incidents.figure, incidents.note) == ("2", "the longest: ≥10 m")
@@ -153,9 +153,27 @@ def test_a_topics_bar_has_the_shares_of_its_time() -> None:
 
 
 def test_incidents_are_bands_in_the_plots_of_the_page() -> None:
-    assert incident_spans(sample()) == [
+    assert incident_spans(sample(), "") == [
         (START_MS + 1_200_300, START_MS + 1_221_400),
         (START_MS + 3_000_000, sample().period.until_ms),
     ]
+    assert incident_spans(sample(), "another") == [], "of another cluster"
     with_bands = page(sample(), UTC).count("fill: var(--risk)")
     assert with_bands == 2 * len(plots(sample()))
+
+
+def test_nothing_is_called_well_that_was_not_seen() -> None:
+    whole = {"available": [1.0] * 3, "answering": [1.0] * 3}
+    assert cards(with_table(TableName.TOPICS, **whole))[0].note == "every topic, all the time"
+    unknown = {"available": [1.0, 1.0, float("nan")], "answering": [1.0, 1.0, float("nan")]}
+    assert cards(with_table(TableName.TOPICS, **unknown))[0].note == ""
+    silent = {"available": [1.0] * 3, "answering": [1.0, 0.5, 1.0]}
+    card = cards(with_table(TableName.TOPICS, **silent))[0]
+    assert (card.figure, card.note, card.severity) == ("50 %", "payment", Severity.RISK)
+    calm = {**sample().period.tables, TableName.INCIDENTS: table_of(TableName.INCIDENTS, {})}
+    gaps = (Note(NoteKind.GAP, {"recording": "r", "seconds": 9, "gaps": ""}),)
+    card = cards(sample(period=replace(sample().period, tables=calm, notes=gaps)))[3]
+    assert (card.figure, card.severity) == ("0", Severity.CALM)
+    never = {"available": [0.0, 1.0, 1.0], "answering": [0.0, 1.0, 1.0]}
+    made = page(with_table(TableName.TOPICS, **never), UTC)
+    assert 'aria-label="invoice: 0 %"><i class="offline" style="flex: 1.0"></i>' in made, "nothing green"
