@@ -221,8 +221,8 @@ class RealKafka:
         return partitions_in(metadata(self._any_address(), [topic])).get(topic, {})
 
     def wait_for_full_isr(self, topic: str | None = None, partitions: int = 0) -> None:
-        """Wait until the topic has at least `partitions` partitions and all replicas are in sync, according to
-        each broker that runs: a consumer that asks one which does not know the topic yet is assigned nothing,
+        """Wait until the topic has at least `partitions` partitions and all replicas are in sync, as each
+        broker that runs says: a consumer that asks one which does not know the topic yet is assigned nothing,
         and asks again after minutes. None means all topics."""
 
         def full(broker: int) -> bool:
@@ -230,7 +230,9 @@ class RealKafka:
             seen = [one for of_topic in partitions_in(answer).values() for one in of_topic.values()]
             return len(seen) >= partitions and all(set(one.isr) == set(one.replicas) for one in seen)
 
-        self._wait(lambda: all(map(full, self._running())), f"every ISR of {topic or 'every topic'} is full")
+        self._wait(
+            lambda: all(map(full, self._answering())), f"every ISR of {topic or 'every topic'} is full"
+        )
 
     def wait_for_brokers(self, broker_ids: Iterable[int]) -> None:
         """Wait until exactly these brokers are registered and unfenced according to each of them."""
@@ -331,11 +333,11 @@ class RealKafka:
 
     def _any_address(self) -> tuple[str, int]:
         """Return the address of a broker that is running and not paused."""
-        for broker in self._running():
+        for broker in self._answering():
             return self.address(broker)
         raise ClusterFailed("no broker is running")
 
-    def _running(self) -> list[int]:
+    def _answering(self) -> list[int]:
         """Return the brokers that are running and not paused."""
         nodes = (self.nodes[broker] for broker in self.broker_ids)
         return [node.id for node in nodes if node.process is not None and not node.paused]
