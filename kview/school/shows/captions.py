@@ -53,7 +53,8 @@ def paragraphs(
     if conduct.phase is Phase.STARTING:
         return [Paragraph(said.STARTING, Role.DIM)]
     played, step = conduct.played[-1], conduct.staged.step
-    body = [Paragraph(played.caption)]
+    # Who has answered has read it: it goes before the reason why the answer was right.
+    body = [Paragraph(played.caption, rank=4 if played.answered else 0)]
     if conduct.is_replaced:
         return [*body, Paragraph(said.replaced(again[1]), Role.WARN, glyphs.UP)]
     question = step.question
@@ -74,20 +75,18 @@ def paragraphs(
 
 def asked(question: Question) -> list[Paragraph]:
     """Return a question and its answers."""
-    answers = [
-        Paragraph(text, Role.TEXT, f" {at}", sign_role=Role.KEY)
-        for at, text in enumerate(question.answers, 1)
+    answers = tuple((str(at), text) for at, text in enumerate(question.answers, 1))
+    return [
+        Paragraph(question.text, Role.BRIGHT, "?", sign_role=Role.KEY),
+        Paragraph("", Role.TEXT, choices=answers),
     ]
-    return [Paragraph(question.text, Role.BRIGHT, "?", sign_role=Role.KEY), *answers]
 
 
 def answered(question: Question, chosen: int) -> Paragraph:
     """Return whether an answer was right, and why."""
     is_right = chosen == question.right
     text = said.verdict(is_right, question.answers[question.right - 1], question.because)
-    return Paragraph(
-        text, Role.GOOD if is_right else Role.WARN, glyphs.YES if is_right else glyphs.DEAD, rank=1
-    )
+    return Paragraph(text, Role.GOOD if is_right else Role.WARN, glyphs.YES if is_right else glyphs.DEAD)
 
 
 def dial(watch: Watch, now_ms: int, left_ms: int) -> str:

@@ -10,6 +10,7 @@ from kview.language import glyphs
 from kview.model.events import Severity
 from kview.tui.app_of import app_of
 from kview.tui.key_names import key_name as named
+from kview.tui.layout import FRAMED_HEIGHT
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle
 from kview.tui.widgets.drawn import Lines
 
@@ -22,8 +23,9 @@ _ROLES: dict[str, Role] = {
 
 
 class StatusMessage(Struct, frozen=True):
-    """A message for the status line, such as a notice. `tail`, such as how to undo a fault, is never cut.
-    `link` is an address that the terminal opens if the text is clicked."""
+    """A message for the status line, such as a notice. `tail`, such as how to undo a fault, is not cut, but
+    for a calm message below a caption on a low screen. `link` is an address that the terminal opens if the
+    text is clicked."""
 
     text: str = ""
     tail: str = ""
@@ -111,6 +113,13 @@ class StatusLine(Lines):
         self.redraw()
 
     @property
+    def _is_crowded(self) -> bool:
+        """Whether a caption on a low screen says what happens, so that a calm message has one line."""
+        host = app_of(self)
+        is_low = self.app.size.height < FRAMED_HEIGHT
+        return is_low and host.teaching.caption is not None and self.message.severity == Severity.CALM
+
+    @property
     def _undo(self) -> str:
         return app_of(self).keys.name("undo-faults")
 
@@ -123,7 +132,10 @@ class StatusLine(Lines):
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the status line, or its two lines."""
         chip = cut(self.chip, width // 2)
-        lines = status_lines(self.message, self.active, width - line_width(chip), self._undo)
+        room = width - line_width(chip)
+        lines = status_lines(self.message, self.active, room, self._undo)
+        if len(lines) > 1 and self._is_crowded:
+            lines = [cut((*lines[0], Span(glyphs.ELLIPSIS, Role.DIM)), room)]
         return [*lines[:-1], justified(lines[-1], chip, width)] if chip else lines
 
 

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from kview.language import glyphs
 from kview.tui.app_of import app_of
+from kview.tui.layout import FRAMED_HEIGHT
 from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, line, line_width, pad
 from kview.tui.widgets.drawn import Lines
 
@@ -14,6 +15,9 @@ LEAST_ROWS = 4
 
 SHARE_PERCENT = 45
 """The most of the screen's height that a caption takes."""
+
+MOST_LOW = 5
+"""The most lines, with its heading, on a screen too low for frames, if everybody can go on."""
 
 MOST_PERCENT = 60
 """The most that it takes if nobody could go on otherwise, because a question or a key would not be read."""
@@ -45,6 +49,7 @@ _WIDE = {ord(" "): "  ", **{code: chr(code + 0xFEE0) for code in range(ord("!"),
 class Paragraph(Struct, frozen=True):
     """A paragraph of a caption. `sign` stands before its first line.
 
+    `choices` are keys with what each chooses, in place of `text`: in one line if they fit into it.
     Paragraphs of the highest `rank` are left out first if not all of them fit, and those of rank 0 never.
     """
 
@@ -54,6 +59,7 @@ class Paragraph(Struct, frozen=True):
     rank: int = 0
     sign_role: Role | None = None
     """The role of the sign, None if it is that of the text."""
+    choices: tuple[tuple[str, str], ...] = ()
 
 
 class Caption(Struct, frozen=True):
@@ -81,6 +87,8 @@ def caption_rows(caption: Caption | None, cells: int, height: int) -> int:
     needed = [paragraph for paragraph in caption.paragraphs if not paragraph.rank]
     least = 1 + sum(len(_wrapped(paragraph, cells, caption.is_large, False)) for paragraph in needed)
     share = max(LEAST_ROWS, height * SHARE_PERCENT // 100)
+    if height < FRAMED_HEIGHT and not caption.is_large:
+        share = min(share, MOST_LOW)
     most = max(share, min(least, height * MOST_PERCENT // 100))
     return len(caption_lines(caption, cells, most, False))
 
@@ -157,7 +165,9 @@ def _titled(heading: str, place: str) -> tuple[Line, Line]:
 
 
 def _wrapped(paragraph: Paragraph, cells: int, is_large: bool, ascii_only: bool) -> list[Line]:
-    """Return a paragraph's lines, indented by the width of its sign."""
+    """Return a paragraph's lines, indented by the width of its sign, or those of its choices."""
+    if paragraph.choices:
+        return _chosen(paragraph, cells, is_large, ascii_only)
     begin = f" {paragraph.sign} " if paragraph.sign else " "
     room = max(cells - len(begin) - 1, 10)
     if is_large:
@@ -173,6 +183,20 @@ def _wrapped(paragraph: Paragraph, cells: int, is_large: bool, ascii_only: bool)
         )
         for at, text in enumerate(words)
     ]
+
+
+def _chosen(paragraph: Paragraph, cells: int, is_large: bool, ascii_only: bool) -> list[Line]:
+    """Return what can be chosen: side by side if there is room, else one below another."""
+    side_by_side: Line = line("  ")
+    for key, text in paragraph.choices:
+        side_by_side += line(Span(f" {key} ", Role.KEY), Span(f"{text}  ", paragraph.role))
+    if line_width(side_by_side) <= cells and not is_large:
+        return [side_by_side]
+    lines: list[Line] = []
+    for key, text in paragraph.choices:
+        one = Paragraph(text, paragraph.role, f" {key}", paragraph.rank, Role.KEY)
+        lines += _wrapped(one, cells, is_large, ascii_only)
+    return lines
 
 
 class CaptionStrip(Lines):

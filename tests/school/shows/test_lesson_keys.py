@@ -6,6 +6,7 @@ import pytest
 
 from kview.tui.text import content
 from kview.tui.widgets.caption import Caption, caption_lines
+from kview.tui.widgets.table import Table
 from tests.school.shows.lesson_stage import Class, lesson
 from tests.tui.harness import lines as drawn
 from tests.tui.harness import running, text
@@ -47,6 +48,8 @@ async def test_the_keys_say_what_they_do_now(size: tuple[int, int]) -> None:
         await taken.press("K")
         await taken.second()
         space_does("skip?")
+        listed = taken.app.screen.query_one("#partitions", Table)
+        assert size[1] < 24 or len(listed.in_sight) >= 6, "under the caption and the message"
         await taken.press("space")
         space_does("skip")
         assert "press space again" in text(taken.app)
