@@ -75,8 +75,9 @@ def _show(
     from kview.run.connected import unused_properties
 
     first, *others = target.servers
-    name, display = f"{first} +{len(others)}" if others else str(first), display_of(ctx, flags)
-    if target.profile is not None:
+    if target.profile is None:
+        name, display = f"{first} +{len(others)}" if others else str(first), display_of(ctx, flags)
+    else:
         name, profile = target.name, target.profile
         display = display_of(ctx, flags, of_profile(ctx, profile))
         display = replace(display, production=profile.production, colour=profile.colour or "")

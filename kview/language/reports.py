@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from kview.language import nouns, words
 from kview.model.report import Note, NoteKind
@@ -78,31 +79,40 @@ def percent(share: float) -> str:
     return f"{share * 100:.{digits}f} %"
 
 
+class _Begun(NamedTuple):
+    """What an incident began with: whom it hit, what happened to them, as a name and as a verb, and where."""
+
+    who: str
+    name: str
+    verb: str
+    where: str = ""
+
+
+def _begun(kind: str, cause: str, brokers: str, controllers: str, racks: str) -> _Begun:
+    if kind == "brokers":
+        ids = [int(broker) for broker in brokers.split(",") if broker]
+        named = nouns.some_brokers(ids) if ids else "a broker"
+        of = [rack for rack in racks.split(",") if rack]
+        where = f" ({'rack' if len(of) == 1 else 'racks'} {nouns.listed(of)})" if of and len(ids) > 1 else ""
+        what = ("left the cluster", "left the cluster") if cause == "stopped" else ("silent", "fell silent")
+        return _Begun(named, *what, where)
+    if kind == "quorum":
+        active = [int(controller) for controller in controllers.split(",") if controller]
+        if not active:
+            return _Begun("no controller", "could act", "could act")
+        return _Begun(nouns.controllers(active), "without a majority", "had no majority")
+    if cause == "frozen":
+        return _Begun("watermarks", "frozen", "froze")
+    return _Begun("partitions", "without a leader", "lost their leaders")
+
+
 def incident_title(kind: str, cause: str, brokers: str, controllers: str, racks: str) -> str:
     """Return what an incident began with: `broker 4 silent`, `brokers 4 and 5 silent (rack R2)`.
 
     `racks` are those of the brokers. Other brokers of them may have been up.
     """
-    ids = [int(broker) for broker in brokers.split(",") if broker]
-    if kind == "brokers":
-        what = "left the cluster" if cause == "stopped" else "silent"
-        named = nouns.some_brokers(ids) if ids else "a broker"
-        of = [rack for rack in racks.split(",") if rack]
-        where = f" ({'rack' if len(of) == 1 else 'racks'} {nouns.listed(of)})" if of and len(ids) > 1 else ""
-        return f"{named} {what}{where}"
-    if kind == "quorum":
-        active = [int(controller) for controller in controllers.split(",") if controller]
-        return f"{nouns.controllers(active)} without a majority" if active else "no controller could act"
-    return "watermarks frozen" if cause == "frozen" else "partitions without a leader"
-
-
-_AS_SENTENCES = (
-    (" silent", " fell silent"),
-    (" without a majority", " had no majority"),
-    ("watermarks frozen", "watermarks froze"),
-    ("partitions without a leader", "partitions lost their leaders"),
-)
-"""What an incident began with, as a name and as the beginning of a sentence."""
+    who, name, _, where = _begun(kind, cause, brokers, controllers, racks)
+    return f"{who} {name}{where}"
 
 
 def incident_subject(
@@ -113,16 +123,12 @@ def incident_subject(
     `back_ms` is when all of them were back, from the beginning, UNKNOWN if they did not come back, or if that
     is not known. Several need not have been away for all of that time.
     """
-    begun = incident_title(kind, cause, brokers, controllers, racks)
+    who, _, verb, where = _begun(kind, cause, brokers, controllers, racks)
     if kind == "brokers" and back_ms > 0:
         length = words.duration(back_ms)
         away = "out of the cluster" if cause == "stopped" else "silent"
         verb = f"were {away}, all back after {length}" if "," in brokers else f"was {away} for {length}"
-        return begun.replace(" left the cluster" if cause == "stopped" else " silent", f" {verb}", 1)
-    for name, sentence in _AS_SENTENCES:
-        if name in begun:
-            return begun.replace(name, sentence, 1)
-    return begun
+    return f"{who} {verb}{where}"
 
 
 def fenced(first_ms: int, all_ms: int, brokers: int) -> str:

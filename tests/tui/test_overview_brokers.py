@@ -4,12 +4,14 @@ import re
 
 import pytest
 from msgspec.structs import replace
+from rich.style import Style
 
 from kview.derive.view import View
 from kview.language import glyphs
 from kview.model.lab import Command, CommandKind
 from kview.tui.rows.brokers import ControllerKey
 from kview.tui.rows.rack_strips import strips
+from kview.tui.rows.tiles import Box
 from kview.tui.text import Role, content, line_width
 from kview.tui.widgets.racks import Racks
 from kview.tui.widgets.table import Table
@@ -118,6 +120,12 @@ async def test_a_click_selects_a_tile_and_a_double_click_opens_it() -> None:
         assert "  broker 4  ●" in text(app)
 
 
+def styles_in(table: Racks, box: Box) -> list[Style]:
+    """The styles of what is drawn in a box, line by line."""
+    strips = [table.render_line(y).crop(box.x, box.x + box.width) for y in range(box.y, box.y + box.height)]
+    return [segment.style for strip in strips for segment in strip if segment.style]
+
+
 @running
 async def test_a_lost_rack_is_one_solid_box() -> None:
     async with dashboard(rack_lost()) as (app, _):
@@ -125,10 +133,7 @@ async def test_a_lost_rack_is_one_solid_box() -> None:
         placed = table.arranged
         assert placed is not None
         for rack, wanted in ((placed.racks[0], False), (placed.racks[1], True)):
-            behind = set()
-            for y in range(rack.y, rack.y + rack.height):
-                strip = table.render_line(y).crop(rack.x, rack.x + rack.width)
-                behind |= {segment.style.bgcolor for segment in strip if segment.style}
+            behind = {style.bgcolor for style in styles_in(table, rack)}
             assert (behind == {alert.bgcolor}) == wanted, behind
 
 
@@ -140,9 +145,7 @@ async def test_the_tile_of_a_broker_that_needs_attention_is_tinted_also_if_it_is
         assert placed is not None
 
         def behind(broker: int) -> set[object]:
-            box = placed.tiles[broker]
-            strips = [table.render_line(y).crop(box.x, box.x + box.width) for y in range(box.y, box.y + 3)]
-            return {segment.style.bgcolor for strip in strips for segment in strip if segment.style}
+            return {style.bgcolor for style in styles_in(table, placed.tiles[broker])}
 
         tint = {app.palette.warned.bgcolor}
         assert behind(4) == tint and behind(3) == {app.palette.marked.bgcolor}
@@ -160,11 +163,8 @@ async def test_a_solid_tile_is_never_bold_with_16_colours() -> None:
         table = app.screen.query_one("#brokers", Racks)
         placed = table.arranged
         assert placed is not None and table.selected == 4
-        box = placed.tiles[4]
-        strips = [table.render_line(y).crop(box.x, box.x + box.width) for y in range(box.y, box.y + 3)]
-        styles = [segment.style for strip in strips for segment in strip if segment.style]
         alert = app.palette.style(Role.ALERT)
-        mark, *others = styles
+        mark, *others = styles_in(table, placed.tiles[4])
         assert mark.bgcolor == app.palette.style(Role.MOMENT).bgcolor, "the selection is seen on red, too"
         assert all(style.bgcolor == alert.bgcolor and not style.bold for style in others)
 

@@ -8,9 +8,17 @@ import numpy as np
 from kview.derive.view import View
 from kview.model.aggregates import Key
 from kview.model.sums import Kind
+from kview.tui.plot import marks_between
+from kview.tui.text import Span
 
 WINDOW_MS = 60_000
 STEP_MS = 1_000
+
+
+def marks(view: View) -> tuple[tuple[float, Span], ...]:
+    """Return the marks of incidents on the time axis of the last minute."""
+    shown_ms = view.snapshot.observation.ended_ms
+    return marks_between(view.moment.marks, shown_ms - WINDOW_MS, shown_ms)
 
 
 def records_in(view: View, key: Key) -> list[float]:

@@ -338,9 +338,7 @@ def _lag_plots(view: View, key: Key, until: str) -> list[_Plot]:
 
 
 def _last_minute(view: View, until: str) -> Frame:
-    shown_ms = view.snapshot.observation.ended_ms
-    marks = marks_between(view.moment.marks, shown_ms - direct.WINDOW_MS, shown_ms)
-    return Frame("1 m", until, marks=marks)
+    return Frame("1 m", until, marks=direct.marks(view))
 
 
 def _written(view: View, rollups: Rollups, group: str, end_s: int, length_s: int, step_s: int) -> list[float]:

@@ -121,7 +121,7 @@ def boxed(racks: Sequence[tuple[str, int]], quorum: int, cells: int, rows: int) 
         choices = []
         for beside in range(1, len(racks) + 1):
             band = cells // beside
-            fit = (band - 2 * MARGIN + GAP) // (max(kind.cells, BLOCK.cells) + GAP)
+            fit = (band - 2 * MARGIN + GAP) // (BLOCK.cells + GAP)
             if fit < 1:
                 break
             across = -(-most // -(-most // fit))

@@ -7,8 +7,8 @@ from kview.language import words
 from kview.model.aggregates import Key
 from kview.model.sums import Kind
 from kview.tui.app_of import app_of
-from kview.tui.plot import Frame, Trace, framed, marks_between
-from kview.tui.rows.direct import WINDOW_MS, lag, records_in
+from kview.tui.plot import Frame, Trace, framed
+from kview.tui.rows.direct import lag, marks, records_in
 from kview.tui.text import EDGE_CELLS, Line, Role, Span, Title, line, line_width, middle
 from kview.tui.widgets.drawn import Headed
 
@@ -42,10 +42,9 @@ class MinutePlot(Headed):
         if view is None:
             return Title(), []
         shown_ms = view.snapshot.observation.ended_ms
-        marks = marks_between(view.moment.marks, shown_ms - WINDOW_MS, shown_ms)
         until = "now" if view.moment.live else words.clock(shown_ms, app_of(self).zone, tenths=False)
         why = self.unknown if len(view.throughput.at_ms) > 1 else "figures need 2 observations"
-        frame = Frame("60 s", until, marks=marks, why=why if self.about else self.none)
+        frame = Frame("60 s", until, marks=marks(view), why=why if self.about else self.none)
         unit = line(Span(self.unit, Role.DIM))
         room = max(LEAST_NAME, width - len(self.figure) - 1 - line_width(unit) - EDGE_CELLS)
         title = line(Span(f"{self.figure} ", Role.HEAD), Span(middle(self.about, room), Role.DIM))

@@ -14,8 +14,8 @@ from kview.model.aggregates import Key
 from kview.model.sums import Kind, Sum
 from kview.tui.app_of import app_of
 from kview.tui.options import Options
-from kview.tui.plot import AXIS_CELLS, Frame, Trace, framed, marks_between
-from kview.tui.rows.direct import WINDOW_MS, over_window
+from kview.tui.plot import AXIS_CELLS, Frame, Trace, framed
+from kview.tui.rows.direct import WINDOW_MS, marks, over_window
 from kview.tui.spark import RATE_S, basis, covered_until_s
 from kview.tui.text import EDGE_CELLS, Line, Role, Span, Title, cut, justified, line, line_width, middle, pad
 from kview.tui.widgets.drawn import Headed
@@ -91,8 +91,7 @@ def throughput_lines(
     shown_ms = view.snapshot.observation.ended_ms
     clock = words.clock(shown_ms, zone, tenths=False) if plot_cells >= AXIS_CELLS + CLOCK_PLOT_CELLS else ""
     until = "now" if view.moment.live else clock
-    marks = marks_between(view.moment.marks, shown_ms - WINDOW_MS, shown_ms)
-    frame = Frame("60 s", until, marks=marks, why="rates need 2 observations")
+    frame = Frame("60 s", until, marks=marks(view), why="rates need 2 observations")
     plot = framed(Trace("in", rates.values, Span("", series=0)), plot_cells, rows, frame)
     lines = []
     for number, drawn in enumerate(plot):
