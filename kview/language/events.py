@@ -157,7 +157,7 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
         f"≥ {plural(event.records, 'record')} deleted before group {event.group} read them: {_names(event)}"
     ),
     EventKind.COORDINATOR_MOVED: lambda event: (
-        f"coordinator of group {event.group} moved from broker {event.before} to broker {event.after}"
+        f"coordinator of group {event.group} moved from broker {event.before} to {event.after}"
     ),
     EventKind.CONTROLLER_MOVED: _controller,
     EventKind.CONTROLLER_LOST: lambda event: (

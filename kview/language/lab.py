@@ -4,9 +4,7 @@ from collections.abc import Mapping
 
 from kview.language.glyphs import ELLIPSIS
 from kview.language.words import duration, latency, plural, rate, size
-from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting, TopicSetting
-
-Setting = ProducerSetting | GroupSetting | LinkSetting | TopicSetting
+from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting, Setting, TopicSetting
 
 MIN_ISR = "min.insync.replicas"
 
@@ -143,13 +141,7 @@ def watch(of: Setting) -> str:
 
 def count_changed(settings: LabSettings) -> int:
     """Return how many things are not set as they were at the start."""
-    groups: tuple[tuple[Setting, ...], ...] = (
-        settings.producers,
-        settings.groups,
-        settings.links,
-        settings.topics,
-    )
-    return sum(changed(each) for listed in groups for each in listed)
+    return sum(map(changed, settings))
 
 
 def at_limit(of: Setting, up: bool) -> str:

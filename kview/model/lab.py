@@ -1,8 +1,9 @@
 """What we do to a simulated cluster of our own: commands, their outcome, the faults in force, and what is
 set in it and can be adjusted."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from itertools import chain
 from typing import Protocol
 
 from msgspec import Struct
@@ -236,6 +237,9 @@ class TopicSetting(Struct, frozen=True):
     replicas: int
 
 
+Setting = ProducerSetting | GroupSetting | LinkSetting | TopicSetting
+
+
 class LabSettings(Struct, frozen=True, tag="settings"):
     """Everything that can be adjusted, in the order of the cluster's description."""
 
@@ -243,6 +247,9 @@ class LabSettings(Struct, frozen=True, tag="settings"):
     groups: tuple[GroupSetting, ...] = ()
     links: tuple[LinkSetting, ...] = ()
     topics: tuple[TopicSetting, ...] = ()
+
+    def __iter__(self) -> Iterator[Setting]:
+        return chain(self.producers, self.groups, self.topics, self.links)
 
 
 class Lab(Protocol):

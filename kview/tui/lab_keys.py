@@ -9,7 +9,7 @@ from kview.errors import ErrorKind
 from kview.language import commands as words
 from kview.language import lab as lab_words
 from kview.language.errors import sentence
-from kview.language.lab import MIN_ISR, Setting
+from kview.language.lab import MIN_ISR
 from kview.model.events import Severity
 from kview.model.lab import (
     Command,
@@ -19,6 +19,7 @@ from kview.model.lab import (
     LabSettings,
     LinkSetting,
     ProducerSetting,
+    Setting,
     TopicSetting,
 )
 from kview.model.units import UNKNOWN

@@ -119,6 +119,17 @@ def edge_cells(framed: bool) -> int:
     return 2 if framed else 0
 
 
+def listed(room: int, wanted: int, least_below: int, framed: bool, least: int = 0) -> int:
+    """Return the lines of a list and its edges above a panel that has the rest, 0 if the list takes all.
+
+    The list gets as many lines as it wants. If it may have fewer, down to `least`, the panel and its edges
+    come first.
+    """
+    edges = edge_lines(framed)
+    most = room - least_below - 2 * edges
+    return min(wanted, most) + edges if most >= (least or wanted) else 0
+
+
 def overview(
     width: int, height: int, contents: Contents, framed: bool = False, captioned: bool = False
 ) -> Overview:

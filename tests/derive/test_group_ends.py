@@ -275,7 +275,7 @@ def test_groups_appear_and_are_deleted_and_move() -> None:
     assert made == [
         "group fraud-check is gone: deleted or expired",
         "group fraud-check appeared",
-        "coordinator of group fraud-check moved from broker 4 to broker 2",
+        "coordinator of group fraud-check moved from broker 4 to 2",
     ]
 
 

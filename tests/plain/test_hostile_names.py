@@ -14,7 +14,7 @@ def test_a_text_block_has_one_harmless_line_per_row() -> None:
     (group,) = [line for line in printed if line.startswith("  g?[2J?[31m?")]
     assert group.split()[-8:] == ["Stable", "2/2", "18", "0.0", "s", "300", "300", "ok"]
     (event,) = [line for line in printed if "coordinator of group" in line]
-    assert event.endswith("moved from broker 1 to broker 2") and " g?[2J?[31m?" in event
+    assert event.endswith("moved from broker 1 to 2") and " g?[2J?[31m?" in event
     (head,) = [line for line in printed if line.startswith("  GROUP")]
     assert head.index("STATE") == group.index("Stable"), "columns are aligned"
 

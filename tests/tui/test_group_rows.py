@@ -21,7 +21,7 @@ from kview.tui.rows.group import MemberRows, OffsetRows
 from kview.tui.rows.groups import GroupRows, summary
 from kview.tui.text import Role, content
 from kview.tui.widgets.table import Table
-from tests.tui.harness import HEALTHY, dashboard, press, running, state, text, until
+from tests.tui.harness import HEALTHY, dashboard, lines, press, running, state, text, until
 from tests.worlds import World, crash_script, default_world, views
 from tests.worlds.parts import Consumers, Node, topic
 from tests.worlds.small import TOPIC, ends, reader, small_world, watch
@@ -366,7 +366,7 @@ def test_rows_in_trouble_are_those_whose_verdict_is_bad_or_who_lost_records() ->
 
 
 @running
-async def test_below_the_overviews_groups_is_the_lag_of_the_selected_one() -> None:
+async def test_below_the_groups_is_the_lag_of_the_selected_one() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         first = app.screen.query_one("#groups", Table).selected
         assert f"LAG of {first}" in text(app)
@@ -376,6 +376,14 @@ async def test_below_the_overviews_groups_is_the_lag_of_the_selected_one() -> No
         assert second != first and f"LAG of {second}" in text(app)
     async with dashboard(state(HEALTHY), size=(80, 24)) as (app, _):
         assert "LAG of" not in text(app), "a low screen has the list"
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["5"])
+        names, edges = [], set()
+        for _ in range(3):
+            await press(pilot, ["down"])
+            names.append(app.screen.query_one("#groups", Table).selected)
+            edges.add(next(at for at, line in enumerate(lines(app)) if f"LAG of {names[-1]}" in line))
+        assert len(set(names)) == 3 and len(edges) == 1, "groups of 4, 6 and 10 partitions: nothing moves"
     nothing = World([Node(0, "")], [], [])
     *_, empty = views([nothing.tick(), nothing.tick()])
     async with dashboard(empty) as (app, _):

@@ -79,6 +79,16 @@ def test_the_lane_of_partitions_shows_how_long_some_had_no_leader() -> None:
 
 
 @running
+async def test_nothing_of_an_incident_is_cut_on_a_small_screen() -> None:
+    async with dashboard(state(FENCED), size=(80, 24)) as (app, pilot):
+        await press(pilot, ["7"])
+        row = await until(
+            pilot, lambda: next((one for one in lines(app) if "broker 4 silent" in one), ""), "the incident"
+        )
+        assert row.rstrip().endswith("✕ 1 partition without a leader") and " 10 s " in row
+
+
+@running
 async def test_the_filter_narrows_the_events() -> None:
     async with dashboard(state(FENCED)) as (app, pilot):
         await press(pilot, ["7", "slash", *"fenced", "enter"])

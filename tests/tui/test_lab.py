@@ -61,6 +61,24 @@ async def adjust(app: KviewApp, pilot: Pilot[int], key: str, lab: EngineLab) -> 
 
 
 @running
+async def test_below_the_settings_is_what_the_selected_one_changes() -> None:
+    lab = EngineLab()
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await opened(app, pilot)
+        for kind, name, title in (
+            ("producer", "payment-service", "RECORDS IN payment "),
+            ("group", "billing", "LAG of billing "),
+            ("topic", "audit-log", "RECORDS IN audit-log "),
+            ("network", "broker 4", "RECORDS IN broker 4 "),
+        ):
+            table = app.screen.query_one("#lab", Table)
+            table.choose(table.rows.find((kind, name)) or 0)
+            await pilot.pause()
+            below = text(app)[text(app).index(title) :]
+            assert "█" in below, "the area"
+
+
+@running
 async def test_every_change_says_what_it_did_and_its_key_undoes_it() -> None:
     lab = EngineLab()
     initial = settings(lab)

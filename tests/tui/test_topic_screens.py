@@ -262,6 +262,29 @@ async def test_an_empty_partition_has_one_scale_and_the_end_of_a_long_one_a_seco
 
 
 @running
+async def test_below_the_partitions_is_the_log_of_the_selected_one() -> None:
+    def place(app: KviewApp) -> int:
+        """Return the line with the log's title, 0 if there is none."""
+        selected = app.screen.query_one("#partitions", Table).selected
+        assert isinstance(selected, tuple)
+        title = "  {}-{}  ".format(*selected)
+        return next((at for at, line in enumerate(lines(app)) if line.lstrip(" ").startswith(title[2:])), 0)
+
+    async with dashboard(state(CRASH), size=(120, 42)) as (app, pilot):
+        await press(pilot, ["4"])
+        first = place(app)
+        assert "log start" in "".join(lines(app)[first:]), text(app)
+        await press(pilot, ["down", "down", "down"])
+        assert place(app) == first
+        await press(pilot, ["slash", *"pay", "enter"])
+        await until(pilot, lambda: "PARTITIONS worst first /pay" in text(app), "fewer partitions")
+        assert place(app) == first, "a filter moves no panel"
+    async with dashboard(state(CRASH), size=(120, 34)) as (app, pilot):
+        await press(pilot, ["4"])
+        assert not place(app), "the list needs all lines"
+
+
+@running
 async def test_below_the_topics_are_the_traffic_and_the_readers_of_the_selected_one() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["3"])

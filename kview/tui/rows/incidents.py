@@ -25,7 +25,7 @@ from kview.tui.rows.figures import (
     number_figure,
 )
 from kview.tui.rows.row import Row
-from kview.tui.text import EMPTY, Line, Role, Span, line
+from kview.tui.text import EMPTY, Line, Role, Span, line, line_width
 
 ENDED_ROLE = Role.DIM
 EVENT_ROLES = {**ROLES, Severity.CALM: Role.TEXT}
@@ -71,15 +71,17 @@ class IncidentRows(Keyed[tuple[object, ...]]):
             if view.incidents
             else f"none was seen to begin{_wrong_already(view)}"
         )
+        what = max((line_width(line(said.title(incident))) for incident in newest), default=8)
+        ends = max((line_width(state(incident)) for incident in newest), default=8)
         self.columns: Sequence[Column] = (
             Column("began", "", 8),
-            Column("what", "", 18, flex=3, most=60),
+            Column("what", "", min(what, 30), flex=3, most=what),
             Column("lasted", "lasted", 9, right=True, exported=with_bound("lasted", "s")),
             Column("hit", "hit", 5, right=True, rank=3),
             Column("moved", "moved", 5, right=True, rank=4),
             Column("waited", "waited ≤", 8, right=True, rank=2, exported=with_bound("waited", "s")),
             Column("gone", "gone ≥", 7, right=True, rank=1, exported=with_bound("gone")),
-            Column("state", "state", 22, flex=4, most=80),
+            Column("state", "state", min(ends, 32), flex=4, most=ends),
         )
 
     def row(self, index: int, now_ms: int) -> Row:

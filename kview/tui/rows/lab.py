@@ -10,9 +10,8 @@ from kview.derive.passing import Passing
 from kview.derive.view import View
 from kview.language import lab as words
 from kview.language.glyphs import DOT
-from kview.language.lab import Setting
 from kview.language.words import NONE, age, plural, rate, si
-from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting
+from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting, Setting
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
@@ -42,20 +41,21 @@ class LabRows(Keyed[Key]):
     ) -> None:
         self._view = view
         self._health = topic_health(view)
-        listed = () if settings is None else _listed(settings)
+        listed = tuple(settings or ())
         self._settings = _filtered(listed, view, options) if options.wanted else listed
         super().__init__([(words.kind(each), words.subject(each)) for each in self._settings])
         self.empty = words.NOT_ASKED if not failed else words.NO_ANSWER
         if settings is not None:
             self.empty = f"nothing matches {options.shown_filter}" if listed else words.NOTHING
         changed = words.count_changed(settings) if settings is not None else 0
-        names = name_width((key[1] for key in self.keys), 10, 24)
+        names = name_width((key[1] for key in self.keys), 10, 60)
+        now = name_width(map(words.now, self._settings), 8, 28)
         self.columns: Sequence[Column] = (
             Column("kind", "", 8),
-            Column("name", "name", names, flex=3, most=60, name=True),
-            Column("now", "set to", 21, flex=1, most=28, exported=("set to", "unit", "paused")),
+            Column("name", "name", min(names, 24), flex=3, most=names, name=True),
+            Column("now", "set to", min(now, 21), flex=1, most=now, exported=("set to", "unit", "paused")),
             Column("initial", "at first", 8 if changed else 0, rank=4),
-            Column("effect", "effect now", 18, flex=2, most=34, rank=2, exported=EFFECT),
+            Column("effect", "effect now", 18, flex=2, most=24, rank=2, exported=EFFECT),
             Column("details", "", 20, flex=6, most=90, rank=3),
         )
         old = settings is not None and asked_age_ms > OLD_MS
@@ -118,10 +118,6 @@ class LabRows(Keyed[Key]):
 def _rate(per_second: float) -> Line:
     drawn = text_figure(f"{rate(per_second)} rec/s in", Role.DIM)
     return Figure(drawn, "", None, "", finite(per_second), None)
-
-
-def _listed(settings: LabSettings) -> tuple[Setting, ...]:
-    return (*settings.producers, *settings.groups, *settings.topics, *settings.links)
 
 
 def _filtered(listed: Sequence[Setting], view: View, options: Options) -> tuple[Setting, ...]:

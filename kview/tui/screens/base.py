@@ -26,7 +26,16 @@ from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.faults import Target
 from kview.tui.keys import ACTIONS
-from kview.tui.layout import FRAMED_HEIGHT, MIN_HEIGHT, MIN_WIDTH, SUMMARY_HEIGHT, edge_cells, edge_lines
+from kview.tui.layout import (
+    CHROME,
+    FRAMED_HEIGHT,
+    MIN_HEIGHT,
+    MIN_WIDTH,
+    SUMMARY_HEIGHT,
+    edge_cells,
+    edge_lines,
+    listed,
+)
 from kview.tui.looks import Look
 from kview.tui.rows.row import Rows
 from kview.tui.text import TITLE_MARGIN
@@ -207,6 +216,16 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """The lines that the edges of a panel take."""
         return edge_lines(self.is_framed)
 
+    def split(self, room: int, above: str, below: str, wanted: int, least_below: int, least: int = 0) -> int:
+        """Give a panel what the list above it does not need of `room`, as `layout.listed` says.
+
+        Returns the panel's lines with its edges, 0 if it is not shown.
+        """
+        lines = listed(room, wanted, least_below, self.is_framed, least)
+        self.query_one(f"#{above}").styles.height = lines or "1fr"
+        self.query_one(f"#{below}").display = lines > 0
+        return room - lines if lines else 0
+
     def refit(self) -> None:
         """Arrange and draw everything."""
         if not self._is_complete:
@@ -253,6 +272,11 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def page_height(self) -> int:
         """The height of the screen without the caption strip."""
         return self.app.size.height - self._caption_rows
+
+    @property
+    def room(self) -> int:
+        """The lines for panels."""
+        return self.page_height - CHROME
 
     _caption_rows = 0
 

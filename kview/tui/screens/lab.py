@@ -8,8 +8,7 @@ from textual.binding import BindingType
 
 from kview.derive.view import View
 from kview.language import lab as words
-from kview.language.lab import Setting
-from kview.model.lab import GroupSetting, LinkSetting, ProducerSetting
+from kview.model.lab import GroupSetting, LinkSetting, ProducerSetting, Setting, TopicSetting
 from kview.model.units import UNKNOWN
 from kview.tui.actions import Where, bindings
 from kview.tui.faults import Target
@@ -17,8 +16,12 @@ from kview.tui.keys import ACTIONS
 from kview.tui.rows.lab import OLD_MS, LabRows
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.explanation import Explanation
+from kview.tui.widgets.minute_plot import BROKER_INPUT, GROUP_LAG, TOPIC_INPUT, MinutePlot
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
+
+LEAST_PLOT = 6
+"""The fewest lines for the plot of what the selected setting changes, without its edges."""
 
 LEAST_HEIGHT = 20
 """From this height of the page on, it says what a change of the selected setting does."""
@@ -36,8 +39,10 @@ class LabScreen(KviewScreen):
     """The view with which the cluster was last asked what is set."""
 
     def body(self) -> ComposeResult:
-        with Panel():
+        with Panel(id="lab_side"):
             yield Table(id="lab")
+        with Panel(id="effect_side"):
+            yield MinutePlot(TOPIC_INPUT, id="effect")
         with Panel(id="watch_side"):
             yield Explanation(id="watch")
 
@@ -49,6 +54,28 @@ class LabScreen(KviewScreen):
         listed, age_ms = self.query_one("#lab", Table), self._age_ms
         listed.fill(lambda: LabRows(lab.settings, view, dashboard.options, age_ms, lab.failed))
         self._explain()
+        room = self.room - (Explanation.MOST_LINES + self.edge_lines) * self._explains
+        number = len(tuple(lab.settings or ()))
+        self.split(room, "lab_side", "effect_side", number + 1 if number else room, LEAST_PLOT)
+        self._plot(view)
+
+    @property
+    def _explains(self) -> bool:
+        return self.page_height >= LEAST_HEIGHT
+
+    def _plot(self, view: View) -> None:
+        """Draw what the selected setting changes."""
+        plot = self.query_one(MinutePlot)
+        plot.view, plot.about = view, ""
+        match self._setting():
+            case GroupSetting() as group:
+                plot.figure, plot.about = GROUP_LAG, group.name
+            case LinkSetting() as link:
+                plot.figure, plot.about = BROKER_INPUT, str(link.broker)
+            case ProducerSetting() as producer:
+                plot.figure, plot.about = TOPIC_INPUT, producer.topic
+            case TopicSetting() as topic:
+                plot.figure, plot.about = TOPIC_INPUT, topic.name
 
     @property
     def _age_ms(self) -> int:
@@ -64,7 +91,7 @@ class LabScreen(KviewScreen):
 
     def _explain(self) -> None:
         of = self._setting()
-        self.query_one("#watch_side").display = self.page_height >= LEAST_HEIGHT
+        self.query_one("#watch_side").display = self._explains
         self.query_one(Explanation).say(words.watch(of) if of is not None else "", self.inner_width)
 
     def _setting(self) -> Setting | None:
@@ -89,6 +116,9 @@ class LabScreen(KviewScreen):
     @on(Table.Moved)
     def _another(self) -> None:
         self._explain()
+        if self.view is not None:
+            self._plot(self.view)
+            self.query_one(MinutePlot).redraw()
 
     @on(Table.Opened)
     def _open(self) -> None:

@@ -19,7 +19,7 @@ from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.events import EventsPanel
 from kview.tui.widgets.groups_line import GroupsLine
-from kview.tui.widgets.minute_plot import LagPlot
+from kview.tui.widgets.minute_plot import GROUP_LAG, MinutePlot
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.rack_strips import RackStrips
 from kview.tui.widgets.racks import Racks
@@ -57,7 +57,7 @@ class OverviewScreen(KviewScreen):
                 with Panel(id="groups_side"):
                     yield Table(id="groups")
                 with Panel(id="lag_side"):
-                    yield LagPlot(id="lag")
+                    yield MinutePlot(GROUP_LAG, id="lag")
         with Panel(id="groups_below_side"):
             yield Table(id="groups_below")
         yield GroupsLine()
@@ -157,10 +157,10 @@ class OverviewScreen(KviewScreen):
     @on(Table.Moved, "#groups")
     def _another_group(self) -> None:
         self._aim_lag()
-        self.query_one(LagPlot).redraw()
+        self.query_one(MinutePlot).redraw()
 
     def _aim_lag(self) -> None:
-        selected, plot = self.query_one("#groups", Table).selected, self.query_one(LagPlot)
+        selected, plot = self.query_one("#groups", Table).selected, self.query_one(MinutePlot)
         plot.view, plot.about = self.view, selected if isinstance(selected, str) else ""
 
     @on(Table.Opened)

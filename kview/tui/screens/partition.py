@@ -19,6 +19,9 @@ from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.partition_log import History, LogDrawn, LogPanel
 from kview.tui.widgets.recorded import RecordedHistory
 
+LOW = 20
+"""If the page is lower than this, the drawing leaves out what it can."""
+
 BOTH_FROM_HEIGHT = 36
 """From this height on, the end of the log is drawn below the whole log."""
 
@@ -56,7 +59,9 @@ class PartitionScreen(KviewScreen):
         def drawn() -> LogDrawn:
             log = partition_log(view, topic, partition)
             first_ms = self._first.timestamp_ms(view, topic, partition, log)
-            return LogDrawn(view, topic, partition, log, options, self._zoom(), self.page_height, first_ms)
+            return LogDrawn(
+                view, topic, partition, log, options, self._zoom(), self.page_height < LOW, first_ms
+            )
 
         self.query_one(LogPanel).fill(drawn, self.inner_width)
         dashboard = self.dashboard

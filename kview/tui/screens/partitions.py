@@ -1,4 +1,5 @@
-"""4 Partitions: all partitions of the cluster, which can be narrowed to those in one kind of trouble."""
+"""4 Partitions: all partitions of the cluster, which can be narrowed to those in one kind of trouble, and the
+log of the selected one."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -9,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from kview.derive.partitions.log import partition_log
 from kview.derive.partitions.topic_health import ALWAYS_COUNTED, Trouble, troubles
 from kview.derive.view import View
 from kview.language.topics import NONE_IN_TROUBLE, TROUBLES
@@ -17,10 +19,12 @@ from kview.tui.faults import Target, leader_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows import partitions
+from kview.tui.rows.log_lines import Zoom
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Role
 from kview.tui.widgets.choice_line import Choice, ChoiceLine
 from kview.tui.widgets.panel import Panel
+from kview.tui.widgets.partition_log import LogDrawn, LogPanel
 from kview.tui.widgets.table import Table
 
 _ROLES = {
@@ -33,6 +37,12 @@ _ROLES = {
     Trouble.UNREAD: Role.WARN,
 }
 
+
+CHIPS_AND_HEAD = 2
+LEAST_LOG = 8
+"""The fewest lines for the log of the selected partition, without its panel's edges."""
+ROOMY_LOG, BOTH_LOGS = 14, 19
+"""With so many lines the log's panel leaves out nothing, and shows the end of the log below the whole one."""
 
 Flagged = Mapping[Trouble, NDArray[np.bool_]]
 """Which partitions have which trouble."""
@@ -56,19 +66,24 @@ class PartitionsScreen(KviewScreen):
     """The list of all partitions."""
 
     AUTO_FOCUS = "#partitions"
+    CSS = "PartitionsScreen #list_side { height: 1fr; } PartitionsScreen #log_side { height: 1fr; }"
     has_targets = True
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PARTITIONS)]
 
     _trouble = Trouble.ALL
+    _log_lines = 0
+    """The lines of the log's panel, 0 if it is not shown."""
 
     _flagged: tuple[View, Flagged] | None = None
     """The troubles of the partitions in the view drawn last, which a key does not change."""
 
     def body(self) -> ComposeResult:
-        with Panel():
+        with Panel(id="list_side"):
             yield ChoiceLine(id="chips")
             yield Table(id="partitions")
+        with Panel(id="log_side"):
+            yield LogPanel(id="log")
 
     def draw(self, view: View) -> None:
         options, trouble = self.dashboard.options, self._trouble
@@ -83,6 +98,28 @@ class PartitionsScreen(KviewScreen):
             return partition_rows
 
         self.query_one("#partitions", Table).fill(rows)
+        wanted = CHIPS_AND_HEAD + int(np.count_nonzero(options.internal | ~view.snapshot.partitions.internal))
+        self._log_lines = self.split(self.room, "list_side", "log_side", wanted, LEAST_LOG)
+        self._show_log()
+
+    def _show_log(self) -> None:
+        """Draw the log of the selected partition, if the list leaves lines for it."""
+        selected, view = self.query_one("#partitions", Table).selected, self.view
+        if not self._log_lines or view is None or not isinstance(selected, tuple):
+            return
+        options, (topic, partition) = self.dashboard.options, selected
+        zoom = Zoom.BOTH if self._log_lines >= BOTH_LOGS else Zoom.WHOLE
+
+        def drawn() -> LogDrawn:
+            log = partition_log(view, topic, partition)
+            return LogDrawn(view, topic, partition, log, options, zoom, self._log_lines < ROOMY_LOG)
+
+        self.query_one(LogPanel).fill(drawn, self.inner_width)
+
+    @on(Table.Moved)
+    def _another(self) -> None:
+        self._show_log()
+        self.query_one(LogPanel).redraw()
 
     def _having(self, view: View) -> Flagged:
         """Return which partitions of a view have which trouble."""

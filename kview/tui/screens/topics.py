@@ -7,11 +7,11 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from kview.derive.view import View
-from kview.tui.layout import CHROME, SIDE_BY_SIDE_WIDTH
+from kview.tui.layout import SIDE_BY_SIDE_WIDTH
 from kview.tui.rows.topic_groups import TopicGroupRows
 from kview.tui.rows.topic_list import TopicListRows
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.minute_plot import TopicPlot
+from kview.tui.widgets.minute_plot import TOPIC_INPUT, MinutePlot
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
@@ -37,7 +37,7 @@ class TopicsScreen(KviewScreen):
             yield Table(id="topic_list")
         with Container(id="below"):
             with Panel(id="plot_side"):
-                yield TopicPlot(id="topic_plot")
+                yield MinutePlot(TOPIC_INPUT, id="topic_plot")
             with Panel(id="readers_side"):
                 yield Table(id="topic_groups")
 
@@ -48,7 +48,7 @@ class TopicsScreen(KviewScreen):
         self._lay_out(len(view.topics.topic) - hidden)
         selected = listed.selected
         topic = selected if isinstance(selected, str) else ""
-        plot = self.query_one(TopicPlot)
+        plot = self.query_one(MinutePlot)
         plot.view, plot.about = view, topic
         readers = self.query_one("#topic_groups", Table)
         if readers.is_shown:
@@ -57,16 +57,13 @@ class TopicsScreen(KviewScreen):
     def _lay_out(self, topics: int) -> None:
         """Give the panels below the list what all topics leave free, so that a filter moves no panel, but at
         least a few lines."""
-        edges, room = self.edge_lines, self.page_height - CHROME
-        below, side = self.query_one("#below"), self.query_one("#list_side")
-        below.display = room >= LEAST_LISTED + LEAST_BELOW + 2 * edges and topics > 0
-        wanted = topics + 1 + edges
-        listed = min(wanted, room - LEAST_BELOW - edges)
-        side.styles.height = listed if below.display else "1fr"
+        edges, below = self.edge_lines, self.query_one("#below")
+        least = LEAST_LISTED if topics else self.room
+        left = self.split(self.room, "list_side", "below", topics + 1, LEAST_BELOW, least)
         is_beside = self.app.size.width >= SIDE_BY_SIDE_WIDTH
         below.styles.layout = "horizontal" if is_beside else "vertical"
         plot = self.query_one("#plot_side")
-        plot.display = is_beside or room - listed >= LEAST_BELOW + LOW_PLOT + 2 * edges
+        plot.display = is_beside or left >= LEAST_BELOW + LOW_PLOT + 2 * edges
         plot.styles.width = "40%" if is_beside else "1fr"
         plot.styles.height = "1fr" if is_beside else LOW_PLOT + edges
 

@@ -1,6 +1,6 @@
-"""Panels with a figure of one topic or group, second by second of the last minute."""
+"""A panel with a figure of one topic, group or broker, second by second of the last minute."""
 
-from typing import ClassVar
+from typing import NamedTuple
 
 from kview.derive.view import View
 from kview.language import words
@@ -16,58 +16,48 @@ LEAST_NAME = 8
 """So much of the name stays in the title."""
 
 
+class Figure(NamedTuple):
+    """What the area shows."""
+
+    called: str
+    """Its title, before the name of what it is of."""
+    unit: str
+    of: Kind
+    series: int
+    """Its colour."""
+
+    def values(self, view: View, name: str) -> list[float]:
+        """Return one value per second of the last minute, [] if there is none."""
+        return lag(view, name) if self.of is Kind.GROUP else records_in(view, Key(self.of, name))
+
+
+TOPIC_INPUT = Figure("RECORDS IN", "per second", Kind.TOPIC, 0)
+BROKER_INPUT = Figure("RECORDS IN broker", "per second", Kind.BROKER, 0)
+GROUP_LAG = Figure("LAG of", "records", Kind.GROUP, 3)
+
+
 class MinutePlot(Headed):
-    """An area. `about` is the name of the topic or group, '' if none is listed."""
+    """An area. `about` is the name of the topic, group or broker, '' if none is listed."""
 
-    figure: ClassVar[str]
-    """What the area shows, for the title."""
-    unit: ClassVar[str]
-    unknown: ClassVar[str]
-    """Why there is nothing to draw of a topic or group."""
-    none: ClassVar[str]
-    """Why there is none."""
-    series: ClassVar[int]
-
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, figure: Figure, *, id: str) -> None:
         super().__init__(id=id)
+        self.figure = figure
         self.view: View | None = None
         self.about = ""
 
-    def values(self, view: View) -> list[float]:
-        """Return one value per second of the last minute, [] if there is none."""
-        raise NotImplementedError
-
     def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
-        view = self.view
+        view, figure = self.view, self.figure
         if view is None:
             return Title(), []
         shown_ms = view.snapshot.observation.ended_ms
         until = "now" if view.moment.live else words.clock(shown_ms, app_of(self).zone, tenths=False)
-        why = self.unknown if len(view.throughput.at_ms) > 1 else "figures need 2 observations"
-        frame = Frame("60 s", until, marks=marks(view), why=why if self.about else self.none)
-        unit = line(Span(self.unit, Role.DIM))
-        room = max(LEAST_NAME, width - len(self.figure) - 1 - line_width(unit) - EDGE_CELLS)
-        title = line(Span(f"{self.figure} ", Role.HEAD), Span(middle(self.about, room), Role.DIM))
-        values = self.values(view) if self.about else []
-        trace = Trace("", values, Span("", series=self.series))
+        why = "not known" if len(view.throughput.at_ms) > 1 else "figures need 2 observations"
+        if not self.about:
+            why = f"no {figure.of} is listed"
+        frame = Frame("60 s", until, marks=marks(view), why=why)
+        unit = line(Span(figure.unit, Role.DIM))
+        room = max(LEAST_NAME, width - len(figure.called) - 1 - line_width(unit) - EDGE_CELLS)
+        title = line(Span(f"{figure.called} ", Role.HEAD), Span(middle(self.about, room), Role.DIM))
+        values = figure.values(view, self.about) if self.about else []
+        trace = Trace("", values, Span("", series=figure.series))
         return Title(title, unit), framed(trace, width - 1, height, frame)
-
-
-class TopicPlot(MinutePlot):
-    """What producers write to a topic."""
-
-    figure, unit, series = "RECORDS IN", "per second", 0
-    unknown, none = "its rate is not known", "no topic is listed"
-
-    def values(self, view: View) -> list[float]:
-        return records_in(view, Key(Kind.TOPIC, self.about))
-
-
-class LagPlot(MinutePlot):
-    """A group's lag."""
-
-    figure, unit, series = "LAG of", "records", 3
-    unknown, none = "its lag is not known", "no group is listed"
-
-    def values(self, view: View) -> list[float]:
-        return lag(view, self.about)

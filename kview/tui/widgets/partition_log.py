@@ -19,9 +19,6 @@ from kview.tui.text import EMPTY, Line, Role, Span, Title, cut, line
 from kview.tui.widgets.drawn import Headed
 from kview.tui.widgets.events import dated_line, event_line
 
-LOW = 20
-"""If the page is lower than this, the drawing leaves out what it can."""
-
 
 class LogDrawn(NamedTuple):
     """What is drawn of a partition."""
@@ -32,8 +29,8 @@ class LogDrawn(NamedTuple):
     log: PartitionLog | None
     options: Options
     zoom: Zoom
-    page_height: int
-    """The height of the screen without the strips and the caption."""
+    is_low: bool
+    """Whether the drawing leaves out what it can."""
     first_ms: int = UNKNOWN
     """The timestamp of the partition's first record, UNKNOWN if it is not known."""
 
@@ -66,11 +63,10 @@ class LogPanel(Headed):
     def _headed_for(self, width: int) -> tuple[Title, list[Line]]:
         if self._drawn is None:
             return Title(), []
-        view, topic, partition, log, options, zoom, _, first_ms = self._drawn
+        view, topic, partition, log, options, zoom, is_low, first_ms = self._drawn
         if log is None:
             return Title(unlisted_heading(topic, partition, width)), []
         now_ms = app_of(self).now_ms()
-        is_low = self._drawn.page_height < LOW
         first, *heading = partition_heading(view, log, options, now_ms, first_ms, width)
         head = [cut(spans, width) for spans in heading]
         most = 1 if is_low else MOST_LABEL_LINES
