@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kview.language import directories, failures, nouns, verdicts, words
-from kview.model.failures import FailureKind
+from kview.language import directories, failures, glyphs, nouns, verdicts, words
+from kview.model.failures import NOT_AUTHORIZED, FailureKind
 from kview.model.findings import Finding, FindingKind, OpenTransaction
 from kview.model.units import UNKNOWN
 
@@ -129,11 +129,25 @@ def _transaction(finding: Finding, now_ms: int) -> str:
         )
     timeout = f" (timeout {words.duration(opened.timeout_ms)})" if opened.timeout_ms != UNKNOWN else ""
     whose = nouns.producer(opened.transactional_id, opened.producer_id)
-    why = f" ({failures.of(*finding.cause)})" if finding.cause.kind else ""
+    why = f" ({_why_unknown(finding)})" if finding.cause.kind else ""
     return (
         f"transaction of {whose}{why} open{_for(finding, now_ms, ' for ')}{timeout}:"
         f" {held} are held back{waits}"
     )
+
+
+def _why_unknown(finding: Finding) -> str:
+    hidden = finding.transaction is not None and not finding.transaction.transactional_id
+    who = "not authorized to see who: " if hidden and finding.cause.code in NOT_AUTHORIZED else ""
+    return f"{who}{failures.of(*finding.cause)}"
+
+
+def holder(opened: OpenTransaction) -> str:
+    """Return which producer holds a partition, and what coordinates it: `producer 4711 · epoch 3`."""
+    parts = [f"producer {opened.producer_id}"] if opened.producer_id != UNKNOWN else []
+    parts += [f"epoch {opened.producer_epoch}"] if parts and opened.producer_epoch != UNKNOWN else []
+    parts += [f"coordinator {opened.coordinator}"] if opened.coordinator >= 0 else []
+    return f" {glyphs.DOT} ".join(parts)
 
 
 def abort_command(opened: OpenTransaction) -> str:

@@ -1,5 +1,7 @@
 """What is said about the drawing of a partition's log."""
 
+from collections.abc import Sequence
+
 from kview.derive.partitions.log import PartitionLog, ReplicaEnd
 from kview.derive.view import PartitionStatus
 from kview.language import words
@@ -68,6 +70,8 @@ def meaning(status: PartitionStatus, log: PartitionLog, min_isr: int) -> str:
     silent = [replica.broker for replica in in_isr if not replica.answers and not replica.is_leader]
     ready = [replica.broker for replica in in_isr if replica.answers and not replica.is_leader]
     outside = [replica.broker for replica in log.replicas if not replica.in_isr]
+    failed = [replica.broker for replica in log.replicas if replica.stranded]
+    may_lead = [*(replica.broker for replica in in_isr), *(log.eligible or ())]
     match status:
         case PartitionStatus.SILENT_LEADER if leader and ready:
             return (
@@ -82,13 +86,12 @@ def meaning(status: PartitionStatus, log: PartitionLog, min_isr: int) -> str:
                 else "are in the ISR but do not answer"
             )
             return f"acks=all producers wait for {brokers(silent)}, which {verb}"
-        case PartitionStatus.NO_LEADER if in_isr or log.eligible:
-            members = [*(replica.broker for replica in in_isr), *(log.eligible or ())]
-            one_of = "" if len(members) == 1 else "one of "
-            why = "" if in_isr else f" (ELR: no replica is in sync, {'it is' if not one_of else 'they are'}"
-            return f"offline for all clients until {one_of}{brokers(members)} is back" + (
-                f"{why} eligible to lead)" if why else ""
-            )
+        case PartitionStatus.NO_LEADER if may_lead:
+            they = "it is" if len(may_lead) == 1 else "they are"
+            why = "" if in_isr else f" (ELR: no replica is in sync, {they} eligible to lead)"
+            return f"offline for all clients until {_back(may_lead, failed)}{why}"
+        case PartitionStatus.NO_LEADER if failed and len(failed) == len(log.replicas):
+            return f"offline for all clients until {_back(failed, failed)}"
         case PartitionStatus.NO_LEADER if log.eligible is None:
             return "offline for all clients; no replica is in sync, and which are eligible (ELR) is not known"
         case PartitionStatus.NO_LEADER:
@@ -104,6 +107,19 @@ def meaning(status: PartitionStatus, log: PartitionLog, min_isr: int) -> str:
         case PartitionStatus.AT_MIN_ISR:
             return "if one more replica leaves the ISR, acks=all writes are refused"
         case PartitionStatus.UNDER_REPLICATED if outside:
-            return f"not in sync: {brokers(outside)}"
+            its = "its log directory has" if len(failed) == 1 else "their log directories have"
+            return f"not in sync: {brokers(outside)}{f' ({its} failed)' if failed == outside else ''}"
         case _:
             return ""
+
+
+def _back(may_lead: Sequence[int], failed: Sequence[int]) -> str:
+    """Return what a partition waits for: `one of brokers 2 and 4 is back`.
+
+    Of brokers that are up and have `failed` directories, it waits for these.
+    """
+    away = [broker for broker in may_lead if broker not in failed]
+    here = [str(broker) for broker in may_lead if broker in failed]
+    parts = [f"the log directory of broker {' or '.join(here)} works again"] if here else []
+    parts += [f"{'one of ' if len(away) > 1 else ''}{brokers(away)} is back"] if away else []
+    return " or ".join(parts)

@@ -116,8 +116,9 @@ class FailureKind(StrEnum):
 
 STORAGE_ERROR = 56
 """Kafka's error number of a log directory that has failed."""
-NOT_AUTHORIZED = frozenset({29, 30, 31})
-"""Kafka's error numbers TOPIC_, GROUP_ and CLUSTER_AUTHORIZATION_FAILED."""
+NO_TRANSACTIONAL_ID = 53
+NOT_AUTHORIZED = frozenset({29, 30, 31, NO_TRANSACTIONAL_ID})
+"""Kafka's error numbers TOPIC_, GROUP_, CLUSTER_ and TRANSACTIONAL_ID_AUTHORIZATION_FAILED."""
 
 REFUSALS = frozenset({
     FailureKind.TLS, FailureKind.NOT_TLS, FailureKind.UNTRUSTED, FailureKind.WRONG_HOST_NAME,

@@ -18,7 +18,7 @@ from kafka.protocol.admin import (
 )
 from msgspec import Struct, field
 
-from kview.model.failures import refused
+from kview.model.failures import NO_TRANSACTIONAL_ID, NOT_AUTHORIZED, refused
 from kview.model.inspection import Producer
 from kview.model.snapshot import Longs, Transactions, columns, empty
 from kview.model.states import TransactionState
@@ -27,8 +27,6 @@ from kview.observe.causes import Refused
 from kview.observe.layout import Layout, Rows, strings
 
 NO_SUCH_TRANSACTION = "kview.no-such-transaction"
-NOT_AUTHORIZED = frozenset({29, 53})
-"""Kafka's error numbers TOPIC_ and TRANSACTIONAL_ID_AUTHORIZATION_FAILED."""
 STATES_TOPIC = "__transaction_state"
 """Its leaders are the coordinators."""
 MOST_PARTITIONS = 500
@@ -273,4 +271,5 @@ def _of(
     if leaders and telling.keys() >= set(leaders):
         hanging = ("", NO_BROKER, TransactionState.HANGING.value, UNKNOWN, UNKNOWN, 0)
         return hanging, max(telling.values())
-    return (*_NOBODY, 0), UNKNOWN
+    hidden = any(producer.id in answer.producers and not answer.sees_all for answer in answers.values())
+    return (*_NOBODY, NO_TRANSACTIONAL_ID if hidden else 0), UNKNOWN

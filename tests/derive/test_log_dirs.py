@@ -10,9 +10,11 @@ from kview.derive.brokers.log_dirs import follow, full_ms
 from kview.derive.checks.judge import Watch
 from kview.derive.checks.judge import step as judge
 from kview.derive.fold import State, step
-from kview.derive.view import View
+from kview.derive.partitions.log import partition_log
+from kview.derive.view import PartitionStatus, View
 from kview.language import brokers, checks
 from kview.language.findings import sentence
+from kview.language.partition_log import meaning
 from kview.model.checks import CheckFinding, CheckKind, Judgement, Level, NotJudgedWhy
 from kview.model.events import Severity
 from kview.model.findings import Finding, FindingKind
@@ -116,6 +118,28 @@ def test_until_the_broker_names_the_directory_nobody_is_told_to_start_a_broker_t
     )
     (open_,) = [one for one in found.not_judged if K.LOG_DIR_OFFLINE in one.kinds]
     assert (open_.names, open_.why) == (("4",), NotJudgedWhy.NO_HISTORY)
+
+
+def test_the_partitions_screen_waits_for_the_directory_not_for_a_broker_that_is_up() -> None:
+    def said(key: tuple[str, int], view: View) -> str:
+        shown = partition_log(view, *key)
+        assert shown is not None
+        return meaning(PartitionStatus(view.partitions.status[shown.row]), shown, 1)
+
+    view, _ = watched([ONLY, LED], told=True)
+    offline = "offline for all clients until the log directory of broker 4 works again"
+    assert said(ONLY, view) == offline
+    assert said(LED, view) == "not in sync: broker 4 (its log directory has failed)"
+    world = broken(ONLY)
+    world.log(*ONLY).isr = [4]  # before Kafka 4.0
+    assert said(ONLY, watched([ONLY], told=True, world=world)[0]) == offline
+    world = broken(LED)
+    log = world.log(*LED)
+    log.leader, log.isr = -1, [4, 5]
+    for broker in (2, 5):
+        world.crash(broker)
+    view, _ = watched([LED], told=True, world=world)
+    assert said(LED, view) == f"{offline} or broker 5 is back"
 
 
 def test_a_directory_that_had_no_replicas_is_told_and_one_of_a_broker_that_is_down_is_not() -> None:

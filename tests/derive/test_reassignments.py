@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from kview.derive.checks.judge import Watch
 from kview.derive.checks.judge import step as judge
 from kview.derive.fold import step
+from kview.derive.partitions.figures import ordered
 from kview.derive.partitions.log import partition_log
 from kview.derive.partitions.reassignments import Move, move_of
 from kview.derive.view import View
@@ -117,7 +118,7 @@ def test_the_list_the_partitions_screen_and_the_text_say_it() -> None:
     assert log is not None
     lines = [content(line) for line in partition_heading(view, log, Options(), now_ms, UNKNOWN, 120)]
     assert lines[1].startswith("  → reassigning 0 → 1 2 (adds 1 2, removes 0): 160 k records left (≈ 20 MB)")
-    assert "ISR 1 of 3, 2 being added" in lines[-1]
+    assert "ISR 1 of 2, 2 being added, 1 being removed" in lines[-1]
     (told,) = (line for line in block(view, "x").splitlines() if "reassigning" in line)
     assert told.endswith("160 k records left, ≈ 1 m 20 s") and "1⊕ 2⊕ 0●" in told
 
@@ -129,6 +130,14 @@ def test_a_move_is_said_next_to_what_is_worse() -> None:
     view = scene.look()
     cells = PartitionRows(view, Options()).row(0, view.snapshot.observation.ended_ms).cells
     assert content(cells[-1]).startswith("at min ISR · reassigning: 0 3 → 1 2 3, 200 k records left")
+
+
+def test_partitions_that_are_moved_come_before_those_that_are_well() -> None:
+    view = Moving().look()
+    kinds = view.partitions.status.tolist()
+    assert kinds == ["reassigning", "ok"]
+    rows = np.array([1, 0])
+    assert ordered(rows, view.partitions).tolist() == [0, 1]
 
 
 def test_a_check_finds_nothing_wrong_while_replicas_are_added() -> None:

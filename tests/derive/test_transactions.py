@@ -126,7 +126,18 @@ def test_that_nobody_may_tell_whose_it_is_is_said() -> None:
     (finding,) = about(watched(90, GroupType.CLASSIC, 1, error=TOPIC_REFUSED)[-1])
     assert finding.kind == FindingKind.OPEN_TRANSACTION
     said = sentence(finding, 0)
-    assert "an unknown producer (TOPIC_AUTHORIZATION_FAILED)" in said and APP not in said
+    assert (
+        "an unknown producer (not authorized to see who: TOPIC_AUTHORIZATION_FAILED)" in said
+        and APP not in said
+    )
+
+
+def test_the_partitions_screen_has_the_producer_and_its_coordinator() -> None:
+    view = watched(90, GroupType.CLASSIC, 1)[-1]
+    log = partition_log(view, TOPIC, 0)
+    assert log is not None
+    lines = partition_heading(view, log, Options(), view.snapshot.observation.ended_ms, UNKNOWN, 120)
+    assert "    producer 4711 · epoch 3 · coordinator 1" in [content(line) for line in lines]
 
 
 def test_nothing_is_said_of_a_last_stable_offset_that_moved_a_moment_ago() -> None:

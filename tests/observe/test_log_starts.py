@@ -1,4 +1,8 @@
-"""Log starts that matter now: a group that loses records is seen losing them, not reading them."""
+"""Log starts that matter now: a group that loses records is seen losing them, not reading them. How often
+last stable offsets are read."""
+
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -8,8 +12,8 @@ from kview.observe.groups.facts import GroupFacts
 from kview.observe.groups.tables import GroupTables
 from kview.observe.layout import Layout, layout
 from kview.observe.observer import ObserveSettings
-from kview.observe.offset_rounds import LogStarts
-from kview.observe.readings import Readings, nothing_read
+from kview.observe.offset_rounds import LogStarts, OffsetRounds
+from kview.observe.readings import Readings, Share, nothing_read
 from kview.wire.offset_fetch import GroupCommits, TopicCommits
 from tests.observe.fake_broker import COORDINATOR_VERSIONS, FakeBroker
 from tests.observe.observing import Watched, observing, until
@@ -108,3 +112,25 @@ def test_a_group_that_is_overtaken_is_seen_in_the_next_observation() -> None:
             assert watched.look().groups.lost.tolist() == [0]
             broker.log_start = 50_000
             assert watched.look().groups.lost.tolist() == [40_000]
+
+
+def test_last_stable_offsets_are_read_every_5_seconds_and_each_time_while_something_holds_them() -> None:
+    readings = nothing_read(TWO)
+    both = Share(TWO, np.array([0, 1]), np.array([], np.int64))
+    state: Any = SimpleNamespace(readings=readings, layout=TWO, groups={}, group_tables=GroupTables())
+    links: Any = SimpleNamespace(askable=lambda: {0: object()})
+    fast: Any = SimpleNamespace(leaders=lambda *asked: asked[-1])
+    budget: Any = None
+    rounds = OffsetRounds(state, fast, links, budget, 60, ObserveSettings().last_stable_s)
+    asked: dict[int, list[float]] = {0: [], 1: []}
+    for at_ms in range(1_000_000, 1_060_000, 500):
+        readings.last_stable_since_ms[1] = at_ms if 1_020_000 <= at_ms < 1_040_000 else UNKNOWN
+        ((_, ask),) = rounds.leaders(({0: both}, True), rounds.starts_near_commits(1), at_ms)
+        stables: Any = ask()
+        readings.last_stable_ms[stables] = at_ms
+        for row in stables.tolist():
+            asked[row].append((at_ms - 1_000_000) / 1000)
+    assert asked[0] == [5.0 * n for n in range(12)]
+    held = [second for second in asked[1] if 20 <= second < 40]
+    assert held == [20 + 0.5 * n for n in range(40)]
+    assert len(asked[1]) - len(held) == 8, "every 5 s before and after"

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kview.model.snapshot import Transactions
 from kview.model.states import TransactionState
 from kview.observe.layout import Layout, layout
 from kview.observe.transactions import (
@@ -49,6 +50,12 @@ def said_by(broker: int, partitions: tuple[int, ...] | None = None, probe: int =
 
 def held_by(*answers: Coordinated, read_ms: int = AT_MS + 1, now: Layout | None = None) -> tuple[str, str]:
     """The transactional id and the state that the table has, if brokers 1, 2 … gave these answers."""
+    table = table_of(*answers, read_ms=read_ms, now=now)
+    return str(table.transactional_id[0]), str(table.state[0])
+
+
+def table_of(*answers: Coordinated, read_ms: int = AT_MS + 1, now: Layout | None = None) -> Transactions:
+    """What is known of the transaction, if brokers 1, 2 … gave these answers."""
     known, seen = OpenTransactions(), now or cluster()
     producer = SimpleNamespace(
         producer_id=PRODUCER, producer_epoch=3, current_txn_start_offset=32, last_timestamp=700
@@ -62,7 +69,7 @@ def held_by(*answers: Coordinated, read_ms: int = AT_MS + 1, now: Layout | None 
     known.settle(seen, rows, np.array([read_ms]))
     table = known.table(seen)
     assert (table.producer_id.tolist(), table.start_offset.tolist()) == ([PRODUCER], [32])
-    return str(table.transactional_id[0]), str(table.state[0])
+    return table
 
 
 UNKNOWN, HANGING = ("", TransactionState.UNKNOWN.value), ("", TransactionState.HANGING.value)
@@ -92,6 +99,12 @@ def test_so_does_one_whose_coordinator_does_not_count_the_partition() -> None:
 )
 def test_what_not_everybody_could_tell_is_unknown(answers: tuple[Coordinated, ...], now: Layout) -> None:
     assert held_by(*answers, now=now) == UNKNOWN
+
+
+def test_that_kview_may_not_see_whose_it_is_has_kafkas_error() -> None:
+    assert table_of(said_by(1), said_by(2, probe=53)).error_code.tolist() == [53]
+    assert table_of(said_by(1), said_by(2)).error_code.tolist() == [0]
+    assert table_of(said_by(1)).error_code.tolist() == [0], "it was not asked yet"
 
 
 def test_one_that_has_just_ended_is_not_hanging() -> None:

@@ -97,6 +97,7 @@ def partition_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding
     real = table.replicas >= 0
     replication, isr = real.sum(1), figures.isr_count
     known, least = table.min_isr != UNKNOWN_ID, np.minimum(table.min_isr.astype(np.int64), replication)
+    target = replication - figures.being_removed.sum(1)
     short = isr < (real & ~figures.being_added).sum(1)
     up = view.snapshot.brokers.id[np.asarray(view.snapshot.brokers.state == BrokerState.UP, np.bool_)]
     preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
@@ -121,7 +122,7 @@ def partition_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding
         (_K.AT_MIN_ISR, warn, known & (isr == table.min_isr) & short, None, out_of_sync),
         (_K.UNDER_REPLICATED, warn, short & (replication > 0), None, out_of_sync),
         (_K.NOT_RACK_SAFE, weak, figures.rack_safe == RackSafety.NO, None, nobody),
-        (_K.REPLICATION_FACTOR_1, weak, replication == 1, None, nobody),
+        (_K.REPLICATION_FACTOR_1, weak, target == 1, None, nobody),
         (_K.MIN_ISR_1, weak, known & (table.min_isr == 1) & three, None, nobody),
         (_K.NOT_PREFERRED, weak, away, None, first),
     ):

@@ -108,9 +108,9 @@ def partition_figures(
     )
 
 
-_CALM = [RANK[status] for status in STATUSES if status not in SEVERITIES]
-_IS_CALM = np.isin(np.arange(len(RANK)), _CALM)
-"""The ranks of the statuses that give no alarm."""
+_NEEDS = [*(s for s in STATUSES if s in SEVERITIES), PartitionStatus.UNKNOWN, PartitionStatus.REASSIGNING]
+_NEED = np.array([_NEEDS.index(s) if s in _NEEDS else len(_NEEDS) for s in STATUSES])
+"""The place of each status, by rank, in a list in which the worst come first."""
 
 
 def worst_first(table: Partitions, figures: PartitionFigures) -> NDArray[np.int64]:
@@ -121,10 +121,7 @@ def worst_first(table: Partitions, figures: PartitionFigures) -> NDArray[np.int6
 def ordered(rows: Longs, figures: PartitionFigures) -> Longs:
     """Return `rows` by status, the worst first.
 
-    After those in trouble come those of which nothing is known, then all others. Rows of equal status keep
-    their order, that of their names.
+    After those in trouble come those of which nothing is known, those that are moved, then all others. Rows
+    of equal status keep their order, that of their names.
     """
-    ranks = figures.rank[rows]
-    calm, unknown = _IS_CALM[ranks], ranks == RANK[PartitionStatus.UNKNOWN]
-    need = np.where(unknown, min(_CALM), np.where(calm, max(_CALM), ranks))
-    return rows[np.argsort(need, kind="stable")].astype(np.int64)
+    return rows[np.argsort(_NEED[figures.rank[rows]], kind="stable")].astype(np.int64)

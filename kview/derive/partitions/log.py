@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kview.derive.align import group_rows
+from kview.derive.brokers.log_dirs import stranded
 from kview.derive.lookup import partition_row, replica_rows
 from kview.derive.transactions.findings import stands_still
 from kview.derive.view import View
@@ -30,6 +31,8 @@ class ReplicaEnd(NamedTuple):
     in_isr: bool
     answers: bool
     """Whether its broker answers kview."""
+    stranded: bool
+    """Whether it is offline although its broker is up: its log directory must have failed."""
 
 
 class GroupPosition(NamedTuple):
@@ -101,7 +104,7 @@ def partition_log(view: View, topic: str, partition: int) -> PartitionLog | None
 def _replicas(view: View, row: int) -> list[ReplicaEnd]:
     table, figures, replicas = view.snapshot.partitions, view.partitions, view.snapshot.replicas
     sizes = {int(replicas.broker[at]): int(replicas.size_bytes[at]) for at in replica_rows(replicas.row, row)}
-    replica_ends = []
+    replica_ends, offline = [], stranded(view.snapshot)[row]
     for position, broker in enumerate(table.replicas[row].tolist()):
         if broker == NO_BROKER:
             continue
@@ -121,6 +124,7 @@ def _replicas(view: View, row: int) -> list[ReplicaEnd]:
                 is_leader=is_leader,
                 in_isr=bool(figures.in_isr[row, position]),
                 answers=not silent,
+                stranded=bool(offline[position]),
             )
         )
     return replica_ends

@@ -41,10 +41,10 @@ def partition_heading(
     table, figures, at = view.snapshot.partitions, view.partitions, log.row
     topic = str(table.topic[at])
     name = _name(topic, int(table.partition[at]), cells)
-    adding = int(figures.being_added[at].sum())
-    facts = [f"ISR {int(figures.isr_count[at])} of {int(replication(table)[at])}"]
-    if adding:
-        facts[0] += f", {adding} being added"
+    adding, removing = int(figures.being_added[at].sum()), int(figures.being_removed[at].sum())
+    facts = [f"ISR {int(figures.isr_count[at])} of {int(replication(table)[at]) - removing}"]
+    facts[0] += f", {adding} being added" if adding else ""
+    facts[0] += f", {removing} being removed" if removing else ""
     if table.min_isr[at] != UNKNOWN_ID:
         facts.append(f"min.insync.replicas {int(table.min_isr[at])}")
     facts.append(f"in {words.rate(float(figures.in_rate[at]))} rec/s")
@@ -93,6 +93,8 @@ def _held_back(held: Finding, now_ms: int, cells: int) -> list[Line]:
         ]
 
     made = lines(findings.sentence(held, now_ms), f"  {glyphs.ARROW} ", ROLES[held.severity])
+    if held.transaction is not None and (holder := findings.holder(held.transaction)):
+        made += lines(holder, "    ", Role.DIM)
     if held.kind is FindingKind.HANGING_TRANSACTION and held.transaction is not None:
         made += lines(findings.abort_command(held.transaction), "    ", Role.TEXT)
     return made
