@@ -131,6 +131,14 @@ def test_everything_that_an_old_cluster_can_tell_is_there(old: Old) -> None:
     assert (group["group"], group["type"], group["state"]) == ("billing", "classic", "Empty")
     assert (group["lag_records"], group["lag_is_bound"]) == (RECORDS - READ, False)
     assert document["failures"] == []
+    unknown_elr = [row["elr"] is None for row in rows]
+    assert unknown_elr == [old.release.zookeeper] * 3, "DescribeTopicPartitions is newer than 2.8"
+    sized = {
+        directory["total_bytes"] is not None
+        for broker in brokers.values()
+        for directory in broker["log_dirs"]
+    }
+    assert sized == {not old.release.zookeeper}, "DescribeLogDirs has sizes since Kafka 3.3"
 
 
 @pytest.mark.slow
