@@ -25,7 +25,7 @@ from kview.tui.app import KviewApp
 from kview.tui.session import Session
 from kview.tui.widgets.header import SourceInfo
 from tests.edges import without_edges
-from tests.tui.textual_internals import IdleLoop, IdlePilot, drawn_strips
+from tests.tui.textual_internals import IdleLoop, IdlePilot, drawn_strips, nothing_composed
 from tests.worlds import crash_script, views
 
 T = TypeVar("T")
@@ -238,10 +238,11 @@ async def dashboard(
 @asynccontextmanager
 async def running_app(app: App[int], size: tuple[int, int]) -> AsyncIterator[Pilot[int]]:
     """Run an app without a terminal until it has drawn what it has."""
-    async with app.run_test(size=size):
-        pilot = IdlePilot(app)
-        await pilot.pause()
-        yield pilot
+    with nothing_composed():
+        async with app.run_test(size=size):
+            pilot = IdlePilot(app)
+            await pilot.pause()
+            yield pilot
 
 
 def text(app: KviewApp) -> str:

@@ -6,9 +6,13 @@
 import asyncio
 import selectors
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from pytest import MonkeyPatch
+from textual._compositor import Compositor
+from textual._context import visible_screen_stack
 from textual.events import Key
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
 from textual.pilot import Pilot
@@ -22,7 +26,27 @@ MOST_DRAWINGS = 100
 def drawn_strips(screen: Screen[object]) -> Sequence[Strip]:
     """The screen's lines as they are drawn: Textual only exports pictures, without styles and without the
     spaces at the ends of lines."""
+    visible_screen_stack.set(screen.app._background_screens)
     return screen._compositor.render_strips()
+
+
+@contextmanager
+def nothing_composed() -> Iterator[None]:
+    """Let apps without a terminal compose no updates: Textual does, and throws them away.
+
+    `drawn_strips` composes the screen that a test reads.
+    """
+    compose = Compositor.render_update
+
+    def render_update(compositor: Compositor, full: bool = False, **how: Any) -> Any:
+        if full:  # a picture
+            return compose(compositor, full, **how)
+        compositor._dirty_regions.clear()
+        return None
+
+    with MonkeyPatch.context() as patch:
+        patch.setattr(Compositor, "render_update", render_update)
+        yield
 
 
 class _Watched(selectors.DefaultSelector):

@@ -79,7 +79,8 @@ class Panel(Vertical):
     def redraw(self) -> None:
         """Send the upper edge to the terminal if it has changed."""
         if not self._edges or self._drawn_for != self._look:
-            return  # all of it is about to be drawn
+            self._drawn_for = None  # all of it is about to be drawn, also if it soon looks as before
+            return
         upper = self._upper()
         if upper != self._edges[0]:
             self._edges[0] = upper
