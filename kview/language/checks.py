@@ -327,12 +327,13 @@ _CONSEQUENCES: Mapping[CheckKind, tuple[str, str]] = {
     _K.RACK_LOSS: ("more rack", " that must stay up"),
     _K.VOTER_LOST: ("controller", " down or not fetching"),
     _K.GROUP_BLOCKED: ("group", " blocked"),
+    _K.GROUP_BLOCKED_BY_TRANSACTION: ("group", " blocked by a transaction"),
 }
-"""What stands before and after the ending of the plural, for each kind that a broker may explain."""
+"""What stands before and after the ending of the plural, for each kind that has causes."""
 
 
-def explains(brokers: Sequence[int], findings: Sequence[CheckFinding], not_judged_count: int) -> str:
-    """Return what these brokers explain, by kind, the worst first, and with names if it is a risk.
+def explains(causes: Sequence[CheckFinding], findings: Sequence[CheckFinding], not_judged_count: int) -> str:
+    """Return what these causes explain, by kind, the worst first, and with names if it is a risk.
 
     Example: `explains 9 more: 1 partition without a leader (audit-log-3), 34 under-replicated partitions`.
     """
@@ -341,7 +342,10 @@ def explains(brokers: Sequence[int], findings: Sequence[CheckFinding], not_judge
         by_kind.setdefault(finding.kind, []).append(finding)
     said = [_consequence(kind, of_kind) for kind, of_kind in by_kind.items()]
     said += [f"{not_judged_count:,} not judged"] if not_judged_count else []
-    who = "explains" if len(brokers) == 1 else f"{nouns.some_brokers(brokers)} explain"
+    brokers = sorted(broker for cause in causes for broker in cause.brokers)
+    names = [nouns.some_brokers(brokers)] if brokers else []
+    names += [label(cause.key) for cause in causes if not cause.brokers]
+    who = "explains" if len(causes) == 1 else f"{_some(names, 'cause')} explain"
     return f"{who} {len(findings) + not_judged_count:,} more: {', '.join(said)}"
 
 

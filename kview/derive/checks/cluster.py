@@ -20,6 +20,7 @@ from kview.derive.checks.impact import (
     standing,
 )
 from kview.derive.checks.partitions import names_of
+from kview.derive.transactions.findings import who_holds
 from kview.derive.view import View
 from kview.model.checks import CheckFinding, CheckKind, Key, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Part
@@ -162,18 +163,21 @@ def controller_findings(view: View, down: Down) -> Iterator[CheckFinding]:
                 )
 
 
-def transaction_findings(view: View) -> Iterator[CheckFinding]:
-    """Yield the transactions that the headline tells of."""
-    for finding in view.headline.findings:
-        if (opened := finding.transaction) is not None:
-            yield CheckFinding(
-                CheckKind(finding.kind),
-                Level(finding.severity),
-                name=opened.transactional_id or _producer(opened.producer_id),
-                since_ms=finding.since_ms,
-                since_is_bound=finding.since_is_bound,
-                transaction=finding,
-            )
+def transaction_findings(view: View) -> Iterator[tuple[CheckFinding, Longs]]:
+    """Yield the transactions that the headline tells of, each with the rows of the partitions that it
+    holds back."""
+    for finding, rows in who_holds(view.snapshot, view.offsets):
+        opened = finding.transaction
+        assert opened is not None
+        found = CheckFinding(
+            CheckKind(finding.kind),
+            Level(finding.severity),
+            name=opened.transactional_id or _producer(opened.producer_id),
+            since_ms=finding.since_ms,
+            since_is_bound=finding.since_is_bound,
+            transaction=finding,
+        )
+        yield found, rows
 
 
 def throttle_findings(view: View) -> Iterator[CheckFinding]:

@@ -122,16 +122,22 @@ def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
         return
     of_brokers = [*broker_findings(view), *vanished_findings(view)]
     of_dirs = list(log_dir_findings(view))
+    of_transactions = list(transaction_findings(view))
     heeded = [finding for finding in (*of_brokers, *of_dirs) if not is_ignored(*finding.key, watch.ignore)]
-    down, table = down_brokers(heeded), view.snapshot.partitions
-    may_explain = Causes(table.replicas, stranded(view.snapshot), down, with_failed_dirs(heeded))
+    may_explain = Causes(
+        view.snapshot.partitions.replicas,
+        stranded(view.snapshot),
+        down_brokers(heeded),
+        with_failed_dirs(heeded),
+        [(item.key, rows) for item, rows in of_transactions if not is_ignored(*item.key, watch.ignore)],
+    )
     yield from of_brokers
     yield from of_dirs
     yield from partition_findings(view, may_explain)
-    yield from controller_findings(view, down)
+    yield from controller_findings(view, may_explain.down)
     yield from skew_findings(view, watch.limits)
     yield from loss_findings(view, _accepted(view, watch.ignore), may_explain)
-    yield from transaction_findings(view)
+    yield from (finding for finding, _ in of_transactions)
     yield from throttle_findings(view)
     yield from group_findings(view, may_explain)
     yield from connector_findings(view)
