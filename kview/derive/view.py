@@ -231,7 +231,8 @@ class GroupFigures(Struct, frozen=True):
     reason_ms: Longs
     reason_count: Longs
     lost: Longs
-    """The number of records deleted before the group read them, usually 0."""
+    """The number of records deleted before the group read them, usually 0. UNKNOWN of a group that commits no
+    offsets by nature, or whose commits were never read."""
     lost_is_bound: Flags
     """Whether `lost` is a lower bound."""
     place: Longs

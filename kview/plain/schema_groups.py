@@ -138,10 +138,11 @@ class Group(Struct, gc=False):
         ),
     ]
     lost_records: Annotated[
-        int,
+        int | None,
         records(
             "Records deleted before the group read them. 0 again once its offset has been at or past the log "
-            "start for a minute."
+            "start for a minute. Null for share groups and the workers of Kafka Connect, which commit no "
+            "offsets, and until its commits were read."
         ),
     ]
     lost_is_bound: Annotated[bool, meaning("Whether lost_records is only a lower bound.")]

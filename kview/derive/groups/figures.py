@@ -174,13 +174,13 @@ def group_figures(
     ranks, rows = _worst(snapshot, figures, index)
     unread = (lags.uncommitted > 0) & (ranks <= RANK[Verdict.UNDECIDED])
     ranks = np.where(unread, RANK[Verdict.UNDECIDED], ranks)
-    lost, old = _lost(figures, index, size), _verdict_age(snapshot, index)
+    untold, uncommitting = never_read(snapshot), _commit_nothing(groups)
+    lost = np.where(untold | uncommitting, UNKNOWN, _lost(figures, index, size))
+    old = _verdict_age(snapshot, index)
     quiet = np.array([bool(ignore) and is_ignored(str(name), ignore) for name in groups.group], np.bool_)
     reasons = np.where(rows > 0, _REASONS[ranks], _REASONS_WITHOUT_ROWS[ranks])
     reasons[unread] = Reason.NO_COMMIT
-    untold = never_read(snapshot)
     reasons[untold] = Reason.LAG_UNKNOWN
-    uncommitting = _commit_nothing(groups)
     for row in np.flatnonzero(uncommitting).tolist():
         verdict, reason = Verdict.NONE, Reason.WORKERS
         if groups.type[row] == GroupType.SHARE:
