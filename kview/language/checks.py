@@ -171,6 +171,9 @@ def _group(finding: CheckFinding) -> str:
     why = verdicts.reason(kind, finding.reason_ms, finding.reason_count)
     if kind is Reason.NO_MEMBERS:
         why = "no members"
+    if finding.unowned:
+        which = "" if _nobody_owns(finding) else f", {finding.unowned:,} of them"
+        why += f"{which} not assigned to any member"
     behind = ""
     if finding.behind_ms != UNKNOWN:
         lag_time = words.duration(finding.behind_ms)
@@ -254,6 +257,19 @@ def _up_and_in_sync(finding: CheckFinding) -> str:
     return f"check that {_brokers(finding)} {verb} up and can keep up"
 
 
+def _nobody_owns(finding: CheckFinding) -> bool:
+    """Return whether no member owns any of the partitions on which a group is stuck."""
+    return finding.unowned == finding.reason_count
+
+
+def _stuck(finding: CheckFinding) -> str:
+    """Return what to check if a group is stuck: commits, or why no member owns the partitions."""
+    if not finding.unowned:
+        return "check its consumers: they own the partitions, but do not commit"
+    subscribed = "check which topics its consumers subscribe to"
+    return subscribed if _nobody_owns(finding) else f"{subscribed}, and why they do not commit on the others"
+
+
 _GO_ON: Mapping[str, str] = {
     Reason.COMMIT_OVERDUE: "check the job that commits under this name",
     Reason.CONNECTOR_PAUSED: "resume the connector if it is to go on",
@@ -296,7 +312,7 @@ _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     ),
     _K.NO_CONTROLLER: _says("start the controllers, or check the network between them"),
     _K.VOTER_LOST: _says("start it, or check its log"),
-    _K.GROUP_STUCK: _says("check its consumers: they own the partitions, but do not commit"),
+    _K.GROUP_STUCK: _stuck,
     _K.GROUP_STOPPED: lambda f: _GO_ON.get(
         f.reason, "start its consumers, or delete the group if nobody needs it"
     ),

@@ -159,6 +159,8 @@ class CheckFinding:
     """The `Reason` for the verdict, with its two numbers."""
     reason_ms: int = UNKNOWN
     reason_count: int = UNKNOWN
+    unowned: int = 0
+    """Of a stuck group: how many of the partitions on which it is stuck no member owns."""
     trace: str = ""
     """The line of a failed task's trace that says why, '' if there is none."""
     settings: tuple[str, ...] = ()

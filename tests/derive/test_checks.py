@@ -11,6 +11,7 @@ from kview.derive.checks.judge import Watch, more_tells
 from kview.derive.checks.judge import step as judge
 from kview.derive.checks.outcome import Outcome, Rules, outcome_of
 from kview.derive.fold import State, step
+from kview.language import checks
 from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Judgement, Level, NotJudgedWhy
 from kview.model.failures import FailureKind
 from kview.model.snapshot import Snapshot
@@ -208,6 +209,39 @@ def test_a_group_that_falls_behind_and_one_that_is_stuck() -> None:
     assert (alone(found, K.GROUP_FALLING_BEHIND).name, alone(found, K.GROUP_STUCK).name) == ("slow", "stuck")
     assert alone(found, K.GROUP_STUCK).behind_ms >= 600_000
     assert alone(found, K.GROUP_STUCK).since_ms == UNKNOWN, "the verdict came long after it got stuck"
+
+
+@pytest.mark.parametrize(
+    ("unowned", "said"),
+    [
+        (
+            0,
+            "(4 partitions, ≥ 11 m 18 s behind). Check its consumers: they own the partitions, but do not"
+            " commit",
+        ),
+        (
+            1,
+            "(4 partitions, 1 of them not assigned to any member, ≥ 11 m 18 s behind). Check which topics its"
+            " consumers subscribe to, and why they do not commit on the others",
+        ),
+        (
+            4,
+            "(4 partitions not assigned to any member, ≥ 11 m 18 s behind). Check which topics its consumers"
+            " subscribe to",
+        ),
+    ],
+)
+def test_a_stuck_group_is_told_apart_by_whether_its_members_own_the_partitions(
+    unowned: int, said: str
+) -> None:
+    watch, state = Watch(), State()
+    world = small_world(reader("stuck", *(end - 65_000 for end in ends()), share=0.0))
+    for _ in range(80):
+        seen = world.tick()
+        owner = np.where(seen.offsets.partition < unowned, "", seen.offsets.owner)
+        state, view = step(state, replace(seen, offsets=replace(seen.offsets, owner=owner)))
+        watch, found = judge(watch, view)
+    assert checks.sentence(alone(found, K.GROUP_STUCK), 0) == f"stuck {said}"
 
 
 def test_a_finding_about_a_group_has_the_groups_kind() -> None:

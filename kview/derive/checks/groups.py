@@ -35,6 +35,7 @@ def group_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding]:
     """
     table, figures = view.snapshot.groups, view.groups
     causes = _causes(view, may_explain)
+    unowned = _unowned(view)
     for row, verdict in enumerate(figures.verdict.tolist()):
         name, group_type = str(table.group[row]), str(table.type[row])
         if verdict in KINDS:
@@ -47,6 +48,7 @@ def group_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding]:
                 reason=figures.reason[row],
                 reason_ms=int(figures.reason_ms[row]),
                 reason_count=int(figures.reason_count[row]),
+                unowned=int(unowned[row]) if verdict == Verdict.STUCK else 0,
                 behind_ms=int(figures.behind_ms[row]),
                 is_bound=bool(figures.behind_is_bound[row]),
                 is_estimate=bool(figures.behind_is_estimate[row]),
@@ -61,6 +63,13 @@ def group_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding]:
                 amount=int(figures.lost[row]),
                 is_bound=bool(figures.lost_is_bound[row]),
             )
+
+
+def _unowned(view: View) -> Longs:
+    """Return on how many partitions each group is stuck because no member owns them."""
+    groups = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group)
+    mine = (groups >= 0) & np.equal(view.offsets.reason, Reason.NO_OWNER)
+    return np.bincount(groups[mine], minlength=len(view.snapshot.groups)).astype(np.int64)
 
 
 def _causes(view: View, may_explain: Causes) -> Mapping[int, tuple[Key, ...]]:
