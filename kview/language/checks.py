@@ -18,6 +18,7 @@ from kview.model.checks import (
 )
 from kview.model.failures import FailureKind
 from kview.model.findings import FindingKind
+from kview.model.states import GroupType
 from kview.model.units import UNKNOWN
 
 MOST_NUMBERS = 8
@@ -165,6 +166,16 @@ _NO_CONTROLLER: Mapping[FindingKind | None, str] = {
 }
 
 
+def _after_kind(say: Callable[[CheckFinding], str]) -> Callable[[CheckFinding], str]:
+    """Return what says the same after the kind of the group: `share group: stopped (no members)`."""
+
+    def said(finding: CheckFinding) -> str:
+        needs_no_word = finding.group_type in ("", GroupType.CLASSIC, GroupType.UNKNOWN)
+        return say(finding) if needs_no_word else f"{finding.group_type} group: {say(finding)}"
+
+    return said
+
+
 def _group(finding: CheckFinding) -> str:
     """Return a group's verdict with its reason and its lag in time."""
     kind = Reason(finding.reason)
@@ -219,8 +230,8 @@ _WHAT: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
     ),
     _K.OPEN_TRANSACTION: _transaction,
     _K.HANGING_TRANSACTION: _transaction,
-    **dict.fromkeys((kind for kind in GROUP_KINDS if kind is not _K.GROUP_LOST_RECORDS), _group),
-    _K.GROUP_LOST_RECORDS: lambda f: verdicts.lost(f.amount, f.is_bound),
+    **dict.fromkeys(GROUP_KINDS, _after_kind(_group)),
+    _K.GROUP_LOST_RECORDS: _after_kind(lambda f: verdicts.lost(f.amount, f.is_bound)),
     _K.CONNECT_TASK_FAILED: lambda f: (
         f"{words.plural(f.amount, 'task') if f.amount else 'the connector itself'} failed"
         + (f" ({f.trace})" if f.trace else "")

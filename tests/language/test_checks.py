@@ -19,6 +19,7 @@ from kview.model.checks import (
 from kview.model.events import Severity
 from kview.model.failures import Cause, FailureKind
 from kview.model.findings import Finding, FindingKind, OpenTransaction
+from kview.model.units import UNKNOWN
 from kview.plain.schema_check import AMOUNTS, CHECK_KINDS
 from tests.language.said import well_said
 
@@ -96,6 +97,20 @@ def test_every_kind_and_amount_is_in_the_schema() -> None:
             finding(K.GROUP_STOPPED, reason=Reason.NO_MEMBERS, is_bound=True),
             "stopped (no members, ≥ 1 m 10 s behind). Start its consumers, or delete the group if"
             " nobody needs it",
+        ),
+        (
+            finding(K.GROUP_STOPPED, group_type="simple", reason=Reason.COMMIT_OVERDUE, reason_ms=300_000),
+            "simple group: stopped (no commit for 5 m, 1 m 10 s behind). Check the job that commits under"
+            " this name",
+        ),
+        (
+            finding(K.GROUP_LOST_RECORDS, group_type="streams", amount=50),
+            "streams group: 50 records deleted before being read. Raise the topic's retention, or make the"
+            " consumers faster",
+        ),
+        (
+            finding(K.GROUP_REWOUND, group_type="classic", behind_ms=UNKNOWN),
+            "rewound. Check whether somebody reset its offsets: it is reading records again",
         ),
         (
             finding(K.LEADER_SKEW, amount=120, mean=50.0),
