@@ -416,6 +416,11 @@ def _why_not(item: NotJudged) -> str:
                 f"still waiting for an answer from {named}" if overdue else "more observations are needed"
             )
             return f"{needed}: observe for longer (--for 90s)"
+        case NotJudgedWhy.FEW_COMMITS:
+            return (
+                "too few commits were seen to tell a group that commits rarely from one that is stuck:"
+                " observe for longer (--for 15m), or let it pass (--allow-not-judged)"
+            )
         case NotJudgedWhy.NOT_AUTHORIZED:
             return f"kview is not authorized to ask ({said}): grant its user Describe and DescribeConfigs"
         case NotJudgedWhy.UNSUPPORTED:

@@ -108,6 +108,8 @@ class NotJudgedWhy(StrEnum):
 
     NO_HISTORY = "no_history"
     """It needs more observations, and a longer check has them."""
+    FEW_COMMITS = "few_commits"
+    """Records wait for a group, and too few commits were seen to tell rare ones from none."""
     NOT_AUTHORIZED = "not_authorized"
     NOT_ANSWERED = "not_answered"
     UNSUPPORTED = "unsupported"

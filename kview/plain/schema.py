@@ -465,6 +465,8 @@ ENUMS: Mapping[str, str] = {
     " must, or work is spread unevenly. Of some kinds, every finding is a weakness, of the others none.",
     "CheckKind": "What `kview check` judges.",
     "NotJudgedWhy": "Why something could not be judged. no_history: it needs more observations."
+    " few_commits: records wait for a group, and too few commits were seen to tell whether it commits rarely"
+    " or is stuck."
     " no_comparison: brokers take long to answer, and kview does not know how long they usually take."
     " rack_unknown: some brokers have a rack, and others have none.",
     "Part": "A part of an observation, named after what its requests ask for.",

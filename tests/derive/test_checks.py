@@ -15,6 +15,7 @@ from kview.language import checks
 from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Judgement, Level, NotJudgedWhy
 from kview.model.failures import FailureKind
 from kview.model.snapshot import Snapshot
+from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.derive.checking import SET_UP, judged, labels
 from tests.derive.checking import rules as ignored
@@ -200,6 +201,29 @@ def test_a_group_without_evidence_is_not_judged_and_may_be_ignored() -> None:
         (GROUP_KINDS, ("late",), Why.NO_HISTORY)
     ]
     assert judged(world, 8, *single, "group_*:la??").not_judged == ()
+
+
+@pytest.mark.parametrize("kind", [GroupType.CLASSIC, GroupType.CONSUMER, GroupType.SIMPLE])
+@pytest.mark.parametrize("interval_s", [60, 300])
+def test_that_a_group_commits_rarely_is_said_when_the_usual_time_did_not_tell(
+    kind: GroupType, interval_s: int
+) -> None:
+    """A stuck group would look the same. The check waits for as long as it usually does."""
+    rare = reader("rare", *ends(), members=kind is not GroupType.SIMPLE)
+    rare.type, rare.commit_every_ms = kind, interval_s * 1000
+    world, watch, state, found = small_world(rare), Watch(), State(), list[Judgement]()
+    for _ in range(76):
+        state, view = step(state, world.tick())
+        watch, judgement = judge(watch, view)
+        found.append(judgement)
+    early, late = found[30], found[75]
+    assert [item.why for item in early.not_judged] == [Why.NO_HISTORY]
+    (open_,) = late.not_judged
+    assert checks.not_judged_label(open_) == "group_*:rare" and more_tells(late)
+    assert checks.not_judged(open_) == (
+        "too few commits were seen to tell a group that commits rarely from one that is stuck:"
+        " observe for longer (--for 15m), or let it pass (--allow-not-judged)"
+    )
 
 
 def test_a_group_that_falls_behind_and_one_that_is_stuck() -> None:

@@ -26,6 +26,9 @@ KINDS: Mapping[Verdict, CheckKind] = {
 }
 """The verdicts that name a problem. An abandoned group is not one: nobody reads with it any more."""
 
+TELLS_MS = 60_000
+"""The commits of a minute tell whether a group keeps up, unless it commits rarely or not at all."""
+
 
 def group_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding]:
     """Yield the groups with a problem, and the groups that have lost records.
@@ -97,9 +100,10 @@ def _waiting(view: View, why: Verdict) -> Iterator[tuple[int, Longs]]:
             yield group, rows
 
 
-def groups_not_judged(view: View) -> Iterator[NotJudged]:
-    """Yield the groups without a verdict."""
+def groups_not_judged(view: View, watched_ms: int) -> Iterator[NotJudged]:
+    """Yield the groups without a verdict. `watched_ms` is how long the check has lasted."""
     table, figures = view.snapshot.groups, view.groups
+    waiting = {group for group, _ in _waiting(view, Verdict.UNDECIDED)} if watched_ms >= TELLS_MS else set()
     verdicts = figures.verdict
     old = figures.verdict_age_ms != UNKNOWN
     open_ = np.isin(verdicts, (Verdict.UNDECIDED, Verdict.UNKNOWN))
@@ -112,6 +116,8 @@ def groups_not_judged(view: View) -> Iterator[NotJudged]:
             why, brokers = why_of(cause), _coordinator(int(table.coordinator[row]))
         elif figures.reason[row] == Reason.NO_COMMIT:
             why = NotJudgedWhy.NOTHING_COMMITTED
+        elif row in waiting:
+            why = NotJudgedWhy.FEW_COMMITS
         by_cause.setdefault((why, cause, brokers), []).append(str(table.group[row]))
     for (why, cause, brokers), names in by_cause.items():
         yield NotJudged(GROUP_KINDS, why, tuple(names), brokers, cause)

@@ -113,7 +113,8 @@ def _is_open(judgement: Judgement, item: NotJudged) -> bool:
     """Return whether `item` only needs time. That a slow broker owes an answer does not count."""
     slow = {finding.name for finding in judgement.findings if finding.kind is CheckKind.BROKER_SLOW}
     owing = item.kinds == (CheckKind.BROKER_SILENT,)
-    return item.why is NotJudgedWhy.NO_HISTORY and not (owing and slow.issuperset(item.names))
+    needs_time = item.why in (NotJudgedWhy.NO_HISTORY, NotJudgedWhy.FEW_COMMITS)
+    return needs_time and not (owing and slow.issuperset(item.names))
 
 
 def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
@@ -164,7 +165,7 @@ def _not_judged(view: View, watched_ms: int, found: Sequence[CheckFinding]) -> I
     yield from log_dirs_not_judged(view, found)
     yield from controllers_not_judged(view, found)
     yield from throttles_not_judged(view)
-    yield from groups_not_judged(view)
+    yield from groups_not_judged(view, watched_ms)
 
 
 def _heeded(items: Iterator[NotJudged], ignore: tuple[Ignore, ...]) -> Iterator[NotJudged]:
