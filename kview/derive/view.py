@@ -322,7 +322,7 @@ class Throughput(Struct, frozen=True):
     """Whether `total_in` leaves out partitions whose rate is not known."""
     total_out: float
     out_is_bound: bool
-    """Whether `total_out` leaves out groups whose rate is not known."""
+    """Whether `total_out` leaves out groups or partitions whose rate is not known."""
 
 
 class View(Struct, frozen=True):

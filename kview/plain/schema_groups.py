@@ -157,8 +157,18 @@ class Group(Struct, gc=False):
     behind_ms: Annotated[int | None, duration("The worst partition's lag in time.")]
     behind_is_bound: Annotated[bool, meaning("Whether behind_ms is only a lower bound.")]
     behind_is_estimate: Annotated[bool, meaning("Whether behind_ms is only an estimate.")]
-    read_records_per_second: Annotated[float | None, rate("Records that it reads, by its commits.")]
+    read_records_per_second: Annotated[
+        float | None, rate("Records that it reads, by its commits; null for share groups, which commit none.")
+    ]
+    read_is_bound: Annotated[
+        bool,
+        meaning("Whether read_records_per_second is a minimum: the rate of some partition is not known."),
+    ]
     write_records_per_second: Annotated[float | None, rate("Records appended to its partitions.")]
+    write_is_bound: Annotated[
+        bool,
+        meaning("Whether write_records_per_second is a minimum: the rate of some partition is not known."),
+    ]
     age_ms: Annotated[int | None, duration("How old these figures are.")]
     ignored: Annotated[bool, meaning("Whether --ignore-group hides it: no finding or event is about it.")]
     error: Annotated[Cause | None, meaning("Why its figures are old.")]

@@ -236,6 +236,14 @@ def _commit_nothing(groups: Groups) -> NDArray[np.bool_]:
     return np.asarray((groups.type == GroupType.SHARE) | (groups.type == GroupType.CONNECT), np.bool_)
 
 
+def reads_unknown(groups: Groups, read_rate: Floats) -> NDArray[np.bool_]:
+    """Return the groups of which nobody knows how much they read. `read_rate` has the rates of groups.
+
+    Kafka Connect's workers are not among them: their sinks read as groups of their own.
+    """
+    return np.isnan(read_rate) & np.asarray(groups.type != GroupType.CONNECT, np.bool_)
+
+
 def _places(names: Strings, severity: Strings, ranks: Longs, series: GroupSeries) -> Longs:
     """Return the place of each group in a list: those in trouble first, of them those that are furthest
     behind, and the others by name."""
