@@ -267,7 +267,7 @@ def test_a_transaction_that_is_ignored_explains_nothing() -> None:
 
 def test_transactions_explain_only_what_they_hold() -> None:
     one, two = (K.OPEN_TRANSACTION, "one"), (K.OPEN_TRANSACTION, "two")
-    nobody = np.zeros((0, 0))
-    may_explain = Causes(nobody, nobody, {}, {}, [(one, np.array([0, 1])), (two, np.array([4]))])
+    ids, flags = np.zeros((0, 0), np.int32), np.zeros((0, 0), np.bool_)
+    may_explain = Causes(ids, flags, {}, {}, [(one, np.array([0, 1])), (two, np.array([4]))])
     for rows, causes in (([1], (one,)), ([0, 4], (one, two)), ([1, 2], ()), ([3], ())):
         assert may_explain.of_waiting(np.array(rows)) == causes
