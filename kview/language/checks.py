@@ -158,12 +158,24 @@ def _times(finding: CheckFinding) -> str:
     return f"{finding.amount / finding.mean:.1f} times the mean"
 
 
-_NO_CONTROLLER: Mapping[FindingKind | None, str] = {
-    FindingKind.NO_CONTROLLER: "no active controller: no broker can be fenced and no leader elected",
-    FindingKind.QUORUM_LOST: "the controllers have lost their majority: no broker can be fenced and no leader"
-    " elected",
-    FindingKind.QUORUM_SILENT: "no controller answers: fencing and elections may have stopped",
-}
+def _no_controller(finding: CheckFinding) -> str:
+    """Return that no controller can act, and which voters do not fetch if that is known."""
+    if finding.headline is FindingKind.QUORUM_SILENT:
+        return "no controller answers: fencing and elections may have stopped"
+    which = "no active controller"
+    if finding.unheard:
+        verb = "does" if len(finding.unheard) == 1 else "do"
+        unheard = f"{nouns.controllers(finding.unheard)} {verb} not fetch from it"
+        which = f"controller {finding.active} hears no majority of the voters ({unheard})"
+    return f"{which}: no broker can be fenced and no leader elected"
+
+
+def _controllers_up(finding: CheckFinding) -> str:
+    """Return which controllers to check, without names if nobody tells which are missing."""
+    if not finding.unheard:
+        return "check that the controllers are up and reach each other"
+    verbs = "is up and reaches" if len(finding.unheard) == 1 else "are up and reach"
+    return f"check that {nouns.controllers(finding.unheard)} {verbs} controller {finding.active}"
 
 
 def _after_kind(say: Callable[[CheckFinding], str]) -> Callable[[CheckFinding], str]:
@@ -224,7 +236,7 @@ _WHAT: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
         f"replication throttle left on {f'broker {f.name}' if f.brokers else 'the topic'}"
         " although nothing is being reassigned"
     ),
-    _K.NO_CONTROLLER: lambda f: _NO_CONTROLLER[f.headline],
+    _K.NO_CONTROLLER: _no_controller,
     _K.VOTER_LOST: lambda f: (
         f"controller {f.name} is down or not fetching, {words.plural(f.amount, 'voter')} left"
     ),
@@ -321,7 +333,7 @@ _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
         f"remove it with kafka-configs.sh --alter --entity-type {'brokers' if f.brokers else 'topics'}"
         f" --entity-name {f.name} --delete-config {','.join(f.settings)}"
     ),
-    _K.NO_CONTROLLER: _says("start the controllers, or check the network between them"),
+    _K.NO_CONTROLLER: _controllers_up,
     _K.VOTER_LOST: _says("start it, or check its log"),
     _K.GROUP_STUCK: _stuck,
     _K.GROUP_STOPPED: lambda f: _GO_ON.get(

@@ -151,7 +151,7 @@ class CheckFinding:
     replicas: int = UNKNOWN
     amount: int = UNKNOWN
     """Leaders, bytes or log directories of the broker, its latency in µs, records that were lost, voters
-    left, or tasks that failed."""
+    left or heard, or tasks that failed."""
     mean: float = math.nan
     """What the brokers that are up have on average, this one included."""
     group_type: str = ""
@@ -167,6 +167,10 @@ class CheckFinding:
     """The line of a failed task's trace that says why, '' if there is none."""
     settings: tuple[str, ...] = ()
     """The settings that are the cause."""
+    active: int = UNKNOWN
+    """The active controller, if it hears no majority of the voters."""
+    unheard: tuple[int, ...] = ()
+    """The voters that do not fetch from it. Whether they are lost, or it is, is not known."""
     headline: FindingKind | None = None
     """The finding of the headline that this one is."""
     transaction: Finding | None = None

@@ -65,7 +65,8 @@ AMOUNTS: Mapping[CheckKind, str] = {
     CheckKind.LEADER_SKEW: "partitions that the broker leads",
     CheckKind.DISK_SKEW: "bytes that the broker holds",
     CheckKind.VOTER_LOST: "voters that are left",
-    CheckKind.NO_CONTROLLER: "voters that are left",
+    CheckKind.NO_CONTROLLER: "if the controllers have no majority: voters that the active one hears, itself"
+    " included",
     CheckKind.GROUP_LOST_RECORDS: "records that were lost",
     CheckKind.CONNECT_TASK_FAILED: "tasks that have failed; 0 if it is the connector itself",
 }

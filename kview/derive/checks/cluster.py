@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kview.derive.brokers.log_dirs import failed_dirs, stranded
+from kview.derive.brokers.quorum import unheard_voters
 from kview.derive.brokers.silence import late
 from kview.derive.brokers.slowness import SLOW_AFTER_MS
 from kview.derive.brokers.throttles import throttles
@@ -144,13 +145,18 @@ def controller_findings(view: View, down: Down) -> Iterator[CheckFinding]:
     """
     for finding in view.headline.findings:
         if finding.kind in _NO_CONTROLLER:
-            yield CheckFinding(
+            no_controller = CheckFinding(
                 CheckKind.NO_CONTROLLER,
                 Level(finding.severity),
                 headline=finding.kind,
                 since_ms=finding.since_ms,
-                amount=finding.count - len(finding.controllers) if finding.count != UNKNOWN else UNKNOWN,
             )
+            if finding.kind is FindingKind.QUORUM_LOST:
+                quorum = view.snapshot.quorum
+                unheard = tuple(quorum.node[unheard_voters(quorum)].tolist())
+                (active,), heard = finding.controllers, finding.count - len(unheard)
+                no_controller = replace(no_controller, active=active, unheard=unheard, amount=heard)
+            yield no_controller
         elif finding.kind is FindingKind.CONTROLLERS_LOST:
             for controller in finding.controllers:
                 left = finding.count - len(finding.controllers)
