@@ -159,8 +159,8 @@ def check(
 
     It prints one line for each finding: what, where, since when, and what to do. A line begins with the
     level, then the kind and name as --ignore takes them. All that is only the consequence of a broker that is
-    down is folded below it; --format json lists it. Whatever could not be judged is listed, too, and makes
-    the check fail as well if it may be wrong now.
+    down, of a failed log directory or of an open transaction is folded below it; --format json lists it.
+    Whatever could not be judged is listed, too, and makes the check fail as well if it may be wrong now.
 
     \b
     Exit codes:

@@ -31,7 +31,13 @@ from kview.derive.events import differences, found, kept
 from kview.derive.evidence import Proofs, evidence, signs_of_life
 from kview.derive.groups import past_ends
 from kview.derive.groups.events import group_events, offset_events
-from kview.derive.groups.figures import group_figures, group_lags, group_series, is_ignored
+from kview.derive.groups.figures import (
+    group_figures,
+    group_lags,
+    group_series,
+    is_ignored,
+    reads_unknown,
+)
 from kview.derive.groups.offsets import Kept
 from kview.derive.groups.past import Rows
 from kview.derive.groups.past_ends import TREND_BACK_MS
@@ -302,7 +308,7 @@ def view_of(state: State, sampled: Sample) -> View:
             state.moments,
             state.in_series,
             total_out(snapshot, offsets.partition_row, offsets.read_rate, seen.quiet),
-            groups.read_rate,
+            reads_unknown(snapshot.groups, groups.read_rate),
         ),
         events=state.events,
         new_events=state.new_events,

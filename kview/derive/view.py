@@ -231,7 +231,8 @@ class GroupFigures(Struct, frozen=True):
     reason_ms: Longs
     reason_count: Longs
     lost: Longs
-    """The number of records deleted before the group read them, usually 0."""
+    """The number of records deleted before the group read them, usually 0. UNKNOWN of a group that commits no
+    offsets by nature, or whose commits were never read."""
     lost_is_bound: Flags
     """Whether `lost` is a lower bound."""
     place: Longs
@@ -321,7 +322,7 @@ class Throughput(Struct, frozen=True):
     """Whether `total_in` leaves out partitions whose rate is not known."""
     total_out: float
     out_is_bound: bool
-    """Whether `total_out` leaves out groups whose rate is not known."""
+    """Whether `total_out` leaves out groups or partitions whose rate is not known."""
 
 
 class View(Struct, frozen=True):

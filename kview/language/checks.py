@@ -18,6 +18,7 @@ from kview.model.checks import (
 )
 from kview.model.failures import FailureKind
 from kview.model.findings import FindingKind
+from kview.model.states import GroupType
 from kview.model.units import UNKNOWN
 
 MOST_NUMBERS = 8
@@ -157,12 +158,34 @@ def _times(finding: CheckFinding) -> str:
     return f"{finding.amount / finding.mean:.1f} times the mean"
 
 
-_NO_CONTROLLER: Mapping[FindingKind | None, str] = {
-    FindingKind.NO_CONTROLLER: "no active controller: no broker can be fenced and no leader elected",
-    FindingKind.QUORUM_LOST: "the controllers have lost their majority: no broker can be fenced and no leader"
-    " elected",
-    FindingKind.QUORUM_SILENT: "no controller answers: fencing and elections may have stopped",
-}
+def _no_controller(finding: CheckFinding) -> str:
+    """Return that no controller can act, and which voters do not fetch if that is known."""
+    if finding.headline is FindingKind.QUORUM_SILENT:
+        return "no controller answers: fencing and elections may have stopped"
+    which = "no active controller"
+    if finding.unheard:
+        verb = "does" if len(finding.unheard) == 1 else "do"
+        unheard = f"{nouns.controllers(finding.unheard)} {verb} not fetch from it"
+        which = f"controller {finding.active} hears no majority of the voters ({unheard})"
+    return f"{which}: no broker can be fenced and no leader elected"
+
+
+def _controllers_up(finding: CheckFinding) -> str:
+    """Return which controllers to check, without names if nobody tells which are missing."""
+    if not finding.unheard:
+        return "check that the controllers are up and reach each other"
+    verbs = "is up and reaches" if len(finding.unheard) == 1 else "are up and reach"
+    return f"check that {nouns.controllers(finding.unheard)} {verbs} controller {finding.active}"
+
+
+def _after_kind(say: Callable[[CheckFinding], str]) -> Callable[[CheckFinding], str]:
+    """Return what says the same after the kind of the group: `share group: stopped (no members)`."""
+
+    def said(finding: CheckFinding) -> str:
+        needs_no_word = finding.group_type in ("", GroupType.CLASSIC, GroupType.UNKNOWN)
+        return say(finding) if needs_no_word else f"{finding.group_type} group: {say(finding)}"
+
+    return said
 
 
 def _group(finding: CheckFinding) -> str:
@@ -171,6 +194,9 @@ def _group(finding: CheckFinding) -> str:
     why = verdicts.reason(kind, finding.reason_ms, finding.reason_count)
     if kind is Reason.NO_MEMBERS:
         why = "no members"
+    if finding.unowned:
+        which = "" if _nobody_owns(finding) else f", {finding.unowned:,} of them"
+        why += f"{which} not assigned to any member"
     behind = ""
     if finding.behind_ms != UNKNOWN:
         lag_time = words.duration(finding.behind_ms)
@@ -210,14 +236,14 @@ _WHAT: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
         f"replication throttle left on {f'broker {f.name}' if f.brokers else 'the topic'}"
         " although nothing is being reassigned"
     ),
-    _K.NO_CONTROLLER: lambda f: _NO_CONTROLLER[f.headline],
+    _K.NO_CONTROLLER: _no_controller,
     _K.VOTER_LOST: lambda f: (
         f"controller {f.name} is down or not fetching, {words.plural(f.amount, 'voter')} left"
     ),
     _K.OPEN_TRANSACTION: _transaction,
     _K.HANGING_TRANSACTION: _transaction,
-    **dict.fromkeys((kind for kind in GROUP_KINDS if kind is not _K.GROUP_LOST_RECORDS), _group),
-    _K.GROUP_LOST_RECORDS: lambda f: verdicts.lost(f.amount, f.is_bound),
+    **dict.fromkeys(GROUP_KINDS, _after_kind(_group)),
+    _K.GROUP_LOST_RECORDS: _after_kind(lambda f: verdicts.lost(f.amount, f.is_bound)),
     _K.CONNECT_TASK_FAILED: lambda f: (
         f"{words.plural(f.amount, 'task') if f.amount else 'the connector itself'} failed"
         + (f" ({f.trace})" if f.trace else "")
@@ -252,6 +278,19 @@ def _up_and_in_sync(finding: CheckFinding) -> str:
         return _directories_of(finding)
     verb = "is" if len(finding.brokers) == 1 else "are"
     return f"check that {_brokers(finding)} {verb} up and can keep up"
+
+
+def _nobody_owns(finding: CheckFinding) -> bool:
+    """Return whether no member owns any of the partitions on which a group is stuck."""
+    return finding.unowned == finding.reason_count
+
+
+def _stuck(finding: CheckFinding) -> str:
+    """Return what to check if a group is stuck: commits, or why no member owns the partitions."""
+    if not finding.unowned:
+        return "check its consumers: they own the partitions, but do not commit"
+    subscribed = "check which topics its consumers subscribe to"
+    return subscribed if _nobody_owns(finding) else f"{subscribed}, and why they do not commit on the others"
 
 
 _GO_ON: Mapping[str, str] = {
@@ -294,9 +333,9 @@ _REMEDIES: Mapping[CheckKind, Callable[[CheckFinding], str]] = {
         f"remove it with kafka-configs.sh --alter --entity-type {'brokers' if f.brokers else 'topics'}"
         f" --entity-name {f.name} --delete-config {','.join(f.settings)}"
     ),
-    _K.NO_CONTROLLER: _says("start the controllers, or check the network between them"),
+    _K.NO_CONTROLLER: _controllers_up,
     _K.VOTER_LOST: _says("start it, or check its log"),
-    _K.GROUP_STUCK: _says("check its consumers: they own the partitions, but do not commit"),
+    _K.GROUP_STUCK: _stuck,
     _K.GROUP_STOPPED: lambda f: _GO_ON.get(
         f.reason, "start its consumers, or delete the group if nobody needs it"
     ),
@@ -327,12 +366,13 @@ _CONSEQUENCES: Mapping[CheckKind, tuple[str, str]] = {
     _K.RACK_LOSS: ("more rack", " that must stay up"),
     _K.VOTER_LOST: ("controller", " down or not fetching"),
     _K.GROUP_BLOCKED: ("group", " blocked"),
+    _K.GROUP_BLOCKED_BY_TRANSACTION: ("group", " blocked by a transaction"),
 }
-"""What stands before and after the ending of the plural, for each kind that a broker may explain."""
+"""What stands before and after the ending of the plural, for each kind that has causes."""
 
 
-def explains(brokers: Sequence[int], findings: Sequence[CheckFinding], not_judged_count: int) -> str:
-    """Return what these brokers explain, by kind, the worst first, and with names if it is a risk.
+def explains(causes: Sequence[CheckFinding], findings: Sequence[CheckFinding], not_judged_count: int) -> str:
+    """Return what these causes explain, by kind, the worst first, and with names if it is a risk.
 
     Example: `explains 9 more: 1 partition without a leader (audit-log-3), 34 under-replicated partitions`.
     """
@@ -341,7 +381,10 @@ def explains(brokers: Sequence[int], findings: Sequence[CheckFinding], not_judge
         by_kind.setdefault(finding.kind, []).append(finding)
     said = [_consequence(kind, of_kind) for kind, of_kind in by_kind.items()]
     said += [f"{not_judged_count:,} not judged"] if not_judged_count else []
-    who = "explains" if len(brokers) == 1 else f"{nouns.some_brokers(brokers)} explain"
+    brokers = sorted(broker for cause in causes for broker in cause.brokers)
+    names = [nouns.some_brokers(brokers)] if brokers else []
+    names += [label(cause.key) for cause in causes if not cause.brokers]
+    who = "explains" if len(causes) == 1 else f"{_some(names, 'cause')} explain"
     return f"{who} {len(findings) + not_judged_count:,} more: {', '.join(said)}"
 
 
@@ -385,6 +428,11 @@ def _why_not(item: NotJudged) -> str:
                 f"still waiting for an answer from {named}" if overdue else "more observations are needed"
             )
             return f"{needed}: observe for longer (--for 90s)"
+        case NotJudgedWhy.FEW_COMMITS:
+            return (
+                "too few commits were seen to tell a group that commits rarely from one that is stuck:"
+                " observe for longer (--for 15m), or let it pass (--allow-not-judged)"
+            )
         case NotJudgedWhy.NOT_AUTHORIZED:
             return f"kview is not authorized to ask ({said}): grant its user Describe and DescribeConfigs"
         case NotJudgedWhy.UNSUPPORTED:

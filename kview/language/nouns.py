@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from kview.language.words import plural
+from kview.language.words import count, plural
+from kview.model.states import GroupType
 from kview.model.units import CONNECTOR_TASK, UNKNOWN, UNKNOWN_ID
 
 MOST_BROKERS = 4
@@ -68,6 +69,19 @@ def producer(transactional_id: str, producer_id: int) -> str:
     if transactional_id:
         return transactional_id
     return "an unknown producer" if producer_id == UNKNOWN else f"producer {producer_id}"
+
+
+def of_kind(group_type: str, text: str) -> str:
+    """Return what is said of a group, after its kind: `share Empty`. A classic group needs no word for it."""
+    return text if group_type in ("", GroupType.CLASSIC) else f"{group_type} {text}"
+
+
+def members(group_type: str, state: str, active: int, joined: int) -> str:
+    """Return a group's kind, its state, and how many of its members have something to do: `Stable 2/3`,
+    `share Empty 0/0`. A simple group has neither a state nor members."""
+    if group_type == GroupType.SIMPLE:
+        return of_kind(group_type, "(only commits)")
+    return f"{of_kind(group_type, state)} {count(active)}/{count(joined)}"
 
 
 def task_of(connector: str, task: int) -> str:

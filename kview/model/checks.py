@@ -108,6 +108,8 @@ class NotJudgedWhy(StrEnum):
 
     NO_HISTORY = "no_history"
     """It needs more observations, and a longer check has them."""
+    FEW_COMMITS = "few_commits"
+    """Records wait for a group, and too few commits were seen to tell rare ones from none."""
     NOT_AUTHORIZED = "not_authorized"
     NOT_ANSWERED = "not_answered"
     UNSUPPORTED = "unsupported"
@@ -149,7 +151,7 @@ class CheckFinding:
     replicas: int = UNKNOWN
     amount: int = UNKNOWN
     """Leaders, bytes or log directories of the broker, its latency in µs, records that were lost, voters
-    left, or tasks that failed."""
+    left or heard, or tasks that failed."""
     mean: float = math.nan
     """What the brokers that are up have on average, this one included."""
     group_type: str = ""
@@ -159,10 +161,16 @@ class CheckFinding:
     """The `Reason` for the verdict, with its two numbers."""
     reason_ms: int = UNKNOWN
     reason_count: int = UNKNOWN
+    unowned: int = 0
+    """Of a stuck group: how many of the partitions on which it is stuck no member owns."""
     trace: str = ""
     """The line of a failed task's trace that says why, '' if there is none."""
     settings: tuple[str, ...] = ()
     """The settings that are the cause."""
+    active: int = UNKNOWN
+    """The active controller, if it hears no majority of the voters."""
+    unheard: tuple[int, ...] = ()
+    """The voters that do not fetch from it. Whether they are lost, or it is, is not known."""
     headline: FindingKind | None = None
     """The finding of the headline that this one is."""
     transaction: Finding | None = None

@@ -168,8 +168,12 @@ def _groups(view: View) -> list[str]:
         rows.append(
             [
                 str(table.group[row]),
-                str(table.state[row]),
-                f"{words.count(int(figures.members_active[row]))}/{words.count(int(table.members[row]))}",
+                nouns.members(
+                    str(table.type[row]),
+                    str(table.state[row]),
+                    int(figures.members_active[row]),
+                    int(table.members[row]),
+                ),
                 words.at_least(words.count(int(figures.lag[row])), bool(figures.lag_is_bound[row])),
                 verdicts.behind(figures, row),
                 words.rate_at(figures.read_rate, figures.read_is_bound, row),
@@ -179,8 +183,8 @@ def _groups(view: View) -> list[str]:
         )
     missing = whose.sentence(unheard(view.snapshot.observation))
     note = [f"{_INDENT}groups: {missing}"] if missing else []
-    head = ["GROUP", "STATE", "MEMBERS", "LAG", "BEHIND", "READ REC/S", "WRITE REC/S", "VERDICT"]
-    lines = _table(head, rows, left={0, 1, 7}, more=len(listed) - len(rows))
+    head = ["GROUP", "STATE", "LAG", "BEHIND", "READ REC/S", "WRITE REC/S", "VERDICT"]
+    lines = _table(head, rows, left={0, 1, 6}, more=len(listed) - len(rows))
     if hidden := len(table) - len(listed):
         lines.append(f"{_INDENT}{words.plural(hidden, 'group')} hidden by --ignore-group")
     return [*lines, *note]

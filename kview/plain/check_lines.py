@@ -44,8 +44,7 @@ def _findings(outcome: Outcome) -> Iterator[str]:
     if causes:
         explained = [finding for finding in judgement.findings if finding.explained_by]
         not_judged_count = sum(bool(item.explained_by) for item in judgement.not_judged)
-        brokers = sorted(broker for cause in causes for broker in cause.brokers)
-        yield f"{_GAP}{checks.explains(brokers, explained, not_judged_count)} (--format json lists them)"
+        yield f"{_GAP}{checks.explains(causes, explained, not_judged_count)} (--format json lists them)"
     cause_keys = {cause.key for cause in causes}
     rest = [item for item in judgement.findings if not item.explained_by and item.key not in cause_keys]
     yield from _listed(outcome, rest)

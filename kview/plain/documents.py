@@ -70,7 +70,9 @@ def document_of(view: View) -> schema.Document:
         at_min_isr_partitions=head.at_min_isr,
         requests_per_second=rate(head.requests_per_second),
         in_records_per_second=rate(view.throughput.total_in),
+        in_is_bound=view.throughput.in_is_bound,
         out_records_per_second=rate(view.throughput.total_out),
+        out_is_bound=view.throughput.out_is_bound,
         quorum=_quorum(view),
         features=rows(schema.Feature, {"name": features.name, "level": features.level}),
         apis_differ_since_ms=known(seen.apis_differ_since_ms),
@@ -224,7 +226,9 @@ def _brokers(view: View) -> list[schema.Broker]:
         "replicas": figures.replicas,
         "replicas_internal": figures.replicas_internal,
         "in_records_per_second": figures.in_rate,
+        "in_is_bound": figures.in_is_bound,
         "out_records_per_second": figures.out_rate,
+        "out_is_bound": figures.out_is_bound,
         "offers_other_apis": other_apis(view.snapshot),
         "disk_bytes": table.disk_bytes,
         "log_dirs": [dirs.get(broker, []) for broker in table.id.tolist()],
@@ -278,6 +282,7 @@ def _topics(view: View) -> list[schema.Topic]:
         "rack_safe": _rack_safe(figures.rack_safe),
         "not_rack_safe_partitions": figures.not_rack_safe,
         "in_records_per_second": figures.in_rate,
+        "in_is_bound": figures.in_is_bound,
         "size_bytes": figures.size_bytes,
     }
     return rows(schema.Topic, columns)
@@ -404,7 +409,9 @@ def _groups(view: View) -> list[schema_groups.Group]:
         "behind_is_bound": figures.behind_is_bound,
         "behind_is_estimate": figures.behind_is_estimate,
         "read_records_per_second": figures.read_rate,
+        "read_is_bound": figures.read_is_bound,
         "write_records_per_second": figures.write_rate,
+        "write_is_bound": figures.write_is_bound,
         "age_ms": figures.age_ms,
         "ignored": figures.ignored,
         "error": [

@@ -423,7 +423,12 @@ def _of_groups(view: View, heeded: Longs) -> Iterator[Metric]:
             _exact(figures.behind_ms, figures.behind_is_bound) / 1000,
         ),
         ("lag_min_seconds", "Time behind, at least.", _known(figures.behind_ms, 1000)),
-        ("lost_records", "Records deleted before the group read them, at least.", _known(figures.lost)),
+        (
+            "lost_records",
+            "Records deleted before the group read them, at least; no series for a group that commits no"
+            " offsets.",
+            _known(figures.lost),
+        ),
         ("members", "Members of the group.", _known(table.members)),
         (
             "read_records_per_second",

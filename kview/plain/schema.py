@@ -159,8 +159,18 @@ class Broker(Struct, gc=False):
     replicas: Annotated[int, meaning("Replicas of the user's topics that it holds.", "replicas")]
     replicas_internal: Annotated[int, meaning("Replicas of internal topics that it holds.", "replicas")]
     in_records_per_second: Annotated[float | None, rate("Records appended to the partitions that it leads.")]
+    in_is_bound: Annotated[
+        bool, meaning("Whether in_records_per_second is a minimum: the rate of some partition is not known.")
+    ]
     out_records_per_second: Annotated[
         float | None, rate("Records read by groups from the partitions that it leads, by their commits.")
+    ]
+    out_is_bound: Annotated[
+        bool,
+        meaning(
+            "Whether out_records_per_second is a minimum: it leaves out share groups, which commit nothing, "
+            "and partitions whose rate is not known."
+        ),
     ]
     offers_other_apis: Annotated[
         bool, meaning("Whether it offers other APIs than most brokers, as in a rolling upgrade.")
@@ -236,6 +246,9 @@ class Topic(Struct, gc=False):
         int, in_partitions("Its partitions with all replicas in one rack, although there are several racks.")
     ]
     in_records_per_second: Annotated[float | None, rate("Records appended to it.")]
+    in_is_bound: Annotated[
+        bool, meaning("Whether in_records_per_second is a minimum: the rate of some partition is not known.")
+    ]
     size_bytes: Annotated[int | None, meaning("The size of all its replicas on disk.", "bytes")]
 
 
@@ -400,9 +413,19 @@ class Document(Struct, gc=False):
         float | None, meaning("The requests that kview itself sends to the cluster.", "requests per second")
     ]
     in_records_per_second: Annotated[float | None, rate("Records appended to all topics.")]
+    in_is_bound: Annotated[
+        bool, meaning("Whether in_records_per_second is a minimum: the rate of some partition is not known.")
+    ]
     out_records_per_second: Annotated[
         float | None,
-        rate("Records read by all groups, by their commits. Null until every coordinator has answered."),
+        rate("Records read by groups, by their commits. Null until every coordinator has answered."),
+    ]
+    out_is_bound: Annotated[
+        bool,
+        meaning(
+            "Whether out_records_per_second is a minimum: it leaves out share groups, which commit nothing, "
+            "and groups and partitions whose rate is not known."
+        ),
     ]
     quorum: Annotated[
         Quorum | None, meaning("The controllers and who fetches from them; null if nobody has told.")
@@ -465,6 +488,8 @@ ENUMS: Mapping[str, str] = {
     " must, or work is spread unevenly. Of some kinds, every finding is a weakness, of the others none.",
     "CheckKind": "What `kview check` judges.",
     "NotJudgedWhy": "Why something could not be judged. no_history: it needs more observations."
+    " few_commits: records wait for a group, and too few commits were seen to tell whether it commits rarely"
+    " or is stuck."
     " no_comparison: brokers take long to answer, and kview does not know how long they usually take."
     " rack_unknown: some brokers have a rack, and others have none.",
     "Part": "A part of an observation, named after what its requests ask for.",

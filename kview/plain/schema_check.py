@@ -65,7 +65,8 @@ AMOUNTS: Mapping[CheckKind, str] = {
     CheckKind.LEADER_SKEW: "partitions that the broker leads",
     CheckKind.DISK_SKEW: "bytes that the broker holds",
     CheckKind.VOTER_LOST: "voters that are left",
-    CheckKind.NO_CONTROLLER: "voters that are left",
+    CheckKind.NO_CONTROLLER: "if the controllers have no majority: voters that the active one hears, itself"
+    " included",
     CheckKind.GROUP_LOST_RECORDS: "records that were lost",
     CheckKind.CONNECT_TASK_FAILED: "tasks that have failed; 0 if it is the connector itself",
 }
@@ -79,7 +80,7 @@ class CheckKey(Struct, gc=False):
     """What identifies a finding: its kind and name."""
 
     kind: Annotated[CheckKind, meaning("What was found.")]
-    name: Annotated[str, meaning("The broker's id.")]
+    name: Annotated[str, meaning("The broker's id, or the transactional.id or else the producer's id.")]
 
 
 class CheckFinding(Struct, gc=False):
@@ -89,8 +90,8 @@ class CheckFinding(Struct, gc=False):
     name: Annotated[
         str | None,
         meaning(
-            "The topic, the broker's id, the rack, the controller's id, the group or the connector, as"
-            " --ignore takes it."
+            "The topic, the broker's id, the rack, the controller's id, the group, the connector, or the"
+            " transactional.id or else the producer's id, as --ignore takes it."
         ),
     ]
     level: Annotated[Level, meaning("How bad it is: at least as bad as the worst that it explains.")]
@@ -135,8 +136,8 @@ class CheckFinding(Struct, gc=False):
     explained_by: Annotated[
         list[CheckKey],
         meaning(
-            "The findings about brokers that are down, or log directories that have failed, without which"
-            " this one would not exist."
+            "The findings about brokers that are down, log directories that have failed, or open"
+            " transactions, without which this one would not exist."
         ),
     ]
 

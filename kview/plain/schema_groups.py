@@ -138,10 +138,11 @@ class Group(Struct, gc=False):
         ),
     ]
     lost_records: Annotated[
-        int,
+        int | None,
         records(
             "Records deleted before the group read them. 0 again once its offset has been at or past the log "
-            "start for a minute."
+            "start for a minute. Null for share groups and the workers of Kafka Connect, which commit no "
+            "offsets, and until its commits were read."
         ),
     ]
     lost_is_bound: Annotated[bool, meaning("Whether lost_records is only a lower bound.")]
@@ -156,8 +157,18 @@ class Group(Struct, gc=False):
     behind_ms: Annotated[int | None, duration("The worst partition's lag in time.")]
     behind_is_bound: Annotated[bool, meaning("Whether behind_ms is only a lower bound.")]
     behind_is_estimate: Annotated[bool, meaning("Whether behind_ms is only an estimate.")]
-    read_records_per_second: Annotated[float | None, rate("Records that it reads, by its commits.")]
+    read_records_per_second: Annotated[
+        float | None, rate("Records that it reads, by its commits; null for share groups, which commit none.")
+    ]
+    read_is_bound: Annotated[
+        bool,
+        meaning("Whether read_records_per_second is a minimum: the rate of some partition is not known."),
+    ]
     write_records_per_second: Annotated[float | None, rate("Records appended to its partitions.")]
+    write_is_bound: Annotated[
+        bool,
+        meaning("Whether write_records_per_second is a minimum: the rate of some partition is not known."),
+    ]
     age_ms: Annotated[int | None, duration("How old these figures are.")]
     ignored: Annotated[bool, meaning("Whether --ignore-group hides it: no finding or event is about it.")]
     error: Annotated[Cause | None, meaning("Why its figures are old.")]

@@ -1,15 +1,23 @@
-"""What brokers that are down explain, and what they do not."""
+"""What brokers that are down and open transactions explain, and what they do not."""
 
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
 from msgspec.structs import replace
 
+from kview.derive.checks.consequences import Causes
 from kview.derive.checks.judge import Watch
 from kview.derive.checks.judge import step as judge
 from kview.derive.fold import State, step
-from kview.model.checks import CheckFinding, CheckKind, Judgement
-from kview.model.states import QuorumRole
-from tests.derive.checking import judged, labels
+from kview.derive.view import View
+from kview.model.checks import CheckFinding, CheckKind, Judgement, Key
+from kview.model.states import GroupType, QuorumRole, TransactionState
+from tests.derive.checking import SET_UP, judged, labels, rules
+from tests.derive.test_transactions import watched
 from tests.worlds import World, default_world
 from tests.worlds.parts import Node, topic
+from tests.worlds.transactions import APP, PRODUCER
 
 K = CheckKind
 FENCED_4, SILENT_4 = (K.BROKER_FENCED, "4"), (K.BROKER_SILENT, "4")
@@ -223,3 +231,43 @@ def test_a_controller_in_the_same_process_is_explained() -> None:
         state, view = step(state, seen)
         watch, found = judge(watch, view)
     assert by_label(found)["voter_lost:4"].explained_by == (FENCED_4,)
+
+
+HELD = (K.OPEN_TRANSACTION, APP)
+
+
+def judged_views(views: Sequence[View], *ignore: str) -> Judgement:
+    watch = Watch(ignore=rules(*ignore))
+    for view in views:
+        watch, found = judge(watch, view)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "cause"),
+    [
+        (TransactionState.ONGOING, 0, HELD),
+        (TransactionState.HANGING, 0, (K.HANGING_TRANSACTION, f"producer-{PRODUCER}")),
+        (TransactionState.ONGOING, 29, (K.OPEN_TRANSACTION, "producer-unknown")),
+    ],
+)
+def test_a_transaction_explains_the_groups_that_wait_for_it(state: str, error: int, cause: Key) -> None:
+    found = judged_views(watched(70, GroupType.CLASSIC, 1, state=state, error=error), *SET_UP)
+    assert [(f.key, f.explained_by) for f in found.findings] == [
+        (cause, ()),
+        ((K.GROUP_BLOCKED_BY_TRANSACTION, "billing"), (cause,)),
+    ]
+
+
+def test_a_transaction_that_is_ignored_explains_nothing() -> None:
+    views = watched(70, GroupType.CLASSIC, 1)
+    (waits,) = judged_views(views, *SET_UP, f"open_transaction:{APP}").findings
+    assert (waits.key, waits.explained_by) == ((K.GROUP_BLOCKED_BY_TRANSACTION, "billing"), ())
+
+
+def test_transactions_explain_only_what_they_hold() -> None:
+    one, two = (K.OPEN_TRANSACTION, "one"), (K.OPEN_TRANSACTION, "two")
+    ids, flags = np.zeros((0, 0), np.int32), np.zeros((0, 0), np.bool_)
+    may_explain = Causes(ids, flags, {}, {}, [(one, np.array([0, 1])), (two, np.array([4]))])
+    for rows, causes in (([1], (one,)), ([0, 4], (one, two)), ([1, 2], ()), ([3], ())):
+        assert may_explain.of_waiting(np.array(rows)) == causes

@@ -11,9 +11,11 @@ from kview.derive.checks.judge import Watch, more_tells
 from kview.derive.checks.judge import step as judge
 from kview.derive.checks.outcome import Outcome, Rules, outcome_of
 from kview.derive.fold import State, step
+from kview.language import checks
 from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Judgement, Level, NotJudgedWhy
 from kview.model.failures import FailureKind
 from kview.model.snapshot import Snapshot
+from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.derive.checking import SET_UP, judged, labels
 from tests.derive.checking import rules as ignored
@@ -201,6 +203,29 @@ def test_a_group_without_evidence_is_not_judged_and_may_be_ignored() -> None:
     assert judged(world, 8, *single, "group_*:la??").not_judged == ()
 
 
+@pytest.mark.parametrize("kind", [GroupType.CLASSIC, GroupType.CONSUMER, GroupType.SIMPLE])
+@pytest.mark.parametrize("interval_s", [60, 300])
+def test_that_a_group_commits_rarely_is_said_when_the_usual_time_did_not_tell(
+    kind: GroupType, interval_s: int
+) -> None:
+    """A stuck group would look the same. The check waits for as long as it usually does."""
+    rare = reader("rare", *ends(), members=kind is not GroupType.SIMPLE)
+    rare.type, rare.commit_every_ms = kind, interval_s * 1000
+    world, watch, state, found = small_world(rare), Watch(), State(), list[Judgement]()
+    for _ in range(76):
+        state, view = step(state, world.tick())
+        watch, judgement = judge(watch, view)
+        found.append(judgement)
+    early, late = found[30], found[75]
+    assert [item.why for item in early.not_judged] == [Why.NO_HISTORY]
+    (open_,) = late.not_judged
+    assert checks.not_judged_label(open_) == "group_*:rare" and more_tells(late)
+    assert checks.not_judged(open_) == (
+        "too few commits were seen to tell a group that commits rarely from one that is stuck:"
+        " observe for longer (--for 15m), or let it pass (--allow-not-judged)"
+    )
+
+
 def test_a_group_that_falls_behind_and_one_that_is_stuck() -> None:
     slow = reader("slow", *ends(), share=0.5)
     stuck = reader("stuck", *(end - 65_000 for end in ends()), share=0.0)
@@ -208,6 +233,39 @@ def test_a_group_that_falls_behind_and_one_that_is_stuck() -> None:
     assert (alone(found, K.GROUP_FALLING_BEHIND).name, alone(found, K.GROUP_STUCK).name) == ("slow", "stuck")
     assert alone(found, K.GROUP_STUCK).behind_ms >= 600_000
     assert alone(found, K.GROUP_STUCK).since_ms == UNKNOWN, "the verdict came long after it got stuck"
+
+
+@pytest.mark.parametrize(
+    ("unowned", "said"),
+    [
+        (
+            0,
+            "(4 partitions, ≥ 11 m 18 s behind). Check its consumers: they own the partitions, but do not"
+            " commit",
+        ),
+        (
+            1,
+            "(4 partitions, 1 of them not assigned to any member, ≥ 11 m 18 s behind). Check which topics its"
+            " consumers subscribe to, and why they do not commit on the others",
+        ),
+        (
+            4,
+            "(4 partitions not assigned to any member, ≥ 11 m 18 s behind). Check which topics its consumers"
+            " subscribe to",
+        ),
+    ],
+)
+def test_a_stuck_group_is_told_apart_by_whether_its_members_own_the_partitions(
+    unowned: int, said: str
+) -> None:
+    watch, state = Watch(), State()
+    world = small_world(reader("stuck", *(end - 65_000 for end in ends()), share=0.0))
+    for _ in range(80):
+        seen = world.tick()
+        owner = np.where(seen.offsets.partition < unowned, "", seen.offsets.owner)
+        state, view = step(state, replace(seen, offsets=replace(seen.offsets, owner=owner)))
+        watch, found = judge(watch, view)
+    assert checks.sentence(alone(found, K.GROUP_STUCK), 0) == f"stuck {said}"
 
 
 def test_a_finding_about_a_group_has_the_groups_kind() -> None:

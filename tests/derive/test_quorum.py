@@ -7,9 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from kview.derive.brokers.controllers import controllers
+from kview.derive.checks.judge import Watch
+from kview.derive.checks.judge import step as judge
 from kview.derive.fold import State, step
 from kview.derive.view import View
-from kview.language import brokers, events, findings, incidents
+from kview.language import brokers, checks, events, findings, incidents
+from kview.model.checks import CheckFinding, CheckKind
 from kview.model.events import EventKind, Severity
 from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Features, Quorum, Snapshot, empty
@@ -41,6 +44,13 @@ def answered(age_ms: int, *failures: Failure) -> Snapshot:
     seen = snapshot.observation
     at_ms = seen.ended_ms - age_ms
     return replace(snapshot, observation=replace(seen, quorum_received_ms=at_ms, failures=failures))
+
+
+def checked(snapshot: Snapshot) -> CheckFinding:
+    """What a check says of a quorum that cannot act."""
+    found = judge(Watch(), step(State(), snapshot)[1])[1].findings
+    (quorum,) = (finding for finding in found if finding.kind is CheckKind.NO_CONTROLLER)
+    return quorum
 
 
 def fetched(**ages_ms: int) -> Snapshot:
@@ -88,6 +98,31 @@ def test_voters_that_have_not_fetched_for_two_seconds_are_a_lost_majority() -> N
 def test_a_voter_that_never_fetched_from_this_leader_counts_as_lost_next_to_one_that_stopped() -> None:
     (said,) = headline(fetched(c102=2_600, c103=UNKNOWN))
     assert "no majority" in said
+
+
+@pytest.mark.parametrize("age_ms", [2_300, UNKNOWN])
+def test_a_check_names_who_does_not_fetch_and_not_who_is_lost(age_ms: int) -> None:
+    """It may be the active one that is cut off."""
+    found = checked(fetched(c102=2_600, c103=age_ms))
+    assert (found.active, found.unheard, found.amount) == (101, (102, 103), 1)
+    said = checks.sentence(found, found.since_ms + 2_600)
+    assert said == (
+        "controller 101 hears no majority of the voters (controllers 102 and 103 do not fetch from it): no"
+        " broker can be fenced and no leader elected, for 2.6 s. Check that controllers 102 and 103 are up"
+        " and reach controller 101"
+    )
+
+
+def test_a_check_names_nobody_if_nobody_tells_who_is_missing() -> None:
+    seen = answered(0)
+    none = replace(seen, observation=replace(seen.observation, controller_id=NO_BROKER))
+    for snapshot, what in (
+        (none, "no active controller: no broker can be fenced and no leader elected"),
+        (answered(2_100, OVERDUE), "no controller answers: fencing and elections may have stopped"),
+    ):
+        found = checked(snapshot)
+        assert (checks.what(found), found.amount) == (what, UNKNOWN)
+        assert checks.remedy(found) == "check that the controllers are up and reach each other"
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_a_share_group_reads_a_topic_and_its_records_are_in_no_rate() -> None:
 
 def test_what_a_broker_passes_on_to_share_groups_is_in_no_rate() -> None:
     world = default_world()
-    view = list(views(sharing_invoice(world.tick()) for _ in range(3)))[-1]
+    view = list(views(sharing_invoice(world.tick()) for _ in range(15)))[-1]
     first = int(view.topics.first_row[view.topics.topic.tolist().index("invoice")])
     leaders = view.snapshot.partitions.leader[first : first + 2]
     assert view.brokers.out_is_bound[np.isin(view.snapshot.brokers.id, leaders)].all()

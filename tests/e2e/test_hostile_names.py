@@ -51,7 +51,7 @@ def test_text_has_one_line_per_group(bootstrap: str) -> None:
     rows = lines[next(n for n, line in enumerate(lines) if line.startswith("  GROUP")) + 1 :]
     for name in PRINTABLE:
         (row,) = (row for row in rows if row.startswith(f"  {name} "))
-        assert " Empty " in row
+        assert " simple (only commits) " in row
 
 
 def test_the_screen_keeps_its_rows_and_the_terminal_its_title(bootstrap: str, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from kview.model.checks import (
 from kview.model.events import Severity
 from kview.model.failures import Cause, FailureKind
 from kview.model.findings import Finding, FindingKind, OpenTransaction
+from kview.model.units import UNKNOWN
 from kview.plain.schema_check import AMOUNTS, CHECK_KINDS
 from tests.language.said import well_said
 
@@ -98,6 +99,20 @@ def test_every_kind_and_amount_is_in_the_schema() -> None:
             " nobody needs it",
         ),
         (
+            finding(K.GROUP_STOPPED, group_type="simple", reason=Reason.COMMIT_OVERDUE, reason_ms=300_000),
+            "simple group: stopped (no commit for 5 m, 1 m 10 s behind). Check the job that commits under"
+            " this name",
+        ),
+        (
+            finding(K.GROUP_LOST_RECORDS, group_type="streams", amount=50),
+            "streams group: 50 records deleted before being read. Raise the topic's retention, or make the"
+            " consumers faster",
+        ),
+        (
+            finding(K.GROUP_REWOUND, group_type="classic", behind_ms=UNKNOWN),
+            "rewound. Check whether somebody reset its offsets: it is reading records again",
+        ),
+        (
             finding(K.LEADER_SKEW, amount=120, mean=50.0),
             "broker 4 leads 120 partitions, 2.4 times the mean. Run kafka-leader-election.sh"
             " --election-type preferred, or use kafka-reassign-partitions.sh",
@@ -131,44 +146,65 @@ def test_what_is_explained_names_its_causes_and_gives_no_advice() -> None:
     )
 
 
+def down(broker: int) -> CheckFinding:
+    return finding(K.BROKER_GONE, name=str(broker), brokers=(broker,))
+
+
+def held_by(application: str) -> CheckFinding:
+    return finding(K.OPEN_TRANSACTION, name=application, brokers=())
+
+
 @pytest.mark.parametrize(
-    ("brokers", "found", "not_judged", "said"),
+    ("causes", "found", "not_judged", "said"),
     [
         (
-            (4,),
+            [down(4)],
             [finding(K.UNDER_REPLICATED), finding(K.UNDER_REPLICATED, partition_count=46)],
             0,
             "explains 2 more: 48 under-replicated partitions",
         ),
         (
-            (3, 4),
+            [down(3), down(4)],
             [finding(K.OFFLINE, partition_count=7), finding(K.AT_MIN_ISR, partition_count=1)],
             1,
             "brokers 3 and 4 explain 3 more: 7 partitions without a leader (orders-3, orders-9 + 5 more),"
             " 1 partition at min ISR, 1 not judged",
         ),
         (
-            (4,),
+            [down(4)],
             [finding(K.GROUP_BLOCKED, name=name, partition_count=0) for name in "abcd"],
             0,
             "explains 4 more: 4 groups blocked (a, b, c and 1 more group)",
         ),
         (
-            (4,),
+            [down(4)],
             [finding(K.VOTER_LOST), finding(K.BROKER_LOSS), finding(K.RACK_LOSS), finding(K.RACK_LOSS)],
             0,
             "explains 4 more: 1 controller down or not fetching, 1 more broker that must stay up,"
             " 2 more racks that must stay up",
         ),
-        ((4,), [], 2, "explains 2 more: 2 not judged"),
+        ([down(4)], [], 2, "explains 2 more: 2 not judged"),
+        (
+            [held_by("pay")],
+            [finding(K.GROUP_BLOCKED_BY_TRANSACTION, partition_count=0)],
+            0,
+            "explains 1 more: 1 group blocked by a transaction",
+        ),
+        (
+            [held_by("pay"), down(3), down(4)],
+            [finding(K.GROUP_BLOCKED_BY_TRANSACTION, partition_count=0), finding(K.UNDER_REPLICATED)],
+            0,
+            "brokers 3 and 4, open_transaction:pay explain 2 more: 1 group blocked by a transaction,"
+            " 2 under-replicated partitions",
+        ),
     ],
 )
-def test_what_brokers_explain(
-    brokers: tuple[int, ...], found: list[CheckFinding], not_judged: int, said: str
+def test_what_causes_explain(
+    causes: list[CheckFinding], found: list[CheckFinding], not_judged: int, said: str
 ) -> None:
     risks = (K.OFFLINE, K.GROUP_BLOCKED)
     found = [replace(each, level=Level.RISK) if each.kind in risks else each for each in found]
-    assert checks.explains(brokers, found, not_judged) == said
+    assert checks.explains(causes, found, not_judged) == said
     well_said(said)
 
 

@@ -16,6 +16,7 @@ from kview.derive.view import View
 from kview.language import events, findings
 from kview.model.failures import Cause, FailureKind
 from kview.model.snapshot import Snapshot
+from kview.model.states import GroupType
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.check_documents import check_document
 from kview.plain.documents import document
@@ -24,12 +25,14 @@ from tests.plain.checked import outcome
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.connect import EXITING, FAILED, SQL, with_connectors
 from tests.worlds.histories import HAPPENINGS, Plan
-from tests.worlds.kinds import CONNECT, of_every_kind
+from tests.worlds.kinds import CONNECT, SHARE, of_every_kind
 from tests.worlds.log_dirs import with_dirs
 from tests.worlds.reassignments import Moving
 from tests.worlds.transactions import TIMEOUT_MS, holding
 
 SILENT_S = 4
+SHARED = (0, 1)
+"""The partitions that a share group reads."""
 UNITS = {
     "_ms": ("milliseconds", "milliseconds since 1970-01-01T00:00:00Z"),
     "_bytes": ("bytes",),
@@ -140,6 +143,46 @@ def test_what_is_described_is_there_in_a_real_document() -> None:
     walk(json.loads(check_document(outcome())))
     of_a_report = {name for name in structs() if name.startswith("Report")}  # see tests/plain/report
     assert {field for name, field, _ in fields() if name not in of_a_report} == found
+
+
+def with_groups_of(kinds: set[GroupType], seconds: int = 15) -> dict[str, Any]:
+    """The default world, which has classic groups, with groups of these kinds that commit nothing. The share
+    group shares two partitions of invoice."""
+
+    def change(seen: Snapshot) -> Snapshot:
+        made = of_every_kind(seen)
+        groups, shared = made.groups, made.share_offsets
+        kept = np.isin(groups.type.astype(str), [GroupType.CLASSIC, *kinds])
+        invoice = np.full(len(shared), "invoice", object)
+        shared = replace(shared, topic=invoice).take(np.full(len(shared), GroupType.SHARE in kinds))
+        return replace(made, groups=groups.take(kept), share_offsets=shared)
+
+    world = default_world()
+    return parsed(list(views(change(world.tick()) for _ in range(seconds)))[-1])
+
+
+def test_a_rate_out_that_leaves_out_share_groups_is_a_bound() -> None:
+    """The workers of Kafka Connect read with the groups of their sinks, which are counted."""
+    plain, workers = with_groups_of(set()), with_groups_of({GroupType.CONNECT})
+    for read in (plain, workers):
+        assert read["out_records_per_second"] > 0 and not read["out_is_bound"]
+        assert not any(broker["out_is_bound"] for broker in read["brokers"])
+    shared = with_groups_of({GroupType.CONNECT, GroupType.SHARE})
+    assert shared["out_records_per_second"] == plain["out_records_per_second"] and shared["out_is_bound"]
+    of_invoice = [each for each in shared["partitions"] if each["topic"] == "invoice"]
+    leaders = {each["leader"] for each in of_invoice if each["partition"] in SHARED}
+    assert {broker["id"] for broker in shared["brokers"] if broker["out_is_bound"]} == leaders
+    (group,) = (each for each in shared["groups"] if each["group"] == SHARE)
+    assert (group["read_records_per_second"], group["read_is_bound"]) == (None, False)
+
+
+def test_sums_of_rates_without_a_silent_brokers_partitions_are_bounds() -> None:
+    read = crash_document()
+    assert read["in_is_bound"] and read["out_is_bound"]
+    (group,) = (each for each in read["groups"] if each["group"] == "billing")
+    (topic,) = (each for each in read["topics"] if each["topic"] == "invoice")
+    assert group["write_is_bound"] and topic["in_is_bound"]
+    assert not any(broker["in_is_bound"] for broker in read["brokers"]), "all of it is known, or nothing"
 
 
 def test_connectors_are_listed_with_their_time_or_null_if_nobody_told() -> None:

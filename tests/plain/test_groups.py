@@ -5,12 +5,16 @@ from typing import Any
 
 import pytest
 
+from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.language import events, findings
 from kview.model.events import EventKind
 from kview.model.snapshot import TimePoints
+from kview.model.states import GroupType
 from kview.plain.blocks import block
 from kview.plain.documents import document
+from tests.worlds import default_world
+from tests.worlds.kinds import CONNECT, CONSUMER, SHARE, STREAMS, of_every_kind
 from tests.worlds.small import TOPIC, ends, reader, small_world, watch
 from tests.worlds.tables import START_MS, table
 
@@ -195,3 +199,16 @@ def test_the_headline_names_the_group_that_is_furthest_behind() -> None:
     groups = [reader(name, first[0] - 100 * ago, members=0) for name, ago in names.items()]
     view = watch(small_world(*groups, partitions=1), 12)[-1]
     assert headline(view).split(" · ")[1].startswith("b stopped, ≥ 2 m 10 s behind (+2 more groups)")
+
+
+def test_a_group_is_shown_with_its_kind_and_a_simple_one_with_nothing_that_it_has_not() -> None:
+    idle = reader("flink", *ends(), members=0)
+    idle.type = GroupType.SIMPLE
+    small = watch(small_world(idle, reader("mailer", *ends())), 3)[-1]
+    assert row(small, "flink").startswith("flink simple (only commits) 28 ")
+    assert row(small, "mailer").startswith("mailer Stable 1/1 28 ")
+    view = step(State(), of_every_kind(default_world().tick(), members=0))[1]
+    assert row(view, SHARE).startswith(f"{SHARE} share Empty 0/0 40 ")
+    assert row(view, STREAMS).startswith(f"{STREAMS} streams Stable 1/1 ")
+    assert row(view, CONSUMER).startswith(f"{CONSUMER} consumer Reconciling 2/2 ")
+    assert row(view, CONNECT).startswith(f"{CONNECT} connect Stable 1/1 ")

@@ -1,5 +1,7 @@
 """A view as Prometheus metrics."""
 
+import json
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -10,11 +12,13 @@ from kview.model.failures import Cause, FailureKind, Part
 from kview.model.snapshot import Failure, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.plain.documents import document
 from kview.plain.metrics import Limits, label
 from tests.plain.checked import HOSTILE
 from tests.plain.scraped import page_of, problems, read, value
 from tests.worlds import World, default_world, views
 from tests.worlds.connect import FAILED, connector, with_connectors
+from tests.worlds.kinds import CONNECT, CONSUMER, SHARE, STREAMS, of_every_kind
 from tests.worlds.log_dirs import FAILED as BROKEN
 from tests.worlds.log_dirs import GOOD, TOTAL, with_dirs
 from tests.worlds.reassignments import SIZE, Moving
@@ -89,6 +93,19 @@ def test_what_is_not_known_has_no_series() -> None:
     assert value(series, "kview_partition_high_watermark_offset", topic="invoice", partition="4") is not None
     assert value(series, "kview_group_lag_records", group="billing") is None, "a bound is not the lag"
     assert (value(series, "kview_group_lag_min_records", group="billing") or 0) > 0
+
+
+def test_what_share_groups_and_workers_lost_is_not_known() -> None:
+    """They commit nothing that could be compared with the start of a log."""
+    view = step(State(), of_every_kind(default_world().tick()))[1]
+    series = read(page_of(view))
+    lost = {
+        name: value(series, "kview_group_lost_records", group=name)
+        for name in (SHARE, CONNECT, STREAMS, CONSUMER)
+    }
+    assert lost == {SHARE: None, CONNECT: None, STREAMS: 0, CONSUMER: 0}
+    told = {row["group"]: row["lost_records"] for row in json.loads(document(view))["groups"]}
+    assert {name: told[name] for name in lost} == lost
 
 
 def test_the_states_of_connectors_are_there_while_they_are_known() -> None:

@@ -45,6 +45,7 @@ def broker_figures(
     out_is_bound[shares_at[shares_at >= 0]] = True  # what a share group reads is in no commit
     unknown = bool(unheard(snapshot.observation)) or bool(never_read(snapshot).any())
     out_rate[quiet.silent | unknown] = np.nan
+    out_is_bound &= np.isfinite(out_rate)
     up = np.asarray(brokers.state == BrokerState.UP, np.bool_)
     due_ms = fencing_due(snapshot, quiet, unreached, led_since_ms)
     owing = overdue(snapshot, slow_since_ms)

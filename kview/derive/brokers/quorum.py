@@ -172,9 +172,8 @@ def _majority_lost(snapshot: Snapshot) -> Finding | None:
     known. The leader goes on answering for a second. Afterwards its last answer still stands.
     """
     quorum = snapshot.quorum
-    quiet = _quiet(quorum, MAJORITY_QUIET_MS)
-    out, voters = quiet | _never_fetched(quorum), int(_voters(quorum).sum())
-    if not quiet.any() or 2 * (voters - int(out.sum())) > voters:
+    quiet, voters = _quiet(quorum, MAJORITY_QUIET_MS), int(_voters(quorum).sum())
+    if not quiet.any() or 2 * (voters - int(unheard_voters(quorum).sum())) > voters:
         return None
     age_ms = _leader_ms(quorum) - int(quorum.last_fetch_ms[quiet].max())
     return Finding(
@@ -184,6 +183,11 @@ def _majority_lost(snapshot: Snapshot) -> Finding | None:
         count=voters,
         since_ms=snapshot.observation.quorum_received_ms - age_ms,
     )
+
+
+def unheard_voters(quorum: Quorum) -> Flags:
+    """Return the voters that do not fetch from the active controller, as far as a majority is concerned."""
+    return _quiet(quorum, MAJORITY_QUIET_MS) | _never_fetched(quorum)
 
 
 def _voters(quorum: Quorum) -> Flags:

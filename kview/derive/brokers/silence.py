@@ -188,18 +188,22 @@ def led_rates(snapshot: Snapshot, in_rate: Floats, quiet: Silence) -> Floats:
     return rates
 
 
-def total_out(snapshot: Snapshot, offset_rows: Longs, read_rate: Floats, quiet: Silence) -> float:
-    """Return the records per second that groups committed on the user's topics, where the leader answers.
+def total_out(
+    snapshot: Snapshot, offset_rows: Longs, read_rate: Floats, quiet: Silence
+) -> tuple[float, bool]:
+    """Return the records per second that groups committed on the user's topics, where the leader answers, and
+    whether that leaves out partitions.
 
     `offset_rows` and `read_rate` are rows of `snapshot.offsets`. NaN if groups have offsets there, but no
     rate is known, and if there may be groups of which nothing is known.
     """
     if unheard(snapshot.observation):
-        return np.nan
+        return np.nan, False
     of_user = take(~snapshot.partitions.internal, offset_rows, False)
     leader = take(user_leader(snapshot), offset_rows, -1)
     answered = take(~quiet.silent, leader, False)
-    return total(np.where(answered, read_rate, np.nan)[of_user]) if of_user.any() else 0.0
+    rates = np.where(answered, read_rate, np.nan)[of_user]
+    return total(rates) if len(rates) else 0.0, not bool(np.isfinite(rates).all())
 
 
 def other_apis(snapshot: Snapshot) -> Flags:

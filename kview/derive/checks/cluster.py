@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kview.derive.brokers.log_dirs import failed_dirs, stranded
+from kview.derive.brokers.quorum import unheard_voters
 from kview.derive.brokers.silence import late
 from kview.derive.brokers.slowness import SLOW_AFTER_MS
 from kview.derive.brokers.throttles import throttles
@@ -20,6 +21,7 @@ from kview.derive.checks.impact import (
     standing,
 )
 from kview.derive.checks.partitions import names_of
+from kview.derive.transactions.findings import who_holds
 from kview.derive.view import View
 from kview.model.checks import CheckFinding, CheckKind, Key, Level, NotJudged, NotJudgedWhy
 from kview.model.failures import Part
@@ -143,13 +145,18 @@ def controller_findings(view: View, down: Down) -> Iterator[CheckFinding]:
     """
     for finding in view.headline.findings:
         if finding.kind in _NO_CONTROLLER:
-            yield CheckFinding(
+            no_controller = CheckFinding(
                 CheckKind.NO_CONTROLLER,
                 Level(finding.severity),
                 headline=finding.kind,
                 since_ms=finding.since_ms,
-                amount=finding.count - len(finding.controllers) if finding.count != UNKNOWN else UNKNOWN,
             )
+            if finding.kind is FindingKind.QUORUM_LOST:
+                quorum = view.snapshot.quorum
+                unheard = tuple(quorum.node[unheard_voters(quorum)].tolist())
+                (active,), heard = finding.controllers, finding.count - len(unheard)
+                no_controller = replace(no_controller, active=active, unheard=unheard, amount=heard)
+            yield no_controller
         elif finding.kind is FindingKind.CONTROLLERS_LOST:
             for controller in finding.controllers:
                 left = finding.count - len(finding.controllers)
@@ -162,18 +169,21 @@ def controller_findings(view: View, down: Down) -> Iterator[CheckFinding]:
                 )
 
 
-def transaction_findings(view: View) -> Iterator[CheckFinding]:
-    """Yield the transactions that the headline tells of."""
-    for finding in view.headline.findings:
-        if (opened := finding.transaction) is not None:
-            yield CheckFinding(
-                CheckKind(finding.kind),
-                Level(finding.severity),
-                name=opened.transactional_id or _producer(opened.producer_id),
-                since_ms=finding.since_ms,
-                since_is_bound=finding.since_is_bound,
-                transaction=finding,
-            )
+def transaction_findings(view: View) -> Iterator[tuple[CheckFinding, Longs]]:
+    """Yield the transactions that the headline tells of, each with the rows of the partitions that it
+    holds back."""
+    for finding, rows in who_holds(view.snapshot, view.offsets):
+        opened = finding.transaction
+        assert opened is not None
+        found = CheckFinding(
+            CheckKind(finding.kind),
+            Level(finding.severity),
+            name=opened.transactional_id or _producer(opened.producer_id),
+            since_ms=finding.since_ms,
+            since_is_bound=finding.since_is_bound,
+            transaction=finding,
+        )
+        yield found, rows
 
 
 def throttle_findings(view: View) -> Iterator[CheckFinding]:

@@ -1,5 +1,5 @@
-"""What brokers that are down and failed log directories explain: the findings that have no other cause, and
-what could not be judged."""
+"""What brokers that are down, failed log directories and open transactions explain: the findings that have no
+other cause, and what could not be judged."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,8 +41,11 @@ class Causes:
     down: Down
     dirs: Down
     """The brokers with failed log directories, by id, and the findings that say so."""
+    transactions: Sequence[tuple[Key, Longs]] = ()
+    """The findings about open transactions, each with the partitions that the transaction holds back."""
 
     def __bool__(self) -> bool:
+        """Whether brokers may explain anything."""
         return bool(self.down or self.dirs)
 
     def of(self, rows: Longs, blamed: Flags) -> tuple[Key, ...]:
@@ -58,6 +61,13 @@ class Causes:
         if not (self.down.keys() >= set(brokers) and self.dirs.keys() >= set(with_dirs)):
             return ()
         return (*(self.down[broker] for broker in brokers), *(self.dirs[broker] for broker in with_dirs))
+
+    def of_waiting(self, rows: Longs) -> tuple[Key, ...]:
+        """Return the transactions that hold back the partitions in `rows`, none if one has another cause."""
+        holding = [(key, np.isin(rows, held)) for key, held in self.transactions]
+        if not np.any([mask for _, mask in holding], axis=0).all():
+            return ()
+        return tuple(key for key, mask in holding if mask.any())
 
 
 def with_causes(items: Iterable[NotJudged], down: Down) -> tuple[NotJudged, ...]:

@@ -113,7 +113,8 @@ def _is_open(judgement: Judgement, item: NotJudged) -> bool:
     """Return whether `item` only needs time. That a slow broker owes an answer does not count."""
     slow = {finding.name for finding in judgement.findings if finding.kind is CheckKind.BROKER_SLOW}
     owing = item.kinds == (CheckKind.BROKER_SILENT,)
-    return item.why is NotJudgedWhy.NO_HISTORY and not (owing and slow.issuperset(item.names))
+    needs_time = item.why in (NotJudgedWhy.NO_HISTORY, NotJudgedWhy.FEW_COMMITS)
+    return needs_time and not (owing and slow.issuperset(item.names))
 
 
 def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
@@ -122,16 +123,22 @@ def _findings(view: View, watch: Watch) -> Iterator[CheckFinding]:
         return
     of_brokers = [*broker_findings(view), *vanished_findings(view)]
     of_dirs = list(log_dir_findings(view))
+    of_transactions = list(transaction_findings(view))
     heeded = [finding for finding in (*of_brokers, *of_dirs) if not is_ignored(*finding.key, watch.ignore)]
-    down, table = down_brokers(heeded), view.snapshot.partitions
-    may_explain = Causes(table.replicas, stranded(view.snapshot), down, with_failed_dirs(heeded))
+    may_explain = Causes(
+        view.snapshot.partitions.replicas,
+        stranded(view.snapshot),
+        down_brokers(heeded),
+        with_failed_dirs(heeded),
+        [(item.key, rows) for item, rows in of_transactions if not is_ignored(*item.key, watch.ignore)],
+    )
     yield from of_brokers
     yield from of_dirs
     yield from partition_findings(view, may_explain)
-    yield from controller_findings(view, down)
+    yield from controller_findings(view, may_explain.down)
     yield from skew_findings(view, watch.limits)
     yield from loss_findings(view, _accepted(view, watch.ignore), may_explain)
-    yield from transaction_findings(view)
+    yield from (finding for finding, _ in of_transactions)
     yield from throttle_findings(view)
     yield from group_findings(view, may_explain)
     yield from connector_findings(view)
@@ -158,7 +165,7 @@ def _not_judged(view: View, watched_ms: int, found: Sequence[CheckFinding]) -> I
     yield from log_dirs_not_judged(view, found)
     yield from controllers_not_judged(view, found)
     yield from throttles_not_judged(view)
-    yield from groups_not_judged(view)
+    yield from groups_not_judged(view, watched_ms)
 
 
 def _heeded(items: Iterator[NotJudged], ignore: tuple[Ignore, ...]) -> Iterator[NotJudged]:

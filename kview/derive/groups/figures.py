@@ -174,13 +174,13 @@ def group_figures(
     ranks, rows = _worst(snapshot, figures, index)
     unread = (lags.uncommitted > 0) & (ranks <= RANK[Verdict.UNDECIDED])
     ranks = np.where(unread, RANK[Verdict.UNDECIDED], ranks)
-    lost, old = _lost(figures, index, size), _verdict_age(snapshot, index)
+    untold, uncommitting = never_read(snapshot), _commit_nothing(groups)
+    lost = np.where(untold | uncommitting, UNKNOWN, _lost(figures, index, size))
+    old = _verdict_age(snapshot, index)
     quiet = np.array([bool(ignore) and is_ignored(str(name), ignore) for name in groups.group], np.bool_)
     reasons = np.where(rows > 0, _REASONS[ranks], _REASONS_WITHOUT_ROWS[ranks])
     reasons[unread] = Reason.NO_COMMIT
-    untold = never_read(snapshot)
     reasons[untold] = Reason.LAG_UNKNOWN
-    uncommitting = _commit_nothing(groups)
     for row in np.flatnonzero(uncommitting).tolist():
         verdict, reason = Verdict.NONE, Reason.WORKERS
         if groups.type[row] == GroupType.SHARE:
@@ -234,6 +234,14 @@ def group_figures(
 def _commit_nothing(groups: Groups) -> NDArray[np.bool_]:
     """Return the groups that commit no offsets by nature: share groups, and Kafka Connect's workers."""
     return np.asarray((groups.type == GroupType.SHARE) | (groups.type == GroupType.CONNECT), np.bool_)
+
+
+def reads_unknown(groups: Groups, read_rate: Floats) -> NDArray[np.bool_]:
+    """Return the groups of which nobody knows how much they read. `read_rate` has the rates of groups.
+
+    Kafka Connect's workers are not among them: their sinks read as groups of their own.
+    """
+    return np.isnan(read_rate) & np.asarray(groups.type != GroupType.CONNECT, np.bool_)
 
 
 def _places(names: Strings, severity: Strings, ranks: Longs, series: GroupSeries) -> Longs:

@@ -68,7 +68,7 @@ def _troubled(snapshot: Snapshot, groups: GroupFigures, rows: list[int]) -> Find
     """Return the first of the groups in `rows`, which are in the order of the list of groups."""
     worst = rows[0]
     verdict = Verdict(groups.verdict[worst])
-    lost = bool(groups.lost[worst])  # which is a finding of its own
+    lost = groups.lost[worst] > 0  # which is a finding of its own
     return Finding(
         FindingKind.GROUPS_TROUBLED,
         SEVERITIES[verdict] if lost else Severity(groups.severity[worst]),

@@ -13,7 +13,7 @@ from kview.derive.standing import Standing
 from kview.derive.statuses import SEVERITIES, STATUSES
 from kview.derive.view import Floats, PartitionFigures, PartitionStatus, Throughput, TopicFigures
 from kview.model.events import SEVERITY_ORDER, Severity
-from kview.model.snapshot import Longs, Partitions, Strings
+from kview.model.snapshot import Flags, Longs, Partitions, Strings
 from kview.model.units import UNKNOWN
 
 _SEVERITIES = np.array([*SEVERITY_ORDER, None], object)[:-1]
@@ -106,13 +106,19 @@ def total_in(table: Partitions, in_rate: Floats) -> float:
 
 
 def throughput(
-    topics: TopicFigures, moments: tuple[int, ...], in_series: Series, total_out: float, read_rate: Floats
+    topics: TopicFigures,
+    moments: tuple[int, ...],
+    in_series: Series,
+    total_out: tuple[float, bool],
+    reads_unknown: Flags,
 ) -> Throughput:
     """Return the rates of the user's topics, and what they were together at the last of `moments`.
 
-    `read_rate` has the rates of groups, which `total_out` is of.
+    `total_out` is the rate at which groups read, and whether it leaves out partitions. `reads_unknown` marks
+    the groups that it leaves out.
     """
     mine = ~topics.internal
+    out_rate, leaves_out = total_out
     return Throughput(
         at_ms=moments,
         in_series=in_series,
@@ -120,6 +126,6 @@ def throughput(
         in_rates=tuple(topics.in_rate[mine].tolist()),
         total_in=in_series[-1],
         in_is_bound=bool(topics.in_is_bound[mine].any()),
-        total_out=total_out,
-        out_is_bound=math.isfinite(total_out) and not bool(np.isfinite(read_rate).all()),
+        total_out=out_rate,
+        out_is_bound=math.isfinite(out_rate) and (leaves_out or bool(reads_unknown.any())),
     )

@@ -7,7 +7,7 @@ import numpy as np
 from kview.derive.groups.unheard import unheard
 from kview.derive.passing import Listed, Passing
 from kview.derive.view import Verdict, View
-from kview.language import failures, glyphs, verdicts, words
+from kview.language import failures, glyphs, nouns, verdicts, words
 from kview.language import unheard as whose
 from kview.language.curves import sparkline
 from kview.language.lists import NEXT_GROUP_LIST, Order, order_name
@@ -155,8 +155,7 @@ def _trend(view: View, row: int) -> str:
 
 
 def members(view: View, row: int) -> str:
-    """Return a group's kind (but for a classic one), its state, and how many of its members have something to
-    do: `Stable 2/3`, `share Empty 0/0`. A simple group has neither."""
+    """Return a group's kind, its state and its members: `share Empty 0/0`."""
     return content(members_figure(view, row))
 
 
@@ -166,17 +165,13 @@ MEMBERS = ("state", "active members", "members")
 
 def members_figure(view: View, row: int) -> Figure:
     """Return the cell of what `members` says."""
-    table, figures = view.snapshot.groups, view.groups
-    kind = "" if table.type[row] == GroupType.CLASSIC else f"{table.type[row]} "
-    if table.type[row] == GroupType.SIMPLE:
-        return Figure(text_figure(f"{kind}(only commits)", Role.DIM), kind.rstrip())
-    state, active, joined = (
-        f"{kind}{table.state[row]}",
-        int(figures.members_active[row]),
-        int(table.members[row]),
-    )
-    text = f"{state} {words.count(active)}/{words.count(joined)}"
-    return Figure(text_figure(text, Role.DIM), state, known(active), known(joined))
+    table = view.snapshot.groups
+    kind, state = str(table.type[row]), str(table.state[row])
+    active, joined = int(view.groups.members_active[row]), int(table.members[row])
+    cell = text_figure(nouns.members(kind, state, active, joined), Role.DIM)
+    if kind == GroupType.SIMPLE:
+        return Figure(cell, kind)
+    return Figure(cell, nouns.of_kind(kind, state), known(active), known(joined))
 
 
 def hidden_groups(view: View, options: Options) -> int:
