@@ -216,9 +216,10 @@ class Members(Table, frozen=True):
     """The members, one per row. Key: group, member_id (Kafka's CONSUMER-ID).
 
     `assigned` is the number of the member's partitions (a streams group's: of its active tasks; a Connect
-    worker's: of its connectors and tasks), and `target` of those that it is to have, UNKNOWN_ID if that is
-    not told. `epoch` is the member's, UNKNOWN_ID without one. `rack` is '' if it names none. `runs` says what
-    a member runs that is not a partition: tasks and connectors.
+    worker's: of its connectors and tasks), UNKNOWN_ID if its assignment cannot be read, as of a client of
+    another kind. `target` is the number of those that it is to have, UNKNOWN_ID if that is not told. `epoch`
+    is the member's, UNKNOWN_ID without one. `rack` is '' if it names none. `runs` says what a member runs
+    that is not a partition: tasks and connectors.
     """
 
     group: Strings

@@ -94,7 +94,11 @@ class GroupMember(Struct, gc=False):
     rack: Annotated[str | None, meaning("Its rack, if it names one.")]
     epoch: Annotated[int | None, meaning("Its epoch, in consumer, share and streams groups.")]
     assigned: Annotated[
-        int, meaning("How many partitions it has; active tasks, or connectors and tasks, in other kinds.")
+        int | None,
+        meaning(
+            "How many partitions it has; active tasks, or connectors and tasks, in other kinds; null if its"
+            " assignment cannot be read."
+        ),
     ]
     target: Annotated[int | None, meaning("How many it is to have, if the coordinator tells.")]
     runs: Annotated[str | None, meaning("The tasks, connectors or shared partitions that it works on.")]

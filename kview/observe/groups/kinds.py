@@ -15,7 +15,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kview.model.states import GroupType
-from kview.model.units import CONNECTOR_TASK
+from kview.model.units import CONNECTOR_TASK, UNKNOWN_ID
 from kview.observe import apis
 from kview.observe.groups.members import (
     MOST_ASSIGNMENTS,
@@ -54,15 +54,15 @@ def _classic_request(names: Sequence[str]) -> Any:
 
 
 @lru_cache(MOST_ASSIGNMENTS)
-def _owned_partitions(assignment: bytes) -> Owned:
+def _owned_partitions(assignment: bytes) -> Owned | None:
     """Decode a consumer's assignment (ConsumerProtocolAssignment) into topics and partitions.
 
-    Returns () if the bytes are not valid.
+    Returns None if the bytes are not valid.
     """
     try:
         decoded = ConsumerProtocolAssignment.decode(assignment)
     except (ValueError, TypeError, struct.error):
-        return ()
+        return None
     return tuple((sys.intern(t.topic), tuple(t.partitions)) for t in decoded.assigned_partitions)
 
 
@@ -73,13 +73,17 @@ def _read_classic(entry: Any) -> GroupDescription:
     members = []
     for member in entry.members:
         raw = bytes(member.member_assignment or b"")
-        owned = _owned_partitions(raw) if of_consumers and raw else ()
-        runs = connector_tasks(bytes(member.member_metadata or b""), raw) if of_workers and raw else ()
+        work: Owned | None = None  # of clients of another kind nobody can read it
+        if of_consumers:
+            work = _owned_partitions(raw) if raw else ()
+        elif of_workers:
+            work = connector_tasks(bytes(member.member_metadata or b""), raw) if raw else ()
+        runs = work or () if of_workers else ()
         members.append(
             MemberFacts(
                 *who(member),
-                owned,
-                assigned=count_of(owned or runs),
+                work or () if of_consumers else (),
+                assigned=UNKNOWN_ID if work is None else count_of(work),
                 runs=_runs_of(runs),
                 connectors=tuple(name for name, _ in runs),
             )
@@ -94,9 +98,9 @@ _Pairs = set[tuple[str, int]]
 
 
 @lru_cache(MOST_ASSIGNMENTS)
-def connector_tasks(metadata: bytes, assignment: bytes) -> Owned:
+def connector_tasks(metadata: bytes, assignment: bytes) -> Owned | None:
     """Return a Connect worker's connectors with the numbers of their tasks, CONNECTOR_TASK for the connector
-    itself. Returns () if the bytes are not valid.
+    itself. Returns None if the bytes are not valid.
 
     An assignment of version 1 or later (KIP-415) only says what the last rebalance gave to the worker and
     took from it. What the worker had before is in the metadata with which it joined.
@@ -112,7 +116,7 @@ def connector_tasks(metadata: bytes, assignment: bytes) -> Owned:
             if (before := joined.nullable_bytes()) is not None:
                 had = _worker_assignment(Reader(memoryview(before)))[1]
     except (MalformedBytes, struct.error, UnicodeDecodeError):
-        return ()
+        return None
     has = sorted((had - revoked) | given)
     return tuple((name, tuple(task for _, task in tasks)) for name, tasks in groupby(has, itemgetter(0)))
 

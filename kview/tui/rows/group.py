@@ -54,8 +54,8 @@ _ALL = slice(None)
 MEMBER_SORTS: Values = {
     "client": lambda view: codes(view.snapshot.members.client_id),
     "host": lambda view: codes(view.snapshot.members.host),
-    "assigned": lambda view: figures(view.snapshot.members.assigned),
-    "partitions": lambda view: figures(view.snapshot.members.assigned),
+    "assigned": lambda view: ids(view.snapshot.members.assigned),
+    "partitions": lambda view: ids(view.snapshot.members.assigned),
     "member": lambda view: codes(view.snapshot.members.member_id),
 }
 
@@ -97,11 +97,28 @@ def ranges(numbers: Iterable[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
 
 
-def without_partitions(state: str) -> str:
-    """Return why a member of a group in that state owns no partition."""
+WORK: dict[str, str] = {GroupType.CONNECT: "connectors and tasks", GroupType.STREAMS: "tasks"}
+"""What members have, if it is not partitions."""
+
+
+def without_work(kind: str, state: str) -> Span:
+    """Return why a member of a group of that kind and state has nothing to do, with its role.
+
+    A worker of Kafka Connect is never idle, as it waits for connectors, and a share group's member has no
+    partitions of its own: several read the same one.
+    """
     if state in REBALANCING:
-        return "waits for the rebalance"
-    return "idle: no partition" if state == GroupState.STABLE else ""
+        return Span("waits for the rebalance", Role.WARN)
+    if state != GroupState.STABLE:
+        return Span("")
+    match kind:
+        case GroupType.CONNECT:
+            return Span("no connectors or tasks", Role.DIM)
+        case GroupType.SHARE:
+            return Span("no partition now", Role.DIM)
+        case GroupType.STREAMS:
+            return Span("idle: no task", Role.WARN)
+    return Span("idle: no partition", Role.WARN)
 
 
 def _nobody(view: View, group: str) -> str:
@@ -112,6 +129,8 @@ def _nobody(view: View, group: str) -> str:
         return "its members are not known"
     if table.type[row] == GroupType.SIMPLE:
         return "it has no members: something commits under its name"
+    if table.type[row] == GroupType.CONNECT:
+        return "no workers"
     return "no members: nobody is reading"
 
 
@@ -138,8 +157,10 @@ class MemberRows(Keyed[str]):
             own, options, MEMBERS_PANEL, view, MEMBER_SORTS, lambda view: (view.snapshot.members.member_id,)
         )
         self.panel, self.sorts = MEMBERS_PANEL, MEMBER_SORTS
-        states = view.snapshot.groups.state[view.snapshot.groups.group == group].tolist()
-        self._without = without_partitions(states[0] if states else GroupState.UNKNOWN)
+        groups = view.snapshot.groups
+        (at,) = np.flatnonzero(groups.group == group)[:1].tolist() or [None]
+        kind, state = ("", "") if at is None else (str(groups.type[at]), str(groups.state[at]))
+        self._without = without_work(kind, state)
         super().__init__([str(table.member_id[row]) for row in self._rows])
         self._offsets, self._view = offsets, view
         self._of_group = np.flatnonzero(offsets.group == group)
@@ -156,7 +177,7 @@ class MemberRows(Keyed[str]):
             ),
             Column("host", "host", name_width(table.host[self._rows], 10, 20), name=True, rank=1),
             Column("assigned", "owns", 9 if self._moves() else 4, right=True, exported=("owns", "is to own")),
-            Column("partitions", "partitions", 20, flex=3, most=80),
+            Column("partitions", WORK.get(kind, "partitions"), 20, flex=3, most=80),
             *self._quota_column(quotas),
             Column("member", "consumer id", 20, flex=1, most=60, rank=2, name=True),
         )
@@ -215,7 +236,7 @@ class MemberRows(Keyed[str]):
                 line(str(table.client_id[at])),
                 line(Span(f"{table.host[at]} {rack}".rstrip(), Role.DIM)),
                 Figure(text_figure(words.count(count) + moves), known(count), known(target)),
-                owns or line(Span(self._without if not count else "", Role.WARN)),
+                owns or line("" if count else self._without),
                 *([line(Span(self._quotas[str(table.client_id[at])], Role.DIM))] if self._quotas else []),
                 line(Span(member, Role.DIM)),
             )
