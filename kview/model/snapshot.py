@@ -217,8 +217,10 @@ class Members(Table, frozen=True):
 
     `assigned` is the number of the member's partitions (a streams group's: of its active tasks; a Connect
     worker's: of its connectors and tasks), UNKNOWN_ID if its assignment cannot be read, as of a client of
-    another kind. `target` is the number of those that it is to have, UNKNOWN_ID if that is not told. `epoch`
-    is the member's, UNKNOWN_ID without one. `rack` is '' if it names none. `runs` says what a member runs
+    another kind. `target` is the number of those that it is to have. It is still `to_get` and `to_give_back`
+    so many partitions (in a streams group tasks, standby and warm-up ones too): it may own as many as it is
+    to have, but others. All three are UNKNOWN_ID if the coordinator does not tell. `epoch` is the member's,
+    UNKNOWN_ID without one. `rack` is '' if it names none. `runs` says what a member runs
     that is not a partition: tasks and connectors.
     """
 
@@ -230,6 +232,8 @@ class Members(Table, frozen=True):
     epoch: Ids
     assigned: Ids
     target: Ids
+    to_get: Ids
+    to_give_back: Ids
     runs: Strings
 
 

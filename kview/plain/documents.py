@@ -439,6 +439,8 @@ def _members(view: View) -> list[schema_groups.GroupMember]:
         "epoch": table.epoch,
         "assigned": table.assigned,
         "target": table.target,
+        "to_get": table.to_get,
+        "to_give_back": table.to_give_back,
         "runs": optional(table.runs),
     }
     return rows(schema_groups.GroupMember, columns)

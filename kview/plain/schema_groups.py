@@ -101,6 +101,13 @@ class GroupMember(Struct, gc=False):
         ),
     ]
     target: Annotated[int | None, meaning("How many it is to have, if the coordinator tells.")]
+    to_get: Annotated[
+        int | None,
+        meaning(
+            "How many partitions it is to have and does not have yet; in streams groups, tasks of every role."
+        ),
+    ]
+    to_give_back: Annotated[int | None, meaning("How many it has that it is not to have, likewise.")]
     runs: Annotated[str | None, meaning("The tasks, connectors or shared partitions that it works on.")]
 
 

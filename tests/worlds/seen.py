@@ -279,6 +279,8 @@ class Seen:
                 "rack": "",
                 "epoch": UNKNOWN_ID,
                 "target": UNKNOWN_ID,
+                "to_get": UNKNOWN_ID,
+                "to_give_back": UNKNOWN_ID,
                 "runs": "",
                 "assigned": sum(owner == id for owner in owners.values()),
             }

@@ -5,7 +5,8 @@ DescribeGroups knows classic groups alone. Of others it says that they do not ex
 
 import struct
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -26,6 +27,7 @@ from kview.observe.groups.members import (
     numbers,
     of_epochs,
     ordered,
+    pairs_of,
     topics_of,
     who,
 )
@@ -160,8 +162,10 @@ def _read_consumer(entry: Any) -> GroupDescription:
     members = []
     for member in entry.members:
         owned, target = topics_of(member.assignment), topics_of(member.target_assignment)
+        has, is_to_have = pairs_of(owned), pairs_of(target)
+        moves = len(is_to_have - has), len(has - is_to_have)
         at = member.rack_id or "", member.member_epoch
-        members.append(MemberFacts(*who(member), owned, *at, count_of(owned), count_of(target)))
+        members.append(MemberFacts(*who(member), owned, *at, len(has), len(is_to_have), *moves))
     return of_epochs(entry, members)
 
 
@@ -182,6 +186,14 @@ def _read_share(entry: Any) -> GroupDescription:
 # -- streams groups (KIP-1071)
 
 
+class TaskRole(StrEnum):
+    """What a member does with a task: process records, keep a copy of its state, or prepare to take over."""
+
+    ACTIVE = "active"
+    STANDBY = "standby"
+    WARM_UP = "warm-up"
+
+
 def _read_streams(entry: Any) -> GroupDescription:
     """Read a streams group. A member owns the partitions that its active tasks read."""
     subtopologies = (entry.topology.subtopologies or ()) if entry.topology is not None else ()
@@ -191,36 +203,45 @@ def _read_streams(entry: Any) -> GroupDescription:
     }
     members = []
     for member in entry.members:
-        active, target = member.assignment.active_tasks, member.target_assignment.active_tasks
+        has, is_to_have = _tasks_of(member.assignment), _tasks_of(member.target_assignment)
+        active = member.assignment.active_tasks
         owned = tuple(
             (sys.intern(topic), tuple(task.partitions))
             for task in active
             for topic in sources.get(task.subtopology_id, ())
         )
-        words = (("active", active), ("standby", member.assignment.standby_tasks),
-                 ("warm-up", member.assignment.warmup_tasks))  # fmt: skip
         members.append(
             MemberFacts(
                 *who(member),
                 owned,
                 member.rack_id or "",
                 member.member_epoch,
-                _count_of_tasks(active),
-                _count_of_tasks(target),
-                "; ".join(f"{word} {_task_names(tasks)}" for word, tasks in words if tasks),
+                len(has[TaskRole.ACTIVE]),
+                len(is_to_have[TaskRole.ACTIVE]),
+                sum(len(is_to_have[role] - has[role]) for role in TaskRole),
+                sum(len(has[role] - is_to_have[role]) for role in TaskRole),
+                "; ".join(f"{role} {_task_names(tasks)}" for role, tasks in has.items() if tasks),
             )
         )
     return of_epochs(entry, members)
 
 
-def _count_of_tasks(tasks: Iterable[Any]) -> int:
-    return sum(len(task.partitions) for task in tasks)
+def _tasks_of(assignment: Any) -> dict[TaskRole, _Pairs]:
+    """Return the tasks of each role, as pairs of subtopology and number."""
+    by_role = {
+        TaskRole.ACTIVE: assignment.active_tasks,
+        TaskRole.STANDBY: assignment.standby_tasks,
+        TaskRole.WARM_UP: assignment.warmup_tasks,
+    }
+    return {
+        role: {(task.subtopology_id, number) for task in tasks for number in task.partitions}
+        for role, tasks in by_role.items()
+    }
 
 
-def _task_names(tasks: Iterable[Any]) -> str:
+def _task_names(tasks: _Pairs) -> str:
     """Return tasks as Kafka Streams names them: `0_0, 0_1`."""
-    task_ids = sorted((task.subtopology_id, number) for task in tasks for number in task.partitions)
-    return ", ".join(f"{subtopology}_{number}" for subtopology, number in task_ids)
+    return ", ".join(f"{subtopology}_{number}" for subtopology, number in sorted(tasks))
 
 
 # -- what is asked of whom

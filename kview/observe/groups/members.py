@@ -26,6 +26,8 @@ class MemberFacts(Struct, frozen=True):
     epoch: int = UNKNOWN_ID
     assigned: int = 0
     target: int = UNKNOWN_ID
+    to_get: int = UNKNOWN_ID
+    to_give_back: int = UNKNOWN_ID
     runs: str = ""
     connectors: tuple[str, ...] = ()
     """The connectors of which it runs something, if it is a Connect worker."""
@@ -69,6 +71,11 @@ def topics_of(assignment: Any) -> Owned:
 def count_of(owned: Owned) -> int:
     """Return how many partitions or tasks these are."""
     return sum(len(parts) for _, parts in owned)
+
+
+def pairs_of(owned: Owned) -> set[tuple[str, int]]:
+    """Return each partition or task of an assignment, as (topic or subtopology, number)."""
+    return {(name, part) for name, parts in owned for part in parts}
 
 
 def ordered(members: Iterable[MemberFacts]) -> tuple[MemberFacts, ...]:

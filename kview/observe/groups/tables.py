@@ -144,6 +144,8 @@ def _members(facts: Sequence[tuple[str, tuple[MemberFacts, ...]]]) -> Members:
         epoch=np.array([member.epoch for _, member in flat], np.int32),
         assigned=np.array([member.assigned for _, member in flat], np.int32),
         target=np.array([member.target for _, member in flat], np.int32),
+        to_get=np.array([member.to_get for _, member in flat], np.int32),
+        to_give_back=np.array([member.to_give_back for _, member in flat], np.int32),
         runs=strings([member.runs for _, member in flat]),
     )
 

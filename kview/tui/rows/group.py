@@ -176,7 +176,13 @@ class MemberRows(Keyed[str]):
                 name=True,
             ),
             Column("host", "host", name_width(table.host[self._rows], 10, 20), name=True, rank=1),
-            Column("assigned", "owns", 9 if self._moves() else 4, right=True, exported=("owns", "is to own")),
+            Column(
+                "assigned",
+                "owns",
+                max([4, *(len(self._owns(row)) for row in self._rows.tolist())]),
+                right=True,
+                exported=("owns", "is to own", "to give back", "to get"),
+            ),
             Column("partitions", WORK.get(kind, "partitions"), 20, flex=3, most=80),
             *self._quota_column(quotas),
             Column("member", "consumer id", 20, flex=1, most=60, rank=2, name=True),
@@ -193,10 +199,11 @@ class MemberRows(Keyed[str]):
         width = max((len(text) for text in self._quotas.values()), default=0)
         return [Column("quota", "quota", min(width, 26), flex=2, most=width)] if self._quotas else []
 
-    def _moves(self) -> bool:
-        """Return whether a member has not the partitions yet that it is to have."""
-        target, assigned = self._table.target[self._rows], self._table.assigned[self._rows]
-        return bool(((target != UNKNOWN_ID) & (target != assigned)).any())
+    def _owns(self, row: int) -> str:
+        """Return how many partitions a member owns, and how many it is to give back and to get: `3 −1 +2`."""
+        moves = (glyphs.MINUS, int(self._table.to_give_back[row])), ("+", int(self._table.to_get[row]))
+        signed = (f" {sign}{number:,}" for sign, number in moves if number > 0)
+        return words.count(int(self._table.assigned[row])) + "".join(signed)
 
     def _owned(self, member: str) -> Line:
         """Return the partitions that a member owns: `──▶ invoice 0 1✕ 2`, or, of many, `──▶ invoice 0–20`."""
@@ -228,14 +235,13 @@ class MemberRows(Keyed[str]):
         member = str(table.member_id[at])
         count, runs = int(table.assigned[at]), str(table.runs[at])
         owns = line(Span(f"{glyphs.POINTS_AT} ", Role.KEY), runs) if runs else self._owned(member)
-        target = int(table.target[at])
-        moves = f" {glyphs.ARROW} {target:,}" if target not in (UNKNOWN_ID, count) else ""
+        moves = (int(each[at]) for each in (table.target, table.to_give_back, table.to_get))
         rack = str(table.rack[at])
         return Row(
             (
                 line(str(table.client_id[at])),
                 line(Span(f"{table.host[at]} {rack}".rstrip(), Role.DIM)),
-                Figure(text_figure(words.count(count) + moves), known(count), known(target)),
+                Figure(text_figure(self._owns(at)), known(count), *map(known, moves)),
                 owns or line("" if count else self._without),
                 *([line(Span(self._quotas[str(table.client_id[at])], Role.DIM))] if self._quotas else []),
                 line(Span(member, Role.DIM)),

@@ -117,15 +117,15 @@ def rebalancing(view: View, row: int) -> list[str]:
 def epochs(view: View, row: int) -> list[str]:
     """Return the epoch of a group of the new protocols, and for whom it waits: `epoch 12, waits for app-2`.
 
-    A member is waited for until it has the partitions that it is to have.
+    A member is waited for until it has the partitions that it is to have, and no others.
     """
     table, members = view.snapshot.groups, view.snapshot.members
     epoch = int(table.epoch[row])
     if epoch == UNKNOWN_ID:
         return []
     own = np.flatnonzero(members.group == table.group[row])
-    unlike = (members.target[own] != UNKNOWN_ID) & (members.target[own] != members.assigned[own])
-    late = own[unlike | (members.epoch[own] != epoch)]
+    moves = (members.to_get[own] > 0) | (members.to_give_back[own] > 0)
+    late = own[moves | (members.epoch[own] != epoch)]
     names = [str(members.client_id[at]) for at in late[:MOST_NAMED]]
     more = f" and {len(late) - MOST_NAMED} more" if len(late) > MOST_NAMED else ""
     return [f"epoch {epoch}" + (f", waits for {', '.join(names)}{more}" if names else "")]
