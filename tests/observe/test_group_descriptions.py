@@ -1,17 +1,23 @@
 """Groups of the new protocols, from the bytes of their descriptions to what a person reads."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
+from kafka.protocol.admin import DescribeGroupsResponse
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from msgspec.structs import replace
 
 from kview.derive.fold import State, step
-from kview.derive.view import View
+from kview.derive.view import Verdict, View
 from kview.model.states import GroupType
 from kview.observe.groups import facts
 from kview.observe.groups.facts import GroupFacts
 from kview.observe.groups.kinds import KINDS
+from kview.observe.groups.requests import GroupRequests
 from kview.observe.groups.tables import GroupTables
 from kview.plain.documents import document
 from kview.tui.options import Options
@@ -19,16 +25,23 @@ from kview.tui.rows.group import MemberRows
 from kview.tui.screens.group import group_lines
 from kview.tui.text import content
 from kview.wire.group_descriptions import ConsumerGroupDescribeResponse
+from kview.wire.offset_fetch import GroupCommits, TopicCommits
 from tests.worlds import default_world
+from tests.worlds.small import TOPIC, ends, reader, small_world
 
 GROUP = "orders-app"
 Numbers = Mapping[str, Sequence[int]]
 """Partitions by topic, or tasks by subtopology."""
 
 
+def decoded(answer: Any) -> Any:
+    """An answer, as it is read from its bytes."""
+    return type(answer).decode(answer.encode(), version=answer.API_VERSION)
+
+
 def view_of(kind: GroupType, answer: Any) -> View:
     """The view of a cluster that has this group alone, which is read from the bytes of `answer`."""
-    (entry,) = type(answer).decode(answer.encode(), version=answer.API_VERSION).groups
+    (entry,) = decoded(answer).groups
     known = GroupFacts(GROUP, kind.value, "", 1)
     facts.described(known, KINDS[kind].read(entry), 5)
     tables = GroupTables()
@@ -78,23 +91,24 @@ def consumer(name: str, epoch: int, has: Numbers, is_to_have: Numbers) -> Any:
     )  # fmt: skip
 
 
-def consumers(epoch: int, assignment_epoch: int, state: str, *members: Any) -> View:
-    """A group of the consumer protocol."""
+def consumers(epoch: int, assignment_epoch: int, state: str, *members: Any) -> Any:
+    """The description of a group of the consumer protocol."""
     group = Consumers.DescribedGroup(
         error_code=0, group_id=GROUP, group_state=state, group_epoch=epoch, assignment_epoch=assignment_epoch,
         assignor_name="uniform", members=list(members),
     )  # fmt: skip
-    return view_of(GroupType.CONSUMER, Consumers[1](groups=[group]))
+    return Consumers[1](groups=[group])
 
 
 def test_a_member_that_owns_as_many_partitions_as_it_is_to_own_but_others_is_waited_for() -> None:
-    view = consumers(
+    answer = consumers(
         8, 8, "Reconciling",
         consumer("swaps", 8, {"orders": [0, 1]}, {"orders": [0, 2]}),
         consumer("gives", 8, {"orders": [3, 4, 5]}, {"orders": [4]}),
         consumer("gets", 8, {}, {"orders": [3, 5]}),
         consumer("settled", 8, {"orders": [6], "mails": [6]}, {"mails": [6], "orders": [6]}),
     )  # fmt: skip
+    view = view_of(GroupType.CONSUMER, answer)
     assert "epoch 8, waits for gets, gives, swaps · " in heading(view)
     owns = {row["client"]: row["assigned"] for row in listed(view)}
     assert owns == {"gets": "0 +2", "gives": "3 −2", "settled": "2", "swaps": "2 −1 +1"}
@@ -105,3 +119,99 @@ def test_a_member_that_owns_as_many_partitions_as_it_is_to_own_but_others_is_wai
     assert members == {
         "gets": (0, 2, 2, 0), "gives": (3, 1, 0, 2), "settled": (2, 2, 0, 0), "swaps": (2, 2, 1, 1)
     }  # fmt: skip
+
+
+# -- from one protocol to another, while its members run
+
+Classic = DescribeGroupsResponse
+
+
+def classic(*members: tuple[str, Sequence[int]]) -> Any:
+    """The description of a group of the classic protocol, with its members' partitions of `orders`."""
+    partitions = ConsumerProtocolAssignment.TopicPartition
+    assignments = {
+        name: ConsumerProtocolAssignment(
+            version=1, assigned_partitions=[partitions(topic=TOPIC, partitions=list(numbers))], user_data=b""
+        ).encode()
+        for name, numbers in members
+    }
+    group = Classic.DescribedGroup(
+        error_code=0, group_id=GROUP, group_state="Stable", protocol_type="consumer", protocol_data="range",
+        members=[
+            Classic.DescribedGroup.DescribedGroupMember(
+                member_id=f"{name}-id", client_id=name, client_host="/10.0.0.1", member_metadata=b"",
+                member_assignment=bytes(assignment),
+            )
+            for name, assignment in assignments.items()
+        ],
+    )  # fmt: skip
+    return Classic[5](groups=[group])
+
+
+class Watched:
+    """A group that reads all there is, listed each second."""
+
+    def __init__(self) -> None:
+        self._world = small_world(reader(GROUP, *ends(2), share=1.0), partitions=2)
+        self._facts: dict[str, GroupFacts] = {}
+        self._tables, self._fold = GroupTables(), State()
+
+    def look(self, kind: GroupType, *answers: tuple[GroupType, Any]) -> View:
+        """The view after a list says that it is of that kind, and after these answers to what was asked about
+        groups of a kind."""
+        seen = self._world.tick()
+        at_ms = seen.observation.ended_ms
+        entry = SimpleNamespace(
+            group_id=GROUP, group_type=kind.capitalize(), protocol_type="consumer", group_state="Stable"
+        )
+        facts.listed(self._facts, 1, SimpleNamespace(groups=[entry]), lambda _: 1, at_ms)
+        state = SimpleNamespace(groups=self._facts, succeeded=lambda *_: None)
+        requests = GroupRequests(cast(Any, None), cast(Any, state))
+        for asked, answer in answers:
+
+            async def ask(_: Any, answer: Any = answer) -> tuple[Any, int]:
+                return decoded(answer), at_ms
+
+            link = cast(Any, SimpleNamespace(ask=ask))
+            asyncio.run(requests.describe(link, 1, KINDS[asked], [GROUP]))
+        mine = seen.offsets.group == GROUP
+        numbers, offsets = seen.offsets.partition[mine], seen.offsets.committed[mine]
+        commits = TopicCommits(TOPIC, numbers, offsets, np.zeros(len(numbers), np.int16))
+        facts.committed(self._facts[GROUP], GroupCommits(GROUP, 0, (commits,)), at_ms)
+        self._tables.update(self._facts)
+        tables = self._tables
+        seen = replace(seen, groups=tables.groups, members=tables.members, offsets=tables.offsets)
+        self._fold, view = step(self._fold, seen)
+        return view
+
+
+def test_what_was_known_of_members_is_void_when_a_group_changes_its_protocol() -> None:
+    """Each kind has been there for half a minute, and two seconds pass until its members are read."""
+    before = GroupType.CLASSIC, classic(("old", [0, 1]))
+    after = (
+        GroupType.CONSUMER,
+        consumers(5, 5, "Stable", consumer("new-1", 5, {TOPIC: [0]}, {TOPIC: [0]}),
+                  consumer("new-2", 5, {TOPIC: [1]}, {TOPIC: [1]})),
+    )  # fmt: skip
+    watched, shown = Watched(), list[tuple[str, list[str]]]()
+    for own, other in ((before, after), (after, before), (before, after)):
+        for second in range(30):
+            # What was asked before the change may be answered after it.
+            view = watched.look(own[0], *([own] if second >= 2 else [other]))
+            assert view.groups.verdict[0] in (Verdict.OK, Verdict.UNDECIDED, Verdict.UNKNOWN)
+            row = heading(view).split(f"{GROUP}  ")[1].removesuffix(" · coordinator 1")
+            members = [f"{row['client']} {row['assigned']}" for row in listed(view)]
+            seen = row, members or [MemberRows(view, GROUP, Options()).empty]
+            if not shown or shown[-1] != seen:
+                shown.append(seen)
+        assert view.groups.verdict[0] == Verdict.OK
+    unknown = ["its members are not known"]
+    as_classic = "Stable 1/1 · assignor range", ["old 2"]
+    assert shown == [
+        ("Stable –/–", unknown),
+        as_classic,
+        ("consumer Stable –/–", unknown),
+        ("consumer Stable 2/2 · epoch 5 · assignor uniform", ["new-1 1", "new-2 1"]),
+        ("Stable –/–", unknown),
+        as_classic,
+    ]
