@@ -194,9 +194,11 @@ class Groups(Table, frozen=True):
 
     `type` is a GroupType's value. `epoch` and `assignment_epoch` are those of the new protocols: a change of
     members or subscriptions raises the first, and the second follows when a target assignment has been made.
-    UNKNOWN_ID for other groups, and `members` is UNKNOWN_ID until the group has been described. `error` is a
-    FailureKind's value that says why the figures are old, or '' if they are not. `error_code` is Kafka's
-    error number if that kind is KAFKA_ERROR, else 0.
+    UNKNOWN_ID for other groups, and `members` is UNKNOWN_ID until the group has been described. A streams
+    group has a `topology_epoch`, which a new version of the application raises, and `subtopologies` with what
+    each of them reads; UNKNOWN_ID and '' for other groups. `error` is a FailureKind's value that says why the
+    figures are old, or '' if they are not. `error_code` is Kafka's error number if that kind is KAFKA_ERROR,
+    else 0.
     """
 
     group: Strings
@@ -206,6 +208,8 @@ class Groups(Table, frozen=True):
     assignment_strategy: Strings
     epoch: Ids
     assignment_epoch: Ids
+    topology_epoch: Ids
+    subtopologies: Strings
     members: Ids
     received_ms: Longs
     error: Strings

@@ -388,6 +388,8 @@ def _groups(view: View) -> list[schema_groups.Group]:
         "assignment_strategy": optional(table.assignment_strategy),
         "epoch": table.epoch,
         "assignment_epoch": table.assignment_epoch,
+        "topology_epoch": table.topology_epoch,
+        "subtopologies": optional(table.subtopologies),
         "members": table.members,
         "members_active": figures.members_active,
         "severity": figures.severity,

@@ -132,6 +132,12 @@ class Group(Struct, gc=False):
         int | None, meaning("Its epoch, in the protocols of consumer, share and streams groups.")
     ]
     assignment_epoch: Annotated[int | None, meaning("The epoch for which its assignment was made.")]
+    topology_epoch: Annotated[
+        int | None, meaning("The epoch of a streams group's topology, which a new version of it raises.")
+    ]
+    subtopologies: Annotated[
+        str | None, meaning("What each subtopology of a streams group reads, such as 0: orders; 1: totals.")
+    ]
     members: Annotated[int | None, meaning("Members that have joined.", "members")]
     members_active: Annotated[int | None, meaning("Members that own at least one partition.", "members")]
     severity: HowBad

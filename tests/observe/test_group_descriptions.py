@@ -24,7 +24,7 @@ from kview.tui.options import Options
 from kview.tui.rows.group import MemberRows
 from kview.tui.screens.group import group_lines
 from kview.tui.text import content
-from kview.wire.group_descriptions import ConsumerGroupDescribeResponse
+from kview.wire.group_descriptions import ConsumerGroupDescribeResponse, StreamsGroupDescribeResponse
 from kview.wire.offset_fetch import GroupCommits, TopicCommits
 from tests.worlds import default_world
 from tests.worlds.small import TOPIC, ends, reader, small_world
@@ -119,6 +119,88 @@ def test_a_member_that_owns_as_many_partitions_as_it_is_to_own_but_others_is_wai
     assert members == {
         "gets": (0, 2, 2, 0), "gives": (3, 1, 0, 2), "settled": (2, 2, 0, 0), "swaps": (2, 2, 1, 1)
     }  # fmt: skip
+
+
+# -- streams groups (KIP-1071)
+
+Streams = StreamsGroupDescribeResponse
+Processing = Streams.DescribedGroup.Member
+Roles = tuple[Numbers, Numbers, Numbers]
+"""Active, standby and warm-up tasks."""
+
+
+def processor(name: str, has: Roles, is_to_have: Roles) -> Any:
+    """A member of a streams group, whose epoch is the group's."""
+
+    def assignment(roles: Roles) -> Any:
+        active, standby, warm_up = (
+            [
+                Processing.Assignment.TaskIds(subtopology_id=name, partitions=list(parts))
+                for name, parts in tasks.items()
+            ]
+            for tasks in roles
+        )
+        return Processing.Assignment(active_tasks=active, standby_tasks=standby, warmup_tasks=warm_up)
+
+    return Processing(
+        member_id=f"{name}-id", member_epoch=9, client_id=name, client_host="/10.0.0.1", topology_epoch=3,
+        process_id="p", user_endpoint=None, client_tags=[], task_offsets=[], task_end_offsets=[],
+        assignment=assignment(has), target_assignment=assignment(is_to_have), is_classic=False,
+    )  # fmt: skip
+
+
+def streams(state: str, *members: Any) -> Any:
+    """The description of a streams group that reads `orders`, and what it writes of it by another key."""
+    whole = Streams.DescribedGroup.Topology
+    part = whole.Subtopology
+    again = part.TopicInfo(name="app-repartition", partitions=3, replication_factor=3, topic_configs=[])
+    none = {"repartition_sink_topics": [], "state_changelog_topics": []}
+    topology = whole(
+        epoch=3,
+        subtopologies=[
+            part(subtopology_id="0", source_topics=[TOPIC], repartition_source_topics=[], **none),
+            part(subtopology_id="1", source_topics=[], repartition_source_topics=[again], **none),
+        ],
+    )
+    group = Streams.DescribedGroup(
+        error_code=0, group_id=GROUP, group_state=state, group_epoch=9, assignment_epoch=9,
+        topology=topology, members=list(members),
+    )  # fmt: skip
+    return Streams[0](groups=[group])
+
+
+def test_a_streams_group_has_a_topology_and_tasks_of_three_roles() -> None:
+    settled = {"0": [1], "1": [2, 0]}, {"1": [1]}, {"0": [0]}
+    answer = streams(
+        "Reconciling",
+        processor("app-1", settled, settled),
+        processor("app-2", ({"0": [0]}, {}, {}), ({"0": [0]}, {"0": [1]}, {})),
+        processor("app-3", ({"1": [1]}, {"0": [2]}, {}), ({"0": [2]}, {}, {"1": [1]})),
+    )
+    view = view_of(GroupType.STREAMS, answer)
+    assert "  streams Reconciling 3/3 · epoch 9, topology epoch 3, waits for app-2, app-3 · " in heading(view)
+    assert [(row["assigned"], row["partitions"]) for row in listed(view)] == [
+        ("3", "──▶ active 0_1, 1_0, 1_2; standby 1_1; warm-up 0_0"),
+        ("1 +1", "──▶ active 0_0"),
+        ("1 −2 +2", "──▶ active 1_1; standby 0_2"),
+    ]
+    rows = MemberRows(view, GROUP, Options())
+    assert content(rows.title) == "MEMBERS subtopologies 0: orders; 1: app-repartition"
+    owners = {(row["topic"], row["partition"]): row["owner"] for row in told(view)["partitions"]}
+    assert owners == {
+        ("app-repartition", 0): "app-1-id", ("app-repartition", 1): "app-3-id",
+        ("app-repartition", 2): "app-1-id", (TOPIC, 0): "app-2-id", (TOPIC, 1): "app-1-id",
+    }  # fmt: skip
+    assert (told(view)["topology_epoch"], told(view)["subtopologies"]) == (3, "0: orders; 1: app-repartition")
+
+
+def test_a_streams_group_without_a_topology_has_no_epoch_of_it() -> None:
+    answer = streams("NotReady", processor("app-1", ({}, {}, {}), ({}, {}, {})))
+    answer.groups[0].topology = None
+    view = view_of(GroupType.STREAMS, answer)
+    assert "  streams NotReady 0/1 · epoch 9 · coordinator 1" in heading(view)
+    assert told(view)["topology_epoch"] is None and told(view)["subtopologies"] is None
+    assert [row["partitions"] for row in listed(view)] == [""]
 
 
 # -- from one protocol to another, while its members run

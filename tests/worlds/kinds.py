@@ -54,7 +54,8 @@ def _group(
     state: GroupState = GroupState.STABLE,
 ) -> tuple[Any, ...]:
     state = state if members else GroupState.EMPTY
-    return (name, kind, state, 1, assignor, epoch, epoch, members, now_ms, "", 0)
+    topology = (2, "0: orders; 1: totals-repartition") if kind == GroupType.STREAMS else (UNKNOWN_ID, "")
+    return (name, kind, state, 1, assignor, epoch, epoch, *topology, members, now_ms, "", 0)
 
 
 def _rows(of: Any) -> list[tuple[Any, ...]]:

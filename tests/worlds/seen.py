@@ -265,6 +265,8 @@ class Seen:
             "assignment_strategy": "range" if ids else "",
             "epoch": UNKNOWN_ID,
             "assignment_epoch": UNKNOWN_ID,
+            "topology_epoch": UNKNOWN_ID,
+            "subtopologies": "",
             "members": len(ids),
             "received_ms": self._world.now_ms,
             "error": "",

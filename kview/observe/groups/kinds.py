@@ -196,7 +196,8 @@ class TaskRole(StrEnum):
 
 def _read_streams(entry: Any) -> GroupDescription:
     """Read a streams group. A member owns the partitions that its active tasks read."""
-    subtopologies = (entry.topology.subtopologies or ()) if entry.topology is not None else ()
+    topology = entry.topology
+    subtopologies = (topology.subtopologies or ()) if topology is not None else ()
     sources = {
         each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
         for each in subtopologies
@@ -223,7 +224,8 @@ def _read_streams(entry: Any) -> GroupDescription:
                 "; ".join(f"{role} {_task_names(tasks)}" for role, tasks in has.items() if tasks),
             )
         )
-    return of_epochs(entry, members)
+    reads = "; ".join(f"{name}: {', '.join(sorted(topics))}" for name, topics in sorted(sources.items()))
+    return of_epochs(entry, members, UNKNOWN_ID if topology is None else topology.epoch, sys.intern(reads))
 
 
 def _tasks_of(assignment: Any) -> dict[TaskRole, _Pairs]:

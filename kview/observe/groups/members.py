@@ -41,6 +41,8 @@ class GroupDescription(Struct, frozen=True):
     assignor: str = ""
     epoch: int = UNKNOWN_ID
     assignment_epoch: int = UNKNOWN_ID
+    topology_epoch: int = UNKNOWN_ID
+    subtopologies: str = ""
 
 
 def numbers(values: Iterable[int]) -> str:
@@ -48,11 +50,15 @@ def numbers(values: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(values)))
 
 
-def of_epochs(entry: Any, members: Iterable[MemberFacts]) -> GroupDescription:
+def of_epochs(
+    entry: Any, members: Iterable[MemberFacts], topology_epoch: int = UNKNOWN_ID, subtopologies: str = ""
+) -> GroupDescription:
     """Return the description of a group whose members follow an assignment with an epoch."""
     assignor = sys.intern(getattr(entry, "assignor_name", None) or "")
     epochs = entry.group_epoch, entry.assignment_epoch
-    return GroupDescription(entry.group_state, ordered(members), assignor, *epochs)
+    return GroupDescription(
+        entry.group_state, ordered(members), assignor, *epochs, topology_epoch, subtopologies
+    )
 
 
 def who(member: Any) -> tuple[str, str, str]:

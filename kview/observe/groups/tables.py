@@ -124,6 +124,8 @@ def _groups(ordered: Sequence[GroupFacts]) -> Groups:
         assignment_strategy=strings([g.assignment_strategy for g in ordered]),
         epoch=np.array([g.epoch for g in ordered], np.int32),
         assignment_epoch=np.array([g.assignment_epoch for g in ordered], np.int32),
+        topology_epoch=np.array([g.topology_epoch for g in ordered], np.int32),
+        subtopologies=strings([g.subtopologies for g in ordered]),
         members=np.array(
             [len(g.members) if g.described_ms != UNKNOWN else UNKNOWN_ID for g in ordered], np.int32
         ),

@@ -93,6 +93,8 @@ class SeenGroups:
                     description.protocol,
                     UNKNOWN_ID,
                     UNKNOWN_ID,
+                    UNKNOWN_ID,
+                    "",
                     len(description.members),
                     known.received_ms,
                     kind.value,

@@ -160,6 +160,7 @@ class MemberRows(Keyed[str]):
         groups = view.snapshot.groups
         (at,) = np.flatnonzero(groups.group == group)[:1].tolist() or [None]
         kind, state = ("", "") if at is None else (str(groups.type[at]), str(groups.state[at]))
+        subtopologies = "" if at is None else str(groups.subtopologies[at])
         self._without = without_work(kind, state)
         super().__init__([str(table.member_id[row]) for row in self._rows])
         self._offsets, self._view = offsets, view
@@ -188,7 +189,10 @@ class MemberRows(Keyed[str]):
             Column("member", "consumer id", 20, flex=1, most=60, rank=2, name=True),
         )
         note = said.of_members(quotas, zone) if quotas is not None and len(self._rows) else ""
-        self.title: Line = title("MEMBERS", order_note(options, MEMBERS_PANEL, self.columns, ""), note)
+        tasks_of = f"subtopologies {subtopologies}" if subtopologies else ""
+        self.title: Line = title(
+            "MEMBERS", order_note(options, MEMBERS_PANEL, self.columns, ""), note, tasks_of
+        )
 
     def _quota_column(self, answer: QuotasAnswer | None) -> list[Column]:
         """Return the column of quotas, if there are any."""

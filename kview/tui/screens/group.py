@@ -128,7 +128,12 @@ def epochs(view: View, row: int) -> list[str]:
     late = own[moves | (members.epoch[own] != epoch)]
     names = [str(members.client_id[at]) for at in late[:MOST_NAMED]]
     more = f" and {len(late) - MOST_NAMED} more" if len(late) > MOST_NAMED else ""
-    return [f"epoch {epoch}" + (f", waits for {', '.join(names)}{more}" if names else "")]
+    topology_epoch = int(table.topology_epoch[row])
+    return [
+        f"epoch {epoch}"
+        + (f", topology epoch {topology_epoch}" if topology_epoch != UNKNOWN_ID else "")
+        + (f", waits for {', '.join(names)}{more}" if names else "")
+    ]
 
 
 class GroupHeading(Headed):
