@@ -21,6 +21,7 @@ from kview.observe.groups.requests import GroupRequests
 from kview.observe.groups.tables import GroupTables
 from kview.plain.documents import document
 from kview.tui.options import Options
+from kview.tui.rows.columns import Column, share
 from kview.tui.rows.group import MemberRows
 from kview.tui.screens.group import group_lines
 from kview.tui.text import content
@@ -119,6 +120,30 @@ def test_a_member_that_owns_as_many_partitions_as_it_is_to_own_but_others_is_wai
     assert members == {
         "gets": (0, 2, 2, 0), "gives": (3, 1, 0, 2), "settled": (2, 2, 0, 0), "swaps": (2, 2, 1, 1)
     }  # fmt: skip
+
+
+def test_a_member_is_waited_for_until_it_has_the_assignment_that_there_is() -> None:
+    """A new assignment is being made, for epoch 12."""
+    answer = consumers(
+        12, 11, "Assigning",
+        consumer("there", 11, {TOPIC: [0]}, {TOPIC: [0]}), consumer("late", 10, {TOPIC: [1]}, {TOPIC: [1]}),
+    )  # fmt: skip
+    view = view_of(GroupType.CONSUMER, answer)
+    assert " · epoch 12, assignment of epoch 11, waits for late · " in heading(view)
+    assert [(row["client"], row["epoch"]) for row in listed(view)] == [("late", "10"), ("there", "11")]
+
+
+def test_the_epochs_of_members_cost_no_other_column() -> None:
+    answer = consumers(12, 12, "Stable", consumer("app", 12, {TOPIC: [0]}, {TOPIC: [0]}))
+    rows = MemberRows(view_of(GroupType.CONSUMER, answer), GROUP, Options())
+
+    def shown(columns: Sequence[Column], cells: int) -> list[str]:
+        return [columns[place].title for place, _ in share(columns, cells)]
+
+    others = [column for column in rows.columns if column.key != "epoch"]
+    for cells in range(20, 120):
+        assert [title for title in shown(rows.columns, cells) if title != "epoch"] == shown(others, cells)
+    assert "epoch" in shown(rows.columns, 116)
 
 
 # -- streams groups (KIP-1071)

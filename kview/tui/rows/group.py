@@ -18,7 +18,7 @@ from kview.model.snapshot import Flags, Longs
 from kview.model.states import REBALANCING, GroupState, GroupType
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
-from kview.tui.rows.columns import Column, with_bound
+from kview.tui.rows.columns import EXTRA, Column, with_bound
 from kview.tui.rows.common import (
     REASON_CELLS,
     ROLES,
@@ -56,6 +56,7 @@ MEMBER_SORTS: Values = {
     "host": lambda view: codes(view.snapshot.members.host),
     "assigned": lambda view: ids(view.snapshot.members.assigned),
     "partitions": lambda view: ids(view.snapshot.members.assigned),
+    "epoch": lambda view: ids(view.snapshot.members.epoch),
     "member": lambda view: codes(view.snapshot.members.member_id),
 }
 
@@ -186,6 +187,7 @@ class MemberRows(Keyed[str]):
             ),
             Column("partitions", WORK.get(kind, "partitions"), 20, flex=3, most=80),
             *self._quota_column(quotas),
+            *self._epoch_column(kind),
             Column("member", "consumer id", 20, flex=1, most=60, rank=2, name=True),
         )
         note = said.of_members(quotas, zone) if quotas is not None and len(self._rows) else ""
@@ -202,6 +204,14 @@ class MemberRows(Keyed[str]):
             self._quotas = {id: said.of_member(answer.quotas, id) for id in ids}
         width = max((len(text) for text in self._quotas.values()), default=0)
         return [Column("quota", "quota", min(width, 26), flex=2, most=width)] if self._quotas else []
+
+    def _epoch_column(self, kind: str) -> list[Column]:
+        """Return the column of the members' epochs, in a group whose members have their own."""
+        self._has_epochs = kind in (GroupType.CONSUMER, GroupType.STREAMS)
+        if not self._has_epochs:
+            return []
+        highest = int(self._table.epoch[self._rows].max(initial=0))
+        return [Column("epoch", "epoch", max(5, len(str(highest))), right=True, rank=EXTRA)]
 
     def _owns(self, row: int) -> str:
         """Return how many partitions a member owns, and how many it is to give back and to get: `3 −1 +2`."""
@@ -248,6 +258,7 @@ class MemberRows(Keyed[str]):
                 Figure(text_figure(self._owns(at)), known(count), *map(known, moves)),
                 owns or line("" if count else self._without),
                 *([line(Span(self._quotas[str(table.client_id[at])], Role.DIM))] if self._quotas else []),
+                *([number_figure(int(table.epoch[at]))] if self._has_epochs else []),
                 line(Span(member, Role.DIM)),
             )
         )
