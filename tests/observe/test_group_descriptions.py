@@ -131,6 +131,7 @@ def test_a_member_is_waited_for_until_it_has_the_assignment_that_there_is() -> N
     view = view_of(GroupType.CONSUMER, answer)
     assert " · epoch 12, assignment of epoch 11, waits for late · " in heading(view)
     assert [(row["client"], row["epoch"]) for row in listed(view)] == [("late", "10"), ("there", "11")]
+    assert " · epoch 13 · " in heading(view_of(GroupType.CONSUMER, consumers(13, 12, "Empty")))
 
 
 def test_the_epochs_of_members_cost_no_other_column() -> None:
@@ -179,7 +180,7 @@ def streams(state: str, *members: Any) -> Any:
     whole = Streams.DescribedGroup.Topology
     part = whole.Subtopology
     again = part.TopicInfo(name="app-repartition", partitions=3, replication_factor=3, topic_configs=[])
-    none = {"repartition_sink_topics": [], "state_changelog_topics": []}
+    none: dict[str, list[Any]] = {"repartition_sink_topics": [], "state_changelog_topics": []}
     topology = whole(
         epoch=3,
         subtopologies=[

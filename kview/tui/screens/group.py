@@ -117,7 +117,7 @@ def rebalancing(view: View, row: int) -> list[str]:
 def epochs(view: View, row: int) -> list[str]:
     """Return the epochs of a group of the new protocols, and for whom it waits: `epoch 12, waits for app-2`.
 
-    Its assignment's epoch stands there until an assignment is made for the group's. A member is waited for
+    The epoch of its assignment is named while there is none for the group's epoch yet. A member is waited for
     until it has the partitions that the assignment gives it, and no others.
     """
     table, members = view.snapshot.groups, view.snapshot.members
@@ -132,7 +132,7 @@ def epochs(view: View, row: int) -> list[str]:
     topology_epoch = int(table.topology_epoch[row])
     return [
         f"epoch {epoch}"
-        + (f", assignment of epoch {assignment_epoch}" if assignment_epoch != epoch else "")
+        + (f", assignment of epoch {assignment_epoch}" if len(own) and assignment_epoch != epoch else "")
         + (f", topology epoch {topology_epoch}" if topology_epoch != UNKNOWN_ID else "")
         + (f", waits for {', '.join(names)}{more}" if names else "")
     ]
