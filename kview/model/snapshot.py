@@ -194,9 +194,11 @@ class Groups(Table, frozen=True):
 
     `type` is a GroupType's value. `epoch` and `assignment_epoch` are those of the new protocols: a change of
     members or subscriptions raises the first, and the second follows when a target assignment has been made.
-    UNKNOWN_ID for other groups, and `members` is UNKNOWN_ID until the group has been described. `error` is a
-    FailureKind's value that says why the figures are old, or '' if they are not. `error_code` is Kafka's
-    error number if that kind is KAFKA_ERROR, else 0.
+    UNKNOWN_ID for other groups, and `members` is UNKNOWN_ID until the group has been described. A streams
+    group has a `topology_epoch`, which a new version of the application raises, and `subtopologies` with what
+    each of them reads; UNKNOWN_ID and '' for other groups. `error` is a FailureKind's value that says why the
+    figures are old, or '' if they are not. `error_code` is Kafka's error number if that kind is KAFKA_ERROR,
+    else 0.
     """
 
     group: Strings
@@ -206,6 +208,8 @@ class Groups(Table, frozen=True):
     assignment_strategy: Strings
     epoch: Ids
     assignment_epoch: Ids
+    topology_epoch: Ids
+    subtopologies: Strings
     members: Ids
     received_ms: Longs
     error: Strings
@@ -216,9 +220,12 @@ class Members(Table, frozen=True):
     """The members, one per row. Key: group, member_id (Kafka's CONSUMER-ID).
 
     `assigned` is the number of the member's partitions (a streams group's: of its active tasks; a Connect
-    worker's: of its connectors and tasks), and `target` of those that it is to have, UNKNOWN_ID if that is
-    not told. `epoch` is the member's, UNKNOWN_ID without one. `rack` is '' if it names none. `runs` says what
-    a member runs that is not a partition: tasks and connectors.
+    worker's: of its connectors and tasks), UNKNOWN_ID if its assignment cannot be read, as of a client of
+    another kind. `target` is the number of those that it is to have. It is still `to_get` and `to_give_back`
+    so many partitions (in a streams group tasks, standby and warm-up ones too): it may own as many as it is
+    to have, but others. All three are UNKNOWN_ID if the coordinator does not tell. `epoch` is the member's,
+    UNKNOWN_ID without one. `rack` is '' if it names none. `runs` says what a member runs
+    that is not a partition: tasks and connectors.
     """
 
     group: Strings
@@ -229,6 +236,8 @@ class Members(Table, frozen=True):
     epoch: Ids
     assigned: Ids
     target: Ids
+    to_get: Ids
+    to_give_back: Ids
     runs: Strings
 
 

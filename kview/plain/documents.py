@@ -393,6 +393,8 @@ def _groups(view: View) -> list[schema_groups.Group]:
         "assignment_strategy": optional(table.assignment_strategy),
         "epoch": table.epoch,
         "assignment_epoch": table.assignment_epoch,
+        "topology_epoch": table.topology_epoch,
+        "subtopologies": optional(table.subtopologies),
         "members": table.members,
         "members_active": figures.members_active,
         "severity": figures.severity,
@@ -446,6 +448,8 @@ def _members(view: View) -> list[schema_groups.GroupMember]:
         "epoch": table.epoch,
         "assigned": table.assigned,
         "target": table.target,
+        "to_get": table.to_get,
+        "to_give_back": table.to_give_back,
         "runs": optional(table.runs),
     }
     return rows(schema_groups.GroupMember, columns)

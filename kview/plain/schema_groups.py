@@ -94,9 +94,20 @@ class GroupMember(Struct, gc=False):
     rack: Annotated[str | None, meaning("Its rack, if it names one.")]
     epoch: Annotated[int | None, meaning("Its epoch, in consumer, share and streams groups.")]
     assigned: Annotated[
-        int, meaning("How many partitions it has; active tasks, or connectors and tasks, in other kinds.")
+        int | None,
+        meaning(
+            "How many partitions it has; active tasks, or connectors and tasks, in other kinds; null if its"
+            " assignment cannot be read."
+        ),
     ]
     target: Annotated[int | None, meaning("How many it is to have, if the coordinator tells.")]
+    to_get: Annotated[
+        int | None,
+        meaning(
+            "How many partitions it is to have and does not have yet; in streams groups, tasks of every role."
+        ),
+    ]
+    to_give_back: Annotated[int | None, meaning("How many it has that it is not to have, likewise.")]
     runs: Annotated[str | None, meaning("The tasks, connectors or shared partitions that it works on.")]
 
 
@@ -121,6 +132,12 @@ class Group(Struct, gc=False):
         int | None, meaning("Its epoch, in the protocols of consumer, share and streams groups.")
     ]
     assignment_epoch: Annotated[int | None, meaning("The epoch for which its assignment was made.")]
+    topology_epoch: Annotated[
+        int | None, meaning("The epoch of a streams group's topology, which a new version of it raises.")
+    ]
+    subtopologies: Annotated[
+        str | None, meaning("What each subtopology of a streams group reads, such as 0: orders; 1: totals.")
+    ]
     members: Annotated[int | None, meaning("Members that have joined.", "members")]
     members_active: Annotated[int | None, meaning("Members that own at least one partition.", "members")]
     severity: HowBad

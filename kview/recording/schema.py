@@ -14,7 +14,7 @@ from kview.model.snapshot import Failure, Observation, Snapshot
 from kview.recording.columns import Cells
 from kview.recording.fact_schema import FACTS
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Changes whenever what is written changes. A recording of another version is not read."""
 
 _FAILURE = pa.struct(

@@ -5,13 +5,14 @@ classic group.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from types import new_class
 from typing import Any
 
 from kafka.protocol.api_message import ApiMessage
-from kafka.protocol.consumer import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+from kafka.protocol.consumer import JoinGroupRequest, LeaveGroupRequest, OffsetCommitRequest, SyncGroupRequest
 
 from kview.wire.primitives import Writer
 from tests.real_kafka.asking import ask
@@ -33,19 +34,21 @@ NOT_YET = (14, 15, 16)
 """COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR."""
 
 
-def asked_of_coordinator(kafka: RealKafka, request: Any) -> Any:
-    """Return the answer of the broker that coordinates the group."""
+def asked_of_coordinator(
+    kafka: RealKafka, request: Any, error_of: Callable[[Any], int] = attrgetter("error_code")
+) -> Any:
+    """Return the answer of the broker that coordinates the group, whose error number is 0."""
 
     def answer() -> Any:
         for broker in kafka.broker_ids:
             with suppress(OSError):  # a broker that is down or hangs does not coordinate it for long
                 found = ask(kafka.address(broker), request)
-                if found.error_code not in NOT_YET:
+                if error_of(found) not in NOT_YET:
                     return found
         return None
 
     found = wait_until(answer, "a coordinator")
-    assert not found.error_code, found
+    assert not error_of(found), found
     return found
 
 
@@ -61,6 +64,29 @@ class StreamsMember:
         """Leave the group."""
         self.epoch = LEAVES
         self.beat()
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """Commit these offsets by partition of the topic."""
+        topic = OffsetCommitRequest.OffsetCommitRequestTopic
+        one = topic.OffsetCommitRequestPartition
+        partitions = [
+            one(
+                partition_index=number,
+                committed_offset=offset,
+                committed_leader_epoch=-1,
+                committed_metadata="",
+            )
+            for number, offset in offsets.items()
+        ]
+        request = OffsetCommitRequest[9](
+            group_id=self._group, generation_id_or_member_epoch=self.epoch, member_id=self.id,
+            group_instance_id=None, topics=[topic(name=self._topic, partitions=partitions)],
+        )  # fmt: skip
+        asked_of_coordinator(
+            self._kafka,
+            request,
+            lambda answer: max(p.error_code for t in answer.topics for p in t.partitions),
+        )
 
     def beat(self) -> int:
         """Send a heartbeat with the tasks that it has, take what it is given, and return how many tasks."""

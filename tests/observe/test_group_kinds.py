@@ -1,13 +1,15 @@
 """Groups of every kind on a real cluster: what kview says of them is what their members and Kafka's own tools
 say."""
 
+import json
 import subprocess
 import threading
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,11 +29,14 @@ from tests.waiting import wait_until
 
 SETTINGS = ObserveSettings(interval_s=0.5)
 GROUPS = [kind for kind in GroupType if kind is not GroupType.UNKNOWN]
-REBALANCED = {
-    GroupType.CONSUMER: "consumer.group.ConsumerGroupCommand",
-    GroupType.STREAMS: "streams.StreamsGroupCommand",
+ASSIGNMENT_EPOCHS = {
+    GroupType.CONSUMER: "TARGET-ASSIGNMENT-EPOCH",
+    GroupType.STREAMS: "TARGET-ASSIGNMENT-EPOCH",
+    GroupType.SHARE: "ASSIGNMENT-EPOCH",
 }
-"""The kinds whose state changes while their members are given what to read, with Kafka's tool for each."""
+"""The kinds that have epochs, with what Kafka's tools call that of the assignment."""
+Figures = dict[tuple[str, int], tuple[int | None, ...]]
+"""Figures by topic and partition."""
 
 
 class Scene:
@@ -50,13 +55,28 @@ class Scene:
             producer.flush(10)
             threading.Event().wait(0.1)  # few enough that nobody falls behind where the machine is busy
 
-        stack.enter_context(polling(produce, producer.flush))
+        self._producer, self._writing = producer, stack.enter_context(ExitStack())
+        self._writing.enter_context(polling(produce, producer.flush))
+        ends: dict[GroupType, ExitStack] = {kind: stack.enter_context(ExitStack()) for kind in GROUPS}
+        self._ends = ends
         for kind in (GroupType.CLASSIC, GroupType.CONSUMER):
-            stack.enter_context(consumer(kafka, kind, self.names[kind], self.topic))
-        stack.enter_context(simple_job(kafka, self.names[GroupType.SIMPLE], self.topic, 2))
-        stack.enter_context(share_consumer(kafka, self.names[GroupType.SHARE], self.topic))
+            ends[kind].enter_context(consumer(kafka, kind, self.names[kind], self.topic))
+        job = simple_job(kafka, self.names[GroupType.SIMPLE], self.topic, 2)
+        ends[GroupType.SIMPLE].enter_context(job)
+        share = share_consumer(kafka, self.names[GroupType.SHARE], self.topic)
+        ends[GroupType.SHARE].enter_context(share)
         self.streams = StreamsMember(kafka, self.names[GroupType.STREAMS], self.topic)
         self._worker = join_as_worker(kafka, self.names[GroupType.CONNECT], RUNS)
+
+    def stop_writing(self, records: int, but: Sequence[GroupType]) -> None:
+        """End what writes all the time, and what reads in these groups, so that so many records of each
+        partition wait for them."""
+        self._writing.close()
+        for kind in but:
+            self._ends[kind].close()
+        for number in range(2 * records):
+            self._producer.produce(self.topic, b"x", partition=number % 2)
+        self._producer.flush(10)
 
     def row(self, view: View, kind: GroupType) -> int:
         """The row of the group of that kind, −1 if it is not listed."""
@@ -199,31 +219,161 @@ def test_the_end_of_a_coordinator_stops_no_group(scene: Scene) -> None:
     assert all(scene.row(view, kind) >= 0 for view in watched.views[-20:] for kind in scene.names)
 
 
+# -- what Kafka's own tools say
+
+
+class Tools:
+    """Kafka's tools, each of which is a JVM, and what they say of groups."""
+
+    def __init__(self, scene: Scene, java: Path, jars: Path) -> None:
+        self._scene = scene
+        self._command = [str(java), "-Xmx192m", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=off"]
+        self._command += ["-cp", f"{jars}/*"]
+
+    def rows(self, tool: str, *arguments: str) -> list[dict[str, str]]:
+        """Return the rows of the table that a tool prints, by the titles of its columns."""
+        self._scene.streams.beat()
+        command = [*self._command, f"org.apache.kafka.tools.{tool}"]
+        command += ["--bootstrap-server", self._scene.kafka.bootstrap_servers, *arguments]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        head, *rows = [line for line in printed if line.startswith(("GROUP", *self._scene.names.values()))]
+        titles = head.split()
+        return [dict(zip(titles, row.split(maxsplit=len(titles) - 1), strict=False)) for row in rows]
+
+    def of(self, kind: GroupType, *arguments: str) -> list[dict[str, str]]:
+        """Return the rows of a description of the group of that kind."""
+        return self.rows(TOOLS[kind], "--describe", "--group", self._scene.names[kind], *arguments)
+
+    def offsets(self, kind: GroupType, *titles: str) -> Figures:
+        """Return the figures in these columns of each partition."""
+        return {
+            (row["TOPIC"], int(row["PARTITION"])): tuple(number(row[title]) for title in titles)
+            for row in self.of(kind, *(["--offsets", "--verbose"] if kind is GroupType.STREAMS else []))
+        }
+
+    def state(self, kind: GroupType, assignment_epoch: str) -> tuple[Any, ...]:
+        """Return a group's state, its epoch, that of its assignment, and how many members it has."""
+        (row,) = self.of(kind, "--state", "--verbose")
+        return row["STATE"], *(int(row[name]) for name in ("GROUP-EPOCH", assignment_epoch, "#MEMBERS"))
+
+
+TOOLS = {
+    GroupType.CLASSIC: "consumer.group.ConsumerGroupCommand",
+    GroupType.SIMPLE: "consumer.group.ConsumerGroupCommand",
+    GroupType.CONSUMER: "consumer.group.ConsumerGroupCommand",
+    GroupType.SHARE: "consumer.group.ShareGroupCommand",
+    GroupType.STREAMS: "streams.StreamsGroupCommand",
+}
+
+
+def number(printed: str) -> int | None:
+    """A figure of a tool, None for what it does not know."""
+    return None if printed == "-" else int(printed)
+
+
+def told(view: View, scene: Scene, kind: GroupType) -> dict[str, Any]:
+    """The group of that kind, as kview's JSON tells it."""
+    groups = json.loads(document(view))["groups"]
+    (group,) = (row for row in groups if row["group"] == scene.names[kind])
+    return dict(group)
+
+
+def figures_told(partitions: list[dict[str, Any]], *names: str) -> Figures:
+    """These figures of each partition."""
+    return {(row["topic"], row["partition"]): tuple(row[name] for name in names) for row in partitions}
+
+
+def state_told(group: dict[str, Any]) -> tuple[Any, ...]:
+    """What `Tools.state` says, as kview tells it."""
+    return tuple(group[name] for name in ("state", "epoch", "assignment_epoch", "members"))
+
+
+READERS = GroupType.CLASSIC, GroupType.SIMPLE, GroupType.CONSUMER, GroupType.STREAMS
+"""The kinds that commit offsets of partitions."""
+
+
+def offsets_of_kview(view: View, scene: Scene) -> dict[GroupType, Figures]:
+    """What each group has read of each partition, by kview."""
+    names = "committed", "log_end_offset", "lag_records"
+    read = {kind: figures_told(told(view, scene, kind)["partitions"], *names) for kind in READERS}
+    share = told(view, scene, GroupType.SHARE)["share_partitions"]
+    return read | {GroupType.SHARE: figures_told(share, "start_offset", "lag_records")}
+
+
+def offsets_of_kafka(tools: Tools) -> dict[GroupType, Figures]:
+    """The same, by Kafka's tools."""
+    read = {
+        kind: tools.offsets(
+            kind, "CURRENT-OFFSET", "LOG-END-OFFSET", "OFFSET-LAG" if kind is GroupType.STREAMS else "LAG"
+        )
+        for kind in READERS
+    }
+    return read | {GroupType.SHARE: tools.offsets(GroupType.SHARE, "START-OFFSET", "LAG")}
+
+
+def kinds_and_members_are_told_as_by(tools: Tools, scene: Scene, view: View) -> None:
+    """Compare the kind of each group, and the only member of the consumer, share and streams groups."""
+    listed = {row["GROUP"]: row["TYPE"].lower() for row in tools.rows("GroupsCommand", "--list")}
+    of_classic = GroupType.CLASSIC, GroupType.SIMPLE, GroupType.CONNECT
+    for kind, name in scene.names.items():
+        assert listed[name] == (GroupType.CLASSIC if kind in of_classic else kind)
+    both = f"{scene.topic}:0,1"
+
+    (member,) = told(view, scene, GroupType.SHARE)["member_list"]
+    (row,) = tools.of(GroupType.SHARE, "--members", "--verbose")
+    assert row["ASSIGNMENT"].strip() == both and member["runs"] == f"{scene.topic}: 0, 1"
+    assert [row["CONSUMER-ID"], row["CLIENT-ID"], row["#PARTITIONS"]] == [
+        member["member_id"], member["client_id"], str(member["assigned"])
+    ]  # fmt: skip
+
+    group = told(view, scene, GroupType.CONSUMER)
+    (member,) = group["member_list"]
+    (row,) = tools.of(GroupType.CONSUMER, "--members", "--verbose")
+    assert (row["CURRENT-ASSIGNMENT"], row["TARGET-ASSIGNMENT"].strip()) == (both, both)
+    assert [row["CONSUMER-ID"], row["CLIENT-ID"], row["HOST"], row["#PARTITIONS"]] == [
+        member["member_id"], member["client_id"], f"/{member['host']}", str(member["assigned"])
+    ]  # fmt: skip
+    assert (row["CURRENT-EPOCH"], row["TARGET-EPOCH"]) == (
+        str(member["epoch"]), str(group["assignment_epoch"])
+    )  # fmt: skip
+    assert (member["to_get"], member["to_give_back"]) == (0, 0)
+    owners = {partition["owner"] for partition in group["partitions"]}
+    assert owners == {row["CONSUMER-ID"] for row in tools.of(GroupType.CONSUMER)}
+
+    group = told(view, scene, GroupType.STREAMS)
+    (member,) = group["member_list"]
+    (row,) = tools.of(GroupType.STREAMS, "--members", "--verbose")
+    assert row["ASSIGNMENTS"].startswith("ACTIVE: 0:[0,1];") and member["runs"] == "active 0_0, 0_1"
+    assert [row["MEMBER"], row["MEMBER-EPOCH"], row["TOPOLOGY-EPOCH"]] == [
+        member["member_id"], str(member["epoch"]), str(group["topology_epoch"])
+    ]  # fmt: skip
+
+
 @pytest.mark.slow  # each of Kafka's tools is a JVM
 def test_kafkas_tools_say_the_same(scene: Scene, kafka_runtime: tuple[Path, Path]) -> None:
-    kafka, (java, jars) = scene.kafka, kafka_runtime
+    """Kinds and members while all of them read; states, offsets and lags when nothing moves any more."""
+    tools, kafka, waiting = Tools(scene, *kafka_runtime), scene.kafka, 7
 
-    def tool(name: str, *arguments: str) -> str:
-        command = [str(java), "-Xmx192m", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=off", "-cp", f"{jars}/*"]
-        command += [f"org.apache.kafka.tools.{name}", "--bootstrap-server", kafka.bootstrap_servers]
-        return subprocess.run([*command, *arguments], capture_output=True, text=True, check=True).stdout
+    def stands_still(view: View) -> bool:
+        """Whether those that go on have read what there is. The job commits after each ten records."""
+        scene.streams.beat()
+        lags = view.groups.lag[[scene.row(view, kind) for kind in (GroupType.CONSUMER, GroupType.SIMPLE)]]
+        return bool(lags[0] == 0 and 0 <= lags[1] < 20)
 
     with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
         watched = Watched(observer)
-
-        def steady(view: View) -> bool:
-            scene.streams.beat()
-            states = [str(view.snapshot.groups.state[scene.row(view, kind)]) for kind in REBALANCED]
-            return min(scene.row(view, kind) for kind in GROUPS) >= 0 and states == ["Stable"] * len(states)
-
-        watched.until(steady, "every group")
-        rows = [line.split() for line in tool("GroupsCommand", "--list").splitlines()]
-        listed = {row[0]: row[1].lower() for row in rows if row}
-        for kind, name in scene.names.items():
-            told = listed[name]
-            assert told == ("classic" if kind in (GroupType.SIMPLE, GroupType.CONNECT) else kind.value)
-        share = ("--describe", "--group", scene.names[GroupType.SHARE])
-        assert "share-app" in tool("consumer.group.ShareGroupCommand", *share, "--members")
-        for kind, command in REBALANCED.items():
-            scene.streams.beat()
-            assert "Stable" in tool(command, "--describe", "--group", scene.names[kind], "--state").split()
+        kinds_and_members_are_told_as_by(tools, scene, scene.wait(watched, "every group"))
+        scene.stop_writing(waiting, (GroupType.CLASSIC, GroupType.SHARE))
+        scene.streams.commit({0: 5, 1: 6})
+        watched.until(stands_still, "the end of what is read")
+        offsets = offsets_of_kafka(tools)
+        states = {kind: tools.state(kind, epoch) for kind, epoch in ASSIGNMENT_EPOCHS.items()}
+        with suppress(AssertionError):  # which would not say what differs
+            watched.until(lambda view: offsets_of_kview(view, scene) == offsets, "the same figures", 20)
+    view = watched.views[-1]
+    assert offsets_of_kview(view, scene) == offsets
+    assert {kind: state_told(told(view, scene, kind)) for kind in states} == states
+    lags = {kind: [figures[-1] for figures in offsets[kind].values()] for kind in offsets}
+    assert lags[GroupType.CONSUMER] == [0, 0], lags
+    left = (GroupType.CLASSIC, GroupType.SHARE, GroupType.STREAMS)
+    assert all(lag is not None and lag >= waiting for kind in left for lag in lags[kind]), lags

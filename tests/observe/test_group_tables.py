@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, refused
-from kview.model.units import NO_OFFSET
+from kview.model.units import NO_OFFSET, UNKNOWN_ID
 from kview.observe.groups import coordinators
 from kview.observe.groups import facts as group_facts
 from kview.observe.groups.facts import STEADY_MS, GroupFacts
@@ -104,6 +104,25 @@ def test_an_assignment_that_is_none_owns_nothing(garbage: bytes) -> None:
     described(known, ("m", garbage))
     described(known, ("m", assignment(("t", [0]))), kind="connect")
     assert known.members[0].owned == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "assigned"),
+    [
+        ("consumer", b"", 0),
+        ("consumer", assignment(), 0),
+        ("consumer", assignment(("t", [0]))[:-7], UNKNOWN_ID),
+        ("connect", b"", 0),
+        ("connect", b"?", UNKNOWN_ID),
+        ("sr", b"{}", UNKNOWN_ID),  # the Schema Registry's members elect a leader
+    ],
+)
+def test_what_cannot_be_read_of_an_assignment_is_unknown_and_not_none(
+    kind: str, raw: bytes, assigned: int
+) -> None:
+    known = GroupFacts("g", "classic", "Stable", 1)
+    described(known, ("m", raw), kind=kind)
+    assert known.members[0].assigned == assigned
 
 
 def listing(*names: str) -> Any:

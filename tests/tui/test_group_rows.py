@@ -5,6 +5,7 @@ import re
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from msgspec.structs import replace
 
 from kview.derive.fold import State, fold_to, step
@@ -13,7 +14,9 @@ from kview.derive.view import View
 from kview.language import findings
 from kview.language.lists import GroupList
 from kview.model.events import Severity
+from kview.model.snapshot import Members, Offsets, empty
 from kview.model.states import GroupState
+from kview.model.units import UNKNOWN_ID
 from kview.plain.blocks import block
 from kview.plain.documents import document
 from kview.tui.options import Options
@@ -23,6 +26,7 @@ from kview.tui.text import Role, content
 from kview.tui.widgets.table import Table
 from tests.tui.harness import HEALTHY, dashboard, lines, press, running, state, text, until
 from tests.worlds import World, crash_script, default_world, views
+from tests.worlds.kinds import CONNECT, CONSUMER, SHARE, STREAMS, of_every_kind
 from tests.worlds.parts import Consumers, Node, topic
 from tests.worlds.small import TOPIC, ends, reader, small_world, watch
 
@@ -125,6 +129,46 @@ def test_a_member_that_rebalances_is_not_idle() -> None:
     states[:] = GroupState.PREPARING_REBALANCE
     rebalancing = replace(view, snapshot=replace(view.snapshot, groups=replace(groups, state=states)))
     assert owned(rebalancing)[-1] == "waits for the rebalance"
+
+
+@pytest.mark.parametrize(
+    ("group", "state", "said", "role"),
+    [
+        (CONNECT, GroupState.STABLE, "no connectors or tasks", Role.DIM),
+        (CONNECT, GroupState.PREPARING_REBALANCE, "waits for the rebalance", Role.WARN),
+        (SHARE, GroupState.STABLE, "no partition now", Role.DIM),
+        (STREAMS, GroupState.STABLE, "idle: no task", Role.WARN),
+        (CONSUMER, GroupState.STABLE, "idle: no partition", Role.WARN),
+    ],
+)
+def test_only_a_member_that_could_own_something_is_idle(
+    group: str, state: GroupState, said: str, role: Role
+) -> None:
+    snapshot = of_every_kind(default_world().tick())
+    snapshot.groups.state[:] = state
+    snapshot.members.assigned[:], snapshot.members.runs[:] = 0, ""
+    rows = MemberRows(step(State(), snapshot)[1], group, Options())
+    (cell,) = rows.row(0, 0).cells[3]
+    assert (cell.text, cell.role) == (said, role)
+
+
+def test_workers_have_connectors_and_tasks_and_a_group_without_workers_is_not_read_by_nobody() -> None:
+    rows = MemberRows(step(State(), of_every_kind(default_world().tick()))[1], CONNECT, Options())
+    assert rows.columns[3].title == "connectors and tasks"
+    assert content(rows.row(0, 0).cells[3]).endswith("sink: connector, tasks 0, 1")
+    snapshot = of_every_kind(default_world().tick())
+    snapshot.groups.members[:] = 0
+    gone = replace(snapshot, members=empty(Members))
+    assert MemberRows(step(State(), gone)[1], CONNECT, Options()).empty == "no workers"
+
+
+def test_a_member_whose_assignment_cannot_be_read_is_not_idle() -> None:
+    snapshot = default_world().tick()
+    snapshot.members.assigned[snapshot.members.group == "fraud-check"] = UNKNOWN_ID
+    view = step(State(), replace(snapshot, offsets=empty(Offsets)))[1]
+    rows = MemberRows(view, "fraud-check", Options())
+    assert [content(cell) for cell in rows.row(0, 0).cells[2:4]] == ["–", ""]
+    assert "Stable –/" in shown(view, "fraud-check")
 
 
 def test_a_member_points_at_its_partitions_and_those_in_trouble_have_a_sign() -> None:

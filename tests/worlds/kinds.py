@@ -10,6 +10,8 @@ from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.school.camera.columns import table
 
 SHARE, STREAMS, CONNECT, CONSUMER = "share-orders", "streams-totals", "connect-cluster", "consumer-mails"
+UNTOLD = (UNKNOWN_ID,) * 3
+"""What nobody says that a member is to have, to get and to give back."""
 
 
 def of_every_kind(seen: Snapshot, backlog: int = 40, members: int = 1) -> Snapshot:
@@ -23,11 +25,11 @@ def of_every_kind(seen: Snapshot, backlog: int = 40, members: int = 1) -> Snapsh
         _group(CONSUMER, GroupType.CONSUMER, 2, now_ms, "uniform", 8, GroupState.RECONCILING),
     ]
     joined = [
-        *[(SHARE, "s1", "share-app", "10.0.0.1", "", 3, 2, UNKNOWN_ID, "orders: 0, 1")] * members,
-        (STREAMS, "t1", "totals-app", "10.0.0.2", "R1", 5, 2, 2, "active 0_0, 0_1; standby 1_0"),
-        (CONNECT, "w1", "worker-1", "10.0.0.3", "", UNKNOWN_ID, 3, UNKNOWN_ID, "sink: connector, tasks 0, 1"),
-        (CONSUMER, "m1", "mails-1", "10.0.0.4", "R1", 8, 3, 2, ""),
-        (CONSUMER, "m2", "mails-2", "10.0.0.5", "R2", 7, 1, 2, ""),
+        *[(SHARE, "s1", "share-app", "10.0.0.1", "", 3, 2, *UNTOLD, "orders: 0, 1")] * members,
+        (STREAMS, "t1", "totals-app", "10.0.0.2", "R1", 5, 2, 2, 0, 0, "active 0_0, 0_1; standby 1_0"),
+        (CONNECT, "w1", "worker-1", "10.0.0.3", "", UNKNOWN_ID, 3, *UNTOLD, "sink: connector, tasks 0, 1"),
+        (CONSUMER, "m1", "mails-1", "10.0.0.4", "R1", 8, 3, 2, 0, 1, ""),
+        (CONSUMER, "m2", "mails-2", "10.0.0.5", "R2", 7, 1, 2, 1, 0, ""),
     ]
     offsets = [
         (SHARE, "orders", 0, 160, backlog, now_ms),
@@ -52,7 +54,8 @@ def _group(
     state: GroupState = GroupState.STABLE,
 ) -> tuple[Any, ...]:
     state = state if members else GroupState.EMPTY
-    return (name, kind, state, 1, assignor, epoch, epoch, members, now_ms, "", 0)
+    topology = (2, "0: orders; 1: totals-repartition") if kind == GroupType.STREAMS else (UNKNOWN_ID, "")
+    return (name, kind, state, 1, assignor, epoch, epoch, *topology, members, now_ms, "", 0)
 
 
 def _rows(of: Any) -> list[tuple[Any, ...]]:

@@ -265,6 +265,8 @@ class Seen:
             "assignment_strategy": "range" if ids else "",
             "epoch": UNKNOWN_ID,
             "assignment_epoch": UNKNOWN_ID,
+            "topology_epoch": UNKNOWN_ID,
+            "subtopologies": "",
             "members": len(ids),
             "received_ms": self._world.now_ms,
             "error": "",
@@ -279,6 +281,8 @@ class Seen:
                 "rack": "",
                 "epoch": UNKNOWN_ID,
                 "target": UNKNOWN_ID,
+                "to_get": UNKNOWN_ID,
+                "to_give_back": UNKNOWN_ID,
                 "runs": "",
                 "assigned": sum(owner == id for owner in owners.values()),
             }

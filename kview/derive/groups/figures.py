@@ -339,7 +339,8 @@ def _active(snapshot: Snapshot) -> Longs:
     index = group_rows(snapshot.groups.group, members.group)
     working = (index >= 0) & (members.assigned > 0)
     counted = np.bincount(index[working], minlength=len(snapshot.groups)).astype(np.int64)
-    return np.where(snapshot.groups.members == UNKNOWN_ID, UNKNOWN, counted)
+    unread = _any(index, members.assigned == UNKNOWN_ID, len(snapshot.groups))
+    return np.where(unread | (snapshot.groups.members == UNKNOWN_ID), UNKNOWN, counted)
 
 
 def _worst(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> tuple[Longs, Longs]:

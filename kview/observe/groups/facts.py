@@ -55,6 +55,8 @@ class GroupFacts(Struct):
     assignment_strategy: str = ""
     epoch: int = UNKNOWN_ID
     assignment_epoch: int = UNKNOWN_ID
+    topology_epoch: int = UNKNOWN_ID
+    subtopologies: str = ""
     members: tuple[MemberFacts, ...] = ()
     received_ms: int = UNKNOWN
     described_ms: int = UNKNOWN
@@ -98,6 +100,7 @@ class GroupFacts(Struct):
         while they run."""
         self.type, self.members, self.described_ms = kind, (), UNKNOWN
         self.assignment_strategy, self.epoch, self.assignment_epoch = "", UNKNOWN_ID, UNKNOWN_ID
+        self.topology_epoch, self.subtopologies = UNKNOWN_ID, ""
         self.description_refused = 0
 
 
@@ -201,6 +204,7 @@ def described(known: GroupFacts, entry: GroupDescription, at_ms: int) -> None:
     known.state = _word(GroupState, entry.state, GroupState.UNKNOWN)
     known.assignment_strategy = entry.assignor
     known.epoch, known.assignment_epoch = entry.epoch, entry.assignment_epoch
+    known.topology_epoch, known.subtopologies = entry.topology_epoch, entry.subtopologies
     known.members = entry.members
     known.described_ms = known.received_ms = at_ms
     known.description_refused = 0

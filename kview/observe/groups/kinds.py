@@ -5,7 +5,8 @@ DescribeGroups knows classic groups alone. Of others it says that they do not ex
 
 import struct
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -15,7 +16,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kview.model.states import GroupType
-from kview.model.units import CONNECTOR_TASK
+from kview.model.units import CONNECTOR_TASK, UNKNOWN_ID
 from kview.observe import apis
 from kview.observe.groups.members import (
     MOST_ASSIGNMENTS,
@@ -26,6 +27,7 @@ from kview.observe.groups.members import (
     numbers,
     of_epochs,
     ordered,
+    pairs_of,
     topics_of,
     who,
 )
@@ -54,15 +56,15 @@ def _classic_request(names: Sequence[str]) -> Any:
 
 
 @lru_cache(MOST_ASSIGNMENTS)
-def _owned_partitions(assignment: bytes) -> Owned:
+def _owned_partitions(assignment: bytes) -> Owned | None:
     """Decode a consumer's assignment (ConsumerProtocolAssignment) into topics and partitions.
 
-    Returns () if the bytes are not valid.
+    Returns None if the bytes are not valid.
     """
     try:
         decoded = ConsumerProtocolAssignment.decode(assignment)
     except (ValueError, TypeError, struct.error):
-        return ()
+        return None
     return tuple((sys.intern(t.topic), tuple(t.partitions)) for t in decoded.assigned_partitions)
 
 
@@ -73,13 +75,17 @@ def _read_classic(entry: Any) -> GroupDescription:
     members = []
     for member in entry.members:
         raw = bytes(member.member_assignment or b"")
-        owned = _owned_partitions(raw) if of_consumers and raw else ()
-        runs = connector_tasks(bytes(member.member_metadata or b""), raw) if of_workers and raw else ()
+        work: Owned | None = None  # of clients of another kind nobody can read it
+        if of_consumers:
+            work = _owned_partitions(raw) if raw else ()
+        elif of_workers:
+            work = connector_tasks(bytes(member.member_metadata or b""), raw) if raw else ()
+        runs = work or () if of_workers else ()
         members.append(
             MemberFacts(
                 *who(member),
-                owned,
-                assigned=count_of(owned or runs),
+                work or () if of_consumers else (),
+                assigned=UNKNOWN_ID if work is None else count_of(work),
                 runs=_runs_of(runs),
                 connectors=tuple(name for name, _ in runs),
             )
@@ -94,9 +100,9 @@ _Pairs = set[tuple[str, int]]
 
 
 @lru_cache(MOST_ASSIGNMENTS)
-def connector_tasks(metadata: bytes, assignment: bytes) -> Owned:
+def connector_tasks(metadata: bytes, assignment: bytes) -> Owned | None:
     """Return a Connect worker's connectors with the numbers of their tasks, CONNECTOR_TASK for the connector
-    itself. Returns () if the bytes are not valid.
+    itself. Returns None if the bytes are not valid.
 
     An assignment of version 1 or later (KIP-415) only says what the last rebalance gave to the worker and
     took from it. What the worker had before is in the metadata with which it joined.
@@ -112,7 +118,7 @@ def connector_tasks(metadata: bytes, assignment: bytes) -> Owned:
             if (before := joined.nullable_bytes()) is not None:
                 had = _worker_assignment(Reader(memoryview(before)))[1]
     except (MalformedBytes, struct.error, UnicodeDecodeError):
-        return ()
+        return None
     has = sorted((had - revoked) | given)
     return tuple((name, tuple(task for _, task in tasks)) for name, tasks in groupby(has, itemgetter(0)))
 
@@ -156,8 +162,10 @@ def _read_consumer(entry: Any) -> GroupDescription:
     members = []
     for member in entry.members:
         owned, target = topics_of(member.assignment), topics_of(member.target_assignment)
+        has, is_to_have = pairs_of(owned), pairs_of(target)
+        moves = len(is_to_have - has), len(has - is_to_have)
         at = member.rack_id or "", member.member_epoch
-        members.append(MemberFacts(*who(member), owned, *at, count_of(owned), count_of(target)))
+        members.append(MemberFacts(*who(member), owned, *at, len(has), len(is_to_have), *moves))
     return of_epochs(entry, members)
 
 
@@ -178,45 +186,64 @@ def _read_share(entry: Any) -> GroupDescription:
 # -- streams groups (KIP-1071)
 
 
+class TaskRole(StrEnum):
+    """What a member does with a task: process records, keep a copy of its state, or prepare to take over."""
+
+    ACTIVE = "active"
+    STANDBY = "standby"
+    WARM_UP = "warm-up"
+
+
 def _read_streams(entry: Any) -> GroupDescription:
     """Read a streams group. A member owns the partitions that its active tasks read."""
-    subtopologies = (entry.topology.subtopologies or ()) if entry.topology is not None else ()
+    topology = entry.topology
+    subtopologies = (topology.subtopologies or ()) if topology is not None else ()
     sources = {
         each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
         for each in subtopologies
     }
     members = []
     for member in entry.members:
-        active, target = member.assignment.active_tasks, member.target_assignment.active_tasks
+        has, is_to_have = _tasks_of(member.assignment), _tasks_of(member.target_assignment)
+        active = member.assignment.active_tasks
         owned = tuple(
             (sys.intern(topic), tuple(task.partitions))
             for task in active
             for topic in sources.get(task.subtopology_id, ())
         )
-        words = (("active", active), ("standby", member.assignment.standby_tasks),
-                 ("warm-up", member.assignment.warmup_tasks))  # fmt: skip
         members.append(
             MemberFacts(
                 *who(member),
                 owned,
                 member.rack_id or "",
                 member.member_epoch,
-                _count_of_tasks(active),
-                _count_of_tasks(target),
-                "; ".join(f"{word} {_task_names(tasks)}" for word, tasks in words if tasks),
+                len(has[TaskRole.ACTIVE]),
+                len(is_to_have[TaskRole.ACTIVE]),
+                sum(len(is_to_have[role] - has[role]) for role in TaskRole),
+                sum(len(has[role] - is_to_have[role]) for role in TaskRole),
+                "; ".join(f"{role} {_task_names(tasks)}" for role, tasks in has.items() if tasks),
             )
         )
-    return of_epochs(entry, members)
+    reads = "; ".join(f"{name}: {', '.join(sorted(topics))}" for name, topics in sorted(sources.items()))
+    return of_epochs(entry, members, UNKNOWN_ID if topology is None else topology.epoch, sys.intern(reads))
 
 
-def _count_of_tasks(tasks: Iterable[Any]) -> int:
-    return sum(len(task.partitions) for task in tasks)
+def _tasks_of(assignment: Any) -> dict[TaskRole, _Pairs]:
+    """Return the tasks of each role, as pairs of subtopology and number."""
+    by_role = {
+        TaskRole.ACTIVE: assignment.active_tasks,
+        TaskRole.STANDBY: assignment.standby_tasks,
+        TaskRole.WARM_UP: assignment.warmup_tasks,
+    }
+    return {
+        role: {(task.subtopology_id, number) for task in tasks for number in task.partitions}
+        for role, tasks in by_role.items()
+    }
 
 
-def _task_names(tasks: Iterable[Any]) -> str:
+def _task_names(tasks: _Pairs) -> str:
     """Return tasks as Kafka Streams names them: `0_0, 0_1`."""
-    task_ids = sorted((task.subtopology_id, number) for task in tasks for number in task.partitions)
-    return ", ".join(f"{subtopology}_{number}" for subtopology, number in task_ids)
+    return ", ".join(f"{subtopology}_{number}" for subtopology, number in sorted(tasks))
 
 
 # -- what is asked of whom

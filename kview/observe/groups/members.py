@@ -26,6 +26,8 @@ class MemberFacts(Struct, frozen=True):
     epoch: int = UNKNOWN_ID
     assigned: int = 0
     target: int = UNKNOWN_ID
+    to_get: int = UNKNOWN_ID
+    to_give_back: int = UNKNOWN_ID
     runs: str = ""
     connectors: tuple[str, ...] = ()
     """The connectors of which it runs something, if it is a Connect worker."""
@@ -39,6 +41,8 @@ class GroupDescription(Struct, frozen=True):
     assignor: str = ""
     epoch: int = UNKNOWN_ID
     assignment_epoch: int = UNKNOWN_ID
+    topology_epoch: int = UNKNOWN_ID
+    subtopologies: str = ""
 
 
 def numbers(values: Iterable[int]) -> str:
@@ -46,11 +50,15 @@ def numbers(values: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(values)))
 
 
-def of_epochs(entry: Any, members: Iterable[MemberFacts]) -> GroupDescription:
+def of_epochs(
+    entry: Any, members: Iterable[MemberFacts], topology_epoch: int = UNKNOWN_ID, subtopologies: str = ""
+) -> GroupDescription:
     """Return the description of a group whose members follow an assignment with an epoch."""
     assignor = sys.intern(getattr(entry, "assignor_name", None) or "")
     epochs = entry.group_epoch, entry.assignment_epoch
-    return GroupDescription(entry.group_state, ordered(members), assignor, *epochs)
+    return GroupDescription(
+        entry.group_state, ordered(members), assignor, *epochs, topology_epoch, subtopologies
+    )
 
 
 def who(member: Any) -> tuple[str, str, str]:
@@ -69,6 +77,11 @@ def topics_of(assignment: Any) -> Owned:
 def count_of(owned: Owned) -> int:
     """Return how many partitions or tasks these are."""
     return sum(len(parts) for _, parts in owned)
+
+
+def pairs_of(owned: Owned) -> set[tuple[str, int]]:
+    """Return each partition or task of an assignment, as (topic or subtopology, number)."""
+    return {(name, part) for name, parts in owned for part in parts}
 
 
 def ordered(members: Iterable[MemberFacts]) -> tuple[MemberFacts, ...]:

@@ -124,6 +124,8 @@ def _groups(ordered: Sequence[GroupFacts]) -> Groups:
         assignment_strategy=strings([g.assignment_strategy for g in ordered]),
         epoch=np.array([g.epoch for g in ordered], np.int32),
         assignment_epoch=np.array([g.assignment_epoch for g in ordered], np.int32),
+        topology_epoch=np.array([g.topology_epoch for g in ordered], np.int32),
+        subtopologies=strings([g.subtopologies for g in ordered]),
         members=np.array(
             [len(g.members) if g.described_ms != UNKNOWN else UNKNOWN_ID for g in ordered], np.int32
         ),
@@ -144,6 +146,8 @@ def _members(facts: Sequence[tuple[str, tuple[MemberFacts, ...]]]) -> Members:
         epoch=np.array([member.epoch for _, member in flat], np.int32),
         assigned=np.array([member.assigned for _, member in flat], np.int32),
         target=np.array([member.target for _, member in flat], np.int32),
+        to_get=np.array([member.to_get for _, member in flat], np.int32),
+        to_give_back=np.array([member.to_give_back for _, member in flat], np.int32),
         runs=strings([member.runs for _, member in flat]),
     )
 

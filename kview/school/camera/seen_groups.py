@@ -93,6 +93,8 @@ class SeenGroups:
                     description.protocol,
                     UNKNOWN_ID,
                     UNKNOWN_ID,
+                    UNKNOWN_ID,
+                    "",
                     len(description.members),
                     known.received_ms,
                     kind.value,
@@ -105,7 +107,7 @@ class SeenGroups:
                 owners.update(dict.fromkeys(owned, member.member_id))
                 host = member.client_host.removeprefix("/")
                 at = (name, member.member_id, member.client_id, host)
-                members.append((*at, "", UNKNOWN_ID, len(owned), UNKNOWN_ID, ""))
+                members.append((*at, "", UNKNOWN_ID, len(owned), UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, ""))
             for key in sorted(known.committed.keys() | owners.keys()):
                 offset = known.committed.get(key, NO_OFFSET)
                 at_ms = known.committed_ms if known.committed_ms != UNKNOWN else known.received_ms

@@ -18,7 +18,7 @@ from kview.model.snapshot import Flags, Longs
 from kview.model.states import REBALANCING, GroupState, GroupType
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
-from kview.tui.rows.columns import Column, with_bound
+from kview.tui.rows.columns import EXTRA, Column, with_bound
 from kview.tui.rows.common import (
     REASON_CELLS,
     ROLES,
@@ -54,8 +54,9 @@ _ALL = slice(None)
 MEMBER_SORTS: Values = {
     "client": lambda view: codes(view.snapshot.members.client_id),
     "host": lambda view: codes(view.snapshot.members.host),
-    "assigned": lambda view: figures(view.snapshot.members.assigned),
-    "partitions": lambda view: figures(view.snapshot.members.assigned),
+    "assigned": lambda view: ids(view.snapshot.members.assigned),
+    "partitions": lambda view: ids(view.snapshot.members.assigned),
+    "epoch": lambda view: ids(view.snapshot.members.epoch),
     "member": lambda view: codes(view.snapshot.members.member_id),
 }
 
@@ -97,11 +98,28 @@ def ranges(numbers: Iterable[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
 
 
-def without_partitions(state: str) -> str:
-    """Return why a member of a group in that state owns no partition."""
+WORK: dict[str, str] = {GroupType.CONNECT: "connectors and tasks", GroupType.STREAMS: "tasks"}
+"""What members have, if it is not partitions."""
+
+
+def without_work(kind: str, state: str) -> Span:
+    """Return why a member of a group of that kind and state has nothing to do, with its role.
+
+    A worker of Kafka Connect is never idle, as it waits for connectors, and a share group's member has no
+    partitions of its own: several read the same one.
+    """
     if state in REBALANCING:
-        return "waits for the rebalance"
-    return "idle: no partition" if state == GroupState.STABLE else ""
+        return Span("waits for the rebalance", Role.WARN)
+    if state != GroupState.STABLE:
+        return Span("")
+    match kind:
+        case GroupType.CONNECT:
+            return Span("no connectors or tasks", Role.DIM)
+        case GroupType.SHARE:
+            return Span("no partition now", Role.DIM)
+        case GroupType.STREAMS:
+            return Span("idle: no task", Role.WARN)
+    return Span("idle: no partition", Role.WARN)
 
 
 def _nobody(view: View, group: str) -> str:
@@ -112,6 +130,8 @@ def _nobody(view: View, group: str) -> str:
         return "its members are not known"
     if table.type[row] == GroupType.SIMPLE:
         return "it has no members: something commits under its name"
+    if table.type[row] == GroupType.CONNECT:
+        return "no workers"
     return "no members: nobody is reading"
 
 
@@ -138,8 +158,11 @@ class MemberRows(Keyed[str]):
             own, options, MEMBERS_PANEL, view, MEMBER_SORTS, lambda view: (view.snapshot.members.member_id,)
         )
         self.panel, self.sorts = MEMBERS_PANEL, MEMBER_SORTS
-        states = view.snapshot.groups.state[view.snapshot.groups.group == group].tolist()
-        self._without = without_partitions(states[0] if states else GroupState.UNKNOWN)
+        groups = view.snapshot.groups
+        (at,) = np.flatnonzero(groups.group == group)[:1].tolist() or [None]
+        kind, state = ("", "") if at is None else (str(groups.type[at]), str(groups.state[at]))
+        subtopologies = "" if at is None else str(groups.subtopologies[at])
+        self._without = without_work(kind, state)
         super().__init__([str(table.member_id[row]) for row in self._rows])
         self._offsets, self._view = offsets, view
         self._of_group = np.flatnonzero(offsets.group == group)
@@ -155,13 +178,23 @@ class MemberRows(Keyed[str]):
                 name=True,
             ),
             Column("host", "host", name_width(table.host[self._rows], 10, 20), name=True, rank=1),
-            Column("assigned", "owns", 9 if self._moves() else 4, right=True, exported=("owns", "is to own")),
-            Column("partitions", "partitions", 20, flex=3, most=80),
+            Column(
+                "assigned",
+                "owns",
+                max([4, *(len(self._owns(row)) for row in self._rows.tolist())]),
+                right=True,
+                exported=("owns", "is to own", "to give back", "to get"),
+            ),
+            Column("partitions", WORK.get(kind, "partitions"), 20, flex=3, most=80),
             *self._quota_column(quotas),
+            *self._epoch_column(kind),
             Column("member", "consumer id", 20, flex=1, most=60, rank=2, name=True),
         )
         note = said.of_members(quotas, zone) if quotas is not None and len(self._rows) else ""
-        self.title: Line = title("MEMBERS", order_note(options, MEMBERS_PANEL, self.columns, ""), note)
+        tasks_of = f"subtopologies {subtopologies}" if subtopologies else ""
+        self.title: Line = title(
+            "MEMBERS", order_note(options, MEMBERS_PANEL, self.columns, ""), note, tasks_of
+        )
 
     def _quota_column(self, answer: QuotasAnswer | None) -> list[Column]:
         """Return the column of quotas, if there are any."""
@@ -172,10 +205,19 @@ class MemberRows(Keyed[str]):
         width = max((len(text) for text in self._quotas.values()), default=0)
         return [Column("quota", "quota", min(width, 26), flex=2, most=width)] if self._quotas else []
 
-    def _moves(self) -> bool:
-        """Return whether a member has not the partitions yet that it is to have."""
-        target, assigned = self._table.target[self._rows], self._table.assigned[self._rows]
-        return bool(((target != UNKNOWN_ID) & (target != assigned)).any())
+    def _epoch_column(self, kind: str) -> list[Column]:
+        """Return the column of the members' epochs, in a group whose members have their own."""
+        self._has_epochs = kind in (GroupType.CONSUMER, GroupType.STREAMS)
+        if not self._has_epochs:
+            return []
+        highest = int(self._table.epoch[self._rows].max(initial=0))
+        return [Column("epoch", "epoch", max(5, len(str(highest))), right=True, rank=EXTRA)]
+
+    def _owns(self, row: int) -> str:
+        """Return how many partitions a member owns, and how many it is to give back and to get: `3 −1 +2`."""
+        moves = (glyphs.MINUS, int(self._table.to_give_back[row])), ("+", int(self._table.to_get[row]))
+        signed = (f" {sign}{number:,}" for sign, number in moves if number > 0)
+        return words.count(int(self._table.assigned[row])) + "".join(signed)
 
     def _owned(self, member: str) -> Line:
         """Return the partitions that a member owns: `──▶ invoice 0 1✕ 2`, or, of many, `──▶ invoice 0–20`."""
@@ -207,16 +249,16 @@ class MemberRows(Keyed[str]):
         member = str(table.member_id[at])
         count, runs = int(table.assigned[at]), str(table.runs[at])
         owns = line(Span(f"{glyphs.POINTS_AT} ", Role.KEY), runs) if runs else self._owned(member)
-        target = int(table.target[at])
-        moves = f" {glyphs.ARROW} {target:,}" if target not in (UNKNOWN_ID, count) else ""
+        moves = (int(each[at]) for each in (table.target, table.to_give_back, table.to_get))
         rack = str(table.rack[at])
         return Row(
             (
                 line(str(table.client_id[at])),
                 line(Span(f"{table.host[at]} {rack}".rstrip(), Role.DIM)),
-                Figure(text_figure(words.count(count) + moves), known(count), known(target)),
-                owns or line(Span(self._without if not count else "", Role.WARN)),
+                Figure(text_figure(self._owns(at)), known(count), *map(known, moves)),
+                owns or line("" if count else self._without),
                 *([line(Span(self._quotas[str(table.client_id[at])], Role.DIM))] if self._quotas else []),
+                *([number_figure(int(table.epoch[at]))] if self._has_epochs else []),
                 line(Span(member, Role.DIM)),
             )
         )

@@ -115,20 +115,27 @@ def rebalancing(view: View, row: int) -> list[str]:
 
 
 def epochs(view: View, row: int) -> list[str]:
-    """Return the epoch of a group of the new protocols, and for whom it waits: `epoch 12, waits for app-2`.
+    """Return the epochs of a group of the new protocols, and for whom it waits: `epoch 12, waits for app-2`.
 
-    A member is waited for until it has the partitions that it is to have.
+    The epoch of its assignment is named while there is none for the group's epoch yet. A member is waited for
+    until it has the partitions that the assignment gives it, and no others.
     """
     table, members = view.snapshot.groups, view.snapshot.members
-    epoch = int(table.epoch[row])
+    epoch, assignment_epoch = int(table.epoch[row]), int(table.assignment_epoch[row])
     if epoch == UNKNOWN_ID:
         return []
     own = np.flatnonzero(members.group == table.group[row])
-    unlike = (members.target[own] != UNKNOWN_ID) & (members.target[own] != members.assigned[own])
-    late = own[unlike | (members.epoch[own] != epoch)]
+    moves = (members.to_get[own] > 0) | (members.to_give_back[own] > 0)
+    late = own[moves | (members.epoch[own] != assignment_epoch)]
     names = [str(members.client_id[at]) for at in late[:MOST_NAMED]]
     more = f" and {len(late) - MOST_NAMED} more" if len(late) > MOST_NAMED else ""
-    return [f"epoch {epoch}" + (f", waits for {', '.join(names)}{more}" if names else "")]
+    topology_epoch = int(table.topology_epoch[row])
+    return [
+        f"epoch {epoch}"
+        + (f", assignment of epoch {assignment_epoch}" if len(own) and assignment_epoch != epoch else "")
+        + (f", topology epoch {topology_epoch}" if topology_epoch != UNKNOWN_ID else "")
+        + (f", waits for {', '.join(names)}{more}" if names else "")
+    ]
 
 
 class GroupHeading(Headed):
