@@ -51,8 +51,9 @@ class Entry(Struct, frozen=True):
     in_rate: float = math.nan
     out_rate: float = math.nan
     dim: bool = False
+    in_is_bound: bool = False
     out_is_bound: bool = False
-    """Whether the direct rate out leaves out groups whose rate is not known."""
+    """Whether a direct rate leaves out partitions or groups whose rate is not known."""
 
 
 class ThroughputRows(Keyed[Key]):
@@ -81,7 +82,13 @@ class ThroughputRows(Keyed[Key]):
         columns = (
             Column("sign", "", 1),
             Column("name", "", name_width(names, 9, 24), flex=1, most=50, name=True),
-            Column("in", "in rec/s", rate_width(rates[:, 0], 8), right=True),
+            Column(
+                "in",
+                "in rec/s",
+                rate_width(rates[:, 0], 8) + len("≥"),
+                right=True,
+                exported=with_bound("in rec/s"),
+            ),
             Column(
                 "out",
                 "out rec/s",
@@ -117,11 +124,12 @@ class ThroughputRows(Keyed[Key]):
             Role.DIM if entry.dim else Role.HEAD if entry.key.kind in (Kind.RACK, Kind.CLUSTER) else Role.TEXT
         )
         name = (Span(_indented(entry), role),)
+        is_direct = self._end_s is None
         cells = (
             (Span(SIGNS[entry.severity], ROLES[entry.severity]),) if worrying else (),
             name,
-            rate_figure(in_rate),
-            rate_figure(out_rate, is_bound=self._is_bound(entry)),
+            rate_figure(in_rate, is_bound=is_direct and entry.in_is_bound),
+            rate_figure(out_rate, is_bound=is_direct and entry.out_is_bound),
             figure(
                 words.size(round(bytes_rate)) if math.isfinite(bytes_rate) else words.NONE,
                 finite(bytes_rate),
@@ -131,9 +139,6 @@ class ThroughputRows(Keyed[Key]):
             (Span(self._spark(entry.key), Role.DIM),),
         )
         return Row(tuple(cells[place] for place in self._kept))
-
-    def _is_bound(self, entry: Entry) -> bool:
-        return self._end_s is None and entry.out_is_bound
 
     def label(self, key: Key) -> str:
         """Return a row's name for places where its list is not visible: `broker 4`."""
@@ -244,6 +249,7 @@ def _all(view: View, options: Options, listed: str) -> Entry:
         min(severities.tolist(), key=rank, default=Severity.CALM),
         in_rate=view.throughput.total_in,
         out_rate=view.throughput.total_out,
+        in_is_bound=view.throughput.in_is_bound,
         out_is_bound=view.throughput.out_is_bound,
     )
 
@@ -252,7 +258,7 @@ def _topics(view: View, options: Options) -> list[list[Entry]]:
     figures, passing = view.topics, Passing(view, options.wanted).topics
     rows = np.flatnonzero(passing & (~figures.internal | options.internal))
     columns = (
-        *(figures.topic, figures.severity, figures.in_rate),
+        *(figures.topic, figures.severity, figures.in_rate, figures.in_is_bound),
         *topic_out_rates(view),
         figures.internal,
     )
@@ -265,10 +271,11 @@ def _topics(view: View, options: Options) -> list[list[Entry]]:
                 in_rate=in_rate,
                 out_rate=out_rate,
                 dim=internal,
-                out_is_bound=is_bound,
+                in_is_bound=in_is_bound,
+                out_is_bound=out_is_bound,
             )
         ]
-        for topic, severity, in_rate, out_rate, is_bound, internal in zip(
+        for topic, severity, in_rate, in_is_bound, out_rate, out_is_bound, internal in zip(
             *(column[rows].tolist() for column in columns), strict=True
         )
     ]
@@ -294,6 +301,7 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
                 indent,
                 float(figures.in_rate[row]),
                 float(figures.out_rate[row]),
+                in_is_bound=bool(figures.in_is_bound[row]),
                 out_is_bound=bool(figures.out_is_bound[row]),
             )
             for row in rows
@@ -302,8 +310,8 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
             return [[broker] for broker in brokers]
         worst = min(figures.severity[whole].tolist(), key=rank)
         rates = _sum(figures.in_rate[whole]), _sum(figures.out_rate[whole])
-        is_bound = bool(figures.out_is_bound[whole].any())
-        total = Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 0, *rates, out_is_bound=is_bound)
+        bounds = [bool(bound[whole].any()) for bound in (figures.in_is_bound, figures.out_is_bound)]
+        total = Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 0, *rates, False, *bounds)
         blocks.append([total, *brokers])
     return blocks
 
@@ -318,6 +326,7 @@ def _groups(view: View, options: Options) -> list[list[Entry]]:
                 str(name),
                 figures.severity[row],
                 out_rate=float(figures.read_rate[row]),
+                out_is_bound=bool(figures.read_is_bound[row]),
             )
         ]
         for row, name in enumerate(view.snapshot.groups.group)

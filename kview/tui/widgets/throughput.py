@@ -34,12 +34,13 @@ Topics: TypeAlias = Sequence[tuple[str, float]]
 class Rates(NamedTuple):
     """What the panel draws: one value per second of the last minute, oldest first, and the latest rates.
 
-    The latest rates are those in and out in total, and that of each topic. `out_is_bound` says whether the
-    rate out leaves out groups whose rate is not known.
+    The latest rates are those in and out in total, and that of each topic. Each of the first two may be a
+    bound, because it leaves out partitions or groups whose rate is not known.
     """
 
     values: list[float]
     total_in: float
+    in_is_bound: bool
     total_out: float
     out_is_bound: bool
     topics: list[tuple[str, float]]
@@ -50,7 +51,7 @@ def direct_rates(view: View) -> Rates:
     rates = view.throughput
     values = over_window(rates.at_ms, rates.in_series) if len(rates.at_ms) > 1 else []
     topics = list(zip(rates.topics, rates.in_rates, strict=True))
-    return Rates(values, rates.total_in, rates.total_out, rates.out_is_bound, topics)
+    return Rates(values, rates.total_in, rates.in_is_bound, rates.total_out, rates.out_is_bound, topics)
 
 
 def spark_rates(view: View, end_s: int) -> Rates:
@@ -63,6 +64,7 @@ def spark_rates(view: View, end_s: int) -> Rates:
     return Rates(
         values,
         float(cluster.in_rate.sum()),
+        False,
         float(cluster.out_rate.sum()),
         False,
         [(topic, in_rates.get(topic, 0.0)) for topic in view.throughput.topics],
@@ -104,7 +106,7 @@ def throughput_title(rates: Rates, source: str, cells: int) -> Title:
     """Return the name, the source of the rates, and as many of the latest rates as fit into `cells`."""
     left = line(Span("THROUGHPUT", Role.HEAD), Span(f" {source}", Role.DIM))
     unit = Span(" rec/s", Role.DIM)
-    bare = line(Span(words.si(rates.total_in)), unit)
+    bare = line(Span(words.at_least(words.si(rates.total_in), rates.in_is_bound)), unit)
     labelled = (Span("in ", Role.DIM), *bare)
     out = line(
         Span("  out ", Role.DIM), Span(words.at_least(words.si(rates.total_out), rates.out_is_bound)), unit
