@@ -117,7 +117,8 @@ def _transaction(finding: Finding, now_ms: int) -> str:
     assert opened is not None
     is_one = finding.partitions + finding.internal_partitions == 1
     where = f"{opened.topic}-{opened.partition}" if is_one else _partitions(finding)
-    held = f"{words.plural(finding.count, 'record')} of {where}"
+    verb = "is" if finding.count == 1 else "are"
+    held = f"{words.plural(finding.count, 'record')} of {where} {verb} held back"
     waits = ""
     if finding.groups:
         others = f" and {words.plural(finding.groups - 1, 'other group')}" if finding.groups > 1 else ""
@@ -125,15 +126,12 @@ def _transaction(finding: Finding, now_ms: int) -> str:
     if finding.kind is FindingKind.HANGING_TRANSACTION:
         return (
             f"hanging transaction of producer {opened.producer_id}{_for(finding, now_ms, ' for ')}:"
-            f" no coordinator knows it, {held} are held back{waits}"
+            f" no coordinator knows it, {held}{waits}"
         )
     timeout = f" (timeout {words.duration(opened.timeout_ms)})" if opened.timeout_ms != UNKNOWN else ""
     whose = nouns.producer(opened.transactional_id, opened.producer_id)
     why = f" ({_why_unknown(finding)})" if finding.cause.kind else ""
-    return (
-        f"transaction of {whose}{why} open{_for(finding, now_ms, ' for ')}{timeout}:"
-        f" {held} are held back{waits}"
-    )
+    return f"transaction of {whose}{why} open{_for(finding, now_ms, ' for ')}{timeout}: {held}{waits}"
 
 
 def _why_unknown(finding: Finding) -> str:

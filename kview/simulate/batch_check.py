@@ -121,8 +121,8 @@ def _check_header(head: BatchHeader) -> None:
         raise Refused(ErrorCode.INVALID_RECORD)
     if head.producer_id >= 0 and (head.base_sequence < 0 or head.producer_epoch < 0):
         raise Refused(ErrorCode.INVALID_RECORD)
-    if head.attributes & TRANSACTIONAL:
-        raise Refused(ErrorCode.INVALID_TXN_STATE)  # No transaction is ever in progress.
+    if head.attributes & TRANSACTIONAL and head.producer_id < 0:
+        raise Refused(ErrorCode.INVALID_RECORD)
 
 
 def _latest_ms(data: bytes, head: BatchHeader, rules: Rules) -> int:

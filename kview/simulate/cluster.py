@@ -6,6 +6,8 @@ callback is called once, either immediately or during a later `run_until`. It is
 is cancelled, or if the process of a group coordinator dies first.
 """
 
+from functools import partial
+
 from kview.simulate.adjusting import Adjustments
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
@@ -18,10 +20,10 @@ from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.election import Elections
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.controllers.quorum import Quorum
+from kview.simulate.coordination.of_cluster import Coordinators
 from kview.simulate.faults import Faults
 from kview.simulate.groups.coordinator import GroupCoordinator
-from kview.simulate.groups.host import GroupSettings
-from kview.simulate.groups.of_cluster import Coordinators
+from kview.simulate.groups.settings import GroupSettings
 from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.nodes import Nodes
@@ -37,8 +39,12 @@ from kview.simulate.settings import Settings
 from kview.simulate.touched import Touched
 from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.traffic import Traffic
+from kview.simulate.transactions.asking import Asking
+from kview.simulate.transactions.coordinator import TransactionCoordinator
+from kview.simulate.transactions.markers import Markers
+from kview.simulate.transactions.settings import TransactionSettings
 from kview.simulate.warm import WarmStart, first_image
-from kview.simulate.world import World
+from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, World
 
 FILLER_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789 "
 
@@ -102,12 +108,31 @@ class Cluster:
             kernel, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
+        parts = self.nodes, self.brokers, self.records, self.retention
+        of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)
         self.coordinators = Coordinators(
-            self.nodes, self.brokers, self.records, self.retention, GroupSettings.of(settings)
+            OFFSETS_TOPIC, *parts, lambda b, host: GroupCoordinator(b, host, of_groups)
+        )
+        markers = Markers(kernel, self.brokers, self.records)
+        self._transactions = Coordinators(
+            TRANSACTIONS_TOPIC,
+            *parts,
+            lambda b, host: TransactionCoordinator(
+                host, of_transactions, partial(self.records.init_producer_id, b), partial(markers.send, b)
+            ),
         )
         self.traffic = Traffic(Connections(kernel, self.nodes, self.brokers, self.records, self.coordinators))
         self.adjustments = Adjustments(
             world, self.brokers, self.configs, self.quorum, self.admin, self.traffic
+        )
+
+        self.asking = Asking(self.brokers, self._transactions)
+        self.records.on_marker(
+            lambda b, key, producer_id, is_commit: (
+                self.groups(b).transaction_ended(key[1], producer_id, is_commit)
+                if key[0] == OFFSETS_TOPIC
+                else None
+            )
         )
 
     # --- time
@@ -129,6 +154,10 @@ class Cluster:
     def groups(self, b: int) -> GroupCoordinator:
         """Return the group coordinator of broker b."""
         return self.coordinators.of(b)
+
+    def transactions(self, b: int) -> TransactionCoordinator:
+        """Return the transaction coordinator of broker b."""
+        return self._transactions.of(b)
 
     # --- the truth
 

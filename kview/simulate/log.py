@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kview.simulate.stream import Stream
+from kview.simulate.stream import Aborted, Stream
 
 
 class Span(NamedTuple):
@@ -165,6 +165,23 @@ class Log:
             batch = span.stream.batches[at]
             if batch is not None and base >= start:
                 yield base, batch, span.epoch
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether a record of the log may be part of a transaction."""
+        return any(0 <= span.stream.transactional_from < end for span, end in self.spans_with_ends())
+
+    def aborted(self, start: int, stop: int) -> Iterator[Aborted]:
+        """Yield the aborted transactions with records in [start, stop), as Kafka's TransactionIndex does."""
+        for span, end in self.spans_with_ends():
+            aborted = span.stream.aborted
+            for one in aborted[bisect_left(aborted, start, key=lambda aborted: aborted.last) :]:
+                if one.last >= end:
+                    break
+                if one.first < stop:
+                    yield one
+                if one.stable >= stop:
+                    return
 
     def time_at(self, offset: int) -> int:
         """Return the creation time in µs of the record at `offset`, or −1.

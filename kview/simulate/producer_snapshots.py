@@ -3,6 +3,8 @@
 from collections import OrderedDict
 from typing import NamedTuple
 
+NO_OFFSET = -1
+
 
 class Sent(NamedTuple):
     """A batch that a producer has sent."""
@@ -15,12 +17,15 @@ class Sent(NamedTuple):
 class Producer(NamedTuple):
     """A producer's epoch and the last batches it sent in that epoch.
 
-    `last_time_ms` is the latest timestamp of the last batch.
+    `last_time_ms` is the latest timestamp of the last batch. `txn_start` is the offset at which its open
+    transaction begins, NO_OFFSET without one, and `coordinator_epoch` is that of the last marker.
     """
 
     epoch: int
     batches: tuple[Sent, ...]
     last_time_ms: int
+    txn_start: int = NO_OFFSET
+    coordinator_epoch: int = -1
 
 
 class Snapshot(NamedTuple):

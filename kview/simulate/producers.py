@@ -1,14 +1,16 @@
-"""The state of idempotent producers, which is read from a replica's log.
+"""The state of idempotent producers and of their transactions, which is read from a replica's log.
 
 Source: Kafka's ProducerStateManager.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
+from itertools import islice
+from typing import NamedTuple
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.log import Log
-from kview.simulate.producer_snapshots import Producer, Sent, Snapshot
-from kview.simulate.records import BatchHeader, header
+from kview.simulate.producer_snapshots import NO_OFFSET, Producer, Sent, Snapshot
+from kview.simulate.records import CONTROL, TRANSACTIONAL, BatchHeader, Marker, decode_marker, header
 from kview.simulate.results import ActiveProducer
 
 BATCHES_KEPT = 5
@@ -24,6 +26,13 @@ SNAPSHOTS_KEPT = 4
 """Snapshots kept per stream. Older ones serve a leader whose log is far behind that of the one before."""
 
 
+class Ended(NamedTuple):
+    """A transaction in a partition that has ended: its first offset, and that of its marker."""
+
+    start: int
+    marker: int
+
+
 class ProducerStates:
     """The producers found in one log, as far as the log has been read."""
 
@@ -31,16 +40,21 @@ class ProducerStates:
         self.read_to = read_to
         self._producers: OrderedDict[int, Producer] = producers if producers is not None else OrderedDict()
         self._since_snapshot = 0
+        began = {id: one.txn_start for id, one in self._producers.items() if one.txn_start != NO_OFFSET}
+        self._open = dict(sorted(began.items(), key=lambda pair: pair[1]))
+        """Producer → where its open transaction begins, in the order of these offsets."""
+        self._ended: deque[Ended] = deque()
+        """The transactions whose markers may lie above the high watermark, in the order of the markers."""
 
     @classmethod
-    def load(cls, log: Log) -> "ProducerStates":
-        """Return the state as of the last snapshot that applies to this log.
+    def load(cls, log: Log, high_watermark: int) -> "ProducerStates":
+        """Return the state as of the last snapshot below the high watermark that applies to this log.
 
         Without a snapshot, the state is read from the first batch of an idempotent producer on.
         """
         for span, end in reversed(list(log.spans_with_ends())):
             for snapshot in reversed(span.stream.snapshots):
-                if log.start <= snapshot.offset <= end:
+                if log.start <= snapshot.offset <= min(end, high_watermark):
                     return cls(snapshot.offset, snapshot.producers.copy())
         firsts = [span.stream.sequenced_from for span in log.spans if span.stream.sequenced_from >= 0]
         return cls(max(log.start, min([*firsts, log.end])))
@@ -50,7 +64,9 @@ class ProducerStates:
         if log.end > self.read_to:
             for base, batch, _ in log.batches(self.read_to, log.end):
                 head = header(batch)
-                if head.producer_id >= 0:
+                if head.attributes & CONTROL:
+                    self._end(head, base, decode_marker(batch))
+                elif head.producer_id >= 0:
                     self._remember(head, base)
                 self._since_snapshot += 1
                 if self._since_snapshot >= max(SNAPSHOT_BATCHES, len(self._producers)):
@@ -69,21 +85,75 @@ class ProducerStates:
     def _remember(self, head: BatchHeader, base_offset: int) -> None:
         producer = self._producers.get(head.producer_id)
         last = (head.base_sequence + head.records - 1) % SEQUENCES
-        sent = Sent(head.base_sequence, last, base_offset)
+        sent = [Sent(head.base_sequence, last, base_offset)] if head.base_sequence >= 0 else []
         before = producer.batches if producer is not None and producer.epoch == head.producer_epoch else ()
-        self._producers[head.producer_id] = Producer(
-            head.producer_epoch, (*before[1 - BATCHES_KEPT :], sent), head.max_time_ms
+        if head.attributes & TRANSACTIONAL:
+            self._open.setdefault(head.producer_id, base_offset)
+        self._put(
+            head.producer_id,
+            Producer(
+                head.producer_epoch,
+                (*before, *sent)[-BATCHES_KEPT:],
+                head.max_time_ms,
+                self._open.get(head.producer_id, NO_OFFSET),
+                producer.coordinator_epoch if producer is not None else -1,
+            ),
         )
-        self._producers.move_to_end(head.producer_id)
+
+    def _end(self, head: BatchHeader, offset: int, marker: Marker | None) -> None:
+        """Remember that a marker at `offset` ends a producer's transaction."""
+        if marker is None:
+            return
+        producer = self._producers.get(head.producer_id)
+        start = self._open.pop(head.producer_id, NO_OFFSET)
+        if start != NO_OFFSET:
+            self._ended.append(Ended(start, offset))
+        same = producer is not None and producer.epoch == head.producer_epoch
+        batches = producer.batches if producer is not None and same else ()
+        after = Producer(head.producer_epoch, batches, head.max_time_ms, NO_OFFSET, marker.coordinator_epoch)
+        self._put(head.producer_id, after)
+
+    def _put(self, producer_id: int, producer: Producer) -> None:
+        self._producers[producer_id] = producer
+        self._producers.move_to_end(producer_id)
         if len(self._producers) > PRODUCERS_MAX:
-            self._producers.popitem(last=False)
+            idle = (id for id, one in self._producers.items() if one.txn_start == NO_OFFSET)
+            if (longest := next(idle, None)) is not None:
+                del self._producers[longest]
+
+    def open_from(self, producer_id: int) -> int:
+        """Return where a producer's open transaction begins, NO_OFFSET without one."""
+        return self._open.get(producer_id, NO_OFFSET)
+
+    def epoch_of(self, producer_id: int) -> tuple[int, int]:
+        """Return a producer's epoch, and that of the coordinator that wrote its last marker, −1 each if they
+        are not known."""
+        producer = self._producers.get(producer_id)
+        return (-1, -1) if producer is None else (producer.epoch, producer.coordinator_epoch)
+
+    def last_stable(self, high_watermark: int) -> int:
+        """Return the last stable offset: where the first transaction begins that is open, or of which the
+        marker is not below the high watermark, and at most the high watermark.
+
+        Source: ProducerStateManager.firstUnstableOffset.
+        """
+        while self._ended and self._ended[0].marker < high_watermark:
+            self._ended.popleft()
+        starts = [*(ended.start for ended in self._ended), *islice(self._open.values(), 1)]
+        return min([high_watermark, *starts])
 
     def active(self) -> tuple[ActiveProducer, ...]:
         """Return all producers that are remembered, ordered by id."""
         return tuple(
-            ActiveProducer(number, producer.epoch, producer.batches[-1].last_sequence, producer.last_time_ms)
+            ActiveProducer(
+                number,
+                producer.epoch,
+                producer.batches[-1].last_sequence if producer.batches else -1,
+                producer.last_time_ms,
+                producer.coordinator_epoch,
+                producer.txn_start,
+            )
             for number, producer in sorted(self._producers.items())
-            if producer.batches
         )
 
     def check(self, head: BatchHeader) -> tuple[ErrorCode, int]:
@@ -97,12 +167,16 @@ class ProducerStates:
             return ErrorCode.NONE, -1  # As in Kafka, an unknown producer may begin with any sequence.
         if head.producer_epoch < producer.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH, -1
+        if producer.txn_start != NO_OFFSET and not head.attributes & TRANSACTIONAL:
+            return ErrorCode.INVALID_TXN_STATE, -1
         if head.producer_epoch > producer.epoch:
             return (ErrorCode.NONE if head.base_sequence == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), -1
         last = (head.base_sequence + head.records - 1) % SEQUENCES
         for batch in producer.batches:
             if batch.base_sequence == head.base_sequence and batch.last_sequence == last:
                 return ErrorCode.NONE, batch.base_offset
-        if producer.batches and (producer.batches[-1].last_sequence + 1) % SEQUENCES != head.base_sequence:
+        if not producer.batches:  # Only a marker is known of this epoch.
+            return (ErrorCode.NONE if head.base_sequence == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), -1
+        if (producer.batches[-1].last_sequence + 1) % SEQUENCES != head.base_sequence:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
         return ErrorCode.NONE, -1

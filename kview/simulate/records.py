@@ -26,6 +26,8 @@ CRC_FROM = 21
 MAGIC = 2
 _MAGIC_AT = 16
 _CODEC_AT = 22
+_BASE_AND_LENGTH, _LAST_DELTA = struct.Struct(">qi"), struct.Struct(">i")
+_LAST_DELTA_AT = 23
 COMPRESSION_MASK = 0x07
 TIMESTAMP_TYPE = 0x08
 TRANSACTIONAL = 0x10
@@ -48,6 +50,13 @@ class BatchHeader(NamedTuple):
     records: int
 
 
+class Marker(NamedTuple):
+    """The end of a transaction in a partition: the only record of a control batch (EndTransactionMarker)."""
+
+    is_commit: bool
+    coordinator_epoch: int
+
+
 class Record(NamedTuple):
     """A record of a batch. `offset_delta` is relative to the batch's base offset."""
 
@@ -65,6 +74,16 @@ def header(batch: bytes | memoryview, at: int = 0) -> BatchHeader:
     return BatchHeader(
         base, length + LENGTH_FROM, epoch, attributes, last, first_ms, max_ms, pid, pepoch, seq, count
     )
+
+
+def end_of(batches: bytes | memoryview) -> int:
+    """Return the offset after the last of some complete batches, 0 if there is none."""
+    at, end = 0, 0
+    while at < len(batches):
+        base, length = _BASE_AND_LENGTH.unpack_from(batches, at)
+        end = base + _LAST_DELTA.unpack_from(batches, at + _LAST_DELTA_AT)[0] + 1
+        at += LENGTH_FROM + length
+    return end
 
 
 def codec(batch: bytes) -> int:
@@ -105,6 +124,7 @@ def encode_batch(
     producer_id: int = -1,
     producer_epoch: int = -1,
     base_sequence: int = -1,
+    attributes: int = 0,
 ) -> bytes:
     """Encode at least one record, given as (key, value, timestamp in ms), as an uncompressed batch."""
     base_ms = records[0][2]
@@ -126,7 +146,7 @@ def encode_batch(
         base_offset=base_offset,
         size_bytes=HEADER_BYTES + len(data),
         leader_epoch=leader_epoch,
-        attributes=0,
+        attributes=attributes,
         last_offset_delta=len(records) - 1,
         base_time_ms=base_ms,
         max_time_ms=max(r[2] for r in records),
@@ -136,6 +156,33 @@ def encode_batch(
         records=len(records),
     )
     return pack_batch(head, data)
+
+
+_MARKER_KEY = struct.Struct(">hh")  # version, type
+_MARKER_VALUE = struct.Struct(">hi")  # version, the coordinator's epoch
+_ABORT, _COMMIT = 0, 1
+
+
+def encode_marker(marker: Marker, producer_id: int, producer_epoch: int, time_ms: int) -> bytes:
+    """Encode the control batch that ends a producer's transaction."""
+    key = _MARKER_KEY.pack(0, _COMMIT if marker.is_commit else _ABORT)
+    value = _MARKER_VALUE.pack(0, marker.coordinator_epoch)
+    return encode_batch(
+        [(key, value, time_ms)],
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        attributes=TRANSACTIONAL | CONTROL,
+    )
+
+
+def decode_marker(batch: bytes) -> Marker | None:
+    """Decode a control batch, or return None if it does not end a transaction. Raises MalformedBytes."""
+    (record,) = decode_batch(batch)
+    key, value = record.key or b"", record.value or b""
+    if len(key) < _MARKER_KEY.size or len(value) < _MARKER_VALUE.size:
+        return None
+    kind = _MARKER_KEY.unpack_from(key)[1]
+    return Marker(kind == _COMMIT, _MARKER_VALUE.unpack_from(value)[1]) if kind in (_ABORT, _COMMIT) else None
 
 
 _AFTER_CRC = struct.Struct(">hiqqqhii")

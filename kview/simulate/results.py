@@ -16,13 +16,18 @@ class ProduceResult(NamedTuple):
 
 
 class ReadResult(NamedTuple):
-    """The answer to a fetch: record batches below the high watermark, as they go on the wire."""
+    """The answer to a fetch: record batches, as they go on the wire.
+
+    `aborted` are the aborted transactions among them, as (producer id, first offset), if the reader is to
+    leave them out.
+    """
 
     error_code: ErrorCode
     high_watermark: int = -1
     last_stable_offset: int = -1
     log_start_offset: int = -1
     records: bytes = b""
+    aborted: tuple[tuple[int, int], ...] = ()
 
 
 class TakeResult(NamedTuple):
@@ -113,12 +118,14 @@ class DeletedRecords(NamedTuple):
 
 class ActiveProducer(NamedTuple):
     """An idempotent producer as a leader remembers it. `last_time_ms` is the latest timestamp of its last
-    batch."""
+    batch, and `txn_start` the offset at which its open transaction begins, −1 without one."""
 
     producer_id: int
     epoch: int
     last_sequence: int
     last_time_ms: int
+    coordinator_epoch: int = -1
+    txn_start: int = -1
 
 
 class ConfigSource:

@@ -42,6 +42,13 @@ BROKER_KEYS: Mapping[str, Key] = {
     "offsets.topic.replication.factor": number(3, 1, 32767),
     "replica.fetch.wait.max.ms": number(500, 1),
     "replica.lag.time.max.ms": number(30000, 1, LONG_MAX),
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": number(10000, 1),
+    "transaction.max.timeout.ms": number(900000, 1),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": number(3600000, 1),
+    "transaction.state.log.min.isr": number(2, 1),
+    "transaction.state.log.num.partitions": number(50, 1, 10000),
+    "transaction.state.log.replication.factor": number(3, 1, 32767),
+    "transactional.id.expiration.ms": number(604800000, 1),
     "unclean.leader.election.enable": boolean(False),
     "unclean.leader.election.interval.ms": number(300000, 1, LONG_MAX),
 }

@@ -1,14 +1,14 @@
 """Streams, which store the appends of one leader epoch to a partition once for all its replicas."""
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 import numpy as np
 
 from kview.simulate.producer_snapshots import Snapshot
 from kview.simulate.record_check import Refused, time_deltas
-from kview.simulate.records import TIMESTAMP_TYPE, BatchHeader, body, header
+from kview.simulate.records import TIMESTAMP_TYPE, TRANSACTIONAL, BatchHeader, body, header
 from kview.wire.primitives import MalformedBytes
 
 COLUMNS = ("base", "first_us", "step_us", "cumulative", "latest_us", "record_bytes", "producer")
@@ -48,17 +48,29 @@ class NewRun(NamedTuple):
     producer: int
 
 
+class Aborted(NamedTuple):
+    """An aborted transaction in a partition. `last` is the offset of its marker, and `stable` the last stable
+    offset when it was written."""
+
+    producer_id: int
+    first: int
+    last: int
+    stable: int
+
+
 class Stream:
     """Everything that one leader appended in its epoch, as parallel columns.
 
     An entry is a run or a client's batch. For a client's batch, record_bytes is 0, and `batches` has its
     bytes. `held_bytes` is the memory that clients' batches take. `sequenced_from` is the offset of the first
-    batch of an idempotent producer, or −1.
+    batch of an idempotent producer, or −1, and `transactional_from` that of the first in a transaction.
+    `aborted` are the transactions that its markers end, ordered by these.
     """
 
     __slots__ = (
         *COLUMNS,
         "_thin_at",
+        "aborted",
         "batches",
         "end",
         "end_cumulative",
@@ -66,6 +78,7 @@ class Stream:
         "held_bytes",
         "sequenced_from",
         "snapshots",
+        "transactional_from",
     )
 
     def __init__(self, epoch: int, start: int) -> None:
@@ -80,7 +93,8 @@ class Stream:
         self.producer = array("q")
         self.batches: list[bytes | None] = []
         self.held_bytes = 0
-        self.sequenced_from = -1
+        self.sequenced_from = self.transactional_from = -1
+        self.aborted: list[Aborted] = []
         self.snapshots: list[Snapshot] = []
         self.end = start
         self.end_cumulative = 0
@@ -113,6 +127,8 @@ class Stream:
         self.held_bytes += len(batch) + BATCH_OVERHEAD_BYTES
         if head.producer_id >= 0 and self.sequenced_from < 0:
             self.sequenced_from = self.end
+        if head.attributes & TRANSACTIONAL and self.transactional_from < 0:
+            self.transactional_from = self.end
         self.end += head.records
         self.end_cumulative += len(batch)
 
@@ -223,6 +239,8 @@ class Stream:
             at = len(self.base)
         if at <= 0:
             return 0
+        gone = bisect_left(self.aborted, offset, key=lambda aborted: aborted.last)
+        del self.aborted[:gone]
         dropped = [batch for batch in self.batches[:at] if batch is not None]
         freed = sum(map(len, dropped)) + BATCH_OVERHEAD_BYTES * len(dropped)
         self.held_bytes -= freed

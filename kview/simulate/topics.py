@@ -15,7 +15,7 @@ from kview.simulate.refusals import wrong_config, wrong_topic_name
 from kview.simulate.results import AdminResult, CreateTopicResult
 from kview.simulate.settings import check_topic_configs
 from kview.simulate.topic_settings import TOPIC_CONFIG_KEYS
-from kview.simulate.world import OFFSETS_TOPIC
+from kview.simulate.world import INTERNAL_TOPICS
 
 PARTITIONS_MAX = 10_000
 """Limit of partitions per CreateTopics request, as in Kafka."""
@@ -155,4 +155,4 @@ def new_topic(
         isr = tuple(r for r in replicas if active(r))
         partitions.append(PartitionImage(isr[0], 0, 0, replicas, isr))
     stored = check_topic_configs(configs)
-    return TopicImage(name, topic_id, tuple(partitions), name == OFFSETS_TOPIC, stored)
+    return TopicImage(name, topic_id, tuple(partitions), name in INTERNAL_TOPICS, stored)

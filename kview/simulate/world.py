@@ -10,6 +10,14 @@ OFFSETS_TOPIC_CONFIGS: Mapping[str, str] = {
     "compression.type": "producer",
     "segment.bytes": "104857600",
 }
+TRANSACTIONS_TOPIC = "__transaction_state"
+TRANSACTIONS_TOPIC_CONFIGS: Mapping[str, str] = {
+    "cleanup.policy": "compact",
+    "compression.type": "uncompressed",
+    "segment.bytes": "104857600",
+    "unclean.leader.election.enable": "false",
+}
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 CLIENT_BYTES_MAX = 536_870_912
 """Memory for clients' batches in a process (512 MiB). Above it, the largest logs drop their oldest half."""
 CONTROLLERS = (101, 102, 103)

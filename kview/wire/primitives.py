@@ -7,7 +7,7 @@ Sources: org.apache.kafka.common.utils.ByteUtils and DefaultRecord, KIP-482 (com
 This module imports nothing but the standard library, because every room below the screen may use it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from struct import Struct, pack, unpack
 
 INT16 = Struct(">h")
@@ -179,6 +179,10 @@ class Reader:
         self.position = end
         return piece
 
+    def int8(self) -> int:
+        """Read a signed number of one byte."""
+        return int.from_bytes(self.take(1), "big", signed=True)
+
     def int16(self) -> int:
         """Read a signed number of two bytes."""
         return int.from_bytes(self.take(2), "big", signed=True)
@@ -275,6 +279,10 @@ class Writer:
         self._parts += parts
         return self
 
+    def int8(self, value: int) -> "Writer":
+        """Write a signed number of one byte."""
+        return self._add(value.to_bytes(1, "big", signed=True))
+
     def int16(self, value: int) -> "Writer":
         """Write a signed number of two bytes."""
         return self._add(INT16.pack(value))
@@ -303,9 +311,16 @@ class Writer:
         """Write an array of numbers of four bytes each."""
         return self._add(array_length(len(values)), pack(f">{len(values)}i", *values))
 
-    def tagged_field(self, tag: int, data: bytes) -> "Writer":
-        """Write a section of tagged fields that has a single field."""
-        return self._add(uvarint(1), uvarint(tag), uvarint(len(data)), data)
+    def array_length(self, length: int, compact: bool = False) -> "Writer":
+        """Write the length of an array, whose elements follow."""
+        return self._add(array_length(length, compact))
+
+    def tagged_fields(self, fields: Mapping[int, bytes]) -> "Writer":
+        """Write a section of tagged fields, given by their tags in ascending order."""
+        self._add(uvarint(len(fields)))
+        for tag, data in fields.items():
+            self._add(uvarint(tag), uvarint(len(data)), data)
+        return self
 
     def done(self) -> bytes:
         """Return all that was written."""

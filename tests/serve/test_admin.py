@@ -229,13 +229,12 @@ def test_resources_with_settings_are_listed(
     assert error == 0 and {("listed", 2), ("0", 4), ("0", 8)} <= everything
 
 
-def test_a_transactional_id_is_refused_at_once_and_with_a_reason(simulated_cluster: Served) -> None:
-    request = FindCoordinatorRequest(version=4, key_type=1, coordinator_keys=["tx"])
+def test_a_coordinator_of_share_groups_is_refused_at_once_and_with_a_reason(
+    simulated_cluster: Served,
+) -> None:
+    request = FindCoordinatorRequest(version=6, key_type=2, coordinator_keys=["s"])
     (row,) = ask(simulated_cluster.addresses[0], request).coordinators
-    assert row.error_code == 42 and "does not support transactions" in row.error_message
-    assert q.find_coordinator(simulated_cluster.addresses[0], "tx", 1) == (42, -1)
-    assert q.init_producer_id(simulated_cluster.addresses[0], "tx") == 42
-    assert q.init_producer_id(simulated_cluster.addresses[0], None) == 0
+    assert row.error_code == 42 and "does not support share groups" in row.error_message
 
 
 def test_a_topic_placed_on_fenced_brokers_only_is_refused(simulated_cluster: Served) -> None:

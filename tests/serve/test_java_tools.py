@@ -98,3 +98,27 @@ def test_configs_of_a_topic_and_of_clients_without_quotas(tools: Tools) -> None:
     )
     tools.run(command, "--alter", *entity, "--delete-config", "retention.ms")
     assert tools.run(command, "--describe", "--entity-type", "clients").strip() == ""
+
+
+def test_transactions_of_javas_producer_are_read_and_described(tools: Tools) -> None:
+    """Records 0 to 299 in several transactions, all committed: the producer has a new epoch after each."""
+    written = ("--topic", TOPIC, "--num-records", "300", "--record-size", "10", "--throughput", "300")
+    printed = tools.tool("ProducerPerformance", *written, "--transactional-id", "perf",
+                         "--transaction-duration-ms", "200")  # fmt: skip
+    assert "300 records sent" in printed
+    read = tools.tool(
+        "consumer.ConsoleConsumer", "--topic", TOPIC, "--from-beginning", "--max-messages", "300",
+        "--isolation-level", "read_committed", "--timeout-ms", "30000",
+    )  # fmt: skip
+    assert len(lines(read)) == 300
+    (row,) = [words for words in lines(tools.tool("TransactionsCommand", "list")) if words[0] == "perf"]
+    assert row[3] == "CompleteCommit"
+    head, facts = lines(tools.tool("TransactionsCommand", "describe", "--transactional-id", "perf"))[:2]
+    assert head[:5] == ["CoordinatorId", "TransactionalId", "ProducerId", "ProducerEpoch", "TransactionState"]
+    assert facts[1] == "perf" and facts[4] == "CompleteCommit" and int(facts[3]) >= 3
+    asked = ("describe-producers", "--topic", TOPIC, "--partition")
+    producers = [words for n in "01" for words in lines(tools.tool("TransactionsCommand", *asked, n))]
+    mine = [words for words in producers if words[0] == facts[2]]
+    assert mine and {words[-1] for words in mine} == {"None"}, "no transaction is open"
+    assert facts[3] in {words[1] for words in mine}, "the last marker has the last epoch"
+    assert lines(tools.tool("TransactionsCommand", "find-hanging", "--broker-id", "0"))[1:] == []

@@ -39,6 +39,7 @@ partitions = st.builds(
         st.integers(-1, 2**63 - 1),
         st.integers(-1, 2**63 - 1),
         st.binary(max_size=300),
+        st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1)), max_size=3).map(tuple),
     ),
 )
 
@@ -58,7 +59,14 @@ def fetch_by_codec(version: int, committed: bool, topics: list[FetchedTopic], er
                     high_watermark=result.high_watermark,
                     last_stable_offset=result.last_stable_offset,
                     log_start_offset=result.log_start_offset,
-                    aborted_transactions=[] if committed else None,
+                    aborted_transactions=[
+                        per_topic.PartitionData.AbortedTransaction(
+                            version=version, producer_id=producer_id, first_offset=first
+                        )
+                        for producer_id, first in result.aborted
+                    ]
+                    if committed
+                    else None,
                     records=result.records,
                 )
                 for index, result in found

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.consumer_protocol import CONSUMER
 from kview.simulate.groups.coordinator import GroupCoordinator
-from kview.simulate.groups.host import GroupSettings
 from kview.simulate.groups.results import (
     CommitRequest,
     CommitResult,
@@ -17,6 +16,7 @@ from kview.simulate.groups.results import (
     SyncRequest,
     SyncResult,
 )
+from kview.simulate.groups.settings import GroupSettings
 from kview.simulate.kernel import Kernel, Timer
 
 S = 1_000_000
@@ -83,7 +83,7 @@ class BrokerHost:
     def is_running(self) -> bool:
         return self._broker not in self._offsets.hung
 
-    def offsets_leader(self, partition: int) -> int:
+    def leader(self, partition: int) -> int:
         return self._offsets.leader
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:

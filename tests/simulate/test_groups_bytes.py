@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.record import MemoryRecords
 
+from kview.simulate.coordination.placement import java_string_hash, partition_of
 from kview.simulate.groups.consumer_protocol import (
     Subscription,
     decode_assignment,
@@ -13,7 +14,6 @@ from kview.simulate.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from kview.simulate.groups.placement import java_string_hash, offsets_partition
 from kview.simulate.groups.records import (
     Change,
     GroupKey,
@@ -105,7 +105,7 @@ def test_garbage_is_malformed_and_nothing_else(data: bytes) -> None:
     [("my-group", 12), ("console-consumer", 40), ("test", 48), ("polygenelubricants", 0)],
 )
 def test_a_group_s_partition_is_kafkas(group: str, partition: int) -> None:
-    assert offsets_partition(group, 50) == partition
+    assert partition_of(group, 50) == partition
 
 
 def test_the_hash_is_javas() -> None:

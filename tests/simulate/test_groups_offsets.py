@@ -1,8 +1,8 @@
 """Commits to the classic group coordinator, their retention, and the coordinator's move to another broker."""
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups.coordinator import GroupCoordinator
-from kview.simulate.groups.placement import offsets_partition
 from kview.simulate.groups.records import OffsetKey, decode_batch
 from kview.simulate.groups.results import (
     NO_OFFSET,
@@ -163,7 +163,7 @@ def test_a_long_log_is_compacted_to_what_counts(offsets: Offsets) -> None:
         a.commit(offset)
         b.heartbeat()
         offsets.run(0.1)
-    assert offsets.start[offsets_partition("g", 50)] >= COMPACT_AFTER_BATCHES
+    assert offsets.start[partition_of("g", 50)] >= COMPACT_AFTER_BATCHES
     offsets.move(1)
     offsets.run(0.1)
     assert new.fetch_offsets("g", [("t", 0)]).offsets[0].offset == COMPACT_AFTER_BATCHES + 99

@@ -52,7 +52,7 @@ def answers(states: ProducerStates, sequences: range) -> list[tuple[int, int]]:
 
 def test_a_new_leader_reads_the_end_of_its_log_alone() -> None:
     log = copy_of(written(), BATCHES)
-    ProducerStates.load(log).read(log)
+    ProducerStates.load(log, log.end).read(log)
     assert log.read <= SNAPSHOT_BATCHES
 
 
@@ -61,7 +61,7 @@ def test_a_new_leader_whose_log_is_shorter_knows_what_is_in_it() -> None:
     for _ in range(20):
         end = BATCHES - source.choice((0, 1, 5, 900, 1_100, 2_900))
         log = copy_of(leader, end)
-        loaded = ProducerStates.load(log)
+        loaded = ProducerStates.load(log, log.end)
         loaded.read(log)
         assert log.read <= SNAPSHOT_BATCHES
         whole = ProducerStates(0)
@@ -77,7 +77,7 @@ def test_a_log_without_idempotent_producers_is_not_read_at_all() -> None:
     for _ in range(5_000):
         stream.append_batch(batch, header(batch))
     log.end = stream.end
-    states = ProducerStates.load(log)
+    states = ProducerStates.load(log, log.end)
     states.read(log)
     assert (log.read, states.read_to) == (0, 5_000)
 
@@ -89,7 +89,7 @@ def test_a_first_batch_that_was_cut_off_hides_no_later_one() -> None:
         stream.append_batch(batch, header(batch))
     leader.end = stream.end
     log = copy_of(leader, 3)
-    states = ProducerStates.load(log)
+    states = ProducerStates.load(log, log.end)
     again = batch_of(1, 0)
     log.begin_epoch(1).append_batch(again, header(again))
     log.end = 4
@@ -104,7 +104,7 @@ def test_what_a_leader_wrote_after_a_snapshot_of_an_earlier_one_counts() -> None
     batch = batch_of(3, 1_000_000)
     stream.append_batch(batch, header(batch))
     log.end = stream.end
-    states = ProducerStates.load(log)
+    states = ProducerStates.load(log, log.end)
     states.read(log)
     assert states.check(header(batch)) == (0, BATCHES - 500)
 

@@ -14,7 +14,7 @@ from kview.simulate.requests.records import Acks
 from kview.simulate.results import ConfigSource, CreateTopicResult, DeleteTopicResult
 from kview.simulate.stream import NewRun
 from kview.simulate.topics import CreatableTopic
-from kview.simulate.world import TopicSpec, default_world
+from kview.simulate.world import OFFSETS_TOPIC, TopicSpec, default_world
 from tests.errors import raises_saying
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, produce, replica, seconds_until
 
@@ -274,7 +274,7 @@ def test_a_deleted_offsets_topic_is_created_again_when_a_coordinator_is_looked_f
     assert cluster.groups(0).find("g") == -1
     before = len(cluster.image(0).topics)
     for broker in (0, 1, 2):
-        cluster.topics.create_offsets_topic(broker, cluster.image(broker))
+        cluster.topics.create_internal_topic(broker, OFFSETS_TOPIC)
     go(cluster, 1)
     topic = cluster.image(0).topics["__consumer_offsets"]
     assert len(cluster.image(0).topics) == before + 1

@@ -1,9 +1,9 @@
 """Simulated clients on an entire cluster: which groups keep up or lag, and what a crash does to clients."""
 
 from kview.simulate.cluster import Cluster, build
+from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups.consumer_protocol import decode_assignment, encode_assignment
 from kview.simulate.groups.group import Group, GroupState, Member
-from kview.simulate.groups.placement import offsets_partition
 from kview.simulate.groups.results import DescribedGroup, GroupProtocol, JoinRequest, JoinResult
 from kview.simulate.partitioner import partition_for_key
 from kview.simulate.records import decode_batch
@@ -153,7 +153,7 @@ def test_commits_are_records_of_the_real_offsets_topic() -> None:
         1,
         START_MS,
     )
-    partition = offsets_partition("g", 50)
+    partition = partition_of("g", 50)
     begun = watermark(cluster, OFFSETS_TOPIC, partition)
     run(cluster, 10.5)
     commits = watermark(cluster, OFFSETS_TOPIC, partition) - begun
@@ -208,7 +208,7 @@ def test_the_same_seed_gives_the_same_traffic() -> None:
 def test_the_offsets_topic_stays_small_and_a_moved_coordinator_knows_everything() -> None:
     spec = GroupSpec("g", ("t",), 3, commit_interval_ms=500)
     cluster = build(small_world(ProducerSpec("p", "t", 100.0), spec, min_isr=1), 1, START_MS)
-    partition = offsets_partition("g", 50)
+    partition = partition_of("g", 50)
     run(cluster, 400)
     leader = coordinator_of(cluster, "g")
     start = cluster.records.list_offset(leader, OFFSETS_TOPIC, partition, -2).offset

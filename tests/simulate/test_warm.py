@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from kview.simulate.cluster import build
-from kview.simulate.groups.placement import offsets_partition
+from kview.simulate.coordination.placement import partition_of
 from kview.simulate.world import OFFSETS_TOPIC, Placement, default_world
 from tests.simulate.engine import START_MS, go
 from tests.simulate.invariants import Checker
@@ -43,7 +43,7 @@ def test_commits_and_groups_are_there_from_the_start() -> None:
     cluster = build(default_world(), 1, START_MS)
     states = {}
     for group in ("billing", "reporting", "fraud-check", "audit-export"):
-        partition = offsets_partition(group, 50)
+        partition = partition_of(group, 50)
         coordinator = cluster.groups(cluster.image(0).topics[OFFSETS_TOPIC].partitions[partition].leader)
         described = coordinator.describe(group)
         states[group] = described.state, len(described.members)

@@ -86,7 +86,7 @@ def test_what_a_writer_writes_is_the_codecs_and_a_reader_reads_it(
 def test_numbers_tags_and_lengths_read_back(
     short: int, number: int, long: int, tag: int, data: bytes, compact: bool, length: int
 ) -> None:
-    writer = Writer().int16(short).int32(number).int64(long).tagged_field(tag, data)
+    writer = Writer().int16(short).int32(number).int64(long).tagged_fields({tag: data})
     reader = Reader(writer.done() + array_length(length, compact) + bytes(length))
     assert (reader.int16(), reader.int32(), reader.int64()) == (short, number, long)
     assert reader.tagged_fields() == {tag: data}

@@ -8,7 +8,7 @@ from kview.model.states import group_type
 from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
-from kview.simulate.groups.placement import offsets_partition
+from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups.results import DescribedGroup
 from kview.simulate.metadata import MetadataImage, TopicPartition
 from kview.simulate.traffic.assignment import assigned
@@ -44,7 +44,7 @@ class SeenGroups:
                     self._describe(listed.group, broker, now_ms)
         owners = self._owners(image)
         for name, known in list(self.by_name.items()):
-            owner = owners[offsets_partition(name, len(owners))] if owners else -1
+            owner = owners[partition_of(name, len(owners))] if owners else -1
             if owner >= 0 and owner != known.coordinator:
                 known.coordinator, known.error_code = owner, 0
             if known.coordinator in answering:

@@ -30,6 +30,8 @@ FILES = (
     "records",
     "topic_partitions",
     "topics",
+    "transactions",
+    "transactions_described",
 )
 """The files of this package that have `APIS`. Handlers are imported only when the cluster is served."""
 

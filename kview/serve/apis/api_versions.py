@@ -2,8 +2,9 @@
 
 v1 adds the throttle time. v3 is flexible and adds the client's name, but the response header is never
 flexible, so that older clients can read it. v4 allows a feature's minimum version to be 0. A request with a
-later version is answered in version 0, with error 35 and the full list. Left out on purpose: features, which
-only transactional clients and feature upgrades use.
+later version is answered in version 0, with error 35 and the full list. The one feature tells transactional
+clients that they get a new epoch with each transaction (KIP-890). Left out on purpose: other features, which
+only upgrades use.
 """
 
 from collections.abc import Iterable
@@ -13,6 +14,9 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from kview.serve.call import Api, Call
 from kview.simulate.codes import ErrorCode
+
+FEATURES = {"transaction.version": 2}
+FEATURES_FROM = 3
 
 
 def api_versions(call: Call) -> None:
@@ -40,7 +44,24 @@ def _response(version: int, error: ErrorCode, apis: Iterable[Api]) -> Any:
         )
         for api in apis
     ]
-    return ApiVersionsResponse(version=version, error_code=error, api_keys=keys)
+    features: dict[str, Any] = {}
+    if version >= FEATURES_FROM:
+        supported, finalized = (
+            ApiVersionsResponse.SupportedFeatureKey,
+            ApiVersionsResponse.FinalizedFeatureKey,
+        )
+        features = {
+            "supported_features": [
+                supported(version=version, name=name, min_version=0, max_version=level)
+                for name, level in FEATURES.items()
+            ],
+            "finalized_features_epoch": 0,
+            "finalized_features": [
+                finalized(version=version, name=name, max_version_level=level, min_version_level=level)
+                for name, level in FEATURES.items()
+            ],
+        }
+    return ApiVersionsResponse(version=version, error_code=error, api_keys=keys, **features)
 
 
 APIS = (Api(18, ApiVersionsRequest, (0, 4), api_versions, unsupported=answer_unsupported, plain_header=True),)

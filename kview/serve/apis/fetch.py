@@ -38,9 +38,10 @@ PARTITIONS_PER_STEP = 16
 _THROTTLE_ERROR_SESSION = Struct(">ihi")
 _PARTITION_V4 = Struct(">ihqqi")  # index, error, high watermark, last stable offset, aborted transactions
 _PARTITION_V5 = Struct(">ihqqqi")  # with the log start offset before the last field
-_PARTITION_V11 = Struct(">ihqqqii")  # with the preferred replica at the end
-_PARTITION_V12 = Struct(">ihqqqBi")  # with aborted transactions as a compact array
+_PARTITION_V12 = Struct(">ihqqq")  # without aborted transactions, which are a compact array
+_ABORTED = Struct(">qq")  # producer id, first offset
 NO_REPLICA = -1
+NULL_ARRAY = NO_TAGS = b"\0"
 
 
 class FetchedPartition(NamedTuple):
@@ -81,7 +82,12 @@ def fetch(call: Call) -> Steps:
         call.run(_read_and_answer(call))
 
     handle = call.cluster.records.when_readable(
-        call.broker, positions, request.min_bytes, request.max_wait_ms, call.later(readable)
+        call.broker,
+        positions,
+        request.min_bytes,
+        request.max_wait_ms,
+        call.later(readable),
+        request.isolation_level == READ_COMMITTED,
     )
     call.when_client_leaves(lambda: call.cluster.records.cancel(handle))
 
@@ -102,7 +108,7 @@ def _read(call: Call) -> Generator[None, None, tuple[list[FetchedTopic], int, bo
     partition with records returns at least one batch, however large. The others stay within the limits.
     """
     request, read, broker = call.request, call.cluster.records.read, call.broker
-    followers = call.version >= FOLLOWERS_FROM
+    followers, committed = call.version >= FOLLOWERS_FROM, request.isolation_level == READ_COMMITTED
     left = min(request.max_bytes, MAX_ANSWER_BYTES)
     size, failed = 0, False
     topics = []
@@ -126,6 +132,7 @@ def _read(call: Call) -> Generator[None, None, tuple[list[FetchedTopic], int, bo
                     limit,
                     p.current_leader_epoch,
                     followers,
+                    committed,
                 )
                 if (
                     size and len(result.records) > limit
@@ -147,8 +154,8 @@ def pack_response(
 ) -> list[bytes]:
     """Return the body of a FetchResponse in pieces, byte for byte as the codec would encode it.
 
-    As in Kafka, aborted transactions are an empty list for a client with isolation level read_committed, and
-    null for other clients.
+    As in Kafka, aborted transactions are a list for a client with isolation level read_committed, and null
+    for other clients.
     """
     pieces = [INT32.pack(0) if version < 7 else _THROTTLE_ERROR_SESSION.pack(0, error_code, 0)]
     if version >= 12:
@@ -161,32 +168,36 @@ def pack_response(
 def _pack_plain(
     pieces: list[bytes], version: int, read_committed: bool, topics: Sequence[FetchedTopic]
 ) -> None:
-    aborted = 0 if read_committed else -1
     pieces.append(array_length(len(topics)))
     for key, partitions in topics:
         assert isinstance(key, str)
         pieces += (string(key), array_length(len(partitions)))
-        for index, (error, watermark, stable, start, records) in partitions:
-            if version >= 11:
-                head = _PARTITION_V11.pack(index, error, watermark, stable, start, aborted, NO_REPLICA)
-            elif version >= 5:
-                head = _PARTITION_V5.pack(index, error, watermark, stable, start, aborted)
+        for index, (error, watermark, stable, start, records, aborted) in partitions:
+            number = len(aborted) if read_committed else -1
+            if version >= 5:
+                pieces.append(_PARTITION_V5.pack(index, error, watermark, stable, start, number))
             else:
-                head = _PARTITION_V4.pack(index, error, watermark, stable, aborted)
-            pieces += (head, INT32.pack(len(records)), records)
+                pieces.append(_PARTITION_V4.pack(index, error, watermark, stable, number))
+            if read_committed:
+                pieces += [_ABORTED.pack(*each) for each in aborted]
+            if version >= 11:
+                pieces.append(INT32.pack(NO_REPLICA))
+            pieces += (INT32.pack(len(records)), records)
 
 
 def _pack_flexible(
     pieces: list[bytes], version: int, read_committed: bool, topics: Sequence[FetchedTopic]
 ) -> None:
-    aborted = 1 if read_committed else 0
     pieces.append(uvarint(len(topics) + 1))
     for key, partitions in topics:
         pieces.append(string(key, compact=True) if isinstance(key, str) else key)
         pieces.append(uvarint(len(partitions) + 1))
-        for index, (error, watermark, stable, start, records) in partitions:
-            head = _PARTITION_V12.pack(index, error, watermark, stable, start, aborted, NO_REPLICA)
-            pieces += (head, uvarint(len(records) + 1), records, b"\0")
+        for index, (error, watermark, stable, start, records, aborted) in partitions:
+            pieces.append(_PARTITION_V12.pack(index, error, watermark, stable, start))
+            pieces.append(uvarint(len(aborted) + 1) if read_committed else NULL_ARRAY)
+            if read_committed:
+                pieces += [_ABORTED.pack(*each) + NO_TAGS for each in aborted]
+            pieces += (INT32.pack(NO_REPLICA), uvarint(len(records) + 1), records, b"\0")
         pieces.append(b"\0")
     pieces.append(b"\0")
 

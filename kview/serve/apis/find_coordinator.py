@@ -1,8 +1,8 @@
-"""FindCoordinator (10), versions 0–6: returns the broker that coordinates a group.
+"""FindCoordinator (10), versions 0–6: returns the broker that coordinates a group or a transactional id.
 
 v1 adds the type of key and an error message, v3 is flexible, v4 takes several keys, v5 and v6 only add errors
-and types. As in Kafka, a missing offsets topic is created, and the client asks again. Left out on purpose:
-coordinators of transactions and of share groups (INVALID_REQUEST, with a message).
+and types. As in Kafka, a missing topic of the coordinators is created, and the client asks again. Left out on
+purpose: coordinators of share groups (INVALID_REQUEST, with a message).
 """
 
 from typing import Any
@@ -11,13 +11,12 @@ from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorRespo
 
 from kview.serve.call import Api, Call, Steps
 from kview.simulate.codes import ErrorCode
+from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 GROUP, TRANSACTION = 0, 1
 BATCHED_FROM = 4
-NOT_SUPPORTED = {
-    TRANSACTION: "The simulated cluster does not support transactions.",
-    2: "The simulated cluster does not support share groups.",
-}
+TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
+NOT_SUPPORTED = {2: "The simulated cluster does not support share groups."}
 NOT_AVAILABLE = "The coordinator is not available."
 
 
@@ -39,14 +38,16 @@ def find_coordinator(call: Call) -> Steps:
 def _found(call: Call, key: str) -> dict[str, Any]:
     kind = call.request.key_type if call.version >= 1 else GROUP
     node, error, message = -1, ErrorCode.NONE, ""
-    if kind != GROUP:
+    if kind not in TOPICS:
         error = ErrorCode.INVALID_REQUEST
         message = NOT_SUPPORTED.get(kind, f"{kind} is not a type of coordinator.")
     else:
-        node = call.cluster.groups(call.broker).find(key)
+        cluster = call.cluster
+        coordinator = cluster.groups(call.broker) if kind == GROUP else cluster.transactions(call.broker)
+        node = coordinator.find(key)
         if node < 0:
             error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, NOT_AVAILABLE
-            call.cluster.topics.create_offsets_topic(call.broker, call.image)
+            cluster.topics.create_internal_topic(call.broker, TOPICS[kind])
     host, port = call.wire.endpoint(node)
     return {"error_code": error, "error_message": message, "node_id": node, "host": host, "port": port}
 

@@ -39,12 +39,15 @@ _ROW_V2 = Struct(">iq")  # index, timestamp
 _ROW_V4 = Struct(">iiq")  # with the leader epoch in the middle
 
 NO_EPOCH = -1
+READ_COMMITTED = 1
 
 
 class Asked(NamedTuple):
     """A request: topics with rows of (partition, leader epoch known to the client, timestamp)."""
 
     replica_id: int
+    committed: bool
+    """Whether the last stable offset is asked for in place of the high watermark (isolation level 1)."""
     topics: Sequence[tuple[str, Sequence[tuple[int, int, int]]]]
 
 
@@ -58,7 +61,7 @@ def decode(version: int, frame: memoryview, begin: int) -> tuple[Asked, int] | N
         return None
     reader, row = Reader(frame, begin), _ROW_V4 if version >= 4 else _ROW_V2
     replica_id = reader.int32()
-    reader.take(1)  # the isolation level
+    committed = reader.int8() == READ_COMMITTED
     topics = []
     left = MAX_ELEMENTS - _length(reader)
     for _ in range(MAX_ELEMENTS - left):
@@ -68,7 +71,7 @@ def decode(version: int, frame: memoryview, begin: int) -> tuple[Asked, int] | N
             raise MalformedBytes(f"more than {MAX_ELEMENTS} elements")
         unpacked = list(row.iter_unpack(reader.take(rows * row.size)))
         topics.append((name, unpacked if version >= 4 else [(index, NO_EPOCH, at) for index, at in unpacked]))
-    return Asked(replica_id, topics), reader.position
+    return Asked(replica_id, committed, topics), reader.position
 
 
 def _length(reader: Reader) -> int:
@@ -85,6 +88,7 @@ def asked_of(request: Any, version: int) -> Asked:
     has_epochs = version >= 4
     return Asked(
         request.replica_id,
+        version >= 2 and request.isolation_level == READ_COMMITTED,
         [
             (
                 entry.name,
@@ -108,7 +112,7 @@ def list_offsets(call: Call) -> Steps:
         pieces.append(string(name, flexible))
         pieces.append(array_length(len(rows), flexible))
         if name in topics:
-            yield from _rows(call, asked.replica_id, name, rows, pieces)
+            yield from _rows(call, asked, name, rows, pieces)
         else:
             unknown = OffsetResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             pieces += [pack_partition(version, index, unknown) for index, _, _ in rows]
@@ -121,15 +125,16 @@ def list_offsets(call: Call) -> Steps:
 
 
 def _rows(
-    call: Call, replica_id: int, topic: str, rows: Sequence[tuple[int, int, int]], pieces: list[bytes]
+    call: Call, asked: Asked, topic: str, rows: Sequence[tuple[int, int, int]], pieces: list[bytes]
 ) -> Iterator[None]:
     """Add the answer for each row of a topic to `pieces`.
 
     Almost every row asks for the latest offset without an epoch, and that is answered without an object.
     """
     version, records = call.version, call.cluster.records
+    replica_id, committed = asked.replica_id, asked.committed
     tags = b"\0" if version >= 6 else b""
-    latest = records.latest_offsets(call.broker, topic, replica_id == DEBUGGING_REPLICA)
+    latest = records.latest_offsets(call.broker, topic, replica_id == DEBUGGING_REPLICA, committed)
     pack = _PARTITION_V4.pack
     for done, (index, epoch, timestamp) in enumerate(rows, start=1):
         if timestamp == LATEST and epoch < 0 and version >= 4 and (newest := latest(index)) is not None:
@@ -142,7 +147,7 @@ def _rows(
                 result = OffsetResult(ErrorCode.NONE)
             else:
                 at = EARLIEST if timestamp == EARLIEST_LOCAL else timestamp
-                result = records.list_offset(call.broker, topic, index, at, replica_id, epoch)
+                result = records.list_offset(call.broker, topic, index, at, replica_id, epoch, committed)
             pieces.append(pack_partition(version, index, result))
         if timestamp >= 0 or not done % ROWS_PER_STEP:
             yield

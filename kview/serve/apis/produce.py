@@ -3,10 +3,14 @@
 v5 adds the log start offset, v7 allows zstd, v8 errors of single records, v9 is flexible, v10 may name the
 new leader, v13 has topic ids instead of names. A partition's records are exactly one batch. As in Kafka 4,
 versions 0–2 are advertised but not answered, because some clients look for them. A batch is stored as it
-comes, compressed or not. With acks=0 there is no response, and an error closes the connection. Left out on
-purpose: transactions, and the new leader in the response (clients request metadata instead).
+comes, compressed or not. With acks=0 there is no response, and an error closes the connection. From v12 on,
+a partition becomes part of its producer's transaction with the first batch (KIP-890); before, the coordinator
+is asked whether it is part of it. Left out on purpose: the new leader in the response (clients request
+metadata instead).
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
@@ -14,6 +18,7 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 from kview.serve.call import Api, Call, Steps
 from kview.serve.frames import MAX_REQUEST_BYTES
 from kview.simulate.codes import ErrorCode
+from kview.simulate.metadata import TopicPartition
 from kview.simulate.records import codec
 from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProduceResult
@@ -21,6 +26,17 @@ from kview.wire.compression import ZSTD
 
 TOPIC_IDS_FROM = 13
 ZSTD_FROM = 7
+ADDS_FROM = 12
+ABORTABLE_FROM = 11
+TRY_AGAIN = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""Errors of the way to a coordinator, for which every client tries again
+(ReplicaManager.handleProduceAppend)."""
 ACKS = (-1, 0, 1)
 ADMIN_CLIENT = "__admin_client"
 """The client id with which Kafka's own tools write to internal topics. Other clients must not."""
@@ -68,8 +84,30 @@ def produce(call: Call) -> Steps:
                     data.index,
                     data.records or b"",
                     Acks(request.acks, request.timeout_ms, call.later(decided)),
+                    partial(admit, call, (topic.name, data.index)),
                 )
     done()
+
+
+def admit(
+    call: Call, key: TopicPartition, producer_id: int, epoch: int, then: Callable[[ErrorCode], None]
+) -> None:
+    """Ask the coordinator whether a partition is part of the producer's transaction, or to add it."""
+    name, adds = call.request.transactional_id or "", call.version >= ADDS_FROM
+    if not name:
+        then(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return
+
+    def answered(code: ErrorCode) -> None:
+        if code in TRY_AGAIN or (code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
+            code = ErrorCode.NOT_ENOUGH_REPLICAS
+        elif code is ErrorCode.PRODUCER_FENCED:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        elif code is ErrorCode.TRANSACTION_ABORTABLE and call.version < ABORTABLE_FROM:
+            code = ErrorCode.INVALID_TXN_STATE
+        then(code)
+
+    call.cluster.asking.admit(call.broker, name, (producer_id, epoch), key, adds, answered)
 
 
 def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> Steps:

@@ -1,7 +1,7 @@
-"""InitProducerId (22), versions 0–5: assigns an id to an idempotent producer.
+"""InitProducerId (22), versions 0–5: assigns an id and an epoch to a producer.
 
 v2 is flexible, v3 adds the producer's previous id and epoch (an idempotent producer gets a new id anyway), v4
-and v5 only add errors. Left out on purpose: transactions (INVALID_REQUEST).
+adds PRODUCER_FENCED, v5 only adds an error.
 """
 
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
@@ -10,20 +10,33 @@ from kview.serve.call import Api, Call
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import ProducerIdResult
 
+EXPECTED_FROM = 3
+FENCED_FROM = 4
+
 
 def init_producer_id(call: Call) -> None:
-    """Answer with an id that no other producer has."""
-    if call.request.transactional_id is None:
-        result = call.cluster.records.init_producer_id(call.broker)
-    else:
-        result = ProducerIdResult(ErrorCode.INVALID_REQUEST)
-    call.answer(
-        InitProducerIdResponse(
-            version=call.version,
-            error_code=result.error_code,
-            producer_id=result.producer_id,
-            producer_epoch=result.producer_epoch,
+    """Answer with an id that no other producer has, or with that of a transactional id."""
+    request, version = call.request, call.version
+
+    def done(result: ProducerIdResult) -> None:
+        error = result.error_code
+        if error is ErrorCode.PRODUCER_FENCED and version < FENCED_FROM:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        call.answer(
+            InitProducerIdResponse(
+                version=version,
+                error_code=error,
+                producer_id=result.producer_id,
+                producer_epoch=result.producer_epoch,
+            )
         )
+
+    if request.transactional_id is None:
+        done(call.cluster.records.init_producer_id(call.broker))
+        return
+    expected = (request.producer_id, request.producer_epoch) if version >= EXPECTED_FROM else (-1, -1)
+    call.cluster.transactions(call.broker).init_producer_id(
+        request.transactional_id, request.transaction_timeout_ms, expected, call.later(done)
     )
 
 

@@ -1,7 +1,7 @@
 """DeleteRecords (21) 0–2 and DescribeProducers (61) 0: delete a partition's oldest records, list producers.
 
 DeleteRecords: v2 is flexible. Only the leader answers it. A replica that does not lead describes producers,
-too, as in Kafka. Left out on purpose: transactions, so no producer has one.
+too, as in Kafka.
 """
 
 from typing import Any
@@ -64,7 +64,7 @@ def delete_records(call: Call) -> Steps:
 
 
 def describe_producers(call: Call) -> Steps:
-    """Answer with the idempotent producers that this broker's replicas remember."""
+    """Answer with the producers that this broker's replicas remember."""
     version = call.version
     topics = []
     for entry in call.request.topics:
@@ -98,8 +98,8 @@ def _producers(call: Call, topic: str, index: int) -> Any:
                 producer_epoch=producer.epoch,
                 last_sequence=producer.last_sequence,
                 last_timestamp=producer.last_time_ms,
-                coordinator_epoch=-1,
-                current_txn_start_offset=-1,
+                coordinator_epoch=producer.coordinator_epoch,
+                current_txn_start_offset=producer.txn_start,
             )
             for producer in producers
         ],

@@ -278,11 +278,17 @@ class Replica:
         """Return the state of the idempotent producers, read up to the log's end."""
         states = self.producers
         if states is None or states.read_to < self.epoch_start:  # the first use while this replica leads
-            latest = ProducerStates.load(self.log)
+            latest = ProducerStates.load(self.log, self.high_watermark)
             if states is None or latest.read_to > states.read_to:
                 states = self.producers = latest
         states.read(self.log)
         return states
+
+    def last_stable(self) -> int:
+        """Return the offset below which every transaction has ended, at most the high watermark."""
+        if not self.log.is_transactional:
+            return self.high_watermark
+        return self.producer_states().last_stable(self.high_watermark)
 
     def advance_start(self, start: int) -> None:
         """Drop the records below `start`. What they told about producers stays known, as in Kafka."""

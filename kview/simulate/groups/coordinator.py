@@ -7,12 +7,13 @@ first. The callback must not call back into the coordinator.
 from collections.abc import Sequence
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.coordination.host import Host
+from kview.simulate.coordination.of_cluster import LOAD_MS
+from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups import offsets
 from kview.simulate.groups.consumer_protocol import CONSUMER
 from kview.simulate.groups.group import Group, GroupState
-from kview.simulate.groups.host import GroupSettings, Host
 from kview.simulate.groups.membership import Membership
-from kview.simulate.groups.placement import offsets_partition
 from kview.simulate.groups.results import (
     CommitDone,
     CommitRequest,
@@ -35,11 +36,8 @@ from kview.simulate.groups.results import (
     SyncRequest,
     SyncResult,
 )
-from kview.simulate.groups.shard import Shard
-
-LOAD_MS = 50
-"""Time in ms that a new coordinator takes to read a partition of `__consumer_offsets` before it answers."""
-
+from kview.simulate.groups.settings import GroupSettings
+from kview.simulate.groups.shard import GroupShard
 
 METADATA_BYTES_MAX = 1 << 20
 """Limit of a member's subscriptions, in bytes. They are held in memory until the member's session ends, and
@@ -56,15 +54,15 @@ class GroupCoordinator:
         self.broker = broker
         self._host = host
         self._settings = settings
-        self._shards: dict[int, Shard] = {}
+        self._shards: dict[int, GroupShard] = {}
         self._memberships: dict[int, Membership] = {}
 
     # --- changes at the broker
 
-    def elected(self, partition: int, load_ms: int = LOAD_MS) -> None:
+    def elected(self, partition: int, epoch: int = 0, load_ms: int = LOAD_MS) -> None:
         """Load the groups of an offsets partition that the broker now leads, after `load_ms`."""
         self.resigned(partition)
-        shard = self._shards[partition] = Shard(self._host, self._settings, partition)
+        shard = self._shards[partition] = GroupShard(self._host, self._settings, partition)
         membership = self._memberships[partition] = Membership(shard)
 
         def load() -> None:
@@ -89,7 +87,7 @@ class GroupCoordinator:
         for shard in self._shards.values():
             offsets.forget_deleted_topics(shard)
 
-    def _expire_later(self, shard: Shard) -> None:
+    def _expire_later(self, shard: GroupShard) -> None:
         def due() -> None:
             self._expire_later(shard)
             offsets.expire(shard)
@@ -107,14 +105,15 @@ class GroupCoordinator:
 
     def find(self, group: str) -> int:
         """Return the broker that coordinates this group according to this broker's metadata, or −1."""
-        return self._host.offsets_leader(self._partition(group))
+        return self._host.leader(self.partition_of(group))
 
-    def _partition(self, group: str) -> int:
-        return offsets_partition(group, self._settings.offsets_topic_num_partitions)
+    def partition_of(self, group: str) -> int:
+        """Return the partition of `__consumer_offsets` that has this group."""
+        return partition_of(group, self._settings.offsets_topic_num_partitions)
 
     def _refusal(self, group: str) -> ErrorCode:
         """Return why this coordinator cannot answer for the group, or NONE."""
-        shard = self._shards.get(self._partition(group))
+        shard = self._shards.get(self.partition_of(group))
         if shard is None:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else ErrorCode.NONE
@@ -130,7 +129,7 @@ class GroupCoordinator:
         code = self._refusal(group)
         if code is not ErrorCode.NONE:
             return None, code
-        known_group = self._shards[self._partition(group)].groups.get(group)
+        known_group = self._shards[self.partition_of(group)].groups.get(group)
         return known_group, ErrorCode.NONE if known_group is not None else refusal
 
     # --- membership
@@ -150,7 +149,7 @@ class GroupCoordinator:
         if code is not ErrorCode.NONE:
             done(JoinResult(code, request.member_id))
             return
-        partition = self._partition(request.group)
+        partition = self.partition_of(request.group)
         shard = self._shards[partition]
         if group is None:
             group = Group(request.group, state_since_ms=shard.now_ms)
@@ -165,7 +164,7 @@ class GroupCoordinator:
         if group is None:
             done(SyncResult(code))
         else:
-            self._memberships[self._partition(request.group)].sync(group, request, done)
+            self._memberships[self.partition_of(request.group)].sync(group, request, done)
 
     def heartbeat(
         self, group: str, generation: int, member_id: str, group_instance_id: str | None = None
@@ -174,7 +173,7 @@ class GroupCoordinator:
         known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
         if known_group is None:
             return code
-        membership = self._memberships[self._partition(group)]
+        membership = self._memberships[self.partition_of(group)]
         return membership.heartbeat(known_group, generation, member_id, group_instance_id)
 
     def leave(self, group: str, members: Sequence[LeavingMember]) -> LeaveResult:
@@ -184,7 +183,7 @@ class GroupCoordinator:
             if code is not ErrorCode.UNKNOWN_MEMBER_ID:
                 return LeaveResult(code)
             return LeaveResult(ErrorCode.NONE, tuple(LeftMember(*member, code) for member in members))
-        membership = self._memberships[self._partition(group)]
+        membership = self._memberships[self.partition_of(group)]
         left = tuple(LeftMember(*member, membership.leave(known_group, member)) for member in members)
         return LeaveResult(ErrorCode.NONE, left)
 
@@ -205,7 +204,7 @@ class GroupCoordinator:
                 refused[i] = ErrorCode.UNKNOWN_TOPIC_ID
             elif len(offset.metadata.encode()) > self._settings.offset_metadata_max_bytes:
                 refused[i] = ErrorCode.OFFSET_METADATA_TOO_LARGE
-        partition = self._partition(request.group)
+        partition = self.partition_of(request.group)
         offsets.commit(self._shards[partition], self._memberships[partition], request, refused, done)
 
     def fetch_offsets(
@@ -214,13 +213,19 @@ class GroupCoordinator:
         """Return a group's committed offsets of these (topic, partition) pairs, or all of them if
         `partitions` is None.
 
-        `require_stable` has no effect, because without transactions no commit is ever pending.
+        With `require_stable`, those that an open transaction commits have an error.
         """
         code = self._refusal(group)
         if code is not ErrorCode.NONE:
             return FetchedOffsets(group, code)
-        known_group = self._shards[self._partition(group)].groups.get(group)
-        return FetchedOffsets(group, code, offsets.fetch(known_group, partitions))
+        shard = self._shards[self.partition_of(group)]
+        return FetchedOffsets(group, code, offsets.fetch(shard, group, partitions, require_stable))
+
+    def transaction_ended(self, partition: int, producer_id: int, is_commit: bool) -> None:
+        """Put a transaction's offsets into force or forget them: its marker is in an offsets partition."""
+        shard = self._shards.get(partition)
+        if shard is not None and not shard.loading:
+            shard.transaction_ended(producer_id, is_commit)
 
     # --- descriptions
 
@@ -260,7 +265,7 @@ class GroupCoordinator:
         if known_group is None or code is not ErrorCode.NONE:
             done(code)
             return
-        offsets.forget(self._shards[self._partition(group)], known_group, sorted(known_group.offsets), done)
+        offsets.forget(self._shards[self.partition_of(group)], known_group, sorted(known_group.offsets), done)
 
     def delete_offsets(
         self, group: str, partitions: Sequence[tuple[str, int]], done: OffsetDeleteDone
@@ -275,7 +280,7 @@ class GroupCoordinator:
             return
         read = known_group.subscribed_topics()
         unread = [key for key in partitions if key[0] not in read]
-        shard = self._shards[self._partition(group)]
+        shard = self._shards[self.partition_of(group)]
 
         def answer(error: ErrorCode) -> None:
             codes = (

@@ -12,7 +12,7 @@ from kview.simulate.groups.results import (
     SyncRequest,
     SyncResult,
 )
-from kview.simulate.groups.shard import Shard
+from kview.simulate.groups.shard import GroupShard
 
 MEMBER_ID_BYTES_MAX = 32_767
 """Limit of a string on the wire and in the log. A member's id is its client id or instance id and a UUID."""
@@ -21,7 +21,7 @@ MEMBER_ID_BYTES_MAX = 32_767
 class Membership:
     """Handles how the members of one shard's groups join, stay and leave."""
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: GroupShard) -> None:
         self._shard = shard
         self._rebalance = Rebalance(shard)
         self.sessions = self._rebalance.sessions

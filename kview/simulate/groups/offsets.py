@@ -13,7 +13,7 @@ from kview.simulate.groups.results import (
     CommitResult,
     FetchedOffset,
 )
-from kview.simulate.groups.shard import Shard
+from kview.simulate.groups.shard import GroupShard
 
 MS_PER_MINUTE = 60_000
 
@@ -21,6 +21,8 @@ MS_PER_MINUTE = 60_000
 def commit_refusal(group: Group | None, request: CommitRequest) -> ErrorCode:
     """Return why an entire commit request is refused, or NONE."""
     anonymous = request.generation < 0 and not request.member_id and request.group_instance_id is None
+    if anonymous and request.producer is not None:
+        return ErrorCode.NONE  # The transactional id fences, not the group.
     if group is None:
         return ErrorCode.NONE if request.generation < 0 else ErrorCode.ILLEGAL_GENERATION
     if request.generation < 0 and not group.members:
@@ -38,7 +40,7 @@ def commit_refusal(group: Group | None, request: CommitRequest) -> ErrorCode:
 
 
 def commit(
-    shard: Shard,
+    shard: GroupShard,
     membership: Membership,
     request: CommitRequest,
     refused: dict[int, ErrorCode],
@@ -66,6 +68,10 @@ def commit(
     }
 
     def apply() -> None:
+        if request.producer is not None:
+            pending = shard.pending.setdefault(request.producer[0], {})
+            pending.update({(request.group, *key): value for key, value in values.items()})
+            return
         # A topic may have been deleted while the append was pending. Then its offsets no longer count.
         living = {key: value for key, value in values.items() if shard.lives(key, value)}
         shard.groups.setdefault(request.group, group).offsets.update(living)
@@ -78,26 +84,35 @@ def commit(
             (OffsetKey(request.group, topic, partition), value)
             for (topic, partition), value in values.items()
         ]
-        shard.write(changes, apply, answer)
+        shard.write(changes, apply, answer, request.producer)
     else:
         answer(ErrorCode.NONE)
 
 
-def fetch(group: Group | None, partitions: Sequence[tuple[str, int]] | None) -> tuple[FetchedOffset, ...]:
-    """Return the committed offsets of these partitions, or of all partitions in sorted order."""
+def fetch(
+    shard: GroupShard, name: str, partitions: Sequence[tuple[str, int]] | None, require_stable: bool
+) -> tuple[FetchedOffset, ...]:
+    """Return the committed offsets of these partitions, or of all partitions in sorted order.
+
+    With `require_stable`, those that an open transaction commits have an error.
+    """
+    group = shard.groups.get(name)
     offsets = group.offsets if group is not None else {}
     wanted = sorted(offsets) if partitions is None else partitions
     fetched: list[FetchedOffset] = []
     for topic, partition in wanted:
         value = offsets.get((topic, partition))
-        if value is None:
+        if require_stable and shard.is_pending(name, (topic, partition)):
+            unstable = ErrorCode.UNSTABLE_OFFSET_COMMIT
+            fetched.append(FetchedOffset(topic, partition, NO_OFFSET, error_code=unstable))
+        elif value is None:
             fetched.append(FetchedOffset(topic, partition, NO_OFFSET))
         else:
             fetched.append(FetchedOffset(topic, partition, value.offset, value.leader_epoch, value.metadata))
     return tuple(fetched)
 
 
-def expire(shard: Shard) -> None:
+def expire(shard: GroupShard) -> None:
     """Delete offsets whose group has had no members for offsets.retention.minutes, then the group itself.
 
     In a group that never had members, the time of each offset counts from its own commit (KIP-211).
@@ -114,7 +129,7 @@ def expire(shard: Shard) -> None:
         forget(shard, group, gone)
 
 
-def forget_deleted_topics(shard: Shard) -> None:
+def forget_deleted_topics(shard: GroupShard) -> None:
     """Write tombstones for the offsets of topics that the broker's metadata no longer has."""
     changes: list[Change] = []
     for group in shard.groups.values():
@@ -126,7 +141,7 @@ def forget_deleted_topics(shard: Shard) -> None:
 
 
 def delete(
-    shard: Shard, group: Group, keys: Sequence[tuple[str, int]], answer: Callable[[ErrorCode], None]
+    shard: GroupShard, group: Group, keys: Sequence[tuple[str, int]], answer: Callable[[ErrorCode], None]
 ) -> None:
     """Delete the offsets of these partitions by writing tombstones. The group stays, even without offsets."""
     gone = [key for key in dict.fromkeys(keys) if key in group.offsets]
@@ -139,7 +154,7 @@ def delete(
 
 
 def forget(
-    shard: Shard,
+    shard: GroupShard,
     group: Group,
     gone: Sequence[tuple[str, int]],
     answer: Callable[[ErrorCode], None] = lambda code: None,

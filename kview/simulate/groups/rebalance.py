@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.coordination.host import MS
 from kview.simulate.groups.group import Group, GroupState, Member
-from kview.simulate.groups.host import MS
 from kview.simulate.groups.records import Change, GroupKey
 from kview.simulate.groups.results import JoinResult, SyncDone, SyncRequest, SyncResult
-from kview.simulate.groups.shard import Shard
+from kview.simulate.groups.shard import GroupShard
 
 GENERATION_MAX = 2**31 - 1
 """Limit of a generation, which is an int32. A client's own records in the log may name any."""
@@ -20,7 +20,7 @@ away."""
 class Rebalance:
     """Handles the rebalances of one shard's groups, including those that begin when a session ends."""
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: GroupShard) -> None:
         self._shard = shard
         self.sessions = Sessions(shard, self.remove)
 
@@ -209,7 +209,7 @@ class Sessions:
     A session ends when its member sends nothing for the session timeout.
     """
 
-    def __init__(self, shard: Shard, ended: Callable[[Group, Member], None]) -> None:
+    def __init__(self, shard: GroupShard, ended: Callable[[Group, Member], None]) -> None:
         self._shard = shard
         self._ended = ended
 

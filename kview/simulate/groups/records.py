@@ -84,7 +84,7 @@ def encode_value(value: OffsetValue | GroupValue) -> bytes:
     if isinstance(value, OffsetValue):
         writer = Writer().int16(_OFFSET_VALUE_VERSION).int64(value.offset).int32(value.leader_epoch)
         writer.compact_string(value.metadata).int64(value.commit_ms)
-        return writer.tagged_field(_TOPIC_ID_TAG, value.topic_id).done()
+        return writer.tagged_fields({_TOPIC_ID_TAG: value.topic_id}).done()
     writer = Writer().int16(_GROUP_VALUE_VERSION)
     writer.string(value.protocol_type).int32(value.generation).string(value.protocol)
     writer.string(value.leader).int64(value.state_since_ms).int32(len(value.members))
@@ -96,10 +96,17 @@ def encode_value(value: OffsetValue | GroupValue) -> bytes:
     return writer.done()
 
 
-def encode_batch(changes: Sequence[Change], time_ms: int) -> bytes:
-    """Encode these changes as one v2 batch, as a client would send it."""
+def encode_batch(changes: Sequence[Change], time_ms: int, producer: tuple[int, int] | None = None) -> bytes:
+    """Encode these changes as one v2 batch: as part of a transaction, if its producer's id and epoch are
+    given."""
+    encoded = [
+        (encode_key(key), None if value is None else encode_value(value), time_ms) for key, value in changes
+    ]
+    if producer is None:
+        return records.encode_batch(encoded)
+    producer_id, epoch = producer
     return records.encode_batch(
-        [(encode_key(key), None if value is None else encode_value(value), time_ms) for key, value in changes]
+        encoded, producer_id=producer_id, producer_epoch=epoch, attributes=records.TRANSACTIONAL
     )
 
 

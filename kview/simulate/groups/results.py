@@ -128,14 +128,15 @@ class OffsetToCommit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
-    """An OffsetCommit request (API key 8). A client outside the group sends generation −1 and an empty member
-    id."""
+    """An OffsetCommit or TxnOffsetCommit request (API keys 8 and 28). A client outside the group sends
+    generation −1 and an empty member id. `producer` is the id and epoch of the transaction's producer."""
 
     group: str
     offsets: tuple[OffsetToCommit, ...]
     generation: int = NO_GENERATION
     member_id: str = ""
     group_instance_id: str | None = None
+    producer: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,18 @@ from kview.simulate.brokers.retention import Retention
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Timer
+from kview.simulate.metadata import TopicPartition
+from kview.simulate.producer_snapshots import NO_OFFSET
 from kview.simulate.reading import Keys, RecordMaker
-from kview.simulate.records import TIMESTAMP_TYPE
+from kview.simulate.records import (
+    TIMESTAMP_TYPE,
+    TRANSACTIONAL,
+    BatchHeader,
+    Marker,
+    encode_marker,
+    end_of,
+    header,
+)
 from kview.simulate.requests.batch_rules import BatchRules
 from kview.simulate.requests.offset_lookup import latest_of, offset_of
 from kview.simulate.results import (
@@ -24,13 +34,34 @@ from kview.simulate.results import (
     ReadResult,
     TakeResult,
 )
-from kview.simulate.stream import BATCH_OVERHEAD_BYTES, NewRun
+from kview.simulate.stream import BATCH_OVERHEAD_BYTES, Aborted, NewRun
 
 DEBUGGING_REPLICA = -2
 PRODUCER_IDS_PER_BLOCK = 1000
+OWN_TIMEOUT_MS = 60_000
+"""Longest time a coordinator waits for its append to be committed. It is longer than the time until the
+controller fences a silent broker."""
 
 ProduceDone = Callable[[ProduceResult], None]
 ReadDone = Callable[[], None]
+
+
+class EndedTransaction(NamedTuple):
+    """A transaction of a producer that a coordinator has decided to end."""
+
+    producer_id: int
+    producer_epoch: int
+    marker: Marker
+
+
+Admit = Callable[[int, int, Callable[[ErrorCode], None]], None]
+"""Asks for a producer id and epoch whether a partition is part of their transaction. The answer is an error
+code."""
+
+
+def refuse(producer_id: int, producer_epoch: int, then: Callable[[ErrorCode], None]) -> None:
+    """Answer for somebody who has no transaction."""
+    then(ErrorCode.INVALID_TXN_STATE)
 
 
 def nobody(result: ProduceResult) -> None:
@@ -56,7 +87,7 @@ class ReadWait:
     over.
     """
 
-    __slots__ = ("_done", "_led", "_min_bytes", "_number", "_positions", "_process", "_timer")
+    __slots__ = ("_committed", "_done", "_led", "_min_bytes", "_number", "_positions", "_process", "_timer")
 
     def __init__(
         self,
@@ -65,12 +96,14 @@ class ReadWait:
         positions: Sequence[tuple[Replica, int]],
         min_bytes: int,
         done: ReadDone,
+        committed: bool,
     ) -> None:
         self._process = process
         self._number = number
         self._positions = positions
         self._led = [replica.leading for replica, _ in positions]
         self._min_bytes = min_bytes
+        self._committed = committed
         self._done: ReadDone | None = done
         self._timer: Timer | None = None
 
@@ -86,7 +119,8 @@ class ReadWait:
         the offset."""
         size = 0
         for (replica, offset), led in zip(self._positions, self._led, strict=True):
-            log, watermark = replica.log, replica.high_watermark
+            log = replica.log
+            watermark = replica.last_stable() if self._committed else replica.high_watermark
             if replica.leading is not led or not log.start <= offset <= log.end:
                 self._finish()
                 return
@@ -128,6 +162,7 @@ class RecordRequests:
         self._maker = maker
         self._read_waits = 0
         self._producer_ids = 0
+        self._marker_listeners: list[Callable[[int, TopicPartition, int, bool], None]] = []
 
     def _leader(
         self, b: int, topic: str, partition: int, epoch: int = -1, follower_too: bool = False
@@ -146,8 +181,14 @@ class RecordRequests:
 
     # --- appending
 
-    def produce(self, b: int, topic: str, partition: int, batch: bytes, acks: Acks) -> None:
-        """Append a client's batch, and acknowledge it as `acks` asks for. Nothing is appended in part."""
+    def produce(
+        self, b: int, topic: str, partition: int, batch: bytes, acks: Acks, admit: Admit = refuse
+    ) -> None:
+        """Append a client's batch, and acknowledge it as `acks` asks for. Nothing is appended in part.
+
+        The first batch of a transaction in this partition is appended when `admit` says that the partition
+        is part of it.
+        """
         error, replica = self._writable(b, topic, partition, acks.required)
         if replica is None:
             acks.done(ProduceResult(error))
@@ -157,6 +198,83 @@ class RecordRequests:
             acks.done(ProduceResult(checked))
             return
         head, data = checked
+        if not head.attributes & TRANSACTIONAL or self._goes_on(replica, head):
+            self._append_batch(b, replica, head, data, acks)
+            return
+
+        def admitted(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE and not replica.leading:
+                error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            if error is ErrorCode.NONE:
+                self._append_batch(b, replica, head, data, acks)
+            else:
+                acks.done(ProduceResult(error))
+
+        admit(head.producer_id, head.producer_epoch, admitted)
+
+    def _goes_on(self, replica: Replica, head: BatchHeader) -> bool:
+        """Return whether the batch belongs to a transaction that is open in the partition already."""
+        states = replica.producer_states()
+        known, _ = states.epoch_of(head.producer_id)
+        return known == head.producer_epoch and states.open_from(head.producer_id) != NO_OFFSET
+
+    def write_marker(
+        self, b: int, key: TopicPartition, ended: EndedTransaction, done: Callable[[ErrorCode], None]
+    ) -> None:
+        """Append the marker that ends a producer's transaction in a partition, with acks=all."""
+        error, replica = self._writable(b, *key, -1)
+        if replica is None:
+            done(error)
+            return
+        producer_id, epoch, marker = ended
+        states = replica.producer_states()
+        known_epoch, coordinator_epoch = states.epoch_of(producer_id)
+        if epoch < known_epoch:
+            done(ErrorCode.INVALID_PRODUCER_EPOCH)
+            return
+        if marker.coordinator_epoch < coordinator_epoch:
+            done(ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+            return
+        batch = encode_marker(marker, producer_id, epoch, self._brokers[b].kernel.now_us // 1000)
+        start, base = states.open_from(producer_id), replica.log.end
+        stream = replica.stream
+        assert stream is not None
+        self._store(b, replica, header(batch), batch)
+        if start != NO_OFFSET and not marker.is_commit:
+            stable = replica.producer_states().last_stable(base + 1)
+            stream.aborted.append(Aborted(producer_id, start, base, stable))
+
+        def written(result: ProduceResult) -> None:
+            if result.error_code is ErrorCode.NONE:
+                for listener in self._marker_listeners:
+                    listener(b, key, producer_id, marker.is_commit)
+            done(result.error_code)
+
+        self._acknowledge(b, replica, base, replica.log.end, Acks(-1, OWN_TIMEOUT_MS, written))
+
+    def on_marker(self, listener: Callable[[int, TopicPartition, int, bool], None]) -> None:
+        """Call `listener(broker, partition, producer id, whether it commits)` when a marker is committed."""
+        self._marker_listeners.append(listener)
+
+    def append_own(self, b: int, key: TopicPartition, batch: bytes, done: ProduceDone) -> None:
+        """Append a batch of the broker's own coordinator with acks=all (AppendOrigin.COORDINATOR).
+
+        Of its producer only the epoch is checked: it has no sequence numbers.
+        """
+        error, replica = self._writable(b, *key, -1)
+        head = header(batch)
+        if replica is not None and head.producer_id >= 0:
+            known_epoch, _ = replica.producer_states().epoch_of(head.producer_id)
+            if head.producer_epoch < known_epoch:
+                error, replica = ErrorCode.INVALID_PRODUCER_EPOCH, None
+        if replica is None:
+            done(ProduceResult(error))
+            return
+        base = replica.log.end
+        self._store(b, replica, head, batch)
+        self._acknowledge(b, replica, base, replica.log.end, Acks(-1, OWN_TIMEOUT_MS, done))
+
+    def _append_batch(self, b: int, replica: Replica, head: BatchHeader, data: bytes, acks: Acks) -> None:
         if head.producer_id >= 0 or replica.producers is not None:
             error, duplicate = replica.producer_states().check(head)
             if error is not ErrorCode.NONE:
@@ -165,6 +283,13 @@ class RecordRequests:
             if duplicate >= 0:
                 self._acknowledge(b, replica, duplicate, duplicate + head.records, acks)
                 return
+        base = replica.log.end
+        self._store(b, replica, head, data)
+        append_time_ms = head.max_time_ms if head.attributes & TIMESTAMP_TYPE else -1
+        self._acknowledge(b, replica, base, replica.log.end, acks, append_time_ms)
+
+    def _store(self, b: int, replica: Replica, head: BatchHeader, data: bytes) -> None:
+        """Append a batch to a leader's log."""
         stream = replica.stream
         assert stream is not None
         base = replica.log.end
@@ -177,8 +302,6 @@ class RecordRequests:
             broker.fetchers[follower].hurry()
         if self._retention.client_bytes > self._retention.client_bytes_max:
             self._retention.evict()
-        append_time_ms = head.max_time_ms if head.attributes & TIMESTAMP_TYPE else -1
-        self._acknowledge(b, replica, base, replica.log.end, acks, append_time_ms)
 
     def append_run(self, b: int, topic: str, partition: int, run: NewRun, acks: Acks) -> None:
         """Append simulated records, and acknowledge them as `acks` asks for."""
@@ -244,14 +367,15 @@ class RecordRequests:
         max_bytes: int,
         leader_epoch: int = -1,
         follower_too: bool = False,
+        committed: bool = False,
     ) -> ReadResult:
         """Answer a consumer's fetch with complete batches below the high watermark.
 
         A broker that does not lead answers with what it knows to be committed if `follower_too`, else with
         an error.
 
-        If there is any batch, at least one is returned, even if it exceeds `max_bytes`. There are no
-        transactions, so the last stable offset is always the high watermark, whatever the isolation level.
+        If there is any batch, at least one is returned, even if it exceeds `max_bytes`. If `committed`, the
+        answer ends at the last stable offset and names the aborted transactions.
         """
         error, replica = self._leader(b, topic, partition, leader_epoch, follower_too)
         if replica is None:
@@ -259,10 +383,16 @@ class RecordRequests:
         log, watermark = replica.log, replica.high_watermark
         if not log.start <= offset <= log.end:
             return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE)
+        stable = replica.last_stable()
+        stop = stable if committed else watermark
         data = b""
-        if offset < watermark:
-            data = self._maker.read(topic, partition, log, offset, watermark, max_bytes)
-        return ReadResult(ErrorCode.NONE, watermark, watermark, log.start, data)
+        aborted: tuple[tuple[int, int], ...] = ()
+        if offset < stop:
+            data = self._maker.read(topic, partition, log, offset, stop, max_bytes)
+            if committed and log.is_transactional:
+                end = end_of(data)
+                aborted = tuple((one.producer_id, one.first) for one in log.aborted(offset, end))
+        return ReadResult(ErrorCode.NONE, watermark, stable, log.start, data, aborted)
 
     def take(
         self, b: int, topic: str, partition: int, offset: int, max_records: int, topic_id: bytes | None = None
@@ -299,13 +429,14 @@ class RecordRequests:
         min_bytes: int,
         max_wait_ms: int,
         done: ReadDone,
+        committed: bool = False,
     ) -> ReadWait:
         """Call `done` when `min_bytes` can be read from `positions`, a leader changed, or time ran out."""
         broker = self._brokers[b]
         self._read_waits += 1
         found = [(broker.replicas.get((topic, partition)), offset) for topic, partition, offset in positions]
         known = [(replica, offset) for replica, offset in found if replica is not None]
-        wait = ReadWait(broker.process, self._read_waits, known, max(1, min_bytes), done)
+        wait = ReadWait(broker.process, self._read_waits, known, max(1, min_bytes), done, committed)
         wait.start(max_wait_ms)
         return wait
 
@@ -314,21 +445,31 @@ class RecordRequests:
         handle.cancel()
 
     def list_offset(
-        self, b: int, topic: str, partition: int, timestamp: int, replica_id: int = -1, leader_epoch: int = -1
+        self,
+        b: int,
+        topic: str,
+        partition: int,
+        timestamp: int,
+        replica_id: int = -1,
+        leader_epoch: int = -1,
+        committed: bool = False,
     ) -> OffsetResult:
         """Answer ListOffsets for one partition.
 
         Timestamp −2 asks for the earliest offset, −1 for the latest, −3 for the record with the latest
         timestamp. Any other timestamp (ms) asks for the first record of that time or later. With `replica_id`
-        −2 (debugging), any replica answers, and its latest offset is its own log end.
+        −2 (debugging), any replica answers, and its latest offset is its own log end. If `committed`, only
+        what is below the last stable offset counts.
         """
         debugging = replica_id == DEBUGGING_REPLICA
         error, replica = self._leader(b, topic, partition, leader_epoch)
         if replica is None and debugging and error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             replica = self._brokers[b].replicas.get((topic, partition))
-        return OffsetResult(error) if replica is None else offset_of(replica, timestamp, debugging)
+        return OffsetResult(error) if replica is None else offset_of(replica, timestamp, debugging, committed)
 
-    def latest_offsets(self, b: int, topic: str, debugging: bool) -> Callable[[int], tuple[int, int] | None]:
+    def latest_offsets(
+        self, b: int, topic: str, debugging: bool, committed: bool
+    ) -> Callable[[int], tuple[int, int] | None]:
         """Return a function that does the same as `list_offset` for the latest offset, but makes no objects.
 
         It maps a partition to its offset and leader epoch, or to None if `list_offset` has to say why not.
@@ -339,7 +480,7 @@ class RecordRequests:
             replica = replicas.get((topic, partition))
             if replica is None or not (debugging or replica.leading):
                 return None
-            return latest_of(replica, debugging)
+            return latest_of(replica, debugging, committed)
 
         return latest
 

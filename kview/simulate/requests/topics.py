@@ -12,13 +12,17 @@ from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.election import Elections
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.kernel import Kernel
-from kview.simulate.metadata import MetadataImage
 from kview.simulate.placement import Assignment, place
 from kview.simulate.requests.forwarding import Forwarding
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
 from kview.simulate.settings import check_topic_configs
 from kview.simulate.topics import CreatableTopic, inactive, new_topic, new_topic_id, refusal
-from kview.simulate.world import OFFSETS_TOPIC, OFFSETS_TOPIC_CONFIGS, Placement
+from kview.simulate.world import (
+    OFFSETS_TOPIC_CONFIGS,
+    TRANSACTIONS_TOPIC,
+    TRANSACTIONS_TOPIC_CONFIGS,
+    Placement,
+)
 
 AUTO_CREATE_TIMEOUT_MS = 30_000
 
@@ -66,17 +70,22 @@ class TopicRequests:
 
         self._forwarding.ask(ask, late, timeout_ms)
 
-    def create_offsets_topic(self, b: int, image: MetadataImage) -> None:
-        """Create `__consumer_offsets` if broker b, whose metadata is `image`, does not know it, because a
-        client looks for a group's coordinator."""
-        if OFFSETS_TOPIC in image.topics or OFFSETS_TOPIC in self._metadata.image.topics:
+    def create_internal_topic(self, b: int, name: str) -> None:
+        """Create a topic of coordinators if broker b does not know it, because a client looks for one."""
+        image = self._metadata.image
+        if name in image.topics:
             return
         settings = self._configs.settings
+        kind, configs = "offsets.topic", dict(OFFSETS_TOPIC_CONFIGS)
+        if name == TRANSACTIONS_TOPIC:
+            kind = "transaction.state.log"
+            least = min(settings.number(f"{kind}.min.isr"), len(image.brokers))
+            configs = {**TRANSACTIONS_TOPIC_CONFIGS, "min.insync.replicas": str(least)}
         topic = CreatableTopic(
-            OFFSETS_TOPIC,
-            settings.number("offsets.topic.num.partitions"),
-            min(settings.number("offsets.topic.replication.factor"), len(image.brokers)),
-            configs=OFFSETS_TOPIC_CONFIGS,
+            name,
+            settings.number(f"{kind}.num.partitions"),
+            min(settings.number(f"{kind}.replication.factor"), len(image.brokers)),
+            configs=configs,
         )
         self.create_topic(b, topic, False, AUTO_CREATE_TIMEOUT_MS, lambda result: None)
 

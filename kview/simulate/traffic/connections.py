@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kview.simulate.brokers.broker import Broker
+from kview.simulate.coordination.of_cluster import Coordinators
 from kview.simulate.groups.coordinator import GroupCoordinator
-from kview.simulate.groups.of_cluster import Coordinators
 from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.nodes import Nodes
@@ -23,7 +23,7 @@ class Connections:
     nodes: Nodes
     brokers: Mapping[int, Broker]
     records: RecordRequests
-    coordinators: Coordinators
+    coordinators: Coordinators[GroupCoordinator]
 
     def image(self, b: int) -> MetadataImage:
         """Return broker b's copy of the metadata."""

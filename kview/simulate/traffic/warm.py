@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
+from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups.assignors import ASSIGNORS
 from kview.simulate.groups.consumer_protocol import (
     CONSUMER,
@@ -12,7 +13,6 @@ from kview.simulate.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from kview.simulate.groups.placement import offsets_partition
 from kview.simulate.groups.records import (
     Change,
     GroupKey,
@@ -102,7 +102,7 @@ def warm_group(
     changes.append((GroupKey(spec.name), group))
     return WarmGroup(
         spec,
-        offsets_partition(spec.name, offsets_partitions),
+        partition_of(spec.name, offsets_partitions),
         generation,
         tuple(WarmMember(member_id, tuple(assignment[member_id])) for member_id in ids),
         encode_batch(changes, commit_ms),

@@ -1,27 +1,45 @@
-"""The group coordinators of a cluster, which react to changes of their brokers' metadata and processes."""
+"""The coordinators of a cluster, which react to changes of their brokers' metadata and processes."""
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, Protocol, TypeVar
 
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.retention import Retention
 from kview.simulate.codes import ErrorCode
-from kview.simulate.groups.coordinator import LOAD_MS, GroupCoordinator
-from kview.simulate.groups.host import GroupSettings
+from kview.simulate.coordination.host import Host
 from kview.simulate.kernel import Timer
 from kview.simulate.metadata import NO_LEADER, TopicImage
 from kview.simulate.nodes import Nodes, ProcessState
-from kview.simulate.requests.records import Acks, RecordRequests
-from kview.simulate.world import OFFSETS_TOPIC
+from kview.simulate.requests.records import RecordRequests
 
-APPEND_TIMEOUT_MS = 60_000
-"""Longest time a coordinator waits for its append to be committed. It is longer than the time until the
-controller fences a silent broker."""
+LOAD_MS = 50
+"""Time in ms that a new coordinator takes to read a partition of its topic before it answers."""
+
+
+class Coordinator(Protocol):
+    """One broker's coordinator."""
+
+    def elected(self, partition: int, epoch: int, load_ms: int) -> None:
+        """Load the state of a partition that the broker now leads, after `load_ms`."""
+
+    def resigned(self, partition: int) -> None:
+        """Release the state of a partition that the broker no longer leads."""
+
+    def topics_changed(self) -> None:
+        """React to topics that were created or deleted."""
+
+    def process_ended(self) -> None:
+        """Drop all state and waiting clients, because the process has ended."""
+
+
+C = TypeVar("C", bound=Coordinator)
 
 
 class BrokerHost:
-    """Connects a coordinator to its broker in the simulated cluster (implements `Host`)."""
+    """Connects a coordinator of `topic` to its broker in the simulated cluster (implements `Host`)."""
 
-    def __init__(self, broker: Broker, records: RecordRequests, retention: Retention) -> None:
+    def __init__(self, topic: str, broker: Broker, records: RecordRequests, retention: Retention) -> None:
+        self._topic = topic
         self._broker = broker
         self._kernel = broker.kernel
         self._records = records
@@ -40,9 +58,8 @@ class BrokerHost:
     def is_running(self) -> bool:
         return self._broker.node.running
 
-    def offsets_leader(self, partition: int) -> int:
-        """Return the leader of an offsets partition according to the broker's own metadata."""
-        partition_image = self._broker.image.partition(OFFSETS_TOPIC, partition)
+    def leader(self, partition: int) -> int:
+        partition_image = self._broker.image.partition(self._topic, partition)
         return NO_LEADER if partition_image is None else partition_image.leader
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
@@ -52,24 +69,23 @@ class BrokerHost:
         return topic_image.topic_id
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
-        """Append a batch to an offsets partition with acks=all."""
-        self._records.produce(
+        """Append a batch to a partition of the topic with acks=all."""
+        self._records.append_own(
             self._broker.id,
-            OFFSETS_TOPIC,
-            partition,
+            (self._topic, partition),
             batch,
-            Acks(-1, APPEND_TIMEOUT_MS, lambda result: done(result.error_code, result.base_offset)),
+            lambda result: done(result.error_code, result.base_offset),
         )
 
     def forget_before(self, partition: int, offset: int) -> None:
         """Advance the log start, as a client's DeleteRecords would."""
-        replica = self._broker.replicas.get((OFFSETS_TOPIC, partition))
+        replica = self._broker.replicas.get((self._topic, partition))
         if replica is not None and replica.leading:
             self._retention.move_start(replica, offset)
 
     def batches(self, partition: int) -> Iterator[bytes]:
-        """Yield the batches in the broker's own log of an offsets partition."""
-        for _, batch in self._records.client_batches(self._broker.id, OFFSETS_TOPIC, partition):
+        """Yield the batches in the broker's own log of a partition of the topic."""
+        for _, batch in self._records.client_batches(self._broker.id, self._topic, partition):
             yield batch
 
     def random_id(self) -> str:
@@ -78,40 +94,40 @@ class BrokerHost:
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
-class Coordinators:
-    """The group coordinators, one per broker.
+class Coordinators(Generic[C]):
+    """The coordinators of one kind, one per broker, each made by `make`.
 
-    Each coordinates the partitions of `__consumer_offsets` that its broker leads according to the broker's
-    metadata.
+    Each coordinates the partitions of `topic` that its broker leads according to the broker's metadata.
     """
 
     def __init__(
         self,
+        topic: str,
         nodes: Nodes,
         brokers: Mapping[int, Broker],
         records: RecordRequests,
         retention: Retention,
-        settings: GroupSettings,
+        make: Callable[[int, Host], C],
     ) -> None:
+        self._topic = topic
         self._brokers = brokers
         self._of = {
-            b: GroupCoordinator(b, BrokerHost(broker, records, retention), settings)
-            for b, broker in brokers.items()
+            b: make(b, BrokerHost(topic, broker, records, retention)) for b, broker in brokers.items()
         }
         self._topics: dict[int, TopicImage | None] = dict.fromkeys(self._of)
         self._names: dict[int, Mapping[bytes, str]] = {b: {} for b in self._of}
         """Broker → the topics (id → name) in the metadata that its coordinator saw last."""
         self._led: dict[int, dict[int, tuple[bytes, int]]] = {b: {} for b in self._of}
-        """Broker → offsets partition that it leads → (id of the offsets topic, leader epoch)."""
+        """Broker → partition of the topic that it leads → (id of the topic, leader epoch)."""
         for broker in brokers.values():
             broker.on_metadata(self.metadata_changed)
         nodes.on_process_change(self._process_changed)
 
-    def of(self, broker: int) -> GroupCoordinator:
+    def of(self, broker: int) -> C:
         return self._of[broker]
 
     def load(self) -> None:
-        """Load all groups from the logs without a delay, for a warm start."""
+        """Load all states from the logs without a delay, for a warm start."""
         for broker in self._of:
             self._topics[broker] = None
             self._led[broker].clear()
@@ -120,14 +136,14 @@ class Coordinators:
     def metadata_changed(self, broker: int, load_ms: int = LOAD_MS) -> None:
         """React to a broker's new metadata.
 
-        The coordinator loads the offsets partitions that the broker newly leads, and releases those that it
-        no longer leads.
+        The coordinator loads the partitions that the broker newly leads, and releases those that it no longer
+        leads.
         """
         image = self._brokers[broker].image
         if image.topic_names is not self._names[broker]:
             self._names[broker] = image.topic_names
             self._of[broker].topics_changed()
-        topic = image.topics.get(OFFSETS_TOPIC)
+        topic = image.topics.get(self._topic)
         if topic is self._topics[broker]:
             return
         self._topics[broker] = topic
@@ -144,7 +160,7 @@ class Coordinators:
         for number, term in leads.items():
             if led.get(number) != term:
                 led[number] = term
-                coordinator.elected(number, load_ms)
+                coordinator.elected(number, term[1], load_ms)
 
     def _process_changed(self, node: int, state: ProcessState) -> None:
         if node in self._of and state in (ProcessState.CRASHED, ProcessState.STOPPED):

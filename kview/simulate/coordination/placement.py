@@ -28,7 +28,7 @@ def _hash_of_many(units: bytes) -> int:
     return int((numbers * factors).sum(dtype=np.uint32).astype(np.int32))
 
 
-def offsets_partition(group: str, partitions: int) -> int:
+def partition_of(group: str, partitions: int) -> int:
     """Return a group's offsets partition.
 
     Kafka's abs turns the smallest 32-bit integer, which has no positive counterpart, into 0.

@@ -1,0 +1,292 @@
+"""AddPartitionsToTxn (24) 0–5, AddOffsetsToTxn (25) 0–4, EndTxn (26) 0–5, WriteTxnMarkers (27) 1–2 and
+TxnOffsetCommit (28) 0–5: what producers do with transactions, and what ends a hanging one.
+
+AddPartitionsToTxn: v2 adds PRODUCER_FENCED, v3 is flexible, v4 has several transactional ids and may only
+ask. AddOffsetsToTxn and EndTxn: v2 adds PRODUCER_FENCED, v3 is flexible. EndTxn: v5 answers with the
+producer's next epoch (KIP-890). WriteTxnMarkers: v2 adds the version of the transaction. TxnOffsetCommit: v2
+adds leader epochs, v3 is flexible and adds the member, with v5 the group's offsets become part of the
+transaction by themselves.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+from kview.serve.apis.gather import Gather, ask_in_parts, by_topic
+from kview.serve.call import Api, Call, Steps
+from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.results import CommitRequest, OffsetToCommit
+from kview.simulate.metadata import TopicPartition
+from kview.simulate.records import Marker
+from kview.simulate.requests.records import EndedTransaction
+from kview.simulate.transactions.coordinator import BUMPS_FROM
+from kview.simulate.transactions.results import EndResult
+from kview.simulate.world import OFFSETS_TOPIC
+
+FENCED_FROM = 2
+SEVERAL_FROM = 4
+BUMPS_WITH_END = 5
+ADDS_WITH_COMMIT = 5
+
+
+def _for_version(call: Call, code: ErrorCode) -> ErrorCode:
+    """Return the error that clients of this version know."""
+    fenced = code is ErrorCode.PRODUCER_FENCED and call.version < FENCED_FROM
+    return ErrorCode.INVALID_PRODUCER_EPOCH if fenced else code
+
+
+def add_partitions(call: Call) -> Steps:
+    """Add the partitions to the transactions, or none of them if one does not exist."""
+    request, version = call.request, call.version
+    response = AddPartitionsToTxnResponse
+
+    def respond(rows: list[tuple[str, list[tuple[str, int, ErrorCode]]]]) -> Any:
+        results = [(name, [_results(call, rows_of) for rows_of in _grouped(found)]) for name, found in rows]
+        if version >= SEVERAL_FROM:
+            per_transaction = response.AddPartitionsToTxnResult
+            return response(
+                version=version,
+                results_by_transaction=[
+                    per_transaction(version=version, transactional_id=name, topic_results=topics)
+                    for name, topics in results
+                ],
+            )
+        return response(version=version, results_by_topic_v3_and_below=results[0][1])
+
+    gather = Gather(call, respond)
+    for name, producer, topics, verifies in _asked(request, version):
+        yield
+        keys = [(topic.name, index) for topic in topics for index in topic.partitions]
+        unknown = [key for key in keys if call.image.partition(*key) is None]
+        place = gather.place()
+
+        def put(
+            code: ErrorCode, place: int = place, name: str = name, keys: list[TopicPartition] = keys
+        ) -> None:
+            gather.put(place, (name, [(*key, code) for key in keys]))
+
+        if unknown:
+            other, missing = ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            rows = [(*key, missing if key in unknown else other) for key in keys]
+            gather.put(place, (name, rows))
+        elif verifies:
+            coordinator = call.cluster.transactions(call.broker)
+            gather.put(place, (name, [(*key, coordinator.verify(name, producer, key)) for key in keys]))
+        else:
+            call.cluster.transactions(call.broker).add_partitions(name, producer, keys, 0, call.later(put))
+    gather.close()
+
+
+def _asked(request: Any, version: int) -> list[tuple[str, tuple[int, int], Any, bool]]:
+    """Return the transactions of a request: name, producer, topics, and whether it only asks."""
+    if version < SEVERAL_FROM:
+        producer = (request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
+        return [(request.v3_and_below_transactional_id, producer, request.v3_and_below_topics, False)]
+    return [
+        (each.transactional_id, (each.producer_id, each.producer_epoch), each.topics, each.verify_only)
+        for each in request.transactions
+    ]
+
+
+def _grouped(rows: Sequence[tuple[str, int, ErrorCode]]) -> list[tuple[str, list[tuple[int, ErrorCode]]]]:
+    topics: dict[str, list[tuple[int, ErrorCode]]] = {}
+    for topic, index, code in rows:
+        topics.setdefault(topic, []).append((index, code))
+    return list(topics.items())
+
+
+def _results(call: Call, of_topic: tuple[str, list[tuple[int, ErrorCode]]]) -> Any:
+    version, response = call.version, AddPartitionsToTxnResponse
+    several = version >= SEVERAL_FROM
+    per_topic = (response.AddPartitionsToTxnResult if several else response).AddPartitionsToTxnTopicResult
+    topic, rows = of_topic
+    return per_topic(
+        version=version,
+        name=topic,
+        results_by_partition=[
+            per_topic.AddPartitionsToTxnPartitionResult(
+                version=version, partition_index=index, partition_error_code=_for_version(call, code)
+            )
+            for index, code in rows
+        ],
+    )
+
+
+def add_offsets(call: Call) -> None:
+    """Add the partition with a group's offsets to the transaction."""
+    request, cluster = call.request, call.cluster
+    key = (OFFSETS_TOPIC, cluster.groups(call.broker).partition_of(request.group_id))
+
+    def done(code: ErrorCode) -> None:
+        call.answer(AddOffsetsToTxnResponse(version=call.version, error_code=_for_version(call, code)))
+
+    producer = (request.producer_id, request.producer_epoch)
+    cluster.transactions(call.broker).add_partitions(
+        request.transactional_id, producer, (key,), 0, call.later(done)
+    )
+
+
+def end(call: Call) -> None:
+    """Commit or abort a transaction."""
+    request, version = call.request, call.version
+
+    def done(result: EndResult) -> None:
+        call.answer(
+            EndTxnResponse(
+                version=version,
+                error_code=_for_version(call, result.error_code),
+                producer_id=result.producer_id,
+                producer_epoch=result.producer_epoch,
+            )
+        )
+
+    call.cluster.transactions(call.broker).end(
+        request.transactional_id,
+        (request.producer_id, request.producer_epoch),
+        request.committed,
+        BUMPS_FROM if version >= BUMPS_WITH_END else 0,
+        call.later(done),
+    )
+
+
+def write_markers(call: Call) -> Steps:
+    """Write markers to partitions that this broker leads, for an admin that ends a hanging transaction."""
+    version, response = call.version, WriteTxnMarkersResponse
+    per_marker = response.WritableTxnMarkerResult
+    per_topic = per_marker.WritableTxnMarkerTopicResult
+    per_partition = per_topic.WritableTxnMarkerPartitionResult
+
+    def respond(rows: list[tuple[int, str, int, ErrorCode]]) -> Any:
+        by_marker: dict[int, list[tuple[str, Any]]] = {}
+        for number, topic, index, code in rows:
+            row = per_partition(version=version, partition_index=index, error_code=code)
+            by_marker.setdefault(number, []).append((topic, row))
+        return response(
+            version=version,
+            markers=[
+                per_marker(
+                    version=version,
+                    producer_id=marker.producer_id,
+                    topics=[
+                        per_topic(version=version, name=name, partitions=partitions)
+                        for name, partitions in by_topic(by_marker.get(number, [])).items()
+                    ],
+                )
+                for number, marker in enumerate(call.request.markers)
+            ],
+        )
+
+    gather = Gather(call, respond)
+    for number, marker in enumerate(call.request.markers):
+        ended = EndedTransaction(
+            marker.producer_id,
+            marker.producer_epoch,
+            Marker(marker.transaction_result, marker.coordinator_epoch),
+        )
+        for topic in marker.topics:
+            for index in topic.partition_indexes:
+                yield
+                place = gather.place()
+
+                def put(
+                    code: ErrorCode,
+                    place: int = place,
+                    row: tuple[int, str, int] = (number, topic.name, index),
+                ) -> None:
+                    gather.put(place, (*row, code))
+
+                key = (topic.name, index)
+                call.cluster.records.write_marker(call.broker, key, ended, call.later(put))
+    gather.close()
+
+
+def commit_offsets(call: Call) -> Steps:
+    """Commit a group's offsets as part of a transaction, for partitions that exist."""
+    request, version = call.request, call.version
+    errors: list[list[int]] = []
+    offsets: list[OffsetToCommit] = []
+    places: list[tuple[int, int]] = []
+    for t, entry in enumerate(request.topics):
+        topic = call.topic(entry)
+        errors.append([ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * len(entry.partitions))
+        for p, data in enumerate(entry.partitions):
+            yield
+            if topic is not None and 0 <= data.partition_index < len(topic.partitions):
+                places.append((t, p))
+                epoch = data.committed_leader_epoch if version >= 2 else -1
+                metadata = data.committed_metadata or ""
+                offsets.append(
+                    OffsetToCommit(topic.name, data.partition_index, data.committed_offset, epoch, metadata)
+                )
+    has_member = version >= 3
+    whole = partial(
+        CommitRequest,
+        request.group_id,
+        generation=request.generation_id if has_member else -1,
+        member_id=request.member_id if has_member else "",
+        group_instance_id=request.group_instance_id if has_member else None,
+        producer=(request.producer_id, request.producer_epoch),
+    )
+
+    def ask(part: Sequence[OffsetToCommit], done: Callable[[Sequence[int]], None]) -> None:
+        call.cluster.groups(call.broker).commit(
+            whole(offsets=tuple(part)), call.later(lambda result: done(result.error_codes))
+        )
+
+    def committed(codes: Sequence[int]) -> None:
+        for (t, p), error in zip(places, codes, strict=True):
+            errors[t][p] = error
+        call.run(_answer_commit(call, errors))
+
+    def admitted(code: ErrorCode) -> None:
+        if code is ErrorCode.NONE:
+            call.run(ask_in_parts(offsets, ask, committed))
+        else:
+            committed([code] * len(places))
+
+    key = (OFFSETS_TOPIC, call.cluster.groups(call.broker).partition_of(request.group_id))
+    call.cluster.asking.admit(
+        call.broker,
+        request.transactional_id,
+        (request.producer_id, request.producer_epoch),
+        key,
+        version >= ADDS_WITH_COMMIT,
+        call.later(admitted),
+    )
+
+
+def _answer_commit(call: Call, errors: list[list[int]]) -> Steps:
+    per_topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+    topics = []
+    for entry, topic_errors in zip(call.request.topics, errors, strict=True):
+        partitions = [
+            per_topic.TxnOffsetCommitResponsePartition(
+                version=call.version, partition_index=data.partition_index, error_code=error
+            )
+            for data, error in zip(entry.partitions, topic_errors, strict=True)
+        ]
+        topics.append(per_topic(version=call.version, name=entry.name, partitions=partitions))
+        yield
+    call.answer(TxnOffsetCommitResponse(version=call.version, topics=topics))
+
+
+APIS = (
+    Api(24, AddPartitionsToTxnRequest, (0, 5), add_partitions),
+    Api(25, AddOffsetsToTxnRequest, (0, 4), add_offsets),
+    Api(26, EndTxnRequest, (0, 5), end),
+    Api(27, WriteTxnMarkersRequest, (1, 2), write_markers),
+    Api(28, TxnOffsetCommitRequest, (0, 5), commit_offsets),
+)

@@ -1,0 +1,93 @@
+"""DescribeTransactions (65) 0 and ListTransactions (66) 0–2: the transactions that this broker coordinates.
+
+ListTransactions: v1 adds a filter by duration, v2 by a pattern of the transactional id.
+"""
+
+import re
+from typing import Any
+
+from kafka.protocol.admin import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+
+from kview.serve.apis.gather import by_topic
+from kview.serve.call import Api, Call, Steps
+from kview.simulate.codes import ErrorCode
+from kview.simulate.transactions.records import TransactionState
+from kview.simulate.transactions.results import DescribedTransaction
+
+STATES = frozenset(state.called for state in TransactionState)
+
+
+def describe_transactions(call: Call) -> Steps:
+    """Describe each of the transactional ids."""
+    coordinator, states = call.cluster.transactions(call.broker), []
+    for name in call.request.transactional_ids:
+        states.append(_described(call.version, coordinator.describe(name)))
+        yield
+    call.answer(DescribeTransactionsResponse(version=call.version, transaction_states=states))
+
+
+def _described(version: int, known: DescribedTransaction) -> Any:
+    state = DescribeTransactionsResponse.TransactionState
+    return state(
+        version=version,
+        error_code=known.error_code,
+        transactional_id=known.transactional_id,
+        transaction_state=known.state,
+        transaction_timeout_ms=known.timeout_ms,
+        transaction_start_time_ms=known.began_ms,
+        producer_id=known.producer_id,
+        producer_epoch=known.producer_epoch,
+        topics=[
+            state.TopicData(version=version, topic=topic, partitions=partitions)
+            for topic, partitions in by_topic(known.partitions).items()
+        ],
+    )
+
+
+def list_transactions(call: Call) -> None:
+    """List the transactional ids that pass the filters."""
+    request, version = call.request, call.version
+    now_ms = call.cluster.kernel.now_us // 1000
+    wanted, producers = set(request.state_filters), set(request.producer_id_filters)
+    least_ms = request.duration_filter if version >= 1 else -1
+    pattern = (request.transactional_id_pattern if version >= 2 else None) or ""
+    code, listed = call.cluster.transactions(call.broker).listed()
+    try:
+        matches = re.compile(pattern).fullmatch if pattern else None
+    except re.error:
+        code, listed, matches = ErrorCode.INVALID_REGULAR_EXPRESSION, (), None
+    rows = [
+        each
+        for each in listed
+        if (not wanted or each.state in wanted)
+        and (not producers or each.producer_id in producers)
+        and (least_ms < 0 or (each.began_ms >= 0 and now_ms - each.began_ms > least_ms))
+        and (matches is None or matches(each.transactional_id))
+    ]
+    call.answer(
+        ListTransactionsResponse(
+            version=version,
+            error_code=code,
+            unknown_state_filters=[state for state in request.state_filters if state not in STATES],
+            transaction_states=[
+                ListTransactionsResponse.TransactionState(
+                    version=version,
+                    transactional_id=each.transactional_id,
+                    producer_id=each.producer_id,
+                    transaction_state=each.state,
+                )
+                for each in rows
+            ],
+        )
+    )
+
+
+APIS = (
+    Api(65, DescribeTransactionsRequest, (0, 0), describe_transactions),
+    Api(66, ListTransactionsRequest, (0, 2), list_transactions),
+)

@@ -1,0 +1,40 @@
+"""The settings of group coordinators."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kview.simulate.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """A coordinator's settings, named like Kafka's keys but with underscores."""
+
+    offsets_topic_num_partitions: int = 50
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_max_size: int = 2_147_483_647
+    offset_metadata_max_bytes: int = 4_096
+    offsets_commit_timeout_ms: int = 5_000
+    offsets_retention_minutes: int = 10_080
+    offsets_retention_check_interval_ms: int = 600_000
+
+    @classmethod
+    def of(cls, settings: Settings) -> "GroupSettings":
+        """Return the coordinator's settings, taken from the brokers' settings."""
+        return cls(**{field: settings.number(key) for key, field in _FIELDS.items()})
+
+
+_FIELDS: Mapping[str, str] = {
+    "offsets.topic.num.partitions": "offsets_topic_num_partitions",
+    "group.initial.rebalance.delay.ms": "group_initial_rebalance_delay_ms",
+    "group.min.session.timeout.ms": "group_min_session_timeout_ms",
+    "group.max.session.timeout.ms": "group_max_session_timeout_ms",
+    "group.max.size": "group_max_size",
+    "offset.metadata.max.bytes": "offset_metadata_max_bytes",
+    "offsets.commit.timeout.ms": "offsets_commit_timeout_ms",
+    "offsets.retention.minutes": "offsets_retention_minutes",
+    "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",
+}
+"""Kafka's key → the name of the field above."""

@@ -1,0 +1,314 @@
+"""Transactions in the engine: what is committed is read, what is aborted is not, whoever dies in between."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from kview.simulate.cluster import Cluster
+from kview.simulate.codes import ErrorCode
+from kview.simulate.records import CONTROL, TRANSACTIONAL, decode_batch, encode_batch, header
+from kview.simulate.requests.records import Acks
+from kview.simulate.results import ProduceResult, ProducerIdResult
+from kview.simulate.transactions.records import TransactionState, TransactionValue
+from kview.simulate.transactions.records import decode_batch as decode_states
+from kview.simulate.transactions.records import encode_batch as encode_state
+from kview.simulate.transactions.results import EndResult
+from kview.simulate.world import TRANSACTIONS_TOPIC
+from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition
+
+NAME, TIMEOUT_MS = "payments", 60_000
+SETTINGS = {"transaction.state.log.num.partitions": "1", "broker.session.timeout.ms": "3000"}
+
+
+class Client:
+    """A transactional producer that asks whichever broker coordinates it."""
+
+    def __init__(self, cluster: Cluster, name: str = NAME, version: int = 2) -> None:
+        self.cluster, self.name, self.version = cluster, name, version
+        self.producer = (-1, -1)
+        self.sequence = 0
+
+    @property
+    def coordinator(self) -> int:
+        """The broker that coordinates it now."""
+        alive = [b for b in self.cluster.broker_ids() if self.cluster.nodes.serves(b)]
+        for _ in range(600):
+            node = self.cluster.transactions(alive[0]).find(self.name)
+            if node in alive:
+                return node
+            self.cluster.topics.create_internal_topic(alive[0], TRANSACTIONS_TOPIC)
+            go(self.cluster, 0.1)
+        raise AssertionError("no coordinator")
+
+    def begin(self) -> None:
+        """Take an id and an epoch, as a producer does when it starts."""
+        for _ in range(600):
+            answers: list[ProducerIdResult] = []
+            self.cluster.transactions(self.coordinator).init_producer_id(
+                self.name, TIMEOUT_MS, (-1, -1), answers.append
+            )
+            go(self.cluster, 0.2)
+            if answers and answers[0].error_code is ErrorCode.NONE:
+                self.producer = (answers[0].producer_id, answers[0].producer_epoch)
+                self.sequence = 0
+                return
+        raise AssertionError(answers)
+
+    def send(self, value: bytes, partition_: int = 0) -> ErrorCode:
+        """Append a record, as Produce v12 does: the partition becomes part of the transaction by itself."""
+        for _ in range(100):
+            leader = partition(self.cluster, partition_).leader
+            if leader >= 0 and self.cluster.nodes.serves(leader):
+                break
+            go(self.cluster, 0.2)
+        batch = encode_batch(
+            [(None, value, START_MS)], 0, -1, *self.producer, self.sequence, attributes=TRANSACTIONAL
+        )
+        self.sequence += 1
+        answers: list[ProduceResult] = []
+
+        def admit(producer_id: int, epoch: int, then: object) -> None:
+            self.cluster.asking.admit(
+                leader,
+                self.name,
+                (producer_id, epoch),
+                (TOPIC, partition_),
+                True,
+                then,  # type: ignore[arg-type]
+            )
+
+        acks = Acks(-1, 30_000, answers.append)
+        self.cluster.records.produce(leader, TOPIC, partition_, batch, acks, admit)
+        for _ in range(40):
+            if answers:
+                return answers[0].error_code
+            go(self.cluster, 1.0)
+        return ErrorCode.REQUEST_TIMED_OUT
+
+    def end(self, is_commit: bool) -> EndResult:
+        """Commit or abort, once."""
+        answers: list[EndResult] = []
+        self.cluster.transactions(self.coordinator).end(
+            self.name, self.producer, is_commit, self.version, answers.append
+        )
+        go(self.cluster, 0.5)
+        (result,) = answers or [EndResult(ErrorCode.REQUEST_TIMED_OUT)]
+        if result.error_code is ErrorCode.NONE and result.producer_id >= 0:
+            self.producer, self.sequence = (result.producer_id, result.producer_epoch), 0
+        return result
+
+
+def values(cluster: Cluster, committed: bool, number: int = 0) -> list[bytes]:
+    """What a consumer reads of a partition: all records, or those of committed transactions."""
+    leader = partition(cluster, number).leader
+    read = cluster.records.read(leader, TOPIC, number, 0, 1 << 20, committed=committed)
+    assert read.error_code is ErrorCode.NONE
+    return list(_values(read.records, dict.fromkeys(read.aborted)))
+
+
+def _values(data: bytes, aborted: dict[tuple[int, int], None]) -> Iterator[bytes]:
+    """The values as a consumer takes them: it leaves out an aborted producer's records up to its marker."""
+    at, leaving_out = 0, set()
+    while at < len(data):
+        head = header(data, at)
+        batch = data[at : at + head.size_bytes]
+        at += head.size_bytes
+        leaving_out |= {p for p, first in aborted if first <= head.base_offset + head.last_offset_delta}
+        if head.attributes & CONTROL:
+            leaving_out.discard(head.producer_id)
+            aborted = {
+                key: None for key in aborted if key[0] != head.producer_id or key[1] > head.base_offset
+            }
+        elif not (head.attributes & TRANSACTIONAL and head.producer_id in leaving_out):
+            yield from (record.value or b"" for record in decode_batch(batch))
+
+
+def stable(cluster: Cluster, number: int = 0) -> int:
+    """The last stable offset at the leader."""
+    return cluster.brokers[partition(cluster, number).leader].replicas[TOPIC, number].last_stable()
+
+
+def test_what_is_committed_is_read_and_what_is_aborted_is_not() -> None:
+    cluster = cluster_of(partitions=2, settings=SETTINGS)
+    client = Client(cluster)
+    client.begin()
+    assert [client.send(b"a"), client.send(b"b", 1)] == [ErrorCode.NONE] * 2
+    assert values(cluster, committed=True) == [] and values(cluster, committed=False) == [b"a"]
+    assert stable(cluster) == 0
+    assert client.end(is_commit=True).error_code is ErrorCode.NONE
+    go(cluster, 2)
+    assert values(cluster, committed=True) == [b"a"] and values(cluster, True, 1) == [b"b"]
+    assert client.send(b"c") is ErrorCode.NONE
+    assert client.end(is_commit=False).error_code is ErrorCode.NONE
+    go(cluster, 2)
+    assert client.send(b"d") is ErrorCode.NONE
+    assert client.end(is_commit=True).error_code is ErrorCode.NONE
+    go(cluster, 2)
+    assert values(cluster, committed=True) == [b"a", b"d"]
+    assert values(cluster, committed=False) == [b"a", b"c", b"d"]
+    assert stable(cluster) == 6, "three records, each with its marker"
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_decision_outlives_its_coordinator(is_commit: bool) -> None:
+    cluster = cluster_of(brokers=4, settings=SETTINGS)
+    client = Client(cluster)
+    client.begin()
+    assert client.send(b"a") is ErrorCode.NONE
+    answers: list[EndResult] = []
+    coordinator = client.coordinator
+    cluster.transactions(coordinator).end(client.name, client.producer, is_commit, 2, answers.append)
+    while not answers:
+        go(cluster, 0.001)
+    cluster.faults.crash(coordinator)
+    go(cluster, 10)
+    assert client.coordinator != coordinator
+    assert values(cluster, committed=True) == ([b"a"] if is_commit else [])
+    state = cluster.transactions(client.coordinator).describe(NAME).state
+    assert state == ("CompleteCommit" if is_commit else "CompleteAbort")
+
+
+def test_an_open_transaction_outlives_its_coordinator_and_goes_on() -> None:
+    cluster = cluster_of(brokers=4, settings=SETTINGS)
+    client = Client(cluster)
+    client.begin()
+    assert client.send(b"a") is ErrorCode.NONE
+    cluster.faults.crash(client.coordinator)
+    go(cluster, 10)
+    assert client.send(b"b") is ErrorCode.NONE and stable(cluster) == 0
+    assert client.end(is_commit=True).error_code is ErrorCode.NONE
+    go(cluster, 2)
+    assert values(cluster, committed=True) == [b"a", b"b"]
+
+
+def test_a_second_producer_of_the_name_aborts_and_fences_the_first() -> None:
+    cluster = cluster_of(settings=SETTINGS)
+    zombie, successor = Client(cluster), Client(cluster)
+    zombie.begin()
+    assert zombie.send(b"old") is ErrorCode.NONE
+    successor.begin()
+    assert successor.producer[0] == zombie.producer[0] and successor.producer[1] > zombie.producer[1]
+    assert zombie.send(b"late") in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
+    assert zombie.end(is_commit=True).error_code is ErrorCode.PRODUCER_FENCED
+    assert successor.send(b"new") is ErrorCode.NONE
+    assert successor.end(is_commit=True).error_code is ErrorCode.NONE
+    go(cluster, 2)
+    assert values(cluster, committed=True) == [b"new"]
+
+
+def test_a_transaction_that_takes_longer_than_its_timeout_is_aborted() -> None:
+    cluster = cluster_of(settings=SETTINGS)
+    client = Client(cluster)
+    client.begin()
+    assert client.send(b"a") is ErrorCode.NONE
+    go(cluster, TIMEOUT_MS / 1000 - 5)
+    assert stable(cluster) == 0
+    go(cluster, 20)
+    assert stable(cluster) == 2 and values(cluster, committed=True) == []
+    assert client.end(is_commit=True).error_code is ErrorCode.PRODUCER_FENCED
+
+
+def test_a_new_leader_knows_what_is_open_and_what_was_aborted() -> None:
+    cluster = cluster_of(brokers=4, settings=SETTINGS)
+    client, other = Client(cluster), Client(cluster, "other")
+    client.begin()
+    other.begin()
+    assert client.send(b"gone") is ErrorCode.NONE
+    assert client.end(is_commit=False).error_code is ErrorCode.NONE
+    assert other.send(b"open") is ErrorCode.NONE
+    go(cluster, 1)
+    cluster.faults.crash(partition(cluster).leader)
+    go(cluster, 10)
+    assert stable(cluster) == 2 and values(cluster, committed=True) == []
+    assert values(cluster, committed=False) == [b"gone", b"open"]
+    assert other.end(is_commit=True).error_code is ErrorCode.NONE
+    go(cluster, 2)
+    assert values(cluster, committed=True) == [b"open"]
+
+
+def test_states_are_written_as_kafka_writes_them() -> None:
+    value = TransactionValue(
+        4711, 3, 60_000, TransactionState.PREPARE_COMMIT, (("a", 1), ("a", 2), ("b", 0)), 20, 10, 5, 6, 2
+    )
+    assert decode_states(encode_state(("app", value), 0)) == [("app", value)]
+    assert decode_states(encode_state(("app", None), 0)) == [("app", None)]
+    assert [state.called for state in TransactionState] == [
+        "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead",
+        "PrepareEpochFence",
+    ]  # fmt: skip
+
+
+class Ledger:
+    """What a client knows of its transactions: their values, and how they ended, None if it cannot tell."""
+
+    def __init__(self) -> None:
+        self.transactions: list[tuple[list[bytes], bool | None]] = []
+
+
+def run_transaction(client: Client, ledger: Ledger, source: random.Random, number: int) -> None:
+    """Write some records and end the transaction, or start again with a new epoch after an error."""
+    values = [b"%s-%d-%d" % (client.name.encode(), number, n) for n in range(source.randint(1, 3))]
+    is_commit = source.random() < 0.6
+    for value in values:
+        if client.send(value, source.randint(0, 1)) is not ErrorCode.NONE:
+            ledger.transactions.append((values, False))  # it is never committed
+            client.begin()
+            return
+    for _ in range(100):
+        result = client.end(is_commit)
+        if result.error_code is ErrorCode.NONE:
+            ledger.transactions.append((values, is_commit))
+            return
+        if result.error_code in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_TXN_STATE):
+            break
+    ledger.transactions.append((values, None if is_commit else False))
+    client.begin()
+
+
+@pytest.mark.parametrize(
+    "seed", [1, 2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
+)
+def test_whoever_dies_transactions_are_whole_or_not_there(seed: int) -> None:
+    source = random.Random(seed)
+    settings = {**SETTINGS, "min.insync.replicas": "2", "offsets.topic.num.partitions": "1"}
+    cluster = cluster_of(brokers=5, partitions=2, settings=settings, seed=seed)
+    clients = [Client(cluster, f"app{n}") for n in range(3)]
+    ledgers = [Ledger() for _ in clients]
+    for client in clients:
+        client.begin()
+    down: int | None = None
+    for number in range(25):
+        if down is not None and source.random() < 0.5:
+            cluster.faults.start(down)
+            go(cluster, 8)
+            down = None
+        elif down is None and source.random() < 0.5:
+            down = source.choice(cluster.broker_ids())
+            cluster.faults.crash(down)
+        at = source.randrange(len(clients))
+        run_transaction(clients[at], ledgers[at], source, number)
+    zombie, successor = clients[0], Client(cluster, clients[0].name)
+    zombie.send(b"left open")
+    successor.begin()
+    assert zombie.send(b"zombie") is not ErrorCode.NONE
+    assert zombie.end(is_commit=True).error_code is not ErrorCode.NONE
+    if down is not None:
+        cluster.faults.start(down)
+    go(cluster, 60)
+    found = values(cluster, committed=True) + values(cluster, True, 1)
+    assert len(found) == len(set(found)), "nothing comes twice"
+    assert not {b"left open", b"zombie"} & set(found)
+    ends = [stable(cluster, n) for n in (0, 1)]
+    logs = [cluster.brokers[partition(cluster, n).leader].replicas[TOPIC, n] for n in (0, 1)]
+    assert ends == [log.high_watermark for log in logs] == [log.log.end for log in logs], "nothing is open"
+    told = [known for ledger in ledgers for known in ledger.transactions]
+    assert (
+        sum(is_commit is True for _, is_commit in told)
+        >= 5
+        <= sum(is_commit is False for _, is_commit in told)
+    )
+    for written, is_commit in told:
+        read = [value in found for value in written]
+        assert len(set(read)) == 1, f"a part of {written}"
+        assert is_commit is None or read[0] is is_commit, (written, is_commit)
