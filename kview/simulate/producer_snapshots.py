@@ -18,7 +18,8 @@ class Producer(NamedTuple):
     """A producer's epoch and the last batches it sent in that epoch.
 
     `last_time_ms` is the latest timestamp of the last batch. `txn_start` is the offset at which its open
-    transaction begins, NO_OFFSET without one, and `coordinator_epoch` is that of the last marker.
+    transaction begins, NO_OFFSET without one. `marker` is the offset of the last marker, and
+    `coordinator_epoch` that of who wrote it.
     """
 
     epoch: int
@@ -26,6 +27,7 @@ class Producer(NamedTuple):
     last_time_ms: int
     txn_start: int = NO_OFFSET
     coordinator_epoch: int = -1
+    marker: int = NO_OFFSET
 
 
 class Snapshot(NamedTuple):

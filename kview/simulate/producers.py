@@ -97,6 +97,7 @@ class ProducerStates:
                 head.max_time_ms,
                 self._open.get(head.producer_id, NO_OFFSET),
                 producer.coordinator_epoch if producer is not None else -1,
+                producer.marker if producer is not None else NO_OFFSET,
             ),
         )
 
@@ -110,7 +111,9 @@ class ProducerStates:
             self._ended.append(Ended(start, offset))
         same = producer is not None and producer.epoch == head.producer_epoch
         batches = producer.batches if producer is not None and same else ()
-        after = Producer(head.producer_epoch, batches, head.max_time_ms, NO_OFFSET, marker.coordinator_epoch)
+        after = Producer(
+            head.producer_epoch, batches, head.max_time_ms, NO_OFFSET, marker.coordinator_epoch, offset
+        )
         self._put(head.producer_id, after)
 
     def _put(self, producer_id: int, producer: Producer) -> None:
@@ -124,6 +127,11 @@ class ProducerStates:
     def open_from(self, producer_id: int) -> int:
         """Return where a producer's open transaction begins, NO_OFFSET without one."""
         return self._open.get(producer_id, NO_OFFSET)
+
+    def marker_of(self, producer_id: int) -> int:
+        """Return the offset of a producer's last marker, NO_OFFSET if none is known."""
+        producer = self._producers.get(producer_id)
+        return NO_OFFSET if producer is None else producer.marker
 
     def epoch_of(self, producer_id: int) -> tuple[int, int]:
         """Return a producer's epoch, and that of the coordinator that wrote its last marker, −1 each if they

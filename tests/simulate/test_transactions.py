@@ -7,6 +7,7 @@ import pytest
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.results import CommitRequest, CommitResult, OffsetToCommit
 from kview.simulate.records import CONTROL, TRANSACTIONAL, decode_batch, encode_batch, header
 from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProduceResult, ProducerIdResult
@@ -14,7 +15,7 @@ from kview.simulate.transactions.records import TransactionState, TransactionVal
 from kview.simulate.transactions.records import decode_batch as decode_states
 from kview.simulate.transactions.records import encode_batch as encode_state
 from kview.simulate.transactions.results import EndResult
-from kview.simulate.world import TRANSACTIONS_TOPIC
+from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition
 
 NAME, TIMEOUT_MS = "payments", 60_000
@@ -285,7 +286,7 @@ def test_whoever_dies_transactions_are_whole_or_not_there(seed: int) -> None:
             down = None
         elif down is None and source.random() < 0.5:
             down = source.choice(cluster.broker_ids())
-            cluster.faults.crash(down)
+            source.choice((cluster.faults.crash, cluster.faults.hang))(down)
         at = source.randrange(len(clients))
         run_transaction(clients[at], ledgers[at], source, number)
     zombie, successor = clients[0], Client(cluster, clients[0].name)
@@ -312,3 +313,42 @@ def test_whoever_dies_transactions_are_whole_or_not_there(seed: int) -> None:
         read = [value in found for value in written]
         assert len(set(read)) == 1, f"a part of {written}"
         assert is_commit is None or read[0] is is_commit, (written, is_commit)
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_offsets_of_a_transaction_outlive_the_coordinator_of_the_group(is_commit: bool) -> None:
+    cluster = cluster_of(brokers=4, settings=SETTINGS)
+    client = Client(cluster)
+    client.begin()
+
+    def coordinator() -> int:
+        alive = [b for b in cluster.broker_ids() if cluster.nodes.serves(b)]
+        return cluster.groups(alive[0]).find("g")
+
+    def fetched(require_stable: bool) -> tuple[int, ErrorCode]:
+        (offset,) = cluster.groups(coordinator()).fetch_offsets("g", [(TOPIC, 0)], require_stable).offsets
+        return offset.offset, offset.error_code
+
+    codes: list[ErrorCode] = []
+    key = (OFFSETS_TOPIC, 0)
+    cluster.asking.admit(coordinator(), NAME, client.producer, key, True, codes.append)
+    go(cluster, 1)
+    offsets = (OffsetToCommit(TOPIC, 0, 7, -1, ""),)
+    answers: list[CommitResult] = []
+    cluster.groups(coordinator()).commit(
+        CommitRequest("g", offsets, producer=client.producer), answers.append
+    )
+    go(cluster, 1)
+    assert codes == [ErrorCode.NONE] and answers == [CommitResult((ErrorCode.NONE,))]
+    assert fetched(False) == (-1, ErrorCode.NONE), "it is not in force yet"
+    assert fetched(True) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    cluster.faults.crash(coordinator())
+    go(cluster, 10)
+    assert fetched(True) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT), "the new coordinator knows it"
+    assert client.end(is_commit).error_code is ErrorCode.NONE
+    go(cluster, 3)
+    assert fetched(True) == ((7 if is_commit else -1), ErrorCode.NONE)
+    cluster.faults.crash(coordinator())
+    cluster.faults.undo()
+    go(cluster, 15)
+    assert fetched(True) == ((7 if is_commit else -1), ErrorCode.NONE)

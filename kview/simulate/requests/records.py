@@ -202,9 +202,13 @@ class RecordRequests:
             self._append_batch(b, replica, head, data, acks)
             return
 
+        term, marker = replica.leader_epoch, replica.producer_states().marker_of(head.producer_id)
+
         def admitted(error: ErrorCode) -> None:
-            if error is ErrorCode.NONE and not replica.leading:
+            if error is ErrorCode.NONE and not (replica.leading and replica.leader_epoch == term):
                 error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            elif error is ErrorCode.NONE and marker != replica.producer_states().marker_of(head.producer_id):
+                error = ErrorCode.INVALID_TXN_STATE  # The transaction has ended in the meantime (KIP-890).
             if error is ErrorCode.NONE:
                 self._append_batch(b, replica, head, data, acks)
             else:
@@ -227,6 +231,9 @@ class RecordRequests:
             done(error)
             return
         producer_id, epoch, marker = ended
+        if producer_id < 0 or epoch < 0:
+            done(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka, where that is no batch
+            return
         states = replica.producer_states()
         known_epoch, coordinator_epoch = states.epoch_of(producer_id)
         if epoch < known_epoch:

@@ -91,7 +91,7 @@ class TransactionShard(Shard):
         """Write a transactional id's new state, which is in force once that is committed."""
         known = self.transactions.get(name)
         if known is None:
-            known = self.transactions[name] = Transaction(value)
+            known = self.transactions[name] = Transaction(value._replace(producer_epoch=NO_EPOCH))
         known.pending = value.state
         value = value._replace(updated_ms=self.now_ms)
 
