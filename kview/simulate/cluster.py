@@ -59,7 +59,8 @@ class Cluster:
     `nodes` are the processes, and `faults` what can happen to them. `quorum`, `metadata`, `configs` and
     `controller` are the controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin`. `traffic` are the clients inside, and `adjustments` change the
+    `forwarding`, to `admin`. `transactions` are the coordinators of transactional ids, and `asking` is the
+    brokers' way to them. `traffic` are the clients inside, and `adjustments` change the
     cluster and them while they run. `touched` collects changed partitions for the invariants.
     """
 
@@ -126,7 +127,7 @@ class Cluster:
             world, self.brokers, self.configs, self.quorum, self.admin, self.traffic
         )
 
-        self.asking = Asking(self.brokers, self._transactions)
+        self.asking = Asking(self.nodes, self.brokers, self._transactions)
         self.records.on_marker(
             lambda b, key, producer_id, is_commit: (
                 self.groups(b).transaction_ended(key[1], producer_id, is_commit)

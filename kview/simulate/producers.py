@@ -139,6 +139,10 @@ class ProducerStates:
         producer = self._producers.get(producer_id)
         return (-1, -1) if producer is None else (producer.epoch, producer.coordinator_epoch)
 
+    def undecided_from(self, end: int) -> int:
+        """Return where the first open transaction of a log begins that ends at `end`, `end` without one."""
+        return min([end, *islice(self._open.values(), 1)])
+
     def last_stable(self, high_watermark: int) -> int:
         """Return the last stable offset: where the first transaction begins that is open, or of which the
         marker is not below the high watermark, and at most the high watermark.

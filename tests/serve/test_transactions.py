@@ -260,6 +260,12 @@ def test_transactions_are_listed_by_state_producer_and_name(cluster: Cluster) ->
     assert listed(transactional_id_pattern="(").error_code == 128
 
 
+def test_a_pattern_that_may_take_for_ever_is_refused(simulated_cluster: Served) -> None:
+    for pattern in ("(a+)+b", "a*a*a*b", "(?=a)a", "a" * 300):
+        request = ListTransactionsRequest(version=2, **{**NO_FILTERS, "transactional_id_pattern": pattern})
+        assert ask(simulated_cluster.addresses[0], request).error_code == 128, pattern
+
+
 NO_FILTERS: dict[str, Any] = {
     "state_filters": [], "producer_id_filters": [], "duration_filter": -1, "transactional_id_pattern": None,
 }  # fmt: skip

@@ -1,21 +1,32 @@
 """Transactions in the engine: what is committed is read, what is aborted is not, whoever dies in between."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import CommitRequest, CommitResult, OffsetToCommit
-from kview.simulate.records import CONTROL, TRANSACTIONAL, decode_batch, encode_batch, header
-from kview.simulate.requests.records import Acks
+from kview.simulate.log import Log
+from kview.simulate.producers import ProducerStates
+from kview.simulate.records import (
+    CONTROL,
+    TRANSACTIONAL,
+    Marker,
+    decode_batch,
+    encode_batch,
+    encode_marker,
+    header,
+)
+from kview.simulate.requests.records import Acks, EndedTransaction
 from kview.simulate.results import ProduceResult, ProducerIdResult
 from kview.simulate.transactions.records import TransactionState, TransactionValue
 from kview.simulate.transactions.records import decode_batch as decode_states
 from kview.simulate.transactions.records import encode_batch as encode_state
 from kview.simulate.transactions.results import EndResult
 from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kview.wire.primitives import MalformedBytes, Writer
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition
 
 NAME, TIMEOUT_MS = "payments", 60_000
@@ -352,3 +363,87 @@ def test_offsets_of_a_transaction_outlive_the_coordinator_of_the_group(is_commit
     cluster.faults.undo()
     go(cluster, 15)
     assert fetched(True) == ((7 if is_commit else -1), ErrorCode.NONE)
+
+
+def test_a_zombie_that_asks_for_a_newer_epoch_does_not_get_its_successors() -> None:
+    cluster = cluster_of(settings=SETTINGS)
+    zombie, successor = Client(cluster), Client(cluster)
+    zombie.begin()
+    successor.begin()
+
+    def asked(expected: tuple[int, int]) -> ProducerIdResult:
+        answers: list[ProducerIdResult] = []
+        coordinator = cluster.transactions(zombie.coordinator)
+        coordinator.init_producer_id(NAME, TIMEOUT_MS, expected, answers.append)
+        go(cluster, 1)
+        return answers[0]
+
+    assert asked(zombie.producer).error_code is ErrorCode.PRODUCER_FENCED
+    producer_id, epoch = successor.producer
+    assert asked((producer_id, epoch)) == (ErrorCode.NONE, producer_id, epoch + 1)
+    assert asked((producer_id, epoch)) == (ErrorCode.NONE, producer_id, epoch + 1), "it asks again"
+    assert asked((producer_id, -1)).error_code is ErrorCode.INVALID_REQUEST
+
+
+def test_a_batch_that_was_admitted_before_the_end_of_its_transaction_is_refused() -> None:
+    cluster = cluster_of(settings=SETTINGS)
+    client = Client(cluster)
+    client.begin()
+    assert client.send(b"a") is ErrorCode.NONE
+    leader, answers = partition(cluster).leader, list[ProduceResult]()
+    late = encode_batch([(None, b"late", START_MS)], 0, -1, 4711, 0, 0, TRANSACTIONAL)
+
+    def admit(producer_id: int, epoch: int, then: Callable[[ErrorCode], None]) -> None:
+        marker = EndedTransaction(producer_id, epoch, Marker(False, 0))
+        cluster.records.write_marker(leader, (TOPIC, 0), marker, lambda code: None)
+        then(ErrorCode.NONE)
+
+    cluster.records.produce(leader, TOPIC, 0, late, Acks(-1, 1_000, answers.append), admit)
+    assert [answer.error_code for answer in answers] == [ErrorCode.INVALID_TXN_STATE]
+
+
+def test_a_marker_counts_when_it_is_committed_and_the_log_start_is_the_least() -> None:
+    log, states = Log(), ProducerStates(0)
+    stream = log.begin_epoch(0)
+
+    def append(batch: bytes) -> None:
+        stream.append_batch(batch, header(batch))
+        log.end = stream.end
+        states.read(log)
+
+    append(encode_batch([(None, b"a", START_MS)], 0, -1, 1, 0, 0, TRANSACTIONAL))
+    append(encode_marker(Marker(False, 0), 1, 0, START_MS))
+    assert [states.undecided_from(2), states.last_stable(1), states.last_stable(2)] == [2, 0, 2]
+    cluster = cluster_of(settings=SETTINGS)
+    client = Client(cluster)
+    client.begin()
+    for value in (b"a", b"b", b"c"):
+        assert client.send(value) is ErrorCode.NONE
+    leader = cluster.brokers[partition(cluster).leader].replicas[TOPIC, 0]
+    leader.advance_start(2)
+    assert leader.last_stable() == 2, "the transaction began at 0"
+
+
+def test_what_a_dead_coordinator_was_asked_is_answered_at_once() -> None:
+    cluster = cluster_of(brokers=4, settings=SETTINGS)
+    client = Client(cluster)
+    client.begin()
+    node = client.coordinator
+    other = next(b for b in cluster.broker_ids() if b != node)
+    codes: list[ErrorCode] = []
+    cluster.asking.admit(other, NAME, client.producer, (TOPIC, 0), True, codes.append)
+    cluster.faults.crash(node)
+    cluster.asking.admit(other, NAME, client.producer, (TOPIC, 0), True, codes.append)
+    go(cluster, 0.1)
+    assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 2
+
+
+def test_a_record_that_no_coordinator_wrote_is_skipped() -> None:
+    good = TransactionValue(1, 0, 60_000, TransactionState.EMPTY)
+    for damaged in (good._replace(producer_epoch=32_767), good._replace(producer_id=-5)):
+        with pytest.raises(MalformedBytes):
+            decode_states(encode_state(("app", damaged), 0))
+    key = Writer().int16(0).string("app").done()
+    value = Writer().int16(1).int64(1).int16(0).int32(1).int8(99).array_length(0, True).int64(0).int64(0)
+    with pytest.raises(MalformedBytes):
+        decode_states(encode_batch([(key, value.tagged_fields({}).done(), 0)]))

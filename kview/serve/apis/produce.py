@@ -94,6 +94,7 @@ def admit(
 ) -> None:
     """Ask the coordinator whether a partition is part of the producer's transaction, or to add it."""
     name, adds = call.request.transactional_id or "", call.version >= ADDS_FROM
+    knows_abortable = call.version >= ABORTABLE_FROM
     if not name:
         then(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         return
@@ -101,13 +102,9 @@ def admit(
     def answered(code: ErrorCode) -> None:
         if code in TRY_AGAIN or (code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
             code = ErrorCode.NOT_ENOUGH_REPLICAS
-        elif code is ErrorCode.PRODUCER_FENCED:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
-        elif code is ErrorCode.TRANSACTION_ABORTABLE and call.version < ABORTABLE_FROM:
-            code = ErrorCode.INVALID_TXN_STATE
         then(code)
 
-    call.cluster.asking.admit(call.broker, name, (producer_id, epoch), key, adds, answered)
+    call.cluster.asking.admit(call.broker, name, (producer_id, epoch), key, adds, answered, knows_abortable)
 
 
 def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> Steps:

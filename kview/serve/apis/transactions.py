@@ -40,6 +40,7 @@ FENCED_FROM = 2
 SEVERAL_FROM = 4
 BUMPS_WITH_END = 5
 ADDS_WITH_COMMIT = 5
+ABORTABLE_FROM = 4
 
 
 def _for_version(call: Call, code: ErrorCode) -> ErrorCode:
@@ -70,7 +71,7 @@ def add_partitions(call: Call) -> Steps:
     for name, producer, topics, verifies in _asked(request, version):
         yield
         keys = [(topic.name, index) for topic in topics for index in topic.partitions]
-        unknown = [key for key in keys if call.image.partition(*key) is None]
+        unknown = {key for key in keys if call.image.partition(*key) is None}
         place = gather.place()
 
         def put(
@@ -84,9 +85,12 @@ def add_partitions(call: Call) -> Steps:
             gather.put(place, (name, rows))
         elif verifies:
             coordinator = call.cluster.transactions(call.broker)
-            gather.put(place, (name, [(*key, coordinator.verify(name, producer, key)) for key in keys]))
+            codes = coordinator.verify(name, producer, keys)
+            gather.put(place, (name, [(*key, code) for key, code in zip(keys, codes, strict=True)]))
         else:
-            call.cluster.transactions(call.broker).add_partitions(name, producer, keys, 0, call.later(put))
+            client = BUMPS_FROM if version >= SEVERAL_FROM else 0
+            coordinator = call.cluster.transactions(call.broker)
+            coordinator.add_partitions(name, producer, keys, client, call.later(put))
     gather.close()
 
 
@@ -241,10 +245,15 @@ def commit_offsets(call: Call) -> Steps:
         producer=(request.producer_id, request.producer_epoch),
     )
 
+    groups, records = call.cluster.groups(call.broker), call.cluster.records
+    key = (OFFSETS_TOPIC, groups.partition_of(request.group_id))
+    guard = records.guard(call.broker, key, request.producer_id)
+
     def ask(part: Sequence[OffsetToCommit], done: Callable[[Sequence[int]], None]) -> None:
-        call.cluster.groups(call.broker).commit(
-            whole(offsets=tuple(part)), call.later(lambda result: done(result.error_codes))
-        )
+        if records.guard(call.broker, key, request.producer_id) != guard:
+            done([ErrorCode.INVALID_TXN_STATE] * len(part))  # The transaction has ended in the meantime.
+            return
+        groups.commit(whole(offsets=tuple(part)), call.later(lambda result: done(result.error_codes)))
 
     def committed(codes: Sequence[int]) -> None:
         for (t, p), error in zip(places, codes, strict=True):
@@ -257,7 +266,10 @@ def commit_offsets(call: Call) -> Steps:
         else:
             committed([code] * len(places))
 
-    key = (OFFSETS_TOPIC, call.cluster.groups(call.broker).partition_of(request.group_id))
+    refused = groups.refusal(request.group_id)
+    if refused is not ErrorCode.NONE:
+        admitted(refused)
+        return
     call.cluster.asking.admit(
         call.broker,
         request.transactional_id,
@@ -265,6 +277,7 @@ def commit_offsets(call: Call) -> Steps:
         key,
         version >= ADDS_WITH_COMMIT,
         call.later(admitted),
+        version >= ABORTABLE_FROM,
     )
 
 

@@ -19,6 +19,11 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.transactions.records import TransactionState
 from kview.simulate.transactions.results import DescribedTransaction
 
+PATTERN_CHARACTERS, MATCHED_CHARACTERS = 255, 1_000
+_SLOW = re.compile(r"\)[*+?{]|\\[1-9]|\(\?")
+"""A repeated group, a reference to one, or anything else that is not plain."""
+_REPEATS = re.compile(r"[*+]|\{\d*,\}")
+
 STATES = frozenset(state.called for state in TransactionState)
 
 
@@ -57,17 +62,19 @@ def list_transactions(call: Call) -> None:
     least_ms = request.duration_filter if version >= 1 else -1
     pattern = (request.transactional_id_pattern if version >= 2 else None) or ""
     code, listed = call.cluster.transactions(call.broker).listed()
+    matches = None
     try:
-        matches = re.compile(pattern).fullmatch if pattern else None
-    except re.error:
-        code, listed, matches = ErrorCode.INVALID_REGULAR_EXPRESSION, (), None
+        if pattern:
+            matches = _compiled(pattern).fullmatch
+    except (re.error, RecursionError, OverflowError):
+        code, listed = ErrorCode.INVALID_REGULAR_EXPRESSION, ()
     rows = [
         each
         for each in listed
         if (not wanted or each.state in wanted)
         and (not producers or each.producer_id in producers)
         and (least_ms < 0 or (each.began_ms >= 0 and now_ms - each.began_ms > least_ms))
-        and (matches is None or matches(each.transactional_id))
+        and (matches is None or matches(each.transactional_id[:MATCHED_CHARACTERS]))
     ]
     call.answer(
         ListTransactionsResponse(
@@ -85,6 +92,16 @@ def list_transactions(call: Call) -> None:
             ],
         )
     )
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern that takes little time to match, whatever the text. Raises re.error for any other.
+
+    Kafka's engine is linear, Python's is not.
+    """
+    if len(pattern) > PATTERN_CHARACTERS or _SLOW.search(pattern) or len(_REPEATS.findall(pattern)) > 2:
+        raise re.error("a pattern that may take long")
+    return re.compile(pattern)
 
 
 APIS = (

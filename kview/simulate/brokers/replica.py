@@ -288,7 +288,7 @@ class Replica:
         """Return the offset below which every transaction has ended, at most the high watermark."""
         if not self.log.is_transactional:
             return self.high_watermark
-        return self.producer_states().last_stable(self.high_watermark)
+        return max(self.log.start, self.producer_states().last_stable(self.high_watermark))
 
     def advance_start(self, start: int) -> None:
         """Drop the records below `start`. What they told about producers stays known, as in Kafka."""

@@ -280,6 +280,7 @@ def _reconcile(own: Replica, leader: Replica) -> None:
     own.log.truncate(agreed)
     if own.log.end < leader.log.start:
         own.log.reset(leader.log.start)
+        own.producers = None
     own.high_watermark = min(own.high_watermark, own.log.end)
     own.reconciled = True
     own.broker.kernel.trace("reconciled", *own.key, own.broker.id, own.log.end)

@@ -16,6 +16,7 @@ _AS_COORDINATOR = {
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.INVALID_PRODUCER_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
 }
 """The error a client gets for a failed append (GroupCoordinatorService.handleOperationException,
 TransactionStateManager.appendTransactionToLog)."""
@@ -73,10 +74,12 @@ class Shard:
         timer = self.after(self._write_ms, lambda: self._answer(number, ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
         def appended(code: ErrorCode, offset: int) -> None:
-            if self.closed or code is ErrorCode.BROKER_NOT_AVAILABLE:
+            if self.closed:
+                return
+            self._uncommitted -= 1
+            if code is ErrorCode.BROKER_NOT_AVAILABLE:
                 return  # The process died, so no client is left to answer.
             self.cancel(timer)
-            self._uncommitted -= 1
             if code is ErrorCode.NONE and apply is not None:
                 apply()
             self._answer(number, _AS_COORDINATOR.get(code, ErrorCode.UNKNOWN_SERVER_ERROR))

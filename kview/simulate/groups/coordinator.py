@@ -111,7 +111,7 @@ class GroupCoordinator:
         """Return the partition of `__consumer_offsets` that has this group."""
         return partition_of(group, self._settings.offsets_topic_num_partitions)
 
-    def _refusal(self, group: str) -> ErrorCode:
+    def refusal(self, group: str) -> ErrorCode:
         """Return why this coordinator cannot answer for the group, or NONE."""
         shard = self._shards.get(self.partition_of(group))
         if shard is None:
@@ -126,7 +126,7 @@ class GroupCoordinator:
         """
         if not group:
             return None, ErrorCode.INVALID_GROUP_ID
-        code = self._refusal(group)
+        code = self.refusal(group)
         if code is not ErrorCode.NONE:
             return None, code
         known_group = self._shards[self.partition_of(group)].groups.get(group)
@@ -191,7 +191,9 @@ class GroupCoordinator:
 
     def commit(self, request: CommitRequest, done: CommitDone) -> None:
         """Append the offsets to `__consumer_offsets`, and answer when that append is committed."""
-        code = self._refusal(request.group)
+        code = self.refusal(request.group)
+        if request.producer is not None and not request.group:
+            code = ErrorCode.INVALID_GROUP_ID
         if code is not ErrorCode.NONE:
             done(CommitResult((code,) * len(request.offsets)))
             return
@@ -215,7 +217,7 @@ class GroupCoordinator:
 
         With `require_stable`, those that an open transaction commits have an error.
         """
-        code = self._refusal(group)
+        code = self.refusal(group)
         if code is not ErrorCode.NONE:
             return FetchedOffsets(group, code)
         shard = self._shards[self.partition_of(group)]

@@ -34,7 +34,7 @@ def commit_refusal(group: Group | None, request: CommitRequest) -> ErrorCode:
         return refusal
     if request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    if group.state is GroupState.COMPLETING_REBALANCE:
+    if group.state is GroupState.COMPLETING_REBALANCE and request.producer is None:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
 
@@ -59,7 +59,7 @@ def commit(
     if group is None:
         group = shard.groups[request.group] = Group(request.group, state_since_ms=shard.now_ms)
     member = group.members.get(request.member_id)
-    if member is not None:
+    if member is not None and request.producer is None:
         membership.sessions.restart(group, member)
     values = {
         (o.topic, o.partition): OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms, topic_id)
@@ -119,7 +119,7 @@ def expire(shard: GroupShard) -> None:
     """
     before_ms = shard.now_ms - shard.settings.offsets_retention_minutes * MS_PER_MINUTE
     for group in list(shard.groups.values()):
-        if group.state is not GroupState.EMPTY or group.pending_members:
+        if group.state is not GroupState.EMPTY or group.pending_members or shard.has_pending(group.name):
             continue
         gone = [
             key

@@ -89,6 +89,10 @@ class GroupShard(Shard):
         """Return whether an open transaction commits an offset of the group for this partition."""
         return any((group, *key) in offsets for offsets in self.pending.values())
 
+    def has_pending(self, group: str) -> bool:
+        """Return whether an open transaction commits offsets of the group."""
+        return any(key[0] == group for offsets in self.pending.values() for key in offsets)
+
     def transaction_ended(self, producer_id: int, is_commit: bool) -> None:
         """Put the offsets that a producer's transaction committed into force, or forget them."""
         offsets = self.pending.pop(producer_id, {})

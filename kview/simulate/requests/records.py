@@ -38,9 +38,8 @@ from kview.simulate.stream import BATCH_OVERHEAD_BYTES, Aborted, NewRun
 
 DEBUGGING_REPLICA = -2
 PRODUCER_IDS_PER_BLOCK = 1000
-OWN_TIMEOUT_MS = 60_000
-"""Longest time a coordinator waits for its append to be committed. It is longer than the time until the
-controller fences a silent broker."""
+NO_TIMEOUT_MS = -1
+"""A coordinator waits until its append is committed, however long that takes, or the broker leads no more."""
 
 ProduceDone = Callable[[ProduceResult], None]
 ReadDone = Callable[[], None]
@@ -202,19 +201,28 @@ class RecordRequests:
             self._append_batch(b, replica, head, data, acks)
             return
 
-        term, marker = replica.leader_epoch, replica.producer_states().marker_of(head.producer_id)
+        key = (topic, partition)
+        guard = self.guard(b, key, head.producer_id)
 
         def admitted(error: ErrorCode) -> None:
-            if error is ErrorCode.NONE and not (replica.leading and replica.leader_epoch == term):
-                error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            elif error is ErrorCode.NONE and marker != replica.producer_states().marker_of(head.producer_id):
-                error = ErrorCode.INVALID_TXN_STATE  # The transaction has ended in the meantime (KIP-890).
+            if error is ErrorCode.NONE:
+                error, _ = self._writable(b, topic, partition, acks.required)
+            if error is ErrorCode.NONE and self.guard(b, key, head.producer_id) != guard:
+                error = ErrorCode.INVALID_TXN_STATE  # The transaction has ended in the meantime.
             if error is ErrorCode.NONE:
                 self._append_batch(b, replica, head, data, acks)
             else:
                 acks.done(ProduceResult(error))
 
         admit(head.producer_id, head.producer_epoch, admitted)
+
+    def guard(self, b: int, key: TopicPartition, producer_id: int) -> tuple[int, int] | None:
+        """Return what changes if a producer's transaction ends in a partition, None if broker b does not lead
+        it (VerificationGuard, KIP-890)."""
+        replica = self._brokers[b].replicas.get(key)
+        if replica is None or not replica.leading:
+            return None
+        return replica.leader_epoch, replica.producer_states().marker_of(producer_id)
 
     def _goes_on(self, replica: Replica, head: BatchHeader) -> bool:
         """Return whether the batch belongs to a transaction that is open in the partition already."""
@@ -248,7 +256,7 @@ class RecordRequests:
         assert stream is not None
         self._store(b, replica, header(batch), batch)
         if start != NO_OFFSET and not marker.is_commit:
-            stable = replica.producer_states().last_stable(base + 1)
+            stable = replica.producer_states().undecided_from(base + 1)
             stream.aborted.append(Aborted(producer_id, start, base, stable))
 
         def written(result: ProduceResult) -> None:
@@ -257,7 +265,7 @@ class RecordRequests:
                     listener(b, key, producer_id, marker.is_commit)
             done(result.error_code)
 
-        self._acknowledge(b, replica, base, replica.log.end, Acks(-1, OWN_TIMEOUT_MS, written))
+        self._acknowledge(b, replica, base, replica.log.end, Acks(-1, NO_TIMEOUT_MS, written))
 
     def on_marker(self, listener: Callable[[int, TopicPartition, int, bool], None]) -> None:
         """Call `listener(broker, partition, producer id, whether it commits)` when a marker is committed."""
@@ -279,7 +287,7 @@ class RecordRequests:
             return
         base = replica.log.end
         self._store(b, replica, head, batch)
-        self._acknowledge(b, replica, base, replica.log.end, Acks(-1, OWN_TIMEOUT_MS, done))
+        self._acknowledge(b, replica, base, replica.log.end, Acks(-1, NO_TIMEOUT_MS, done))
 
     def _append_batch(self, b: int, replica: Replica, head: BatchHeader, data: bytes, acks: Acks) -> None:
         if head.producer_id >= 0 or replica.producers is not None:
@@ -343,7 +351,8 @@ class RecordRequests:
             acks.done(result)
             return
         wait = AckWait(end, result, acks.done)
-        wait.timer = self._brokers[b].process.after(acks.timeout_ms * 1000, wait.expire)
+        if acks.timeout_ms != NO_TIMEOUT_MS:
+            wait.timer = self._brokers[b].process.after(max(0, acks.timeout_ms) * 1000, wait.expire)
         replica.waits.append(wait)
 
     def register_producer(self, client_id: str, keys: Keys | None) -> int:

@@ -6,6 +6,7 @@ from kview.simulate.brokers.broker import Broker
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.of_cluster import Coordinators
 from kview.simulate.metadata import TopicPartition
+from kview.simulate.nodes import Nodes, ProcessState
 from kview.simulate.transactions.coordinator import BUMPS_FROM, TransactionCoordinator
 
 TIMEOUT_US = 30_000_000
@@ -16,10 +17,23 @@ class Asking:
     """The way from a broker to the coordinator of a transactional id, and back."""
 
     def __init__(
-        self, brokers: Mapping[int, Broker], coordinators: Coordinators[TransactionCoordinator]
+        self,
+        nodes: Nodes,
+        brokers: Mapping[int, Broker],
+        coordinators: Coordinators[TransactionCoordinator],
     ) -> None:
         self._brokers = brokers
         self._coordinators = coordinators
+        self._open: dict[int, dict[int, Callable[[ErrorCode], None]]] = {b: {} for b in brokers}
+        """Coordinator's broker → what it has been asked, by number: how to answer that."""
+        self._number = 0
+        nodes.on_process_change(self._process_changed)
+
+    def _process_changed(self, node: int, state: ProcessState) -> None:
+        """Answer what a process was asked that has ended: its connections are closed."""
+        if state in (ProcessState.CRASHED, ProcessState.STOPPED) and node in self._open:
+            for answer in list(self._open[node].values()):
+                answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def admit(
         self,
@@ -29,8 +43,12 @@ class Asking:
         key: TopicPartition,
         adds: bool,
         then: Callable[[ErrorCode], None],
+        knows_abortable: bool = True,
     ) -> None:
-        """Ask for broker b whether a partition is part of the producer's transaction, or to add it."""
+        """Ask for broker b whether a partition is part of the producer's transaction, or to add it.
+
+        `then` gets an error that its client knows: not every one knows TRANSACTION_ABORTABLE.
+        """
         broker, node = self._brokers[b], self._coordinators.of(b).find(name)
         if node < 0:
             then(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -38,25 +56,34 @@ class Asking:
         other = self._brokers[node]
         way_us = 0 if other is broker else broker.latency_us + broker.node.slow_us + other.node.slow_us
         timer = broker.process.after(TIMEOUT_US, lambda: answer(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-        is_open = True
+        self._number += 1
+        number, asked = self._number, self._open[node]
 
         def answer(code: ErrorCode) -> None:
-            nonlocal is_open
-            if is_open:
-                is_open = False
-                broker.kernel.cancel(timer)
-                then(code)
+            if asked.pop(number, None) is None:
+                return
+            broker.kernel.cancel(timer)
+            if code is ErrorCode.PRODUCER_FENCED:
+                code = ErrorCode.INVALID_PRODUCER_EPOCH
+            elif code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
+                code = ErrorCode.INVALID_TXN_STATE
+            then(code)
 
         def back(code: ErrorCode) -> None:
             broker.process.after(way_us, answer, code)
 
         def arrived() -> None:
             if not other.node.running:
+                if other.node.state is ProcessState.HUNG:
+                    other.process.after(0, arrived)  # when it goes on
+                else:
+                    back(ErrorCode.COORDINATOR_NOT_AVAILABLE)
                 return
             coordinator = self._coordinators.of(node)
             if adds:
                 coordinator.add_partitions(name, producer, (key,), BUMPS_FROM, back)
             else:
-                back(coordinator.verify(name, producer, key))
+                back(coordinator.verify(name, producer, (key,))[0])
 
+        asked[number] = answer
         broker.kernel.after(way_us, arrived)

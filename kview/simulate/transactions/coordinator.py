@@ -2,8 +2,8 @@
 `__transaction_state` that the broker leads.
 
 Sources: TransactionCoordinator, TransactionMetadata and TransactionStateManager. Clients of version 2
-(KIP-890) have a new epoch after each transaction; with those of version 0, the epoch changes only with
-InitProducerId.
+(KIP-890) have a new epoch after each transaction; those of version 0 only with InitProducerId, or if a
+time-out ends one.
 A `done` callback is called once, immediately or from a later event, but never if the broker's process dies
 first.
 """
@@ -20,6 +20,7 @@ from kview.simulate.records import Marker
 from kview.simulate.requests.records import EndedTransaction
 from kview.simulate.results import ProducerIdResult
 from kview.simulate.transactions.records import (
+    EPOCH_MAX,
     NO_EPOCH,
     NO_PRODUCER_ID,
     NO_TIME,
@@ -39,8 +40,6 @@ from kview.simulate.transactions.settings import TransactionSettings
 from kview.wire.primitives import MalformedBytes
 
 S = TransactionState
-EPOCH_MAX = 2**15 - 1
-"""The last epoch. Only a coordinator uses it, to end the transaction of a producer that it fences."""
 WRITE_MS = 60_000
 BUMPS_FROM = 2
 """The first version of clients whose epoch changes with each transaction."""
@@ -54,12 +53,16 @@ SendMarkers = Callable[
 
 
 class Transaction:
-    """A transactional id as its coordinator knows it. `pending` is the state that is being written."""
+    """A transactional id as its coordinator knows it. `pending` is the state that is being written.
 
-    __slots__ = ("pending", "value")
+    `last_epoch` is the epoch that a client may have if it has not heard of the newer one it was given.
+    """
+
+    __slots__ = ("last_epoch", "pending", "value")
 
     def __init__(self, value: TransactionValue) -> None:
         self.value = value
+        self.last_epoch = NO_EPOCH
         self.pending: TransactionState | None = None
 
 
@@ -107,10 +110,16 @@ class TransactionShard(Shard):
 
     def forget(self, name: str) -> None:
         """Write that a transactional id has expired."""
-        self.append(encode_batch((name, None), self.now_ms), lambda: self._forgotten(name), lambda code: None)
+        known = self.transactions[name]
+        known.pending = S.DEAD
 
-    def _forgotten(self, name: str) -> None:
-        self.transactions.pop(name, None)
+        def apply() -> None:
+            self.transactions.pop(name, None)
+
+        def answered(code: ErrorCode) -> None:
+            known.pending = None
+
+        self.append(encode_batch((name, None), self.now_ms), apply, answered)
 
     def compact(self) -> None:
         """Write the states again and move the log start to them, which replaces Kafka's log cleaner."""
@@ -227,7 +236,7 @@ class TransactionCoordinator:
         def refuse(code: ErrorCode) -> None:
             done(ProducerIdResult(code))
 
-        if not name:
+        if not name or (expected[0] < 0) != (expected[1] < 0):
             return refuse(ErrorCode.INVALID_REQUEST)
         if not 0 < timeout_ms <= self._settings.max_timeout_ms:
             return refuse(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
@@ -244,16 +253,16 @@ class TransactionCoordinator:
             before = known.value
             if known.pending is not None or before.state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
                 return refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
-            if expected[0] not in (NO_PRODUCER_ID, before.producer_id, before.previous_producer_id):
+            is_exhausted = expected[0] == before.previous_producer_id and expected[1] >= EPOCH_MAX
+            if expected[0] not in (NO_PRODUCER_ID, before.producer_id) and not is_exhausted:
                 return refuse(ErrorCode.PRODUCER_FENCED)
             if before.state is S.ONGOING:
                 self._fence(shard, name)
                 return refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
-            behind = before.producer_epoch - expected[1] if expected[0] == before.producer_id else 0
-            if behind == 1:  # The client has not had the answer to its last question.
+            if expected[0] == before.producer_id and expected[1] != before.producer_epoch:
+                if expected[1] != known.last_epoch:
+                    return refuse(ErrorCode.PRODUCER_FENCED)
                 return done(ProducerIdResult(ErrorCode.NONE, before.producer_id, before.producer_epoch))
-            if behind:
-                return refuse(ErrorCode.PRODUCER_FENCED)
         after = before._replace(
             producer_epoch=before.producer_epoch + 1,
             timeout_ms=timeout_ms,
@@ -261,7 +270,7 @@ class TransactionCoordinator:
             partitions=(),
             began_ms=NO_TIME,
         )
-        if after.producer_epoch >= EPOCH_MAX:
+        if after.producer_epoch > EPOCH_MAX:
             given = self._new_producer_id()
             if given.error_code is not ErrorCode.NONE:
                 return refuse(given.error_code)
@@ -270,10 +279,10 @@ class TransactionCoordinator:
             )
 
         def written(code: ErrorCode) -> None:
-            if code is ErrorCode.NONE:
-                done(ProducerIdResult(code, after.producer_id, after.producer_epoch))
-            else:
-                refuse(code)
+            if code is not ErrorCode.NONE:
+                return refuse(code)
+            shard.transactions[name].last_epoch = expected[1]
+            done(ProducerIdResult(code, after.producer_id, after.producer_epoch))
 
         shard.change(name, after, written)
 
@@ -287,7 +296,11 @@ class TransactionCoordinator:
         if isinstance(shard, ErrorCode):
             return shard
         known = shard.transactions.get(name)
-        if known is None or known.value.producer_id != producer_id:
+        if known is None:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        if known.pending is not None:  # Who asks may know an id and an epoch that are being written.
+            return ErrorCode.CONCURRENT_TRANSACTIONS
+        if known.value.producer_id != producer_id:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         if known.value.producer_epoch != producer_epoch:
             return ErrorCode.PRODUCER_FENCED
@@ -309,7 +322,7 @@ class TransactionCoordinator:
             return done(found)
         shard, known = found
         value = known.value
-        if known.pending is not None or value.state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
+        if value.state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
             return done(ErrorCode.CONCURRENT_TRANSACTIONS)
         is_open = value.state is S.ONGOING
         already = value.partitions if is_open else ()
@@ -326,16 +339,18 @@ class TransactionCoordinator:
             done,
         )
 
-    def verify(self, name: str, producer: tuple[int, int], key: TopicPartition) -> ErrorCode:
-        """Return whether a partition is part of the producer's transaction: NONE, or why not."""
+    def verify(
+        self, name: str, producer: tuple[int, int], partitions: Sequence[TopicPartition]
+    ) -> list[ErrorCode]:
+        """Return for each partition whether it is part of the producer's transaction: NONE, or why not."""
         found = self._known(name, *producer)
         if isinstance(found, ErrorCode):
-            return found
+            return [found] * len(partitions)
         _, known = found
-        if known.pending is not None or known.value.state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
-            return ErrorCode.CONCURRENT_TRANSACTIONS
-        is_in = known.value.state is S.ONGOING and key in known.value.partitions
-        return ErrorCode.NONE if is_in else ErrorCode.TRANSACTION_ABORTABLE
+        if known.value.state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
+            return [ErrorCode.CONCURRENT_TRANSACTIONS] * len(partitions)
+        added = set(known.value.partitions) if known.value.state is S.ONGOING else set()
+        return [ErrorCode.NONE if key in added else ErrorCode.TRANSACTION_ABORTABLE for key in partitions]
 
     def end(self, name: str, producer: tuple[int, int], is_commit: bool, version: int, done: EndDone) -> None:
         """Commit or abort the producer's transaction. The answer comes when the decision is committed; the
@@ -348,8 +363,6 @@ class TransactionCoordinator:
             return done(EndResult(found))
         shard, known = found
         value = known.value
-        if known.pending is not None:
-            return done(EndResult(ErrorCode.CONCURRENT_TRANSACTIONS))
         match value.state:
             case S.ONGOING:
                 pass
@@ -392,8 +405,10 @@ class TransactionCoordinator:
             state=S.PREPARE_COMMIT if is_commit else S.PREPARE_ABORT,
             producer_epoch=value.producer_epoch + bumps,
             partitions=value.partitions if value.state is S.ONGOING else (),
+            began_ms=value.began_ms if value.state is S.ONGOING else NO_TIME,
+            version=BUMPS_FROM if bumps else value.version,
         )
-        if after.producer_epoch >= EPOCH_MAX - 1 and bumps:
+        if after.producer_epoch >= EPOCH_MAX and bumps:
             given = self._new_producer_id()
             if given.error_code is not ErrorCode.NONE:
                 return done(EndResult(given.error_code))
@@ -402,6 +417,8 @@ class TransactionCoordinator:
         def written(code: ErrorCode) -> None:
             if code is not ErrorCode.NONE:
                 return done(EndResult(code))
+            if bumps:
+                shard.transactions[name].last_epoch = value.producer_epoch
             self._complete(shard, name)
             done(EndResult(code, *_next(after)) if bumps else EndResult(code))
 
@@ -468,7 +485,7 @@ def _described(name: str, value: TransactionValue) -> DescribedTransaction:
         name,
         value.state.called,
         value.timeout_ms,
-        value.began_ms if value.state is S.ONGOING else NO_TIME,
+        value.began_ms if value.state in (S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT) else NO_TIME,
         value.producer_id,
         value.producer_epoch,
         value.partitions,

@@ -15,7 +15,7 @@ RETRY_US = 100_000
 """Interval after which a marker is sent again (requestTimeout and backoff in Kafka)."""
 
 GIVES_UP = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
-"""Errors of a leader that has seen a newer epoch. The marker counts as written."""
+"""Errors of a leader that has seen a newer epoch. Somebody else coordinates the transaction: none is sent."""
 
 
 class Markers:
@@ -85,9 +85,9 @@ class Markers:
             self._records.write_marker(leader.id, key, ended, answered)
 
         def answered(code: ErrorCode) -> None:
-            if code is ErrorCode.NONE or code in GIVES_UP:
-                self._kernel.after(way_us, written, key)
-            else:
+            if code is ErrorCode.NONE:
+                broker.process.after(way_us, written, key)
+            elif code not in GIVES_UP:
                 self._kernel.after(RETRY_US, again)
 
         self._kernel.after(way_us, arrived)

@@ -31,6 +31,11 @@ class TransactionState(IntEnum):
         return "".join(part.capitalize() for part in self.name.split("_"))
 
 
+STATES = frozenset(TransactionState)
+EPOCH_MAX = 2**15 - 2
+"""The last epoch of a producer. The one after it ends its last transaction."""
+
+
 class TransactionValue(NamedTuple):
     """The state of a transactional id as it is stored.
 
@@ -107,9 +112,14 @@ def _decode_value(data: bytes) -> TransactionValue:
         reader.tagged_fields()
     updated_ms, began_ms = reader.int64(), reader.int64()
     tags = reader.tagged_fields()
+    if state not in STATES or producer_id < 0 or not NO_EPOCH <= epoch <= EPOCH_MAX:
+        raise MalformedBytes(f"state {state} of producer {producer_id}, epoch {epoch}")
 
     def number(tag: int, missing: int) -> int:
-        return int.from_bytes(tags[tag], "big", signed=True) if tag in tags else missing
+        bytes_ = tags.get(tag)
+        if bytes_ is not None and len(bytes_) != (2 if tag == _VERSION_TAG else 8):
+            raise MalformedBytes(f"a number of {len(bytes_)} bytes")
+        return missing if bytes_ is None else int.from_bytes(bytes_, "big", signed=True)
 
     return TransactionValue(
         producer_id,
