@@ -240,7 +240,7 @@ class RecordRequests:
             return
         producer_id, epoch, marker = ended
         if producer_id < 0 or epoch < 0:
-            done(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka, where that is no batch
+            done(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka, which cannot make a batch of that
             return
         states = replica.producer_states()
         known_epoch, coordinator_epoch = states.epoch_of(producer_id)
