@@ -19,6 +19,7 @@ from tests.served import Served
 from tests.waiting import wait_until
 
 ONE = [[0, 1, 2]]
+QUIET = {"linger.ms": 0, "log_level": 2}
 
 
 def topic_of(cluster: Cluster, partitions: int = 1) -> str:
@@ -30,7 +31,7 @@ def topic_of(cluster: Cluster, partitions: int = 1) -> str:
 
 def librdkafka(cluster: Cluster, name: str, **more: Any) -> confluent_kafka.Producer:
     """A transactional producer of librdkafka that has its epoch."""
-    settings = {"bootstrap.servers": cluster.bootstrap, "transactional.id": name, "linger.ms": 0, **more}
+    settings = {"bootstrap.servers": cluster.bootstrap, "transactional.id": name, **QUIET, **more}
     producer = confluent_kafka.Producer(settings)
     producer.init_transactions(30)
     return producer
