@@ -29,6 +29,9 @@ P = ParamSpec("P")
 Steps = Iterator[None]
 """Work that yields after each small step, so that it can be done in slices."""
 
+READ_COMMITTED = 1
+"""The isolation level of clients that want records of committed transactions only."""
+
 NO_ID = bytes(16)
 """The id of no topic."""
 
@@ -203,6 +206,11 @@ def no_such_topic(name: str) -> ErrorCode:
     """Return the error for the name of a topic that does not exist."""
     valid = valid_topic_name(name)
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def fenced(code: ErrorCode, knows: bool) -> ErrorCode:
+    """Return the error for a client that `knows` PRODUCER_FENCED or does not."""
+    return ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED and not knows else code
 
 
 def take_request(wire: Wire, broker: int, connection: Client, frame: memoryview) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from kafka.protocol.consumer import FetchRequest
 
-from kview.serve.call import Api, Call, Steps, id_bytes
+from kview.serve.call import READ_COMMITTED, Api, Call, Steps, id_bytes
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import ReadResult
 from kview.wire.primitives import INT32, array_length, string, uvarint
@@ -25,7 +25,6 @@ FOLLOWERS_FROM = 11
 """The first version in which a consumer may read from a follower (KIP-392)."""
 
 TOPIC_IDS_FROM = 13
-READ_COMMITTED = 1
 
 MAX_ANSWER_BYTES = 2 << 20
 """Limit of the records in a response, which limits the memory for a client that does not read it. As in

@@ -38,33 +38,51 @@ EMPTY = string("", compact=True)
 _PARTITION = Struct(">iqi")  # index, committed offset, leader epoch; the metadata and the error follow
 
 
+class Commits:
+    """The offsets in a request, of partitions that exist, and the errors of all that it names."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self.offsets: list[OffsetToCommit] = []
+        self._errors: list[list[int]] = []
+        self._places: list[tuple[int, int]] = []
+
+    def read(self) -> Steps:
+        """Read the request, OffsetCommit or TxnOffsetCommit."""
+        version = self._call.version
+        for t, entry in enumerate(self._call.request.topics):
+            topic = self._call.topic(entry, ids_from=TOPIC_IDS_FROM)
+            missing = (
+                ErrorCode.UNKNOWN_TOPIC_ID
+                if version >= TOPIC_IDS_FROM and topic is None
+                else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+            self._errors.append([missing] * len(entry.partitions))
+            for p, data in enumerate(entry.partitions):
+                yield
+                if topic is not None and 0 <= data.partition_index < len(topic.partitions):
+                    self._places.append((t, p))
+                    self.offsets.append(
+                        OffsetToCommit(
+                            topic.name,
+                            data.partition_index,
+                            data.committed_offset,
+                            data.committed_leader_epoch,
+                            data.committed_metadata or "",
+                        )
+                    )
+
+    def errors(self, codes: Sequence[int]) -> list[list[int]]:
+        """Return the errors by topic and partition. `codes` are those of the offsets."""
+        for (t, p), error in zip(self._places, codes, strict=True):
+            self._errors[t][p] = error
+        return self._errors
+
+
 def commit(call: Call) -> Steps:
     """Commit the offsets of partitions that exist, and answer the others with an error."""
-    request, version = call.request, call.version
-    errors: list[list[int]] = []
-    offsets: list[OffsetToCommit] = []
-    places: list[tuple[int, int]] = []
-    for t, entry in enumerate(request.topics):
-        topic = call.topic(entry, ids_from=TOPIC_IDS_FROM)
-        missing = (
-            ErrorCode.UNKNOWN_TOPIC_ID
-            if version >= TOPIC_IDS_FROM and topic is None
-            else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        )
-        errors.append([missing] * len(entry.partitions))
-        for p, data in enumerate(entry.partitions):
-            yield
-            if topic is not None and 0 <= data.partition_index < len(topic.partitions):
-                places.append((t, p))
-                offsets.append(
-                    OffsetToCommit(
-                        topic.name,
-                        data.partition_index,
-                        data.committed_offset,
-                        data.committed_leader_epoch,
-                        data.committed_metadata or "",
-                    )
-                )
+    request, commits = call.request, Commits(call)
+    yield from commits.read()
 
     def ask(part: Sequence[OffsetToCommit], done: Callable[[Sequence[int]], None]) -> None:
         call.cluster.groups(call.broker).commit(
@@ -79,11 +97,9 @@ def commit(call: Call) -> Steps:
         )
 
     def committed(codes: Sequence[int]) -> None:
-        for (t, p), error in zip(places, codes, strict=True):
-            errors[t][p] = error
-        call.run(_answer_commit(call, errors))
+        call.run(_answer_commit(call, commits.errors(codes)))
 
-    yield from ask_in_parts(offsets, ask, committed)
+    yield from ask_in_parts(commits.offsets, ask, committed)
 
 
 def _answer_commit(call: Call, errors: list[list[int]]) -> Steps:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.consumer import ListOffsetsRequest
 
-from kview.serve.call import Api, Call, Steps
+from kview.serve.call import READ_COMMITTED, Api, Call, Steps
 from kview.simulate.codes import ErrorCode
 from kview.simulate.requests.offset_lookup import LATEST
 from kview.simulate.requests.records import DEBUGGING_REPLICA
@@ -39,7 +39,6 @@ _ROW_V2 = Struct(">iq")  # index, timestamp
 _ROW_V4 = Struct(">iiq")  # with the leader epoch in the middle
 
 NO_EPOCH = -1
-READ_COMMITTED = 1
 
 
 class Asked(NamedTuple):

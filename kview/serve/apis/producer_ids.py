@@ -6,8 +6,7 @@ adds PRODUCER_FENCED, v5 only adds an error.
 
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
-from kview.serve.call import Api, Call
-from kview.simulate.codes import ErrorCode
+from kview.serve.call import Api, Call, fenced
 from kview.simulate.results import ProducerIdResult
 
 EXPECTED_FROM = 3
@@ -19,13 +18,10 @@ def init_producer_id(call: Call) -> None:
     request, version = call.request, call.version
 
     def done(result: ProducerIdResult) -> None:
-        error = result.error_code
-        if error is ErrorCode.PRODUCER_FENCED and version < FENCED_FROM:
-            error = ErrorCode.INVALID_PRODUCER_EPOCH
         call.answer(
             InitProducerIdResponse(
                 version=version,
-                error_code=error,
+                error_code=fenced(result.error_code, knows=version >= FENCED_FROM),
                 producer_id=result.producer_id,
                 producer_epoch=result.producer_epoch,
             )

@@ -26,7 +26,8 @@ from kafka.protocol.producer import (
 )
 
 from kview.serve.apis.gather import Gather, ask_in_parts, by_topic
-from kview.serve.call import Api, Call, Steps
+from kview.serve.apis.group_offsets import Commits
+from kview.serve.call import Api, Call, Steps, fenced
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import CommitRequest, OffsetToCommit
 from kview.simulate.metadata import TopicPartition
@@ -45,8 +46,7 @@ ABORTABLE_FROM = 4
 
 def _for_version(call: Call, code: ErrorCode) -> ErrorCode:
     """Return the error that clients of this version know."""
-    fenced = code is ErrorCode.PRODUCER_FENCED and call.version < FENCED_FROM
-    return ErrorCode.INVALID_PRODUCER_EPOCH if fenced else code
+    return fenced(code, knows=call.version >= FENCED_FROM)
 
 
 def add_partitions(call: Call) -> Steps:
@@ -54,8 +54,11 @@ def add_partitions(call: Call) -> Steps:
     request, version = call.request, call.version
     response = AddPartitionsToTxnResponse
 
-    def respond(rows: list[tuple[str, list[tuple[str, int, ErrorCode]]]]) -> Any:
-        results = [(name, [_results(call, rows_of) for rows_of in _grouped(found)]) for name, found in rows]
+    def respond(rows: list[tuple[str, list[tuple[str, tuple[int, ErrorCode]]]]]) -> Any:
+        results = [
+            (name, [_results(call, topic, parts) for topic, parts in by_topic(found).items()])
+            for name, found in rows
+        ]
         if version >= SEVERAL_FROM:
             per_transaction = response.AddPartitionsToTxnResult
             return response(
@@ -77,16 +80,17 @@ def add_partitions(call: Call) -> Steps:
         def put(
             code: ErrorCode, place: int = place, name: str = name, keys: list[TopicPartition] = keys
         ) -> None:
-            gather.put(place, (name, [(*key, code) for key in keys]))
+            gather.put(place, (name, [(topic, (index, code)) for topic, index in keys]))
 
         if unknown:
             other, missing = ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            rows = [(*key, missing if key in unknown else other) for key in keys]
+            rows = [(key[0], (key[1], missing if key in unknown else other)) for key in keys]
             gather.put(place, (name, rows))
         elif verifies:
             coordinator = call.cluster.transactions(call.broker)
             codes = coordinator.verify(name, producer, keys)
-            gather.put(place, (name, [(*key, code) for key, code in zip(keys, codes, strict=True)]))
+            rows = [(topic, (index, code)) for (topic, index), code in zip(keys, codes, strict=True)]
+            gather.put(place, (name, rows))
         else:
             client = BUMPS_FROM if version >= SEVERAL_FROM else 0
             coordinator = call.cluster.transactions(call.broker)
@@ -105,18 +109,10 @@ def _asked(request: Any, version: int) -> list[tuple[str, tuple[int, int], Any, 
     ]
 
 
-def _grouped(rows: Sequence[tuple[str, int, ErrorCode]]) -> list[tuple[str, list[tuple[int, ErrorCode]]]]:
-    topics: dict[str, list[tuple[int, ErrorCode]]] = {}
-    for topic, index, code in rows:
-        topics.setdefault(topic, []).append((index, code))
-    return list(topics.items())
-
-
-def _results(call: Call, of_topic: tuple[str, list[tuple[int, ErrorCode]]]) -> Any:
+def _results(call: Call, topic: str, rows: Sequence[tuple[int, ErrorCode]]) -> Any:
     version, response = call.version, AddPartitionsToTxnResponse
     several = version >= SEVERAL_FROM
     per_topic = (response.AddPartitionsToTxnResult if several else response).AddPartitionsToTxnTopicResult
-    topic, rows = of_topic
     return per_topic(
         version=version,
         name=topic,
@@ -219,22 +215,8 @@ def write_markers(call: Call) -> Steps:
 
 def commit_offsets(call: Call) -> Steps:
     """Commit a group's offsets as part of a transaction, for partitions that exist."""
-    request, version = call.request, call.version
-    errors: list[list[int]] = []
-    offsets: list[OffsetToCommit] = []
-    places: list[tuple[int, int]] = []
-    for t, entry in enumerate(request.topics):
-        topic = call.topic(entry)
-        errors.append([ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * len(entry.partitions))
-        for p, data in enumerate(entry.partitions):
-            yield
-            if topic is not None and 0 <= data.partition_index < len(topic.partitions):
-                places.append((t, p))
-                epoch = data.committed_leader_epoch if version >= 2 else -1
-                metadata = data.committed_metadata or ""
-                offsets.append(
-                    OffsetToCommit(topic.name, data.partition_index, data.committed_offset, epoch, metadata)
-                )
+    request, version, commits = call.request, call.version, Commits(call)
+    yield from commits.read()
     has_member = version >= 3
     whole = partial(
         CommitRequest,
@@ -256,15 +238,13 @@ def commit_offsets(call: Call) -> Steps:
         groups.commit(whole(offsets=tuple(part)), call.later(lambda result: done(result.error_codes)))
 
     def committed(codes: Sequence[int]) -> None:
-        for (t, p), error in zip(places, codes, strict=True):
-            errors[t][p] = error
-        call.run(_answer_commit(call, errors))
+        call.run(_answer_commit(call, commits.errors(codes)))
 
     def admitted(code: ErrorCode) -> None:
         if code is ErrorCode.NONE:
-            call.run(ask_in_parts(offsets, ask, committed))
+            call.run(ask_in_parts(commits.offsets, ask, committed))
         else:
-            committed([code] * len(places))
+            committed([code] * len(commits.offsets))
 
     refused = groups.refusal(request.group_id)
     if refused is not ErrorCode.NONE:

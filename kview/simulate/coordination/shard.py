@@ -59,6 +59,22 @@ class Shard:
         else:
             self.host.after(HUNG_RETRY_MS * MS, lambda: self._due(fn))
 
+    def every(self, interval_ms: int, fn: Callable[[], None]) -> None:
+        """Call `fn` again and again, as long as this shard is open."""
+
+        def due() -> None:
+            self.every(interval_ms, fn)
+            fn()
+
+        self.after(interval_ms, due)
+
+    def load_after(self, delay_ms: int, load: Callable[[], None]) -> None:
+        """Call `load` after a delay, which may be 0: now."""
+        if delay_ms:
+            self.after(delay_ms, load)
+        else:
+            load()
+
     def cancel(self, timer: Timer | None) -> None:
         """Cancel a timer, if there is one."""
         if timer is not None:

@@ -68,12 +68,10 @@ class GroupCoordinator:
         def load() -> None:
             shard.load()
             membership.start_sessions()
-            self._expire_later(shard)
+            interval_ms = self._settings.offsets_retention_check_interval_ms
+            shard.every(interval_ms, lambda: offsets.expire(shard))
 
-        if load_ms:
-            shard.after(load_ms, load)
-        else:
-            load()
+        shard.load_after(load_ms, load)
 
     def resigned(self, partition: int) -> None:
         """Release the groups of an offsets partition that the broker no longer leads."""
@@ -86,13 +84,6 @@ class GroupCoordinator:
         """Delete the committed offsets of topics that no longer exist."""
         for shard in self._shards.values():
             offsets.forget_deleted_topics(shard)
-
-    def _expire_later(self, shard: GroupShard) -> None:
-        def due() -> None:
-            self._expire_later(shard)
-            offsets.expire(shard)
-
-        shard.after(self._settings.offsets_retention_check_interval_ms, due)
 
     def process_ended(self) -> None:
         """Drop all state and waiting clients, because the process has ended."""

@@ -71,7 +71,7 @@ class TopicRequests:
         self._forwarding.ask(ask, late, timeout_ms)
 
     def create_internal_topic(self, b: int, name: str) -> None:
-        """Create a topic of coordinators if broker b does not know it, because a client looks for one."""
+        """Create a topic of coordinators for broker b, unless it exists, because a client looks for one."""
         image = self._metadata.image
         if name in image.topics:
             return

@@ -162,13 +162,13 @@ class TransactionCoordinator:
             for name, known in shard.transactions.items():
                 if known.value.state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
                     self._complete(shard, name)
-            self._abort_later(shard)
-            self._expire_later(shard)
+            settings = self._settings
+            shard.every(
+                settings.abort_timed_out_transaction_cleanup_interval_ms, lambda: self._abort_late(shard)
+            )
+            shard.every(settings.remove_expired_transaction_cleanup_interval_ms, lambda: self._expire(shard))
 
-        if load_ms:
-            shard.after(load_ms, load)
-        else:
-            load()
+        shard.load_after(load_ms, load)
 
     def resigned(self, partition: int) -> None:
         """Release the transactional ids of a partition that the broker no longer leads."""
@@ -185,27 +185,21 @@ class TransactionCoordinator:
             shard.close(answer=False)
         self._shards.clear()
 
-    def _abort_later(self, shard: TransactionShard) -> None:
-        def due() -> None:
-            self._abort_later(shard)
-            for name, known in list(shard.transactions.items()):
-                value = known.value
-                ends_ms = value.began_ms + value.timeout_ms
-                if value.state is S.ONGOING and known.pending is None and ends_ms < shard.now_ms:
-                    self._fence(shard, name)
+    def _abort_late(self, shard: TransactionShard) -> None:
+        """Abort the transactions that have taken longer than their timeout."""
+        for name, known in list(shard.transactions.items()):
+            value = known.value
+            ends_ms = value.began_ms + value.timeout_ms
+            if value.state is S.ONGOING and known.pending is None and ends_ms < shard.now_ms:
+                self._fence(shard, name)
 
-        shard.after(self._settings.abort_timed_out_transaction_cleanup_interval_ms, due)
-
-    def _expire_later(self, shard: TransactionShard) -> None:
-        def due() -> None:
-            self._expire_later(shard)
-            before_ms = shard.now_ms - self._settings.id_expiration_ms
-            for name, known in list(shard.transactions.items()):
-                idle = known.value.state in (S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT)
-                if idle and known.pending is None and known.value.updated_ms <= before_ms:
-                    shard.forget(name)
-
-        shard.after(self._settings.remove_expired_transaction_cleanup_interval_ms, due)
+    def _expire(self, shard: TransactionShard) -> None:
+        """Forget the transactional ids that nobody has used for transactional.id.expiration.ms."""
+        before_ms = shard.now_ms - self._settings.id_expiration_ms
+        for name, known in list(shard.transactions.items()):
+            idle = known.value.state in (S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT)
+            if idle and known.pending is None and known.value.updated_ms <= before_ms:
+                shard.forget(name)
 
     # --- finding the coordinator
 
