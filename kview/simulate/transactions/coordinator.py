@@ -223,8 +223,8 @@ class TransactionCoordinator:
     def init_producer_id(self, name: str, timeout_ms: int, expected: tuple[int, int], done: InitDone) -> None:
         """Give a producer its id and a new epoch, which fences everybody who had it before.
 
-        A transaction that is open is aborted first, and the client is told to ask again. `expected` are the
-        id and epoch that the client believes to have, NO_PRODUCER_ID and NO_EPOCH if it has just started.
+        An open transaction is aborted first, and the client is told to ask again. `expected` is the id and
+        epoch the client thinks it has, NO_PRODUCER_ID and NO_EPOCH if it has just started.
         """
 
         def refuse(code: ErrorCode) -> None:
