@@ -70,7 +70,7 @@ class FastLane(Struct):
         if apis.highest(link.versions, apis.DESCRIBE_CLUSTER) >= apis.FENCED_BROKERS_FROM:
             cluster = self._ask(link, brokers.cluster_request())
         try:
-            answer, at_ms = await first
+            answer, _ = await first
             listed = (await cluster)[0] if cluster else None
         except LinkError as error:
             self.state.failed(Part.METADATA, broker, error.cause)
@@ -78,7 +78,7 @@ class FastLane(Struct):
         before_ms = self.state.shown_since_ms(Part.METADATA, broker)
         names = self._changed_topics(link, answer)
         again = await self._ask_again(link, names) if names else None
-        if not self._take_metadata(answer, broker, at_ms):
+        if not self._take_metadata(answer, broker, link.answered_ms):
             return
         if again:
             topics.take(self.state, again[0], names, before_ms, again[1])
@@ -207,7 +207,7 @@ class FastLane(Struct):
         `starting` and `stable` are the rows among them whose log starts and last stable offsets are asked
         for, too.
         """
-        layout = share.layout
+        layout, clock_sets = share.layout, self.state.clock_sets
 
         def ask(wanted: Wanted, rows: Rows) -> Any:
             reused = whole and len(rows) == len(share.leads)
@@ -229,8 +229,8 @@ class FastLane(Struct):
         except (LinkError, Refused) as error:
             self.state.failed(Part.OFFSETS, broker, error.cause)
             return
-        if not self.state.still(layout):
-            return
+        if not self.state.still(layout) or clock_sets != self.state.clock_sets:
+            return  # or the first answer has a time of the old clock
         now = self.state.layout
         readings.read_leader(self.state.readings, now, broker, first, second)
         if third:

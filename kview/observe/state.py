@@ -76,6 +76,9 @@ class State(Struct):
     """(Part, broker) → why the last request failed."""
     received_ms: dict[tuple[Part, int], int] = field(default_factory=dict)
     """(Part, broker) → when the part was last answered."""
+    clock_sets: int = 0
+    """How often the clock was set. A request that was sent before may have an answer with a time of the old
+    clock."""
     heard: Heard = field(default_factory=Heard)
     doubted_until_s: dict[int, float] = field(default_factory=dict)
     """Broker → until when (monotonic) another broker is preferred as the source of metadata."""
@@ -143,7 +146,9 @@ class State(Struct):
             for topic, known in self.settings.items()
         }
         self.log_dirs = replace(self.log_dirs, received_ms=jump.times(self.log_dirs.received_ms))
+        self.transactions.clock_set(jump)
         self.points = Points()
+        self.clock_sets += 1
 
     def see_offered(self, offers: Iterable[Offered], now_ms: int) -> None:
         """Store what brokers offer: finalized features, and since when their APIs differ."""

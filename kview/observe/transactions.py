@@ -17,6 +17,7 @@ from kafka.protocol.admin import (
     ListTransactionsRequest,
 )
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kview.model.failures import NO_TRANSACTIONAL_ID, NOT_AUTHORIZED, refused
 from kview.model.inspection import Producer
@@ -24,6 +25,7 @@ from kview.model.snapshot import Longs, Transactions, columns, empty
 from kview.model.states import TransactionState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe.causes import Refused
+from kview.observe.clock import Jump
 from kview.observe.layout import Layout, Rows, strings
 
 NO_SUCH_TRANSACTION = "kview.no-such-transaction"
@@ -110,6 +112,17 @@ class OpenTransactions(Struct):
         if not self.held:
             self.coordinated.clear()
             self._hanging.clear()
+
+    def clock_set(self, jump: Jump) -> None:
+        """Move the times of the answers to the new clock."""
+        self.held = {
+            key: replace(held, received_ms=jump.time(held.received_ms)) for key, held in self.held.items()
+        }
+        self.coordinated = {
+            broker: replace(answer, at_ms=jump.time(answer.at_ms))
+            for broker, answer in self.coordinated.items()
+        }
+        self._read_ms = {key: jump.time(at_ms) for key, at_ms in self._read_ms.items()}
 
     def table(self, layout: Layout) -> Transactions:
         """Return what is known as a table, the same one until something changes."""

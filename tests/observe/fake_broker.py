@@ -26,6 +26,7 @@ from kafka.protocol.consumer import (
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
 from kview.model.address import Address
+from kview.wire.list_offsets import DEBUGGING_REPLICA
 
 VERSIONS = {18: (0, 3), 3: (0, 12), 2: (1, 5)}
 COORDINATOR_VERSIONS = {**VERSIONS, 9: (1, 5), 15: (0, 3), 16: (0, 2)}
@@ -134,6 +135,8 @@ class FakeBroker(Server):
         """API key → what is changed in its answers to Metadata, ListOffsets and about groups."""
         self.delay: dict[int, threading.Event] = {}
         """API key → what its answers wait for."""
+        self.wait_for_ends: threading.Event | None = None
+        """What the answers about log ends, for the debugging replica, wait for."""
         super().__init__(self._speak, port)
 
     def hang(self) -> None:
@@ -227,6 +230,8 @@ class FakeBroker(Server):
         )
 
     def _list_offsets(self, request: Any, version: int) -> bytes:
+        if request.replica_id == DEBUGGING_REPLICA and self.wait_for_ends is not None:
+            self.wait_for_ends.wait()
         topic = ListOffsetsResponse.ListOffsetsTopicResponse
         offset = self.log_start if request.topics[0].partitions[0].timestamp == -2 else self.high_watermark
         return self._encoded(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
-from kafka.protocol.consumer import OffsetFetchRequest
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
 from kview.derive.view import View
 from kview.language import events
@@ -16,6 +16,7 @@ from kview.observe.clock import ClockWatch, Jump, system_clock_ms
 from kview.observe.observer import Observer, ObserveSettings
 from tests.observe.fake_broker import COORDINATOR_VERSIONS, FakeBroker
 from tests.observe.observing import Watched, headline
+from tests.waiting import wait_until
 
 HOUR_MS = 3_600_000
 QUICK = ObserveSettings(interval_s=0.2, silence_s=0.5, retry_most_s=0.4, list_groups_rounds=1)
@@ -86,6 +87,22 @@ def test_commits_that_are_not_answered_again_are_as_old_as_they_were() -> None:
         began_s = time.monotonic()
         broker.delay[OffsetFetchRequest.API_KEY] = threading.Event()
         clock.by_ms = HOUR_MS
+        ages = ages_ms(watched.look())
+        assert max(ages) <= (time.monotonic() - began_s) * 1000 + 10_000
+
+
+def test_an_answer_from_before_whose_companion_comes_after_is_not_used() -> None:
+    clock = WallClock()
+    with commit_seen(clock) as (broker, watched):
+        began_s = time.monotonic()
+        broker.wait_for_ends = threading.Event()
+        watched.look()
+        clock.by_ms = HOUR_MS
+        watched.look()
+        answered = len(broker.answered)
+        broker.delay[ListOffsetsRequest.API_KEY] = threading.Event()
+        broker.wait_for_ends.set()
+        wait_until(lambda: len(broker.answered) > answered, "the log ends of before come")
         ages = ages_ms(watched.look())
         assert max(ages) <= (time.monotonic() - began_s) * 1000 + 10_000
 

@@ -99,11 +99,15 @@ class Scene:
             self.seen = f"rows {rows}"
             return False
         streams = view.snapshot.members.group == self.names[GroupType.STREAMS]
+        share = view.snapshot.share_offsets
+        begun = share.start_offset[share.group == self.names[GroupType.SHARE]]
         members, assigned = view.snapshot.groups.members[rows], view.snapshot.members.assigned[streams]
         verdicts = dict(zip(self.names, view.groups.verdict[rows].tolist(), strict=True))
         told = zip(verdicts.values(), view.groups.reason[rows], view.groups.lag[rows], strict=True)
-        self.seen = f"members {members}, streams' {assigned}, {[*map(str, verdicts)]}: {[*told]}"
-        if (members == UNKNOWN_ID).any() or assigned.tolist() != [2]:
+        self.seen = (
+            f"members {members}, streams' {assigned}, {[*map(str, verdicts)]}: {[*told]}, share {begun}"
+        )
+        if (members == UNKNOWN_ID).any() or assigned.tolist() != [2] or (begun < 0).any():
             return False
         of_streams = verdicts.pop(GroupType.STREAMS)  # its member commits nothing, as it reads nothing
         known = bool(self.streams.tasks) and of_streams in (Verdict.OK, Verdict.UNKNOWN)

@@ -47,17 +47,15 @@ def test_replicas_that_are_added_do_not_make_it_under_replicated(real_kafka: Rea
     assert producer.flush(30) == 0
     with observing([real_kafka.address(broker) for broker in real_kafka.broker_ids], SETTINGS) as observer:
         watched = Watched(observer)
-        watched.until(
-            lambda view: topic in view.snapshot.partitions.topic and not view.headline.under_replicated,
-            "the topic, and the end of what an earlier test did",
-        )
+        watched.until(lambda view: topic in view.snapshot.partitions.topic, "the topic")
         with throttled(real_kafka, topic, BYTES_PER_S):
             move(real_kafka, topic, [0, 1, 2])
             view = watched.until(lambda view: in_sync(view, topic) == (1, 3), "the move is seen")
             for _ in range(10):
                 view = watched.look()
                 assert (in_sync(view, topic), status(view, topic)) == ((1, 3), PartitionStatus.REASSIGNING)
-            assert view.headline.under_replicated == 0 and view.headline.at_min_isr == 0
+            at = view.topics.topic.tolist().index(topic)
+            assert int(view.topics.under_replicated[at]) == 0
             row = view.snapshot.partitions.topic.tolist().index(topic)
             assert move_of(view.snapshot.partitions, view.partitions, row) == Move((0,), (0, 1, 2))
             view = watched.until(lambda view: left(view, topic)[2] == BYTES_PER_S, "the throttle is read")
@@ -68,7 +66,6 @@ def test_replicas_that_are_added_do_not_make_it_under_replicated(real_kafka: Rea
                 "the time that is left is known",
             )
             assert 1_000 < left(view, topic)[1] < 10 * 2 * BYTES // BYTES_PER_S * 1_000
-            at = view.topics.topic.tolist().index(topic)
             assert int(view.topics.replication[at]) == 3, "the target's"
         watched.until(lambda view: in_sync(view, topic) == (3, 3), "the end of the move")
         view = watched.until(

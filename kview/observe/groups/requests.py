@@ -1,6 +1,6 @@
 """The requests about groups, as coroutines that put their answer or failure into the state."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -101,7 +101,7 @@ class GroupRequests(Struct):
 
         A group that it does not have as that kind is listed again: it may have become one of another kind.
         """
-        for answer, at_ms in await self._describe(link, broker, kind.request, names):
+        async for answer, at_ms in self._describe(link, broker, kind.request, names):
             for entry in answer.groups:
                 known = self.state.groups.get(entry.group_id)
                 if known is None or known.missing_ms != UNKNOWN or KINDS.get(known.type) is not kind:
@@ -115,7 +115,7 @@ class GroupRequests(Struct):
 
     async def look_for(self, link: Link, broker: int, names: Sequence[str]) -> None:
         """Ask whether a coordinator still has groups that no broker lists, of whatever kind."""
-        for answer, at_ms in await self._describe(link, broker, CLASSIC.request, names):
+        async for answer, at_ms in self._describe(link, broker, CLASSIC.request, names):
             for entry in answer.groups:
                 known = self.state.groups.get(entry.group_id)
                 if known is None or known.missing_ms == UNKNOWN:
@@ -133,14 +133,12 @@ class GroupRequests(Struct):
 
     async def _describe(
         self, link: Link, broker: int, request: Callable[[Sequence[str]], Any], names: Sequence[str]
-    ) -> list[tuple[Any, int]]:
-        answers = []
+    ) -> AsyncIterator[tuple[Any, int]]:
         for batch in batches_of(names):
             answer, at_ms = await self._answer(Part.GROUPS, link, broker, request(batch))
             if answer is None:
-                break
-            answers.append((answer, at_ms))
-        return answers
+                return
+            yield answer, at_ms
 
     async def commits(self, link: Link, broker: int, names: Sequence[str]) -> None:
         """Ask the coordinator of groups for their committed offsets."""
