@@ -9,6 +9,8 @@ Consecutive snapshots share the arrays that did not change, so `a.topic is b.top
 rows". Do not write to the arrays.
 """
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Self, TypeVar, get_args
 
 import numpy as np
@@ -428,7 +430,8 @@ class BrokerConfigs(Table, frozen=True):
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 
-def columns(table: type[Table]) -> dict[str, Column]:
+@cache
+def columns(table: type[Table]) -> Mapping[str, Column]:
     """Return the types of a table's columns by name, in order."""
     return {
         name: next(a for a in get_args(kind) if isinstance(a, Column))

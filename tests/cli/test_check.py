@@ -161,6 +161,7 @@ def address(listening: socket) -> str:
     return f"127.0.0.1:{listening.getsockname()[1]}"
 
 
+@pytest.mark.slow  # the exit codes of other failures are quick
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
 def test_a_full_disk_is_neither_healthy_nor_a_finding() -> None:
     """Exit code 70, whatever was found: 1 would say that there are findings."""

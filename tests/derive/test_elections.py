@@ -163,6 +163,7 @@ def test_a_new_leader_that_has_not_told_its_log_end_is_counted_once_it_has() -> 
     assert said(view) == ["unclean election on 1 partition of invoice, 2.0 s ago: ≥ 50 records lost"]
 
 
+@pytest.mark.slow  # a quarter of an hour, folded twice
 def test_a_replay_that_seeks_beyond_its_look_back_says_what_live_said(tmp_path: Path) -> None:
     seen = list(unclean_run(200, interval_ms=5_000))
     writer = RecordingWriter(tmp_path / "r", segment_s=25, small_segment_bytes=0)

@@ -55,6 +55,7 @@ def said(view: View) -> dict[str, str]:
     return dict(zip(view.snapshot.groups.group.tolist(), view.groups.verdict.tolist(), strict=True))
 
 
+@pytest.mark.slow  # the other tests here take minutes of it
 def test_half_an_hour_of_rare_commits_is_ok_or_undecided_and_an_end_is_seen_in_time() -> None:
     world, stopped = committing(), dict[str, int]()
 

@@ -1,10 +1,10 @@
 """A jump to a moment: folding its look-back gives the same as one step after another, and as playing from the
 beginning."""
 
-import os
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -22,10 +22,6 @@ from tests.worlds.histories import Plan, plans
 
 INTERVAL_S = 5
 BACK = LOOK_BACK_MS // 1000 // INTERVAL_S
-
-EXAMPLES = 5 if os.environ.get("CI") == "true" else 2
-slow = settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
-"""An example takes seconds: none is made smaller."""
 
 
 def never() -> bool:
@@ -63,7 +59,8 @@ CRASH_BEFORE_IT = Plan(
 """A watermark freezes just before the look-back begins, where the fold first recognises it later."""
 
 
-@slow
+@pytest.mark.slow  # an example takes seconds: none is made smaller
+@settings(max_examples=5, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @example(CRASH_BEFORE_IT, 24)
 @given(plans(BACK + 50), st.integers(1, 45))
 def test_it_equals_playing(plan: Plan, after: int) -> None:

@@ -2,12 +2,15 @@
 
 import re
 
+import pytest
+
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
 
 STEP_S = 60
 """What a step may take: its own time, at most 20 s here, on a busy machine."""
 
 
+@pytest.mark.slow  # a demo takes its time; tests/school plays them without a terminal
 def test_a_demo_is_played_to_its_end_and_the_next_one_begins_on_a_fresh_cluster() -> None:
     with kview_on_a_terminal("demo", "leader-crash") as terminal:
         terminal.wait_for_text("step 1 of 6", STEP_S)

@@ -113,6 +113,7 @@ def test_after_a_kill_everything_that_was_seen_is_replayed(tmp_path: Path) -> No
         assert terminal.wait_for_end() == 0
 
 
+@pytest.mark.slow  # tests/recording has such folders without a terminal
 def test_a_state_folder_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     environment = {"XDG_STATE_HOME": str(tmp_path / "file")}
@@ -124,6 +125,7 @@ def test_a_state_folder_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> 
         assert terminal.wait_for_end() == 0
 
 
+@pytest.mark.slow  # tests/recording fills a disk without a terminal
 def test_a_full_disk_is_a_sentence_and_what_was_recorded_stays(tmp_path: Path) -> None:
     folder = tmp_path / "seen"
     with kview_on_a_terminal(
@@ -164,6 +166,7 @@ def walk_to(terminal: PseudoTerminal, key: str, shown: str) -> None:
     raise AssertionError(f"no event with {shown!r}; the screen:\n{terminal.text()}")
 
 
+@pytest.mark.slow  # tests/tui has the keys without a terminal
 def test_pausing_stepping_and_keeping_by_key(tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
     with kview_on_a_terminal("--simulate", environment=environment) as terminal:

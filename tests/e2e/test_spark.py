@@ -52,6 +52,7 @@ def wait_for_spark(terminal: PseudoTerminal) -> None:
     terminal.wait_for_text(r"Spark ● running", STARTS_WITHIN_S)
 
 
+@pytest.mark.slow  # tests/pipeline has the job, this one its way to the screen
 def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_told(tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
     with kview_on_a_terminal("--simulate", environment=environment, spark=True) as terminal:

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.pseudo_terminal import kview_on_a_terminal
 
 START_S = 60
 
 
+@pytest.mark.slow  # tests/school has the tour without a terminal
 def test_the_first_run_shows_the_tour_and_the_second_does_not(tmp_path: Path) -> None:
     state = {"XDG_STATE_HOME": str(tmp_path)}
     with kview_on_a_terminal("--simulate", environment=state, tour=True) as terminal:

@@ -167,6 +167,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.slow  # a session of Spark of its own
 def test_a_full_disk(recording: Path, small_disk: Path, tmp_path: Path) -> None:
     done = ended(start(recording, "--cache", small_disk, state=tmp_path))
     assert_sentence(done, 2, f"the disk that holds {small_disk}", "is full")
@@ -244,6 +245,7 @@ def test_an_amount_that_is_none(flag: str, value: str) -> None:
     assert (code, output) == (2, "") and f"{value!r} is not a number from 0 to " in errors
 
 
+@pytest.mark.slow  # an interrupt while Spark starts is quick
 def test_ctrl_c_during_a_job(spark: SparkContext, tmp_path: Path) -> None:
     folder = tmp_path / "r"
     write_recording(folder, 500, 300, 3)

@@ -13,6 +13,8 @@ from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.nodes import ClusterFailed
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow  # what uses the cluster would notice, too
+
 ROOT = Path(__file__).resolve().parents[2]
 TEACHING_TABLE = [
     [0, 3, 1], [3, 1, 4], [1, 4, 2], [4, 2, 5], [2, 5, 0],

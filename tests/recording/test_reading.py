@@ -42,7 +42,7 @@ def recorded(folder: Path, snapshots: list[Snapshot], **options: float) -> Recor
     return writer
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_any_snapshots_come_back_equal(history: list[Snapshot]) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -77,6 +77,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow  # tests/pipeline has what a report says; the process is started and cancelled below
 def test_a_report_is_about_what_is_asked_and_leaves_a_page(
     recording: Path, tmp_path: Path, scratch: Path
 ) -> None:

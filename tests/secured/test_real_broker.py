@@ -41,6 +41,8 @@ from tests.secured.settings import login, security, token_client, trusting
 from tests.secured.token_endpoint import CLIENT_ID, CLIENT_SECRET, TokenEndpoint
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow  # other tests here log in to brokers that they are themselves
+
 WITHIN_S = 10.0
 
 

@@ -272,7 +272,7 @@ NO_FILTERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("commits", [True, False])
+@pytest.mark.parametrize("commits", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_transaction_outlives_its_coordinator(commits: bool) -> None:
     """The coordinator is killed when the records are written, and another one ends the transaction."""
     with Served("--no-traffic", "--brokers", "5", "--racks", "1", "--set", SESSION) as served:

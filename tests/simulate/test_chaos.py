@@ -34,6 +34,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("more_seeds", [(variant, 1000 + seed) for seed in seeds for variant in VARIANTS])
 
 
+@pytest.mark.slow  # other seeds run in any case
 @pytest.mark.parametrize(("variant", "seed"), FOUND_BY_FAULTS)
 def test_faults_that_once_broke_an_invariant_no_longer_do(variant: str, seed: int) -> None:
     print(f"seed {seed}, {variant}")
@@ -42,6 +43,7 @@ def test_faults_that_once_broke_an_invariant_no_longer_do(variant: str, seed: in
     chaos.heal()
 
 
+@pytest.mark.slow  # other seeds run in any case
 @pytest.mark.parametrize(("variant", "seed"), FOUND_BY_EVERYTHING)
 def test_faults_and_topics_that_once_broke_something_no_longer_do(variant: str, seed: int) -> None:
     everything(seed, variant)

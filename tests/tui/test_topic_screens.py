@@ -54,7 +54,14 @@ CLUSTERS: dict[str, Callable[[], View]] = {
 }
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        "crash",
+        "long names",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("no topics", "one broker", "all dead")),
+    ],
+)
 @running
 async def test_every_screen_is_drawn_at_every_size(cluster: str) -> None:
     async with dashboard(CLUSTERS[cluster](), lab=FakeLab()) as (app, pilot):

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kview.model.snapshot import Groups, Members, ShareOffsets, Snapshot, columns
+from kview.model.snapshot import Groups, Members, ShareOffsets, Snapshot, Table, columns
 from kview.model.states import GroupState, GroupType
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.school.camera.columns import table
@@ -58,7 +58,7 @@ def _group(
     return (name, kind, state, 1, assignor, epoch, epoch, *topology, members, now_ms, "", 0)
 
 
-def _rows(of: Any) -> list[tuple[Any, ...]]:
+def _rows(of: Table) -> list[tuple[Any, ...]]:
     return list(zip(*(getattr(of, name).tolist() for name in columns(type(of))), strict=True))
 
 

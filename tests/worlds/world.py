@@ -176,10 +176,9 @@ class World:
         for group in self.groups:
             if group.reads:
                 self._commit(group)
-        self._run_to(began + START_READ_MS)
         for log in self.logs:
             if self._leads(log) and self.nodes[log.leader].answers:
-                log.seen["start"] = (log.start, self.now_ms)
+                log.seen["start"] = (log.start, began + START_READ_MS)
         self._run_to(began + COMMIT_READ_MS)
         groups = self._seen.group_tables()
         self._run_to(began + FOLLOWER_READ_MS)
