@@ -261,9 +261,18 @@ def list_offset(
 
 
 def fetch(
-    at: At, topic: str, offset: int, version: int = 11, epoch: int = -1, partition: int = 0
+    at: At,
+    topic: str,
+    offset: int,
+    version: int = 11,
+    epoch: int = -1,
+    partition: int = 0,
+    session: tuple[int, int] = (0, -1),
 ) -> tuple[int, int, bytes]:
-    """Return (error number, high watermark, records) of Fetch, which does not wait."""
+    """Return (error number, high watermark, records) of Fetch, which does not wait.
+
+    `session` is the session's id and epoch. If it is refused, the watermark is −1.
+    """
     per_topic = FetchRequest.FetchTopic
     asked = per_topic.FetchPartition(
         version=version,
@@ -281,13 +290,16 @@ def fetch(
         min_bytes=1,
         max_bytes=1_000_000,
         isolation_level=0,
-        session_id=0,
-        session_epoch=-1,
+        session_id=session[0],
+        session_epoch=session[1],
         forgotten_topics_data=[],
         rack_id="",
         topics=[per_topic(version=version, topic=topic, partitions=[asked])],
     )
-    row = ask(at, request, ANSWER_S).responses[0].partitions[0]
+    answer = ask(at, request, ANSWER_S)
+    if answer.error_code:
+        return answer.error_code, -1, b""
+    row = answer.responses[0].partitions[0]
     return row.error_code, row.high_watermark, bytes(row.records or b"")
 
 
@@ -310,8 +322,10 @@ def records(values: Sequence[bytes]) -> bytes:
     return encode_batch([(None, value, now_ms) for value in values])
 
 
-def produce(at: At, topic: str, records: bytes, acks: int = -1, partition: int = 0, version: int = 9) -> int:
-    """Return the error number of Produce."""
+def produce_answer(
+    at: At, topic: str, records: bytes, acks: int = -1, partition: int = 0, version: int = 9
+) -> Any:
+    """Return the answer of Produce for one partition."""
     per_topic = ProduceRequest.TopicProduceData
     data = per_topic.PartitionProduceData(version=version, index=partition, records=records)
     request = ProduceRequest(
@@ -321,7 +335,12 @@ def produce(at: At, topic: str, records: bytes, acks: int = -1, partition: int =
         timeout_ms=TIMEOUT_MS,
         topic_data=[per_topic(version=version, name=topic, partition_data=[data])],
     )
-    return int(ask(at, request, ANSWER_S).responses[0].partition_responses[0].error_code)
+    return ask(at, request, ANSWER_S).responses[0].partition_responses[0]
+
+
+def produce(at: At, topic: str, records: bytes, acks: int = -1, partition: int = 0, version: int = 9) -> int:
+    """Return the error number of Produce."""
+    return int(produce_answer(at, topic, records, acks, partition, version).error_code)
 
 
 def delete_groups(at: At, groups: Sequence[str]) -> list[int]:

@@ -4,10 +4,10 @@ v4 adds the isolation level and the last stable offset, v5 the log start offset,
 sessions, v9 the leader epoch that the client knows, v11 racks and the preferred replica, v12 is flexible, v13
 has topic ids instead of names, v15 makes the replica state a tagged field. The response is packed by hand,
 because the codec takes 6.4 µs per partition, and a consumer of many partitions would keep the process busy.
-From v11 on, a follower answers, too. Left out on purpose: sessions (session id 0 satisfies every client, and
-each fetch is a full one), the preferred replica (as in Kafka without a replica selector), and the new leader
-in the response (clients request metadata instead). Followers in the simulated cluster do not fetch over the
-network.
+From v11 on, a follower answers, too. As in Kafka with `max.incremental.fetch.session.cache.slots=0`, there
+are no sessions: a client that asks for one gets all it named and session id 0, which satisfies every client.
+Left out on purpose: the preferred replica (as in Kafka without a replica selector), and the new leader in the
+response (clients request metadata instead). Followers in the simulated cluster do not fetch over the network.
 """
 
 from collections.abc import Generator, Sequence
@@ -31,6 +31,8 @@ MAX_ANSWER_BYTES = 2 << 20
 Kafka, a client that wants more gets the rest with its next fetches. The kernel takes as much at once. More
 costs three times the processor time per byte, because asyncio copies what the kernel leaves."""
 
+NEW_SESSION, NO_SESSION = 0, -1
+"""The session epochs of a fetch that names all its partitions. Other epochs continue a session."""
 FETCH_SESSION_ID_NOT_FOUND = 70
 PARTITIONS_PER_STEP = 16
 
@@ -63,7 +65,7 @@ def fetch(call: Call) -> Steps:
     Errors, and requests that do not wait, are answered at once.
     """
     request = call.request
-    if request.session_id:
+    if request.session_epoch not in (NEW_SESSION, NO_SESSION):
         call.answer_packed(pack_response(call.version, False, (), FETCH_SESSION_ID_NOT_FOUND))
         return
     topics, size, failed = yield from _read(call)
