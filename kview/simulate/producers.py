@@ -18,6 +18,8 @@ BATCHES_KEPT = 5
 PRODUCERS_MAX = 10_000
 """Producer ids remembered per partition. The id idle for longest is forgotten first."""
 SEQUENCES = 2**31
+NO_EPOCH = -1
+"""The epoch of a producer whose sequence numbers are not checked, as in Kafka."""
 
 SNAPSHOT_BATCHES = 1_000
 """Batches between two snapshots, unless there are more producers than that. A new leader reads about as
@@ -189,6 +191,7 @@ class ProducerStates:
                 return ErrorCode.NONE, batch.base_offset
         if not producer.batches:  # Only a marker is known of this epoch.
             return (ErrorCode.NONE if head.base_sequence == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), -1
-        if (producer.batches[-1].last_sequence + 1) % SEQUENCES != head.base_sequence:
+        follows = (producer.batches[-1].last_sequence + 1) % SEQUENCES == head.base_sequence
+        if not follows and head.producer_epoch != NO_EPOCH:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
         return ErrorCode.NONE, -1

@@ -6,13 +6,23 @@ from typing import NamedTuple
 from kview.simulate.codes import ErrorCode
 
 
+class RecordError(NamedTuple):
+    """Why one record of a batch is refused, by its place in the batch."""
+
+    batch_index: int
+    message: str
+
+
 class ProduceResult(NamedTuple):
-    """The answer to an append. Offsets are −1 after an error."""
+    """The answer to an append. Offsets are −1 after an error, but for the log start offset if the log itself
+    refused the batch."""
 
     error_code: ErrorCode
     base_offset: int = -1
     log_append_time_ms: int = -1
     log_start_offset: int = -1
+    message: str | None = None
+    record_errors: tuple[RecordError, ...] = ()
 
 
 class ReadResult(NamedTuple):
