@@ -18,6 +18,7 @@ from kafka.protocol.admin import (
 )
 
 from kview.serve.apis.metadata import any_live_broker
+from kview.serve.apis.operations import OF_CLUSTER
 from kview.serve.call import Api, Call, Steps
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import QuorumInfo, QuorumReplica
@@ -25,6 +26,9 @@ from kview.simulate.results import QuorumInfo, QuorumReplica
 BROKERS, CONTROLLERS = 1, 2
 MISMATCHED_ENDPOINT_TYPE = 114
 UNSUPPORTED_ENDPOINT_TYPE = 115
+MISMATCHED = (
+    "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+)
 METADATA_TOPIC = "__cluster_metadata"
 
 
@@ -34,9 +38,13 @@ def describe_cluster(call: Call) -> None:
     if version >= 1 and request.endpoint_type != BROKERS:
         asked_controllers = request.endpoint_type == CONTROLLERS
         error = MISMATCHED_ENDPOINT_TYPE if asked_controllers else UNSUPPORTED_ENDPOINT_TYPE
-        message = f"A broker does not describe endpoints of type {request.endpoint_type}."
+        message = f"Unsupported endpoint type {request.endpoint_type}"
+        if asked_controllers:
+            message = MISMATCHED
         call.answer(
-            DescribeClusterResponse(version=version, error_code=error, error_message=message, brokers=[])
+            DescribeClusterResponse(
+                version=version, error_code=error, error_message=message, cluster_id="", brokers=[]
+            )
         )
         return
     fenced_too = version >= 2 and request.include_fenced_brokers
@@ -61,6 +69,7 @@ def describe_cluster(call: Call) -> None:
             cluster_id=image.cluster_id,
             controller_id=any_live_broker(call, image.live_brokers()),
             brokers=brokers,
+            authorized_operations=OF_CLUSTER if request.include_cluster_authorized_operations else None,
         )
     )
 
