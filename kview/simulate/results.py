@@ -152,13 +152,13 @@ class ConfigSynonym(NamedTuple):
     """A configuration that decides about another one's value if none before it does."""
 
     name: str
-    value: str
+    value: str | None
     source: int
 
 
 class ConfigEntry(NamedTuple):
-    """A configuration. `value` is None if it is not set and has no default, `source` is one of
-    `ConfigSource`, `type` is a `ConfigType`."""
+    """A configuration. `value` is None if it is not set and has no default, or if it is secret. `source` is
+    one of `ConfigSource`, `type` is a `ConfigType`, or 0 for one that Kafka does not know."""
 
     name: str
     value: str | None
@@ -166,6 +166,7 @@ class ConfigEntry(NamedTuple):
     type: int = 0
     synonyms: tuple[ConfigSynonym, ...] = ()
     read_only: bool = False
+    sensitive: bool = False
 
 
 class LogDirRow(NamedTuple):

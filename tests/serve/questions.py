@@ -129,6 +129,17 @@ def incremental_alter(
     validate_only: bool = False,
 ) -> int:
     """Return the error number of IncrementalAlterConfigs. `changes` has (key, operation, value)."""
+    return incrementally_altered(at, kind, name, changes, validate_only)[0]
+
+
+def incrementally_altered(
+    at: At,
+    kind: int,
+    name: str,
+    changes: Sequence[tuple[str, int, str | None]],
+    validate_only: bool = False,
+) -> tuple[int, str | None]:
+    """Return the error number and message of IncrementalAlterConfigs."""
     per_resource = IncrementalAlterConfigsRequest.AlterConfigsResource
     configs = [
         per_resource.AlterableConfig(version=1, name=key, config_operation=operation, value=value)
@@ -136,7 +147,8 @@ def incremental_alter(
     ]
     resource = per_resource(version=1, resource_type=kind, resource_name=name, configs=configs)
     request = IncrementalAlterConfigsRequest(version=1, resources=[resource], validate_only=validate_only)
-    return int(ask(at, request, ANSWER_S).responses[0].error_code)
+    row = ask(at, request, ANSWER_S).responses[0]
+    return int(row.error_code), row.error_message
 
 
 def alter(at: At, name: str, configs: Sequence[tuple[str, str | None]]) -> int:

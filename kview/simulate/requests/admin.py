@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kview.simulate.alterations import MIN_ISR, Alteration, broker_configs_after, topic_configs_after
+from kview.simulate.broker_configs import find
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.election import Elections
@@ -229,10 +230,15 @@ class Admin:
         self, broker: str, alterations: Sequence[Alteration], others_too: bool, validate_only: bool
     ) -> AdminResult:
         """Change the dynamic configurations of a broker, or of all brokers if `broker` is empty."""
-        configs = self._metadata.image.broker_configs
-        after = broker_configs_after(
-            broker, configs.get(broker, {}), alterations, others_too, self._elections.elr_enabled
-        )
+        configs, elr_enabled = self._metadata.image.broker_configs, self._elections.elr_enabled
+        in_force = {**self._configs.settings.explicit, **self._configs.of_broker(int(broker or -1))}
+
+        def current(name: str) -> str | None:
+            config = find(name)
+            return in_force.get(name, config.default if config else None)
+
+        before = configs.get(broker, {})
+        after = broker_configs_after(broker, before, alterations, others_too, current, elr_enabled)
         if isinstance(after, AdminResult):
             return after
         if not validate_only:
