@@ -6,6 +6,7 @@ Each function sends one request on its own connection, so that no client library
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from kafka.protocol.admin import (
     AlterConfigsRequest,
@@ -170,10 +171,26 @@ def elect_leaders(at: At, kind: int, topic: str, partition: int) -> tuple[int, i
     return answer.error_code, answer.replica_election_results[0].partition_result[0].error_code
 
 
+def topic_id(at: At, topic: str) -> UUID:
+    """Return the id of a topic."""
+    named = MetadataRequest.MetadataRequestTopic(version=12, name=topic, topic_id=None)
+    request = MetadataRequest(version=12, topics=[named], allow_auto_topic_creation=False)
+    found = ask(at, request, ANSWER_S).topics[0].topic_id
+    assert isinstance(found, UUID)
+    return found
+
+
 def reassign(
     at: At, topic: str, partition: int, replicas: Sequence[int] | None, may_change: bool = True
 ) -> int:
     """Return the error number of AlterPartitionReassignments."""
+    return reassigned(at, topic, partition, replicas, may_change)[0]
+
+
+def reassigned(
+    at: At, topic: str, partition: int, replicas: Sequence[int] | None, may_change: bool = True
+) -> tuple[int, str | None]:
+    """Return the error number and message of AlterPartitionReassignments."""
     per_topic = AlterPartitionReassignmentsRequest.ReassignableTopic
     asked = per_topic.ReassignablePartition(
         version=1, partition_index=partition, replicas=None if replicas is None else list(replicas)
@@ -184,7 +201,8 @@ def reassign(
         allow_replication_factor_change=may_change,
         topics=[per_topic(version=1, name=topic, partitions=[asked])],
     )
-    return int(ask(at, request, ANSWER_S).responses[0].partitions[0].error_code)
+    row = ask(at, request, ANSWER_S).responses[0].partitions[0]
+    return int(row.error_code), row.error_message
 
 
 def reassignments(at: At) -> dict[tuple[str, int], tuple[list[int], list[int], list[int]]]:

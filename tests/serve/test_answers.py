@@ -3,11 +3,18 @@
 Read from Apache Kafka 4.3.1.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 import pytest
-from kafka.protocol.admin import DescribeClusterRequest, DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.admin import (
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeClusterRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+)
 from kafka.protocol.consumer import OffsetCommitRequest
 from kafka.protocol.metadata import MetadataRequest
 
@@ -71,6 +78,58 @@ def of_group(group: str, version: int, asked: bool = True) -> Callable[[Cluster]
     return lambda c: described_group(coordinator(c, group), group, version, asked)
 
 
+def created(
+    *topics: str,
+    partitions: int = 1,
+    replication: int = 1,
+    assignment: Sequence[tuple[int, Sequence[int]]] = (),
+    configs: Sequence[tuple[str, str | None]] = (),
+) -> Callable[[Cluster], Any]:
+    """Ask for topics, without creating them, and return the error number and message by name."""
+    kind = CreateTopicsRequest.CreatableTopic
+    request = [
+        kind(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=replication,
+            assignments=[
+                kind.CreatableReplicaAssignment(partition_index=index, broker_ids=list(brokers))
+                for index, brokers in assignment
+            ],
+            configs=[kind.CreatableTopicConfig(name=key, value=value) for key, value in configs],
+        )
+        for name in topics
+    ]
+    return lambda c: rows_of(
+        ask(
+            c.leader,
+            CreateTopicsRequest(version=7, topics=request, timeout_ms=q.TIMEOUT_MS, validate_only=True),
+            q.ANSWER_S,
+        ).topics
+    )
+
+
+def deleted(*topics: tuple[str | None, UUID | None]) -> Callable[[Cluster], Any]:
+    """Delete topics by name or id, and return the error number and message by name."""
+    kind = DeleteTopicsRequest.DeleteTopicState
+    asked = [kind(name=name, topic_id=topic_id) for name, topic_id in topics]
+    request = DeleteTopicsRequest(version=6, topics=asked, timeout_ms=q.TIMEOUT_MS)
+    return lambda c: rows_of(ask(c.leader, request, q.ANSWER_S).responses)
+
+
+def rows_of(rows: Iterable[Any]) -> dict[str | None, tuple[int, str | None]]:
+    """Return error numbers and messages by name. No name may come twice."""
+    listed = [(row.name, (row.error_code, row.error_message)) for row in rows]
+    assert len(dict(listed)) == len(listed), listed
+    return dict(listed)
+
+
+def reassigned(
+    partition: int, replicas: Sequence[int] | None, may_change: bool = True, topic: str = TOPIC
+) -> Callable[[Cluster], Any]:
+    return lambda c: q.reassigned(c.leader, topic, partition, replicas, may_change)
+
+
 Row = tuple[str, Callable[[Cluster], Any], Any]
 
 OPERATIONS: list[Row] = [
@@ -96,9 +155,88 @@ OPERATIONS: list[Row] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"), [row[1:] for row in OPERATIONS], ids=[row[0] for row in OPERATIONS]
-)
+DUPLICATE = (42, "Duplicate topic name.")
+BY_HAND = "A manual partition assignment was specified, but {} was not set to -1."
+CREATION: list[Row] = [
+    ("CreateTopics twice", created("new", "new", "other"), {"new": DUPLICATE, "other": (0, None)}),
+    ("CreateTopics twice what exists", created(TOPIC, TOPIC), {TOPIC: DUPLICATE}),
+    ("CreateTopics too many twice", created("new", "new", partitions=20_000), {"new": DUPLICATE}),
+    (
+        "CreateTopics of the controllers",
+        created("__cluster_metadata"),
+        {"__cluster_metadata": (42, "Creation of internal topic __cluster_metadata is prohibited.")},
+    ),
+    (
+        "CreateTopics without partitions",
+        created("new", partitions=0),
+        {"new": (37, "Number of partitions was set to an invalid non-positive value.")},
+    ),
+    (
+        "CreateTopics, partitions and assignment",
+        created("new", replication=-1, assignment=[(0, [0])]),
+        {"new": (42, BY_HAND.format("numPartitions"))},
+    ),
+    (
+        "CreateTopics, replicas and assignment",
+        created("new", partitions=-1, assignment=[(0, [0])]),
+        {"new": (42, BY_HAND.format("replication factor"))},
+    ),
+    (
+        "CreateTopics with a gap",
+        created("new", partitions=-1, replication=-1, assignment=[(0, [0]), (2, [1])]),
+        {"new": (39, "partitions should be a consecutive 0-based integer sequence")},
+    ),
+    (
+        "CreateTopics, a partition twice",
+        created("new", partitions=-1, replication=-1, assignment=[(0, [0]), (0, [1])]),
+        {"new": (39, "Found multiple manual partition assignments for partition 0")},
+    ),
+    (
+        "CreateTopics, name before value",
+        created(TOPIC, configs=[("retention.ms", None)]),
+        {TOPIC: (36, f"Topic '{TOPIC}' already exists.")},
+    ),
+]
+
+NO_NAME, NO_ID = "This server does not host this topic-partition.", "This server does not host this topic ID."
+SOME_ID = UUID(int=7)
+DELETION: list[Row] = [
+    ("DeleteTopics unknown", deleted(("none", None)), {"none": (3, NO_NAME)}),
+    ("DeleteTopics unknown id", deleted((None, SOME_ID)), {None: (100, NO_ID)}),
+    ("DeleteTopics twice", deleted(*[("none", None)] * 2), {"none": DUPLICATE}),
+    ("DeleteTopics an id twice", deleted(*[(None, SOME_ID)] * 2), {None: (42, "Duplicate topic id.")}),
+    (
+        "DeleteTopics by name and id",
+        deleted(("none", SOME_ID)),
+        {"none": (42, "You may not specify both topic name and topic id.")},
+    ),
+    (
+        "DeleteTopics nothing",
+        deleted((None, None)),
+        {None: (42, "Neither topic name nor id were specified.")},
+    ),
+    (
+        "DeleteTopics a name and its id",
+        lambda c: deleted((TOPIC, None), (None, q.topic_id(c.leader, TOPIC)))(c),
+        {TOPIC: (42, "The provided topic name maps to an ID that was already supplied.")},
+    ),
+]
+
+MOVING: list[Row] = [
+    ("Cancel nothing", reassigned(0, None), (85, None)),
+    ("Reassign unknown partition", reassigned(9, [0]), (3, f"Unable to find partition {TOPIC}:9.")),
+    ("Reassign in no topic", reassigned(9, [0], topic="none"), (3, "Unable to find a topic named none.")),
+    (
+        "Reassign to more",
+        reassigned(0, [0, 1, 2], may_change=False),
+        (38, "The replication factor is changed from 2 to 3"),
+    ),
+]
+
+ROWS = [*OPERATIONS, *CREATION, *DELETION, *MOVING]
+
+
+@pytest.mark.parametrize(("asked", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_an_answer_says_what_kafkas_does(
     cluster: Cluster, asked: Callable[[Cluster], Any], expected: Any
 ) -> None:

@@ -155,18 +155,18 @@ class Admin:
         """Begin to move a partition to the replicas `target`, or cancel its reassignment if that is None."""
         partition = self._metadata.image.partition(*key)
         if partition is None:
-            return AdminResult(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {key[0]}."
-            )
+            known = key[0] in self._metadata.image.topics
+            what = f"partition {key[0]}:{key[1]}" if known else f"a topic named {key[0]}"
+            return AdminResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find {what}.")
         if target is None:
             return self._cancel(key, partition)
         wrong = wrong_assignment(self._metadata.image, [target], len(target))
         if wrong is not None:
             return wrong
-        if not may_change_replication and len(target) != len(partition.replicas) - len(partition.removing):
-            return AdminResult(
-                ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor must not be changed."
-            )
+        before = len(partition.replicas) - len(partition.removing)
+        if not may_change_replication and len(target) != before:
+            message = f"The replication factor is changed from {before} to {len(target)}"
+            return AdminResult(ErrorCode.INVALID_REPLICATION_FACTOR, message)
         rules = self._elections.rules(key[0], self._elections.active({}))
         new = rules.elect(begun(partition, target), partition.isr, before=partition)
         if new is not None:
@@ -175,9 +175,7 @@ class Admin:
 
     def _cancel(self, key: TopicPartition, partition: PartitionImage) -> AdminResult:
         if not in_progress(partition):
-            return AdminResult(
-                ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
-            )
+            return AdminResult(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
         back = reverted(partition)
         if back.unclean and not self._configs.unclean_election(key[0]):
             message = f"Unable to revert partition assignment for {key[0]}:{key[1]} because it would require"
