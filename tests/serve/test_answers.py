@@ -13,17 +13,21 @@ from kafka.protocol.admin import (
     DeleteTopicsRequest,
     DescribeClusterRequest,
     DescribeGroupsRequest,
+    DescribeQuorumRequest,
     ListGroupsRequest,
 )
 from kafka.protocol.consumer import OffsetCommitRequest
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+from kafka.protocol.producer import InitProducerIdRequest
 
-from tests.real_kafka.asking import Address, ask
+from tests.real_kafka.asking import Address, answer_frame, ask
 from tests.serve import questions as q
 from tests.serve.both import Cluster
 from tests.waiting import wait_until
 
 TOPIC = "answers"
+LOADING = 14
+"""The error of a broker that waits for a block of producer ids."""
 TOPIC_OPERATIONS, CLUSTER_OPERATIONS = {3, 4, 5, 6, 7, 8, 10, 11}, {5, 7, 8, 9, 10, 11, 12}
 MISMATCHED = (
     "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
@@ -130,6 +134,50 @@ def reassigned(
     return lambda c: q.reassigned(c.leader, topic, partition, replicas, may_change)
 
 
+def api_versions(name: str, software_version: str) -> Callable[[Cluster], int]:
+    """Ask as this client, and return the error number, which kafka-python cannot read."""
+    request = ApiVersionsRequest(
+        version=4, client_software_name=name, client_software_version=software_version
+    )
+    return lambda c: int.from_bytes(answer_frame(c.leader, request)[4:6], "big")
+
+
+def producer_id(number: int, epoch: int) -> Callable[[Cluster], int]:
+    """Ask for an id as a producer that has an id and epoch, and return the error number."""
+    request = InitProducerIdRequest(
+        version=4,
+        transactional_id=None,
+        transaction_timeout_ms=q.TIMEOUT_MS,
+        producer_id=number,
+        producer_epoch=epoch,
+    )
+
+    def answered(cluster: Cluster) -> int:
+        return wait_until(lambda: known(ask(cluster.leader, request).error_code), "a block of ids")[0]
+
+    def known(error: int) -> tuple[int, ...]:
+        return () if error == LOADING else (error,)
+
+    return answered
+
+
+def quorum(topic: str, partition: int) -> Callable[[Cluster], Any]:
+    """Ask about the quorum of a partition, and return error numbers, messages and whether nodes are named."""
+    kind = DescribeQuorumRequest.TopicData
+    asked = kind(topic_name=topic, partitions=[kind.PartitionData(partition_index=partition)])
+    request = DescribeQuorumRequest(version=2, topics=[asked])
+
+    def answered(cluster: Cluster) -> Any:
+        answer = ask(cluster.leader, request)
+        row = answer.topics[0].partitions[0]
+        named = {node.node_id for node in answer.nodes} == {voter.replica_id for voter in row.current_voters}
+        ids = [replica.replica_directory_id for replica in (*row.current_voters, *row.observers)]
+        assert named and all(ids) and len(set(ids)) == len(ids)
+        return answer.error_code, answer.error_message, row.error_code, row.error_message, bool(ids)
+
+    return answered
+
+
 Row = tuple[str, Callable[[Cluster], Any], Any]
 
 OPERATIONS: list[Row] = [
@@ -233,7 +281,24 @@ MOVING: list[Row] = [
     ),
 ]
 
-ROWS = [*OPERATIONS, *CREATION, *DELETION, *MOVING]
+CLIENTS: list[Row] = [
+    ("ApiVersions of a client", api_versions("a.client-2", "1.0-SNAPSHOT"), 0),
+    ("ApiVersions without a name", api_versions("", "1"), 42),
+    ("ApiVersions of a name with a blank", api_versions("a client", "1"), 42),
+    ("ApiVersions of a name with a letter more", api_versions("é", "1"), 42),
+    ("ApiVersions of a version with an end", api_versions("client", "1-"), 42),
+    ("InitProducerId again", producer_id(5, 0), 0),
+    ("InitProducerId without an epoch", producer_id(5, -1), 42),
+    ("InitProducerId without an id", producer_id(-1, 3), 42),
+]
+
+QUORUM: list[Row] = [
+    ("DescribeQuorum", quorum("__cluster_metadata", 0), (0, "", 0, "", True)),
+    ("DescribeQuorum partition 5", quorum("__cluster_metadata", 5), (0, "", 3, NO_NAME, False)),
+    ("DescribeQuorum of a topic", quorum(TOPIC, 0), (0, "", 3, NO_NAME, False)),
+]
+
+ROWS = [*CLIENTS, *QUORUM, *OPERATIONS, *CREATION, *DELETION, *MOVING]
 
 
 @pytest.mark.parametrize(("asked", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
@@ -242,6 +307,24 @@ def test_an_answer_says_what_kafkas_does(
 ) -> None:
     cluster.create(TOPIC, [[0, 1]])
     assert asked(cluster) == expected
+
+
+def test_a_move_can_be_listed_until_the_new_replica_has_fetched(cluster: Cluster) -> None:
+    """Even without any data to copy: the new replica's first fetch comes after the one that waits for other
+    partitions, for up to 0.5 s."""
+    cluster.create("busy", [[0, 1], [0, 2]])
+    cluster.create("to-move", [[0, 1]])
+    key, seen = ("to-move", 0), False
+    for move in range(10):
+        new, old = (2, 1) if move % 2 == 0 else (1, 2)
+        assert q.reassign(cluster.leader, *key, [0, new]) == 0
+        listed = q.reassignments(cluster.leader)
+        wait_until(lambda: key not in q.reassignments(cluster.leader), "it has moved")
+        if key in listed:
+            assert (set(listed[key][0]), *listed[key][1:]) == ({0, 1, 2}, [new], [old])
+            seen = True
+            break
+    assert seen
 
 
 def test_a_group_with_an_empty_name_is_committed_described_and_deleted(cluster: Cluster) -> None:

@@ -3,12 +3,13 @@
 DescribeCluster: v1 adds the endpoint type (a request for controllers gets MISMATCHED_ENDPOINT_TYPE), v2 adds
 fenced brokers. As in Metadata, the controller in the response is any live broker.
 
-DescribeQuorum: v1 adds the times of the last fetches, v2 error messages, directory ids (left out) and the
-voters' listeners (none are listed, because clients cannot reach a controller). A broker forwards the request
+DescribeQuorum: v1 adds the times of the last fetches, v2 error messages, directory ids and the voters, but
+not their listeners, because clients cannot reach a controller. A broker forwards the request
 to the active controller. If there is none, the request waits.
 """
 
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from kafka.protocol.admin import (
     DescribeClusterRequest,
@@ -93,35 +94,44 @@ def _answer_quorum(call: Call, info: QuorumInfo) -> Steps:
             )
         )
         return
-    topics = []
+    topics, described = [], False
     for entry in call.request.topics:
         partitions = []
         for p in entry.partitions:
-            partitions.append(_partition(version, per_topic, entry, p.partition_index, info))
+            is_quorum = (entry.topic_name, p.partition_index) == (METADATA_TOPIC, 0)
+            described = described or is_quorum
+            partitions.append(_partition(call, p.partition_index, info if is_quorum else None))
             yield
         topics.append(per_topic(version=version, topic_name=entry.topic_name, partitions=partitions))
         yield
-    call.answer(DescribeQuorumResponse(version=version, topics=topics, nodes=[], error_message=None))
+    nodes = [DescribeQuorumResponse.Node(version=version, node_id=v.node, listeners=[]) for v in info.voters]
+    call.answer(
+        DescribeQuorumResponse(
+            version=version, topics=topics, nodes=nodes if described else [], error_message=""
+        )
+    )
 
 
-def _partition(version: int, per_topic: Any, entry: Any, index: int, info: QuorumInfo) -> Any:
-    if (entry.topic_name, index) != (METADATA_TOPIC, 0):
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def _partition(call: Call, index: int, info: QuorumInfo | None) -> Any:
+    """Return a partition's row, of which only one has a quorum to describe."""
+    version, per_topic = call.version, DescribeQuorumResponse.TopicData
+    if info is None:
         return per_topic.PartitionData(
             version=version,
             partition_index=index,
-            error_code=error,
-            error_message=None,
+            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            error_message="This server does not host this topic-partition.",
             current_voters=[],
             observers=[],
         )
+    cluster_id = call.image.cluster_id
 
     def states(replicas: tuple[QuorumReplica, ...]) -> list[Any]:
         return [
             per_topic.PartitionData.ReplicaState(
                 version=version,
                 replica_id=r.node,
-                replica_directory_id=None,
+                replica_directory_id=uuid5(NAMESPACE_OID, f"{cluster_id}/{r.node}"),
                 log_end_offset=r.log_end,
                 last_fetch_timestamp=r.last_fetch_ms,
                 last_caught_up_timestamp=r.last_caught_up_ms,
@@ -132,7 +142,7 @@ def _partition(version: int, per_topic: Any, entry: Any, index: int, info: Quoru
     return per_topic.PartitionData(
         version=version,
         partition_index=index,
-        error_message=None,
+        error_message="",
         leader_id=info.leader_id,
         leader_epoch=info.leader_epoch,
         high_watermark=info.high_watermark,
