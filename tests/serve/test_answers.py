@@ -161,18 +161,22 @@ def producer_id(number: int, epoch: int) -> Callable[[Cluster], int]:
     return answered
 
 
-def quorum(topic: str, partition: int) -> Callable[[Cluster], Any]:
-    """Ask about the quorum of a partition, and return error numbers, messages and whether nodes are named."""
+def quorum(topic: str, partition: int, version: int = 2) -> Callable[[Cluster], Any]:
+    """Ask about the quorum of a partition, and return error numbers and messages, and whether there are nodes
+    in it."""
     kind = DescribeQuorumRequest.TopicData
     asked = kind(topic_name=topic, partitions=[kind.PartitionData(partition_index=partition)])
-    request = DescribeQuorumRequest(version=2, topics=[asked])
+    request = DescribeQuorumRequest(version=version, topics=[asked])
 
     def answered(cluster: Cluster) -> Any:
         answer = ask(cluster.leader, request)
         row = answer.topics[0].partitions[0]
-        named = {node.node_id for node in answer.nodes} == {voter.replica_id for voter in row.current_voters}
-        ids = [replica.replica_directory_id for replica in (*row.current_voters, *row.observers)]
-        assert named and all(ids) and len(set(ids)) == len(ids)
+        replicas = [*row.current_voters, *row.observers]
+        if version < 2:
+            return answer.error_code, row.error_code, bool(replicas)
+        assert {node.node_id for node in answer.nodes} == {voter.replica_id for voter in row.current_voters}
+        ids = {replica.replica_directory_id for replica in replicas}
+        assert all(ids) and len(ids) == len(replicas)
         return answer.error_code, answer.error_message, row.error_code, row.error_message, bool(ids)
 
     return answered
@@ -294,6 +298,8 @@ CLIENTS: list[Row] = [
 
 QUORUM: list[Row] = [
     ("DescribeQuorum", quorum("__cluster_metadata", 0), (0, "", 0, "", True)),
+    ("DescribeQuorum v0", quorum("__cluster_metadata", 0, version=0), (0, 0, True)),
+    ("DescribeQuorum v1", quorum("__cluster_metadata", 0, version=1), (0, 0, True)),
     ("DescribeQuorum partition 5", quorum("__cluster_metadata", 5), (0, "", 3, NO_NAME, False)),
     ("DescribeQuorum of a topic", quorum(TOPIC, 0), (0, "", 3, NO_NAME, False)),
 ]

@@ -30,6 +30,7 @@ UNSUPPORTED_ENDPOINT_TYPE = 115
 MISMATCHED = (
     "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
 )
+NODES_FROM = 2
 METADATA_TOPIC = "__cluster_metadata"
 
 
@@ -104,12 +105,9 @@ def _answer_quorum(call: Call, info: QuorumInfo) -> Steps:
             yield
         topics.append(per_topic(version=version, topic_name=entry.topic_name, partitions=partitions))
         yield
-    nodes = [DescribeQuorumResponse.Node(version=version, node_id=v.node, listeners=[]) for v in info.voters]
-    call.answer(
-        DescribeQuorumResponse(
-            version=version, topics=topics, nodes=nodes if described else [], error_message=""
-        )
-    )
+    voters = info.voters if described and version >= NODES_FROM else ()
+    nodes = [DescribeQuorumResponse.Node(version=version, node_id=v.node, listeners=[]) for v in voters]
+    call.answer(DescribeQuorumResponse(version=version, topics=topics, nodes=nodes, error_message=""))
 
 
 def _partition(call: Call, index: int, info: QuorumInfo | None) -> Any:
