@@ -230,10 +230,20 @@ def delete_records(at: At, topic: str, partition: int, offset: int) -> tuple[int
     return row.error_code, row.low_watermark
 
 
+def _producers(at: At, topic: str, partition: int) -> Any:
+    asked = DescribeProducersRequest.TopicRequest(version=0, name=topic, partition_indexes=[partition])
+    return ask(at, DescribeProducersRequest(version=0, topics=[asked]), ANSWER_S).topics[0].partitions[0]
+
+
+def producers_refused(at: At, topic: str, partition: int) -> tuple[int, str | None]:
+    """Return the error number and message of DescribeProducers."""
+    row = _producers(at, topic, partition)
+    return row.error_code, row.error_message
+
+
 def producers(at: At, topic: str, partition: int) -> tuple[int, list[tuple[int, int]]]:
     """Return the error number of DescribeProducers, and (epoch, last sequence) of each producer."""
-    asked = DescribeProducersRequest.TopicRequest(version=0, name=topic, partition_indexes=[partition])
-    row = ask(at, DescribeProducersRequest(version=0, topics=[asked]), ANSWER_S).topics[0].partitions[0]
+    row = _producers(at, topic, partition)
     return row.error_code, [(p.producer_epoch, p.last_sequence) for p in row.active_producers]
 
 

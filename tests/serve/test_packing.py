@@ -15,7 +15,7 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import MetadataResponse
 
-from kview.serve.apis.fetch import FetchedPartition, FetchedTopic, pack_response
+from kview.serve.apis.fetch import FetchedPartition, FetchedTopic, lists_aborted, pack_response
 from kview.serve.apis.group_offsets import NO_TAGS, pack_group
 from kview.serve.apis.group_offsets import FetchedTopic as CommittedTopic
 from kview.serve.apis.list_offsets import asked_of, decode, pack_partition
@@ -67,7 +67,7 @@ def fetch_by_codec(version: int, committed: bool, topics: list[FetchedTopic], er
                         )
                         for producer_id, first in result.aborted
                     ]
-                    if committed
+                    if lists_aborted(result.error_code, committed)
                     else None,
                     records=result.records,
                 )

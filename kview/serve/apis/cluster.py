@@ -18,6 +18,7 @@ from kafka.protocol.admin import (
     DescribeQuorumResponse,
 )
 
+from kview.serve.apis.messages import MESSAGES
 from kview.serve.apis.metadata import any_live_broker
 from kview.serve.apis.operations import OF_CLUSTER
 from kview.serve.call import Api, Call, Steps
@@ -118,7 +119,7 @@ def _partition(call: Call, index: int, info: QuorumInfo | None) -> Any:
             version=version,
             partition_index=index,
             error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            error_message="This server does not host this topic-partition.",
+            error_message=MESSAGES[ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
             current_voters=[],
             observers=[],
         )

@@ -26,6 +26,7 @@ from kafka.protocol.admin import (
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, forward, message_of
 from kview.serve.apis.log_dirs import log_dir
+from kview.serve.apis.messages import MESSAGES
 from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.codes import ErrorCode
@@ -38,11 +39,6 @@ RESOURCE_TYPES = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
 _ID = re.compile(r"[+-]?[0-9]{1,10}")
 CLIENT_METRICS_ONLY = 0
 """The version of ListConfigResources that lists client metrics only."""
-
-MALFORMED = (
-    "This most likely occurs because of a request being malformed by the client library or the message was "
-    "sent to an incompatible broker. See the broker logs for more details."
-)
 
 Entries = tuple[ErrorCode, str, Sequence[ConfigEntry]]
 
@@ -87,7 +83,7 @@ def _entries(call: Call, kind: int, name: str) -> Entries:
             return ErrorCode.NONE, "", described.default_broker_configs(call.broker)
         return ErrorCode.NONE, "", described.broker_configs(call.broker, _static(call))
     if kind not in RESOURCE_TYPES:
-        return ErrorCode.INVALID_REQUEST, MALFORMED, ()
+        return ErrorCode.INVALID_REQUEST, MESSAGES[ErrorCode.INVALID_REQUEST], ()
     return ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}", ()
 
 

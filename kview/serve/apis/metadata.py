@@ -2,15 +2,15 @@
 
 v1 adds racks and the controller, v2 the cluster id, v3 the throttle time, v4 whether the request may create
 topics, v5 offline replicas, v7 leader epochs, v8–v10 authorized operations, v9 is flexible, v10 adds topic
-ids, v12 look-up by id, v13 a top-level error. A KRaft broker does not reveal the controller to its clients.
-Instead it returns a random live broker, a different one each time. Topics are packed by hand and cached per
-metadata image, because every client asks for them.
+ids, v12 look-up by id (by id alone if the request has any), v13 a top-level error. A KRaft broker does not
+reveal the controller to its clients. Instead it returns a random live broker, a different one each time.
+Topics are packed by hand and cached per metadata image, because every client asks for them.
 """
 
 from collections.abc import Sequence
 from struct import Struct, pack
 
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from kview.serve.apis.operations import NOT_ASKED, OF_CLUSTER, OF_TOPIC, bits
 from kview.serve.call import NO_ID, Api, Call, Steps, id_bytes, no_such_topic
@@ -20,7 +20,7 @@ from kview.simulate.topics import CreatableTopic
 from kview.wire.primitives import INT16, INT32, array_length, string
 
 AUTO_CREATE = "auto.create.topics.enable"
-TOPIC_IDS_FROM = 10
+TOPIC_IDS_FROM, LOOK_UP_FROM, ERROR_FROM = 10, 12, 13
 
 AUTO_CREATE_TIMEOUT_MS = 30_000
 CREATED_PER_REQUEST = 100
@@ -134,6 +134,10 @@ KEPT = KeptTopics()
 def metadata(call: Call) -> Steps:
     """Answer from this broker's metadata image, which may be old if the broker is cut off."""
     request, image = call.request, call.image
+    wrong = _wrong_topics(call)
+    if wrong is not None:
+        _answer_wrong(call, wrong)
+        return
     packer = Packer(call.version, call.version >= 8 and request.include_topic_authorized_operations)
     everything = request.topics is None or (call.version == 0 and not request.topics)
     if everything:
@@ -142,11 +146,11 @@ def metadata(call: Call) -> Steps:
             topics.append(KEPT.packed(packer, image, topic))
             yield
     else:
-        by_id = call.version >= TOPIC_IDS_FROM
+        by_id = call.version >= LOOK_UP_FROM and any(entry.topic_id for entry in request.topics)
         named: dict[tuple[str | None, bytes], bytes] = {}
         for entry in request.topics:
-            name_and_id = (entry.name, id_bytes(entry.topic_id) if by_id else NO_ID)
-            if name_and_id not in named:
+            name_and_id = (None, id_bytes(entry.topic_id)) if by_id else (entry.name, NO_ID)
+            if name_and_id not in named and name_and_id != (None, NO_ID):
                 named[name_and_id] = _topic(call, packer, image, *name_and_id)
             yield
         topics = list(named.values())
@@ -154,6 +158,40 @@ def metadata(call: Call) -> Steps:
             _create(call, [name for name, _ in named if name is not None and name not in image.topics])
     end = packer.end(8 <= call.version <= 10 and request.include_cluster_authorized_operations)
     call.answer_packed((packer.head(call, image), array_length(len(topics), packer.flexible), *topics, end))
+
+
+def _wrong_topics(call: Call) -> ErrorCode | None:
+    """Return the error for a request with entries that name no topic, or an id before there is look-up by id,
+    or None."""
+    if call.version < TOPIC_IDS_FROM or call.request.topics is None:
+        return None
+    look_up = call.version >= LOOK_UP_FROM
+    if not look_up and any(entry.topic_id or entry.name is None for entry in call.request.topics):
+        return ErrorCode.INVALID_REQUEST
+    if any(not entry.topic_id and entry.name is None for entry in call.request.topics):
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return None
+
+
+def _answer_wrong(call: Call, error: ErrorCode) -> None:
+    """Answer each topic with an error, and nothing else."""
+    topic = MetadataResponse.MetadataResponseTopic
+    rows = [
+        topic(
+            version=call.version,
+            error_code=error,
+            name=entry.name or "",
+            topic_id=entry.topic_id,
+            partitions=[],
+        )
+        for entry in call.request.topics
+    ]
+    top = {"error_code": error} if call.version >= ERROR_FROM else {}
+    call.answer(
+        MetadataResponse(
+            version=call.version, brokers=[], cluster_id=None, controller_id=-1, topics=rows, **top
+        )
+    )
 
 
 def any_live_broker(call: Call, live: tuple[int, ...]) -> int:

@@ -18,6 +18,7 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, message_of
+from kview.serve.apis.messages import MESSAGES
 from kview.serve.call import Api, Call, Steps, topic_uuid
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS
@@ -29,10 +30,6 @@ CONFIGS_FROM = 5
 METADATA_TOPIC = "__cluster_metadata"
 NO_INTERNAL_TOPIC = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
 NAME_OF_ID = "The provided topic name maps to an ID that was already supplied."
-NOT_HOSTED = {
-    ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
-}
 DUPLICATE_NAME, DUPLICATE_ID = "Duplicate topic name.", "Duplicate topic id."
 PARTITIONS_PER_REQUEST = 10_000
 """Limit of the partitions that one CreateTopics request creates, as in Kafka."""
@@ -144,7 +141,7 @@ def delete_topics(call: Call) -> Steps:
         wrong = _wrong_deletion(name, id_bytes, times[name, id_bytes])
         if wrong is None and topic is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            wrong = DeleteTopicResult(unknown, NOT_HOSTED[unknown])
+            wrong = DeleteTopicResult(unknown, MESSAGES[unknown])
         elif wrong is None and topic is not None and name is not None and topic.topic_id in ids:
             wrong = DeleteTopicResult(ErrorCode.INVALID_REQUEST, NAME_OF_ID)
         elif topic is not None:
