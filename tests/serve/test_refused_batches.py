@@ -159,6 +159,13 @@ def test_a_refused_batch_is_answered_with_its_records_and_the_log_start(
     assert said == (expected[0], expected[1], list(expected[2]), expected[3])
 
 
+@pytest.mark.parametrize("version", range(3, 8))
+def test_before_version_8_an_answer_names_no_records(cluster: Cluster, version: int) -> None:
+    cluster.create("rb-compact", [[0, 1]], TOPICS["rb-compact"])
+    answer = q.produce_answer(cluster.leader, "rb-compact", batch((None, SOON)), version=version)
+    assert (answer.error_code, list(answer.record_errors), answer.error_message) == (87, [], None)
+
+
 def numbers_hidden(message: str) -> str:
     """Return a message without its times."""
     return re.sub(r"-?\d{11,}", "N", message)

@@ -26,6 +26,7 @@ from kview.wire.compression import ZSTD
 
 TOPIC_IDS_FROM = 13
 ZSTD_FROM = 7
+RECORD_ERRORS_FROM = 8
 ADDS_FROM = 12
 ABORTABLE_FROM = 11
 TRY_AGAIN = frozenset(
@@ -142,6 +143,7 @@ def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> Steps:
                     record_errors=[
                         per_record(version=version, batch_index=index, batch_index_error_message=message)
                         for index, message in result.record_errors
+                        if version >= RECORD_ERRORS_FROM
                     ],
                     error_message=result.message,
                 )
