@@ -18,7 +18,7 @@ from kview.simulate.nodes import Nodes, ProcessState
 PAIR_INTERVAL_US = 40_000
 """Time between two steps of a pair under load."""
 
-HURRIED_INTERVAL_US = 2_000
+HURRIED_INTERVAL_US = 1_000
 """Shortest time between two steps of a pair while real clients append, because they wait for
 acknowledgements."""
 
