@@ -17,6 +17,7 @@ from tests.simulate.client_batches import compressed_batch, raw_batch, record, w
 
 HOUR_MS = 3_600_000
 BASE_OFFSET, LENGTH, ATTRIBUTES, LAST_DELTA, PRODUCER, EPOCH, SEQUENCE, COUNT = 0, 8, 21, 23, 43, 51, 53, 57
+MAX_TIME = 35
 TOPICS = {
     "rb": {},
     "rb-compact": {"cleanup.policy": "compact"},
@@ -157,6 +158,15 @@ def test_a_refused_batch_is_answered_with_its_records_and_the_log_start(
     records = [(e.batch_index, numbers_hidden(e.batch_index_error_message)) for e in answer.record_errors]
     said = (answer.error_code, answer.log_start_offset, records, answer.error_message)
     assert said == (expected[0], expected[1], list(expected[2]), expected[3])
+
+
+def test_a_duplicate_has_the_time_of_the_batch_that_was_appended(cluster: Cluster) -> None:
+    cluster.create("rb-twice", [[0, 1]])
+    data = of_producer(6, 0, 0)()
+    first, second = (q.produce_answer(cluster.leader, "rb-twice", data) for _ in range(2))
+    assert (first.error_code, first.base_offset, first.log_append_time_ms) == (0, 0, -1)
+    appended_ms = int.from_bytes(data[MAX_TIME : MAX_TIME + 8], "big")
+    assert (second.error_code, second.base_offset, second.log_append_time_ms) == (0, 0, appended_ms)
 
 
 @pytest.mark.parametrize("version", range(3, 8))

@@ -301,8 +301,9 @@ class RecordRequests:
             if error is not ErrorCode.NONE:
                 acks.done(ProduceResult(error, log_start_offset=replica.log.start))
                 return
-            if duplicate >= 0:
-                self._acknowledge(b, replica, duplicate, duplicate + head.records, acks)
+            if duplicate is not None:
+                base, time_ms = duplicate.base_offset, duplicate.time_ms
+                self._acknowledge(b, replica, base, base + head.records, acks, time_ms)
                 return
         base = replica.log.end
         self._store(b, replica, head, data)
