@@ -3,12 +3,14 @@
 Read from Apache Kafka 4.3.1.
 """
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from kview.simulate.broker_configs import Update, broker_configs
+from kview.simulate.records import encode_batch
 from kview.simulate.results import ConfigSource
 from kview.simulate.setting import ConfigType
 from kview.simulate.settings import BROKER_KEYS
@@ -18,6 +20,7 @@ from tests.waiting import wait_until
 
 TOPIC = "broker-settings"
 BACKOFF, RETENTION, FLUSH = "log.cleaner.backoff.ms", "log.retention.ms", "log.flush.interval.ms"
+AFTER_MAX, HOUR_MS = "log.message.timestamp.after.max.ms", 3_600_000
 UNKNOWN = "kview.nobodys.setting"
 OWN = {RETENTION: "has a default here: log.retention.hours does not count"}
 SIMULATED_ONLY = {"eligible.leader.replicas.version", "unclean.leader.election.interval.ms"}
@@ -133,6 +136,23 @@ def test_what_is_set_is_stored_and_described_with_what_it_hides(cluster: Cluster
             back = [(name, q.DELETE, None) for name in values]
             assert q.incremental_alter(cluster.leader, q.BROKER, broker, back) == 0
     wait_until(lambda: described(cluster, "0", BACKOFF)[BACKOFF].value == "15000", "it is as before")
+
+
+def test_a_setting_of_all_brokers_that_is_a_topics_default_takes_effect(cluster: Cluster) -> None:
+    cluster.create(TOPIC, [[0, 1]])
+    two_hours_ahead = encode_batch([(None, b"v", round(time.time() * 1000) + 2 * HOUR_MS)])
+
+    def produced() -> int:
+        return q.produce(cluster.leader, TOPIC, two_hours_ahead)
+
+    assert produced() == 32
+    changes = [(AFTER_MAX, q.SET, str(3 * HOUR_MS))]
+    assert q.incremental_alter(cluster.leader, q.BROKER, "", changes) == 0
+    try:
+        wait_until(lambda: produced() == 0, "the record is taken")
+    finally:
+        assert q.incremental_alter(cluster.leader, q.BROKER, "", [(AFTER_MAX, q.DELETE, None)]) == 0
+    wait_until(lambda: produced() == 32, "the record is refused again")
 
 
 def shown(row: Any) -> Any:
