@@ -10,10 +10,11 @@ from struct import unpack
 from typing import Any
 
 import pytest
+from kafka.protocol.producer import InitProducerIdRequest
 
 from kview.serve import apis
 from kview.serve.call import Api
-from tests.real_kafka.asking import Address, create_topic
+from tests.real_kafka.asking import Address, ask, create_topic
 from tests.real_kafka.cluster import RealKafka
 from tests.serve import questions as q
 from tests.serve.examples import Examples
@@ -60,6 +61,7 @@ class Side:
         self.coordinators = [self._coordinator(GROUP, 0), self._coordinator(TRANSACTION, 1)]
         wait_until(lambda: q.delete_groups(self.coordinators[0], [GROUP]) == [69], "the groups are loaded")
         wait_until(lambda: q.init_producer_id(self.coordinators[1], TRANSACTION) == 0, "a producer id")
+        self.usual: dict[str, str | int] = {**USUAL, "producer_id": self._producer_id()}
 
     def _knows_topics(self, address: Address) -> bool:
         return not any(q.metadata(address, name) for name in TOPICS)
@@ -68,6 +70,14 @@ class Side:
         wait_until(lambda: q.find_coordinator(self.addresses[0], key, kind)[0] == 0, "a coordinator")
         return self.addresses[q.find_coordinator(self.addresses[0], key, kind)[1]]
 
+    def _producer_id(self) -> int:
+        request = InitProducerIdRequest(
+            version=1, transactional_id=TRANSACTION, transaction_timeout_ms=q.TIMEOUT_MS
+        )
+        answer = ask(self.coordinators[1], request)
+        assert not answer.error_code, answer
+        return int(answer.producer_id)
+
     def address(self, api: Api) -> Address:
         if api.key in OF_GROUPS:
             return self.coordinators[0]
@@ -75,7 +85,7 @@ class Side:
 
     def answer(self, api: Api, version: int, now_ms: int) -> Any:
         """Return the answer to the usual request, without what is the cluster's own."""
-        examples = Examples(random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=USUAL)
+        examples = Examples(random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=self.usual)
         request = examples.request(api, version)
         request.with_header(7, "tests")
         kind = request.header.get_response_class()
