@@ -168,7 +168,8 @@ def transaction(cluster: Cluster) -> Any:
     def row() -> Any:
         return ask(address, request).transaction_states[0]
 
-    wait_until(lambda: row().error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "it has loaded")
+    not_yet = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
+    wait_until(lambda: row().error_code not in not_yet, "it has loaded")
     found = row()
     return (
         found.error_code,
