@@ -24,7 +24,7 @@ from tests.waiting import wait_until
 TOPICS, GROUP, TRANSACTION = ("same-1", "same-2"), "same-answers", "same-answers"
 USUAL = {
     "transactional_id": TRANSACTION, "transactional_ids": TRANSACTION, "group_id": GROUP, "groups": GROUP,
-    "key": GROUP, "coordinator_keys": GROUP, "groups_names": GROUP,
+    "group_ids": GROUP, "key": GROUP, "coordinator_keys": GROUP, "groups_names": GROUP,
 }  # fmt: skip
 OWN = {
     "topic_id", "port", "host", "cluster_id", "controller_id", "node_id", "voter_id", "rack", "producer_id",
@@ -42,7 +42,7 @@ LEFT_OUT = {
     47: "OffsetDelete: whether the group has members depends on the time",
     55: "DescribeQuorum: a real cluster of tests has one controller",
 }
-OF_GROUPS, OF_TRANSACTIONS = (8, 9, 12, 13, 14, 28, 42), (22, 24, 25, 65, 66)
+OF_GROUPS, OF_TRANSACTIONS = (8, 9, 12, 13, 14, 28, 42, 68, 69), (22, 24, 25, 65, 66)
 LAST = {42: 1, 20: 2}
 """DeleteGroups and DeleteTopics come after all others."""
 
