@@ -53,19 +53,6 @@ BROKER_KEYS: Mapping[str, Key] = {
     "unclean.leader.election.interval.ms": number(300000, 1, LONG_MAX),
 }
 
-DYNAMIC_BROKER_KEYS = frozenset(
-    (
-        FOLLOWER_THROTTLE,
-        LEADER_THROTTLE,
-        "log.retention.bytes",
-        "log.retention.ms",
-        "message.max.bytes",
-        "min.insync.replicas",
-        "unclean.leader.election.enable",
-    )
-)
-"""The broker configurations of the simulated cluster that can be altered while it runs, as in Kafka."""
-
 
 def check_broker_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """Check broker settings, and return them as they are stored.

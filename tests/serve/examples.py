@@ -35,7 +35,8 @@ NUMBERS = {
     "num_partitions": 1, "partition_max_bytes": 1 << 20, "rebalance_timeout_ms": 20_000, "replica_id": -1,
     "replication_factor": 1, "resource_type": 2, "response_partition_limit": 100, "session_epoch": -1,
     "session_timeout_ms": 10_000, "timeout_ms": 1_000, "timestamp": -1, "retention_time_ms": -1,
-    "committed_leader_epoch": -1, "member_epoch": -1,
+    "committed_leader_epoch": -1, "member_epoch": -1, "resource_type_filter": 1, "pattern_type_filter": 3,
+    "operation": 1, "permission_type": 1,
 }  # fmt: skip
 BITS = {"int8": 8, "int16": 16, "uint16": 15, "int32": 32, "int64": 64}
 EMPTY_AT_FIRST = ("assignments", "configs", "configuration_keys", "forgotten_topics_data")

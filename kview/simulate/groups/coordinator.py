@@ -115,8 +115,10 @@ class GroupCoordinator:
         The group is None if the request is refused or the group does not exist. In the latter case the code
         is `refusal`.
         """
-        if not group:
-            return None, ErrorCode.INVALID_GROUP_ID
+        return self._known(group, refusal) if group else (None, ErrorCode.INVALID_GROUP_ID)
+
+    def _known(self, group: str, refusal: ErrorCode) -> tuple[Group | None, ErrorCode]:
+        """Do the same as `_find` for requests that take the empty name, which can have offsets."""
         code = self.refusal(group)
         if code is not ErrorCode.NONE:
             return None, code
@@ -224,7 +226,7 @@ class GroupCoordinator:
 
     def describe(self, group: str) -> DescribedGroup:
         """Describe a group's state and members."""
-        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        known_group, code = self._known(group, ErrorCode.GROUP_ID_NOT_FOUND)
         if known_group is None:
             state = GroupState.DEAD.value if code is ErrorCode.GROUP_ID_NOT_FOUND else ""
             return DescribedGroup(group, code, state)
@@ -250,9 +252,7 @@ class GroupCoordinator:
 
     def delete(self, group: str, done: DeleteDone) -> None:
         """Delete an empty group and its offsets, and answer with an error code."""
-        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
-        if not group:
-            code = ErrorCode.GROUP_ID_NOT_FOUND
+        known_group, code = self._known(group, ErrorCode.GROUP_ID_NOT_FOUND)
         if known_group is not None and known_group.state is not GroupState.EMPTY:
             code = ErrorCode.NON_EMPTY_GROUP
         if known_group is None or code is not ErrorCode.NONE:
