@@ -8,6 +8,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kview.serve.call import Api
 from kview.simulate.cluster import build
+from kview.simulate.groups.consumer_group import ConsumerGroup
 from kview.simulate.nodes import ProcessState
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, World, racked_brokers
 from tests.serve.examples import Examples, with_checksum
@@ -149,8 +150,12 @@ class Fuzz:
         if not groups or source.random() < 0.3:
             return {}
         group = source.choice(groups)
-        ids = [*group.members, *group.pending_members, ""]
-        generation = {"generation_id": group.generation, "generation_id_or_member_epoch": group.generation}
+        if isinstance(group, ConsumerGroup):
+            epoch, ids = group.epoch - source.randrange(3), [*group.members, ""]
+        else:
+            epoch, ids = group.generation, [*group.members, *group.pending_members, ""]
+        names = "generation_id", "generation_id_or_member_epoch", "member_epoch"
+        generation = dict.fromkeys(names, epoch)
         return {
             "member_id": source.choice(ids),
             "group_id": group.name,

@@ -11,7 +11,16 @@ from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.of_cluster import LOAD_MS
 from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups import offsets
+from kview.simulate.groups.consumer_group import ConsumerGroup
+from kview.simulate.groups.consumer_membership import ConsumerMembership, check
 from kview.simulate.groups.consumer_protocol import CONSUMER
+from kview.simulate.groups.consumer_results import (
+    ConsumerHeartbeat,
+    ConsumerHeartbeatResult,
+    DescribedConsumerGroup,
+    HeartbeatDone,
+    Refused,
+)
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.membership import Membership
 from kview.simulate.groups.results import (
@@ -36,12 +45,17 @@ from kview.simulate.groups.results import (
     SyncRequest,
     SyncResult,
 )
+from kview.simulate.groups.server_assignors import ASSIGNORS
 from kview.simulate.groups.settings import GroupSettings
-from kview.simulate.groups.shard import GroupShard
+from kview.simulate.groups.shard import AnyGroup, GroupShard
 
 METADATA_BYTES_MAX = 1 << 20
 """Limit of a member's subscriptions, in bytes. They are held in memory until the member's session ends, and
 more would not fit into a record of `__consumer_offsets`."""
+
+
+NO_MEMBER = None, -1
+"""The id and epoch of a client outside the group."""
 
 
 class GroupCoordinator:
@@ -56,6 +70,7 @@ class GroupCoordinator:
         self._settings = settings
         self._shards: dict[int, GroupShard] = {}
         self._memberships: dict[int, Membership] = {}
+        self._consumers: dict[int, ConsumerMembership] = {}
 
     # --- changes at the broker
 
@@ -64,10 +79,12 @@ class GroupCoordinator:
         self.resigned(partition)
         shard = self._shards[partition] = GroupShard(self._host, self._settings, partition)
         membership = self._memberships[partition] = Membership(shard)
+        consumers = self._consumers[partition] = ConsumerMembership(shard)
 
         def load() -> None:
             shard.load()
             membership.start_sessions()
+            consumers.start_sessions()
             interval_ms = self._settings.offsets_retention_check_interval_ms
             shard.every(interval_ms, lambda: offsets.expire(shard))
 
@@ -78,6 +95,7 @@ class GroupCoordinator:
         shard = self._shards.pop(partition, None)
         if shard is not None:
             shard.close(answer=True)
+            self._consumers.pop(partition)
             self._memberships.pop(partition).answer_all(ErrorCode.NOT_COORDINATOR)
 
     def topics_changed(self) -> None:
@@ -91,6 +109,7 @@ class GroupCoordinator:
             shard.close(answer=False)
         self._shards.clear()
         self._memberships.clear()
+        self._consumers.clear()
 
     # --- finding the coordinator
 
@@ -109,7 +128,7 @@ class GroupCoordinator:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else ErrorCode.NONE
 
-    def _find(self, group: str, refusal: ErrorCode) -> tuple[Group | None, ErrorCode]:
+    def _find(self, group: str, refusal: ErrorCode) -> tuple[AnyGroup | None, ErrorCode]:
         """Return the group and an error code.
 
         The group is None if the request is refused or the group does not exist. In the latter case the code
@@ -142,6 +161,9 @@ class GroupCoordinator:
             return
         partition = self.partition_of(request.group)
         shard = self._shards[partition]
+        if isinstance(group, ConsumerGroup):
+            done(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+            return
         if group is None:
             group = Group(request.group, state_since_ms=shard.now_ms)
             shard.groups[request.group] = group
@@ -152,8 +174,8 @@ class GroupCoordinator:
     def sync(self, request: SyncRequest, done: SyncDone) -> None:
         """Accept the assignment from the group's leader, or let another member wait for it."""
         group, code = self._find(request.group, ErrorCode.UNKNOWN_MEMBER_ID)
-        if group is None:
-            done(SyncResult(code))
+        if not isinstance(group, Group):
+            done(SyncResult(code or ErrorCode.UNKNOWN_MEMBER_ID))
         else:
             self._memberships[self.partition_of(request.group)].sync(group, request, done)
 
@@ -162,21 +184,35 @@ class GroupCoordinator:
     ) -> ErrorCode:
         """Restart the member's session, and return an error code."""
         known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
-        if known_group is None:
-            return code
+        if not isinstance(known_group, Group):
+            return code or ErrorCode.UNKNOWN_MEMBER_ID
         membership = self._memberships[self.partition_of(group)]
         return membership.heartbeat(known_group, generation, member_id, group_instance_id)
 
     def leave(self, group: str, members: Sequence[LeavingMember]) -> LeaveResult:
         """Remove members from the group, and return the outcome for each."""
         known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
-        if known_group is None:
-            if code is not ErrorCode.UNKNOWN_MEMBER_ID:
+        if not isinstance(known_group, Group):
+            if code not in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.NONE):
                 return LeaveResult(code)
+            code = ErrorCode.UNKNOWN_MEMBER_ID
             return LeaveResult(ErrorCode.NONE, tuple(LeftMember(*member, code) for member in members))
         membership = self._memberships[self.partition_of(group)]
         left = tuple(LeftMember(*member, membership.leave(known_group, member)) for member in members)
         return LeaveResult(ErrorCode.NONE, left)
+
+    def consumer_heartbeat(self, request: ConsumerHeartbeat, done: HeartbeatDone) -> None:
+        """Handle ConsumerGroupHeartbeat, and answer when its changes are committed."""
+        code = self.refusal(request.group)
+        try:
+            check(request)
+            if code is ErrorCode.NONE:
+                self._consumers[self.partition_of(request.group)].heartbeat(request, done)
+                return
+        except Refused as refused:
+            done(ConsumerHeartbeatResult(refused.error_code, refused.message))
+            return
+        done(ConsumerHeartbeatResult(code))
 
     # --- offsets
 
@@ -201,17 +237,25 @@ class GroupCoordinator:
         offsets.commit(self._shards[partition], self._memberships[partition], request, refused, done)
 
     def fetch_offsets(
-        self, group: str, partitions: Sequence[tuple[str, int]] | None, require_stable: bool = False
+        self,
+        group: str,
+        partitions: Sequence[tuple[str, int]] | None,
+        require_stable: bool = False,
+        member: tuple[str | None, int] = NO_MEMBER,
     ) -> FetchedOffsets:
         """Return a group's committed offsets of these (topic, partition) pairs, or all of them if
         `partitions` is None.
 
-        With `require_stable`, those that an open transaction commits have an error.
+        With `require_stable`, those that an open transaction commits have an error. A consumer group's
+        `member` is its id and epoch.
         """
         code = self.refusal(group)
         if code is not ErrorCode.NONE:
             return FetchedOffsets(group, code)
         shard = self._shards[self.partition_of(group)]
+        code = offsets.fetch_refusal(shard.groups.get(group), *member)
+        if code is not ErrorCode.NONE:
+            return FetchedOffsets(group, code)
         return FetchedOffsets(group, code, offsets.fetch(shard, group, partitions, require_stable))
 
     def transaction_ended(self, partition: int, producer_id: int, is_commit: bool) -> None:
@@ -228,7 +272,30 @@ class GroupCoordinator:
         if known_group is None:
             state = GroupState.DEAD.value if code is ErrorCode.GROUP_ID_NOT_FOUND else ""
             return DescribedGroup(group, code, state)
+        if isinstance(known_group, ConsumerGroup):
+            return DescribedGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, GroupState.DEAD.value)
         return _described(known_group)
+
+    def describe_consumer_group(self, group: str) -> DescribedConsumerGroup:
+        """Describe a group of the consumer protocol."""
+        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if isinstance(known_group, ConsumerGroup):
+            return DescribedConsumerGroup(
+                group,
+                ErrorCode.NONE,
+                None,
+                known_group.state,
+                known_group.epoch,
+                known_group.target_epoch,
+                known_group.assignor(next(iter(ASSIGNORS))),
+                tuple(known_group.members.values()),
+                known_group.targets,
+            )
+        if known_group is not None:
+            message = f"Group {group} is not a consumer group."
+            return DescribedConsumerGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, message)
+        unknown = code is ErrorCode.GROUP_ID_NOT_FOUND
+        return DescribedConsumerGroup(group, code, f"Group {group} not found." if unknown else None)
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """List the groups that this broker coordinates.
@@ -238,14 +305,14 @@ class GroupCoordinator:
         wanted = {state.lower() for state in states}
         loading = any(shard.loading for shard in self._shards.values())
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE
-        if types and "classic" not in {name.lower() for name in types}:
-            return ListResult(code)
-        groups = [
-            ListedGroup(group.name, group.protocol_type, group.state.value)
-            for shard in self._shards.values()
-            for group in shard.groups.values()
-            if not wanted or group.state.value.lower() in wanted
-        ]
+        wanted_types = {name.lower() for name in types}
+        groups = []
+        for shard in self._shards.values():
+            for group in shard.groups.values():
+                kind = "consumer" if isinstance(group, ConsumerGroup) else "classic"
+                state = group.state.value
+                if (not wanted or state.lower() in wanted) and (not wanted_types or kind in wanted_types):
+                    groups.append(ListedGroup(group.name, group.protocol_type, state, kind))
         return ListResult(code, tuple(sorted(groups, key=lambda listed: listed.group)))
 
     def delete(self, group: str, done: DeleteDone) -> None:
@@ -253,7 +320,7 @@ class GroupCoordinator:
         known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
         if not group:
             code = ErrorCode.GROUP_ID_NOT_FOUND
-        if known_group is not None and known_group.state is not GroupState.EMPTY:
+        if known_group is not None and not known_group.empty:
             code = ErrorCode.NON_EMPTY_GROUP
         if known_group is None or code is not ErrorCode.NONE:
             done(code)
@@ -283,7 +350,7 @@ class GroupCoordinator:
 
         offsets.delete(shard, known_group, unread, answer)
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[AnyGroup]:
         """Return the group objects themselves, for invariants and tests. Callers must not change them."""
         return [group for shard in self._shards.values() for group in shard.groups.values()]
 

@@ -211,13 +211,13 @@ class Membership:
 
     def start_sessions(self) -> None:
         """Start a session of full length for every member of the loaded groups."""
-        for group in self._shard.groups.values():
+        for group in self._shard.classic_groups():
             for member in group.members.values():
                 self.sessions.restart(group, member)
 
     def answer_all(self, code: ErrorCode) -> None:
         """Answer every waiting JoinGroup and SyncGroup with this error."""
-        for group in self._shard.groups.values():
+        for group in self._shard.classic_groups():
             for member in list(group.members.values()):
                 member.answer_join(JoinResult(code, member.member_id))
                 member.answer_sync(SyncResult(code))
