@@ -24,6 +24,9 @@ BROKER_KEYS: Mapping[str, Key] = {
     "group.consumer.assignment.interval.ms": number(1000, 0),
     "group.consumer.heartbeat.interval.ms": number(5000, 1),
     "group.consumer.max.size": number(INT_MAX, 1),
+    "group.consumer.migration.policy": Key(
+        "bidirectional", choices=("bidirectional", "upgrade", "downgrade", "disabled")
+    ),
     "group.consumer.regex.refresh.interval.ms": number(600000, 10000),
     "group.consumer.session.timeout.ms": number(45000, 1),
     "group.initial.rebalance.delay.ms": number(3000),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.consumer_protocol import CONSUMER
@@ -40,7 +41,7 @@ class Offsets:
     waiting: list[tuple[Callable[[ErrorCode, int], None], int]] = field(default_factory=list)
     coordinators: dict[int, GroupCoordinator] = field(default_factory=dict)
 
-    def coordinator(self, broker: int = 0, **settings: int) -> GroupCoordinator:
+    def coordinator(self, broker: int = 0, **settings: Any) -> GroupCoordinator:
         made = GroupCoordinator(broker, BrokerHost(self, broker), GroupSettings(**settings))
         self.coordinators[broker] = made
         if self.leader == broker:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kview.serve.call import Api, Call, Steps, id_bytes, shortened, topic_uuid
 from kview.simulate.groups.consumer_group import ConsumerMember
-from kview.simulate.groups.consumer_records import OwnedPartitions, Partitions
+from kview.simulate.groups.consumer_records import Partitions
 from kview.simulate.groups.consumer_results import (
     ConsumerHeartbeat,
     ConsumerHeartbeatResult,
@@ -87,7 +87,7 @@ def _owned(topics: Any) -> Partitions | None:
 def describe(call: Call) -> Steps:
     """Answer with the state of each group and with what its members have and are to have."""
     coordinator, groups = call.cluster.groups(call.broker), []
-    for name in call.request.group_ids:
+    for name in sorted(call.request.group_ids, key=bool):
         group = coordinator.describe_consumer_group(name)
         members = []
         for member in group.members:
@@ -124,13 +124,22 @@ def _member(call: Call, member: ConsumerMember, target: Partitions) -> Any:
         client_host=metadata.client_host,
         subscribed_topic_names=list(metadata.topics),
         subscribed_topic_regex=metadata.regex,
-        assignment=_assignment(call, member.current.assigned),
+        assignment=_assignment(call, _has(member)),
         target_assignment=_assignment(call, target),
         member_type=CONSUMER_MEMBER if metadata.classic is None else CLASSIC_MEMBER,
     )
 
 
-def _assignment(call: Call, assigned: OwnedPartitions | Partitions) -> Any:
+def _has(member: ConsumerMember) -> Partitions:
+    """Return what a member has, including what it must revoke."""
+    assigned, revoking = member.current.assigned, member.current.revoking
+    return {
+        topic: frozenset((*assigned.get(topic, ()), *revoking.get(topic, ())))
+        for topic in dict.fromkeys((*assigned, *revoking))
+    }
+
+
+def _assignment(call: Call, assigned: Partitions) -> Any:
     """Return partitions with the names of their topics. Those of deleted topics are left out."""
     names = call.image.topic_names
     per_member = ConsumerGroupDescribeResponse.DescribedGroup.Member.Assignment

@@ -24,8 +24,7 @@ from kafka.protocol.consumer import (
 from kview.serve.apis.gather import ask_in_parts, in_parts
 from kview.serve.call import NO_ID, Api, Call, Steps, id_bytes
 from kview.simulate.codes import ErrorCode
-from kview.simulate.groups.coordinator import NO_MEMBER
-from kview.simulate.groups.results import CommitRequest, FetchedOffset, OffsetToCommit
+from kview.simulate.groups.results import NO_MEMBER, CommitRequest, FetchedOffset, OffsetToCommit
 from kview.wire.primitives import INT16, INT32, array_length, string
 
 TOPIC_IDS_FROM = 10

@@ -14,7 +14,7 @@ from kafka.protocol.admin import (
     ListGroupsResponse,
 )
 
-from kview.serve.call import Api, Call, Steps
+from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import DescribedGroup
 
@@ -36,7 +36,7 @@ def _described(version: int, group: DescribedGroup) -> Any:
     unknown = group.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     return per_group(
         version=version,
-        error_message=f"Group {group.group} not found." if unknown else None,
+        error_message=None if group.message is None else shortened(group.message),
         error_code=0 if unknown and version < UNKNOWN_GROUP_IS_AN_ERROR_FROM else group.error_code,
         group_id=group.group,
         group_state=group.state,

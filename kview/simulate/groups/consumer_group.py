@@ -4,7 +4,7 @@ A group changes only by `replay`, with the changes that are written to the log. 
 replays the log, has the same group.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -87,8 +87,8 @@ class ConsumerGroup:
     """Regular expression → how many members subscribe to it."""
     topics_checked: Mapping[str, object] | None = None
     """The metadata of which the hash is known to be up to date."""
-    resolves: bool = False
-    """Whether its regular expressions are being resolved."""
+    resolving: bool = False
+    """Whether the topics of its regular expressions are being found."""
 
     @property
     def protocol_type(self) -> str:
@@ -110,18 +110,18 @@ class ConsumerGroup:
         """Whether the group has no members."""
         return not self.members
 
-    def assignor(self, default: str, counts: Mapping[str, int] | None = None) -> str:
-        """Return the assignor that most members want."""
-        votes = self.assignor_counts() if counts is None else counts
-        return max(votes, key=lambda name: votes[name], default=default)
+    def classic_members(self) -> Iterator[ConsumerMember]:
+        """Yield the members that use the classic protocol."""
+        return (member for member in self.members.values() if member.metadata.classic is not None)
 
-    def assignor_counts(self) -> dict[str, int]:
-        """Return assignor → how many members want it."""
-        counts: dict[str, int] = {}
-        for member in self.members.values():
-            if member.metadata.assignor is not None:
-                counts[member.metadata.assignor] = counts.get(member.metadata.assignor, 0) + 1
-        return counts
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Return whether a member of the classic protocol with these protocols may join: the others of that
+        protocol all have one of them."""
+        offered = set(names)
+        for member in self.classic_members():
+            assert member.metadata.classic is not None
+            offered.intersection_update(protocol.name for protocol in member.metadata.classic.protocols)
+        return protocol_type == CONSUMER and bool(offered)
 
     def static_member(self, instance_id: str) -> ConsumerMember | None:
         """Return the member with this instance id."""
@@ -240,6 +240,15 @@ class ConsumerGroup:
         for pattern in self.regexes:
             yield RegexKey(self.name, pattern), None
         yield EpochKey(self.name), None
+
+
+def wanted_assignor(members: Iterable[MemberMetadata], default: str) -> str:
+    """Return the assignor that most of these members want."""
+    votes: dict[str, int] = {}
+    for metadata in members:
+        if metadata.assignor is not None:
+            votes[metadata.assignor] = votes.get(metadata.assignor, 0) + 1
+    return max(votes, key=lambda name: votes[name], default=default)
 
 
 def _count(counts: dict[str, int], name: str, by: int) -> None:

@@ -4,14 +4,19 @@ A heartbeat does it all: it changes a member's subscription, which raises the gr
 target assignment of that epoch if there is none yet; and it brings the member nearer to the target.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Sequence
+from enum import IntEnum, StrEnum
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.timeouts import Timeouts
-from kview.simulate.groups.consumer_group import AWAY_EPOCH, LEFT_EPOCH, ConsumerGroup, ConsumerMember
+from kview.simulate.groups.consumer_group import (
+    AWAY_EPOCH,
+    LEFT_EPOCH,
+    ConsumerGroup,
+    ConsumerMember,
+    wanted_assignor,
+)
 from kview.simulate.groups.consumer_records import (
-    ConsumerChange,
     CurrentKey,
     CurrentValue,
     EpochKey,
@@ -22,6 +27,7 @@ from kview.simulate.groups.consumer_records import (
     OwnedPartitions,
     Partitions,
     RegexKey,
+    RegexValue,
     TargetEpochKey,
     TargetEpochValue,
     TargetKey,
@@ -34,8 +40,13 @@ from kview.simulate.groups.consumer_results import (
     HeartbeatDone,
     Refused,
 )
+from kview.simulate.groups.conversion import check_upgrade, downgraded, may_downgrade, upgrade
+from kview.simulate.groups.group import Group
+from kview.simulate.groups.membership import Membership
 from kview.simulate.groups.reconciliation import Target, next_assignment
-from kview.simulate.groups.server_assignors import ASSIGNORS
+from kview.simulate.groups.records import Change
+from kview.simulate.groups.regexes import Matches, check_regex
+from kview.simulate.groups.server_assignors import ASSIGNORS, DEFAULT_ASSIGNOR
 from kview.simulate.groups.shard import GroupShard
 from kview.simulate.groups.subscriptions import Subscriptions, metadata_hash, topics_after
 
@@ -43,40 +54,76 @@ EPOCH_MAX = 2**31 - 1
 """Limit of an epoch, which is an int32."""
 
 
+REGEX_REFRESH_MIN_MS = 10_000
+"""Shortest time between two rounds in which the topics of a group's regular expressions are found."""
+
+
 class Kind(StrEnum):
-    """What a time-out of a member is about."""
+    """What a time-out of a member is about. Only members of the classic protocol join and sync."""
 
     SESSION = "session"
     REBALANCE = "rebalance"
+    JOIN = "join"
+    SYNC = "sync"
 
 
 TimeoutKey = tuple[Kind, str, str]
 """(kind, group, member id)"""
 
 
+class RegexChange(IntEnum):
+    """Whether a member's regular expression changes, and whether its topics are known already."""
+
+    NONE = 0
+    CHANGED = 1
+    RESOLVED = 2
+
+
 class Draft:
     """What a request changes in a group: nothing is in force until it is written.
 
-    `member` is the member as it is known, `metadata` what it says about itself now.
+    `member` is the member as it is known, `metadata` what it says about itself now, and `replaces` the static
+    member whose place it takes.
     """
 
-    def __init__(self, group: ConsumerGroup, member: ConsumerMember, metadata: MemberMetadata) -> None:
+    def __init__(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        metadata: MemberMetadata,
+        replaces: ConsumerMember | None = None,
+    ) -> None:
         self.group = group
         self.member = member
         self.metadata = metadata
-        self.changes: list[ConsumerChange] = []
+        self.replaces = replaces
+        self.changes: list[Change] = []
         self.epoch = group.epoch
         self.current = member.current
-        self.replaces: ConsumerMember | None = None
-        """The static member whose place the member takes."""
+        self.subscription_changed = False
+        if replaces is not None:
+            target = TargetValue(group.targets.get(replaces.member_id, {}))
+            self.changes += removal(group, replaces)
+            self.changes += [
+                (MemberKey(group.name, member.member_id), member.metadata),
+                (TargetKey(group.name, member.member_id), target),
+                (CurrentKey(group.name, member.member_id), member.current),
+            ]
 
 
 class ConsumerMembership:
     """Handles the members of one shard's consumer groups."""
 
-    def __init__(self, shard: GroupShard) -> None:
+    def __init__(self, shard: GroupShard, classic: Membership) -> None:
         self._shard = shard
-        self._timeouts: Timeouts[TimeoutKey] = Timeouts(shard)
+        self._classic = classic
+        self.timeouts: Timeouts[TimeoutKey] = Timeouts(shard)
+        self._matches = Matches()
+        self._topics_offset = -1
+
+    def topics_created(self) -> None:
+        """React to new topics, which regular expressions may match."""
+        self._topics_offset = self._shard.host.metadata().offset
 
     # --- heartbeats
 
@@ -88,9 +135,11 @@ class ConsumerMembership:
             self._leave(request, done)
             return
         joins = request.member_epoch == 0
-        group = self._group(request.group, joins)
-        self._check_size(group, request.member_id)
+        known = self._shard.groups.get(request.group)
+        group, converting = self._group(request.group, joins)
+        self.check_size(group, request.member_id)
         draft = self._draft(group, request)
+        draft.changes[:0] = converting
         self.update(draft)
         target = self.retarget(draft)
         self.reconcile(draft, target, request.owned)
@@ -110,13 +159,16 @@ class ConsumerMembership:
             after.assigned if full or after.assigned != before.assigned else None,
         )
         if self._write(group, draft.changes, done, result):
-            self._start_session(group, member_id)
+            if isinstance(known, Group):
+                self._converted(known, group)
+            self.start_session(group, member_id)
             self._watch_revocation(group, draft)
+            self._refresh_regexes(group)
 
     def _write(
         self,
         group: ConsumerGroup,
-        changes: Sequence[ConsumerChange],
+        changes: Sequence[Change],
         done: HeartbeatDone,
         result: ConsumerHeartbeatResult,
     ) -> bool:
@@ -125,19 +177,33 @@ class ConsumerMembership:
         def written(code: ErrorCode) -> None:
             done(result if code is ErrorCode.NONE else ConsumerHeartbeatResult(code))
 
-        return self._shard.change(group, changes, written)
+        return self._shard.change_group(group, changes, written)
 
-    def _group(self, name: str, creates: bool) -> ConsumerGroup:
+    def _group(self, name: str, creates: bool) -> tuple[ConsumerGroup, list[Change]]:
+        """Return the group, and the changes that make it one of the consumer protocol. Raises Refused."""
         group = self._shard.groups.get(name)
         if isinstance(group, ConsumerGroup):
-            return group
+            return group, []
+        if group is None and creates:
+            return ConsumerGroup(name), []
         if group is None:
-            if not creates:
-                raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {name} not found.")
-            return ConsumerGroup(name)
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {name} is not a consumer group.")
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {name} not found.")
+        if not creates:
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {name} is not a consumer group.")
+        if group.empty:
+            return ConsumerGroup(name, group.offsets), list(group.tombstones())
+        check_upgrade(group, self._shard.settings)
+        upgraded = upgrade(group, self._shard.host.metadata().topics)
+        return upgraded, [*group.tombstones(), *upgraded.changes()]
 
-    def _check_size(self, group: ConsumerGroup, member_id: str) -> None:
+    def _converted(self, known: Group, group: ConsumerGroup) -> None:
+        """Let the members of a classic group go on as members of `group`, which has taken its place."""
+        self._classic.retire(known)
+        for member in list(group.classic_members()):
+            self.start_session(group, member.member_id)
+
+    def check_size(self, group: ConsumerGroup, member_id: str) -> None:
+        """Check that another member may join. Raises Refused."""
         most = self._shard.settings.consumer_max_size
         if len(group.members) >= most and member_id not in group.members:
             message = f"The consumer group has reached its maximum capacity of {most} members."
@@ -154,7 +220,7 @@ class ConsumerMembership:
             member = member or ConsumerMember(member_id)
             _check_epoch(member, request)
         elif joins:
-            member, replaces = self._joining_static(group, member_id, instance)
+            member, replaces = joining_static(group, member_id, instance, classic=False)
         else:
             member = known_static(group, member_id, instance)
             _check_epoch(member, request)
@@ -171,62 +237,81 @@ class ConsumerMembership:
             else request.rebalance_timeout_ms,
             known.assignor if request.assignor is None else request.assignor,
         )
-        return self.draft(group, member, metadata, replaces)
-
-    def _joining_static(
-        self, group: ConsumerGroup, member_id: str, instance: str
-    ) -> tuple[ConsumerMember, ConsumerMember | None]:
-        """Return a static member that joins, and the one that it replaces, if it does."""
-        known = group.static_member(instance)
-        if known is None:
-            return group.members.get(member_id, ConsumerMember(member_id)), None
-        if known.current.epoch != AWAY_EPOCH and known.metadata.classic is None:
-            message = (
-                f"Static member {member_id} with instance id {instance} cannot join the group because the "
-                f"instance id is owned by {known.member_id} member."
-            )
-            raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID, message)
-        return replacement(known, member_id), known
-
-    def draft(
-        self,
-        group: ConsumerGroup,
-        member: ConsumerMember,
-        metadata: MemberMetadata,
-        replaces: ConsumerMember | None,
-    ) -> Draft:
-        """Return a draft of a member's change. It takes over what the member that it replaces has."""
-        draft = Draft(group, member, metadata)
-        if replaces is not None:
-            draft.replaces = replaces
-            draft.changes += removal(group, replaces)
-            draft.changes += [
-                (MemberKey(group.name, member.member_id), member.metadata),
-                (
-                    TargetKey(group.name, member.member_id),
-                    TargetValue(group.targets.get(replaces.member_id, {})),
-                ),
-                (CurrentKey(group.name, member.member_id), member.current),
-            ]
-        return draft
+        return Draft(group, member, metadata, replaces)
 
     # --- the three steps
 
     def update(self, draft: Draft) -> None:
-        """Note what a member says about itself, and raise the group's epoch if the subscription changes."""
+        """Note what a member says about itself, and raise the group's epoch if the subscription changes.
+
+        Raises Refused if its regular expression is not valid.
+        """
         group, before, after = draft.group, draft.member.metadata, draft.metadata
         topics = self._shard.host.metadata().topics
         is_known = draft.member.member_id in group.members or draft.replaces is not None
-        changes = before.topics != after.topics
         if before != after or not is_known:
             draft.changes.append((MemberKey(group.name, draft.member.member_id), after))
-        if changes or group.topics_checked is not topics:
+        regex = self._update_regex(draft)
+        names_changed = before.topics != after.topics
+        draft.subscription_changed = names_changed or regex is not RegexChange.NONE
+        raises = names_changed or regex is RegexChange.RESOLVED
+        if raises or group.topics_checked is not topics:
             counted = before if is_known else None
             hashed = metadata_hash(topics_after(group, counted, after), topics)
-            if changes or hashed != group.metadata_hash:
+            if raises or hashed != group.metadata_hash:
                 draft.epoch = next_epoch(group)
                 draft.changes.append((EpochKey(group.name), EpochValue(draft.epoch, hashed)))
             group.topics_checked = topics
+
+    def _update_regex(self, draft: Draft) -> RegexChange:
+        """Note a changed regular expression, and have the topics of the group's expressions found."""
+        group, before, after = draft.group, draft.member.metadata.regex, draft.metadata.regex
+        change = RegexChange.NONE
+        if before != after:
+            change = RegexChange.RESOLVED
+            if before and group.regex_counts.get(before) == 1:
+                draft.changes.append((RegexKey(group.name, before), None))
+            if after and after not in group.regex_counts:
+                check_regex(after)
+            if after and after not in group.regexes:
+                change = RegexChange.CHANGED
+        return change
+
+    def _refresh_regexes(self, group: ConsumerGroup) -> None:
+        """Find the topics of a group's regular expressions again, if one is new, or topics are, or it is
+        time to."""
+        if group.resolving or not group.regex_counts:
+            return
+        now_ms, interval_ms = self._shard.now_ms, self._shard.settings.consumer_regex_refresh_interval_ms
+        last_ms = min((regex.resolved_ms for regex in group.regexes.values()), default=None)
+        if last_ms is not None:
+            unresolved = len(group.regexes) != len(group.regex_counts)
+            outdated = min(regex.offset for regex in group.regexes.values()) < self._topics_offset
+            due = unresolved or outdated or last_ms + interval_ms <= now_ms
+            if not due or last_ms + REGEX_REFRESH_MIN_MS > now_ms:
+                return
+        group.resolving = True
+        self._shard.after(0, lambda: self._resolve(group))
+
+    def _resolve(self, group: ConsumerGroup) -> None:
+        """Find the topics of a group's regular expressions. If they change, the group gets a new epoch."""
+        group.resolving = False
+        if self._shard.groups.get(group.name) is not group:
+            return
+        metadata, changes, changed = self._shard.host.metadata(), list[Change](), False
+        topics = set(group.topic_counts)
+        for pattern in group.regex_counts:
+            matched = self._matches.of(pattern, metadata.topic_names)
+            known = group.regexes.get(pattern)
+            changed = changed or matched != (frozenset() if known is None else known.topics)
+            value = RegexValue(matched, metadata.offset, self._shard.now_ms)
+            changes.append((RegexKey(group.name, pattern), value))
+            topics |= matched
+        hashed = metadata_hash(topics, metadata.topics)
+        if changed or hashed != group.metadata_hash:
+            changes.append((EpochKey(group.name), EpochValue(next_epoch(group), hashed)))
+        if self._shard.change_group(group, changes, lambda code: None):
+            group.topics_checked = metadata.topics
 
     def retarget(self, draft: Draft) -> Target:
         """Return what the member is to have, after calculating it if the group's epoch is a new one.
@@ -250,7 +335,9 @@ class ConsumerMembership:
             before[draft.member.member_id] = before.pop(draft.replaces.member_id, {})
         metadata[draft.member.member_id] = draft.metadata
         members = {member_id: subscriptions.subscriber(known) for member_id, known in metadata.items()}
-        targets = ASSIGNORS[self._assignor(metadata.values())](members, subscriptions.partitions(), before)
+        targets = ASSIGNORS[wanted_assignor(metadata.values(), DEFAULT_ASSIGNOR)](
+            members, subscriptions.partitions(), before
+        )
         for member_id in metadata:
             partitions = targets.get(member_id, {})
             if partitions != before.get(member_id):
@@ -258,19 +345,10 @@ class ConsumerMembership:
         draft.changes.append((TargetEpochKey(group.name), TargetEpochValue(draft.epoch, shard.now_ms)))
         return Target(draft.epoch, targets.get(draft.member.member_id, {}), subscribed)
 
-    def _assignor(self, members: Iterable[MemberMetadata]) -> str:
-        """Return the assignor that most members want, else the default."""
-        votes: dict[str, int] = {}
-        for metadata in members:
-            if metadata.assignor is not None:
-                votes[metadata.assignor] = votes.get(metadata.assignor, 0) + 1
-        return max(votes, key=lambda name: votes[name], default=next(iter(ASSIGNORS)))
-
     def reconcile(self, draft: Draft, target: Target, owned: Partitions | None) -> None:
         """Bring the member nearer to its target."""
         group, member = draft.group, draft.member
-        before, after = member.metadata, draft.metadata
-        changed = (before.topics, before.regex) != (after.topics, after.regex)
+        changed = draft.subscription_changed
         holder = member.member_id if draft.replaces is None else draft.replaces.member_id
 
         def taken(topic: bytes, partition: int) -> bool:
@@ -287,7 +365,7 @@ class ConsumerMembership:
         if group is None:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group} not found.")
         if not isinstance(group, ConsumerGroup):
-            message = f"Group {request.group} is not a consumer group"
+            message = f"Group {request.group} is not a consumer group."
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, message)
         if request.instance_id is None:
             member = group.members.get(request.member_id)
@@ -303,7 +381,7 @@ class ConsumerMembership:
             away = current._replace(epoch=AWAY_EPOCH, assigned=_without_epochs(current.assigned), revoking={})
             changes = [(CurrentKey(group.name, member.member_id), away)]
             if self._write(group, changes, done, result):
-                self._timeouts.cancel((Kind.REBALANCE, group.name, member.member_id))
+                self.timeouts.cancel((Kind.REBALANCE, group.name, member.member_id))
             return
 
         def written(code: ErrorCode) -> None:
@@ -317,8 +395,14 @@ class ConsumerMembership:
         members: Sequence[ConsumerMember],
         written: Callable[[ErrorCode], None] = lambda code: None,
     ) -> None:
-        """Remove members from a group, which gets a new epoch."""
-        changes: list[ConsumerChange] = []
+        """Remove members from a group, which gets a new epoch.
+
+        If the others all use the classic protocol, it becomes a classic group instead.
+        """
+        if members and may_downgrade(group, members, self._shard.settings):
+            self.downgrade(group, downgraded(group, members, None, self._shard), written, rebalances=True)
+            return
+        changes: list[Change] = []
         names, patterns = dict(group.topic_counts), dict(group.regex_counts)
         for member in members:
             changes += removal(group, member)
@@ -334,9 +418,28 @@ class ConsumerMembership:
                 topics |= group.regexes[pattern].topics
         hashed = metadata_hash(topics, self._shard.host.metadata().topics)
         changes.append((EpochKey(group.name), EpochValue(next_epoch(group), hashed)))
-        if self._shard.change(group, changes, written):
+        if self._shard.change_group(group, changes, written):
             for member in members:
                 self.forget(group.name, member.member_id)
+
+    def downgrade(
+        self,
+        group: ConsumerGroup,
+        after: Group,
+        written: Callable[[ErrorCode], None],
+        rebalances: bool,
+    ) -> bool:
+        """Put a classic group in the place of a consumer group, and return whether the log took that."""
+
+        def apply() -> None:
+            self._shard.groups[group.name] = after
+
+        if not self._shard.change([*group.tombstones(), *after.changes()], apply, written):
+            return False
+        for member_id in group.members:
+            self.forget(group.name, member_id)
+        self._classic.adopt(after, rebalances)
+        return True
 
     # --- time-outs
 
@@ -344,21 +447,26 @@ class ConsumerMembership:
         """Start the time-outs of the loaded groups' members."""
         for group in self._shard.consumer_groups():
             for member in group.members.values():
-                self._start_session(group, member.member_id)
+                self.start_session(group, member.member_id)
                 if member.current.state is MemberState.UNREVOKED_PARTITIONS:
                     self._start_revocation(group, member.member_id, member.metadata, member.current)
 
     def forget(self, group: str, member_id: str) -> None:
         """Cancel the time-outs of a member."""
         for kind in Kind:
-            self._timeouts.cancel((kind, group, member_id))
+            self.timeouts.cancel((kind, group, member_id))
 
-    def _start_session(self, group: ConsumerGroup, member_id: str) -> None:
-        key = Kind.SESSION, group.name, member_id
+    def start_session(self, group: ConsumerGroup, member_id: str) -> None:
+        """Restart a member's session, whose length a member of the classic protocol chooses itself."""
+        classic = group.members[member_id].metadata.classic
         timeout_ms = self._shard.settings.consumer_session_timeout_ms
-        self._timeouts.start(key, timeout_ms, lambda: self._expired(group.name, member_id))
+        if classic is not None:
+            timeout_ms = classic.session_timeout_ms
+        key = Kind.SESSION, group.name, member_id
+        self.timeouts.start(key, timeout_ms, lambda: self.expire(group.name, member_id))
 
-    def _expired(self, name: str, member_id: str) -> None:
+    def expire(self, name: str, member_id: str) -> None:
+        """Remove a member, whose time has run out."""
         group = self._shard.groups.get(name)
         if isinstance(group, ConsumerGroup) and member_id in group.members:
             self.remove(group, [group.members[member_id]])
@@ -371,7 +479,7 @@ class ConsumerMembership:
         if current.state is MemberState.UNREVOKED_PARTITIONS:
             self._start_revocation(group, member_id, draft.metadata, current)
         else:
-            self._timeouts.cancel((Kind.REBALANCE, group.name, member_id))
+            self.timeouts.cancel((Kind.REBALANCE, group.name, member_id))
 
     def _start_revocation(
         self, group: ConsumerGroup, member_id: str, metadata: MemberMetadata, current: CurrentValue
@@ -383,7 +491,7 @@ class ConsumerMembership:
                 if member.current.epoch == current.epoch:
                     self.remove(known, [member])
 
-        self._timeouts.start((Kind.REBALANCE, group.name, member_id), metadata.rebalance_timeout_ms, ended)
+        self.timeouts.start((Kind.REBALANCE, group.name, member_id), metadata.rebalance_timeout_ms, ended)
 
 
 def next_epoch(group: ConsumerGroup) -> int:
@@ -391,7 +499,7 @@ def next_epoch(group: ConsumerGroup) -> int:
     return min(group.epoch + 1, EPOCH_MAX)
 
 
-def removal(group: ConsumerGroup, member: ConsumerMember) -> list[ConsumerChange]:
+def removal(group: ConsumerGroup, member: ConsumerMember) -> list[Change]:
     """Return the changes that remove a member."""
     name, member_id = group.name, member.member_id
     return [
@@ -404,6 +512,26 @@ def removal(group: ConsumerGroup, member: ConsumerMember) -> list[ConsumerChange
 def replacement(known: ConsumerMember, member_id: str) -> ConsumerMember:
     """Return a static member under the new id with which it has come back."""
     return known._replace(member_id=member_id, current=known.current._replace(epoch=0, previous_epoch=0))
+
+
+def joining_static(
+    group: ConsumerGroup, member_id: str, instance: str, classic: bool
+) -> tuple[ConsumerMember, ConsumerMember | None]:
+    """Return a static member that joins, and the one that it replaces, if there is one.
+
+    Raises Refused while the other member is there, unless one of the two is `classic`: members of the classic
+    protocol do not say that they will come back.
+    """
+    known = group.static_member(instance)
+    if known is None:
+        return group.members.get(member_id, ConsumerMember(member_id)), None
+    if known.current.epoch != AWAY_EPOCH and known.metadata.classic is None and not classic:
+        message = (
+            f"Static member {member_id} with instance id {instance} cannot join the group because the "
+            f"instance id is owned by {known.member_id} member."
+        )
+        raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID, message)
+    return replacement(known, member_id), known
 
 
 def known_static(group: ConsumerGroup, member_id: str, instance: str) -> ConsumerMember:

@@ -89,3 +89,13 @@ def decode_assignment(data: bytes) -> list[tuple[str, int]]:
     reader.int16()
     assigned = _read_partitions(reader)
     return sorted((topic, partition) for topic, partitions in assigned.items() for partition in partitions)
+
+
+def assignment_user_data(data: bytes) -> bytes:
+    """Return what an assignor has added to an assignment for its own use. Raises MalformedBytes."""
+    if not data:
+        return b""
+    reader = Reader(data)
+    reader.int16()
+    _read_partitions(reader)
+    return reader.nullable_bytes() or b""

@@ -4,14 +4,15 @@ A `done` callback is called once, immediately or from a later event, but never i
 first. The callback must not call back into the coordinator.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.of_cluster import LOAD_MS
 from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups import offsets
-from kview.simulate.groups.consumer_group import ConsumerGroup
+from kview.simulate.groups.classic_members import ClassicMembers
+from kview.simulate.groups.consumer_group import ConsumerGroup, wanted_assignor
 from kview.simulate.groups.consumer_membership import ConsumerMembership, check
 from kview.simulate.groups.consumer_protocol import CONSUMER
 from kview.simulate.groups.consumer_results import (
@@ -24,6 +25,7 @@ from kview.simulate.groups.consumer_results import (
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.membership import Membership
 from kview.simulate.groups.results import (
+    NO_MEMBER,
     CommitDone,
     CommitRequest,
     CommitResult,
@@ -45,17 +47,13 @@ from kview.simulate.groups.results import (
     SyncRequest,
     SyncResult,
 )
-from kview.simulate.groups.server_assignors import ASSIGNORS
+from kview.simulate.groups.server_assignors import DEFAULT_ASSIGNOR
 from kview.simulate.groups.settings import GroupSettings
 from kview.simulate.groups.shard import AnyGroup, GroupShard
 
 METADATA_BYTES_MAX = 1 << 20
 """Limit of a member's subscriptions, in bytes. They are held in memory until the member's session ends, and
 more would not fit into a record of `__consumer_offsets`."""
-
-
-NO_MEMBER = None, -1
-"""The id and epoch of a client outside the group."""
 
 
 class GroupCoordinator:
@@ -71,6 +69,9 @@ class GroupCoordinator:
         self._shards: dict[int, GroupShard] = {}
         self._memberships: dict[int, Membership] = {}
         self._consumers: dict[int, ConsumerMembership] = {}
+        self._classic_members: dict[int, ClassicMembers] = {}
+        """Those in consumer groups."""
+        self._topics: Mapping[bytes, str] = {}
 
     # --- changes at the broker
 
@@ -79,12 +80,14 @@ class GroupCoordinator:
         self.resigned(partition)
         shard = self._shards[partition] = GroupShard(self._host, self._settings, partition)
         membership = self._memberships[partition] = Membership(shard)
-        consumers = self._consumers[partition] = ConsumerMembership(shard)
+        consumers = self._consumers[partition] = ConsumerMembership(shard, membership)
+        self._classic_members[partition] = ClassicMembers(shard, consumers)
 
         def load() -> None:
             shard.load()
             membership.start_sessions()
             consumers.start_sessions()
+            consumers.topics_created()
             interval_ms = self._settings.offsets_retention_check_interval_ms
             shard.every(interval_ms, lambda: offsets.expire(shard))
 
@@ -95,13 +98,17 @@ class GroupCoordinator:
         shard = self._shards.pop(partition, None)
         if shard is not None:
             shard.close(answer=True)
-            self._consumers.pop(partition)
+            del self._consumers[partition], self._classic_members[partition]
             self._memberships.pop(partition).answer_all(ErrorCode.NOT_COORDINATOR)
 
     def topics_changed(self) -> None:
-        """Delete the committed offsets of topics that no longer exist."""
+        """Delete the committed offsets of topics that no longer exist, and note new topics."""
         for shard in self._shards.values():
             offsets.forget_deleted_topics(shard)
+        before, self._topics = self._topics, self._host.metadata().topic_names
+        if self._topics.keys() - before.keys():
+            for consumers in self._consumers.values():
+                consumers.topics_created()
 
     def process_ended(self) -> None:
         """Drop all state and waiting clients, because the process has ended."""
@@ -110,6 +117,7 @@ class GroupCoordinator:
         self._shards.clear()
         self._memberships.clear()
         self._consumers.clear()
+        self._classic_members.clear()
 
     # --- finding the coordinator
 
@@ -161,10 +169,14 @@ class GroupCoordinator:
             return
         partition = self.partition_of(request.group)
         shard = self._shards[partition]
-        if isinstance(group, ConsumerGroup):
-            done(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+        if isinstance(group, ConsumerGroup) and not group.empty:
+            self._classic_members[partition].join(group, request, done)
             return
-        if group is None:
+        if isinstance(group, ConsumerGroup):
+            shard.write(list(group.tombstones()), None, lambda code: None)
+            group = Group(request.group, state_since_ms=shard.now_ms, offsets=group.offsets)
+            shard.groups[request.group] = group
+        elif group is None:
             group = Group(request.group, state_since_ms=shard.now_ms)
             shard.groups[request.group] = group
         self._memberships[partition].join(group, request, done)
@@ -174,8 +186,10 @@ class GroupCoordinator:
     def sync(self, request: SyncRequest, done: SyncDone) -> None:
         """Accept the assignment from the group's leader, or let another member wait for it."""
         group, code = self._find(request.group, ErrorCode.UNKNOWN_MEMBER_ID)
-        if not isinstance(group, Group):
-            done(SyncResult(code or ErrorCode.UNKNOWN_MEMBER_ID))
+        if group is None:
+            done(SyncResult(code))
+        elif isinstance(group, ConsumerGroup):
+            done(self._classic_members[self.partition_of(request.group)].sync(group, request))
         else:
             self._memberships[self.partition_of(request.group)].sync(group, request, done)
 
@@ -184,18 +198,23 @@ class GroupCoordinator:
     ) -> ErrorCode:
         """Restart the member's session, and return an error code."""
         known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
-        if not isinstance(known_group, Group):
-            return code or ErrorCode.UNKNOWN_MEMBER_ID
+        if known_group is None:
+            return code
+        if isinstance(known_group, ConsumerGroup):
+            members = self._classic_members[self.partition_of(group)]
+            return members.heartbeat(known_group, generation, member_id, group_instance_id)
         membership = self._memberships[self.partition_of(group)]
         return membership.heartbeat(known_group, generation, member_id, group_instance_id)
 
     def leave(self, group: str, members: Sequence[LeavingMember]) -> LeaveResult:
         """Remove members from the group, and return the outcome for each."""
         known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
-        if not isinstance(known_group, Group):
-            if code not in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.NONE):
+        if isinstance(known_group, ConsumerGroup):
+            leaving = self._classic_members[self.partition_of(group)]
+            return LeaveResult(ErrorCode.NONE, leaving.leave(known_group, members))
+        if known_group is None:
+            if code is not ErrorCode.UNKNOWN_MEMBER_ID:
                 return LeaveResult(code)
-            code = ErrorCode.UNKNOWN_MEMBER_ID
             return LeaveResult(ErrorCode.NONE, tuple(LeftMember(*member, code) for member in members))
         membership = self._memberships[self.partition_of(group)]
         left = tuple(LeftMember(*member, membership.leave(known_group, member)) for member in members)
@@ -270,10 +289,14 @@ class GroupCoordinator:
         """Describe a group's state and members."""
         known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
         if known_group is None:
-            state = GroupState.DEAD.value if code is ErrorCode.GROUP_ID_NOT_FOUND else ""
-            return DescribedGroup(group, code, state)
+            unknown = code is ErrorCode.GROUP_ID_NOT_FOUND
+            state = GroupState.DEAD.value if unknown else ""
+            return DescribedGroup(
+                group, code, state, message=f"Group {group} not found." if unknown else None
+            )
         if isinstance(known_group, ConsumerGroup):
-            return DescribedGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, GroupState.DEAD.value)
+            message = f"Group {group} is not a classic group."
+            return DescribedGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, GroupState.DEAD.value, message=message)
         return _described(known_group)
 
     def describe_consumer_group(self, group: str) -> DescribedConsumerGroup:
@@ -287,7 +310,7 @@ class GroupCoordinator:
                 known_group.state,
                 known_group.epoch,
                 known_group.target_epoch,
-                known_group.assignor(next(iter(ASSIGNORS))),
+                wanted_assignor((m.metadata for m in known_group.members.values()), DEFAULT_ASSIGNOR),
                 tuple(known_group.members.values()),
                 known_group.targets,
             )

@@ -207,6 +207,27 @@ class Membership:
             self._rebalance.remove(group, group.members[member_id])
         return refusal
 
+    # --- groups that become or were consumer groups
+
+    def retire(self, group: Group) -> None:
+        """End everything that a group waits for, because a consumer group has taken its place."""
+        shard = self._shard
+        for timer in (group.rebalance_timer, group.sync_timer, *group.pending_members.values()):
+            shard.cancel(timer)
+        members = list(group.members.values())
+        group.members, group.pending_members = {}, {}
+        for member in members:
+            shard.cancel(member.session_timer)
+            member.answer_join(JoinResult(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+            member.answer_sync(SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
+
+    def adopt(self, group: Group, rebalances: bool) -> None:
+        """Start the sessions of a group that has taken the place of a consumer group."""
+        for member in group.members.values():
+            self.sessions.restart(group, member)
+        if rebalances:
+            self._rebalance.begin(group)
+
     # --- loading and closing the shard
 
     def start_sessions(self) -> None:

@@ -72,7 +72,7 @@ def _owner_refusal(group: AnyGroup | None, request: CommitRequest, key: tuple[by
     A member with an older epoch may commit what it has had since then (KIP-1251).
     """
     member = group.members.get(request.member_id) if isinstance(group, ConsumerGroup) else None
-    if member is None or not 0 <= request.generation < member.current.epoch:
+    if member is None or request.generation >= member.current.epoch:
         return ErrorCode.NONE
     topic, partition = key
     for owned in (member.current.assigned, member.current.revoking):

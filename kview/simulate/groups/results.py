@@ -13,6 +13,9 @@ NO_GENERATION = -1
 NO_OFFSET = -1
 NO_EPOCH = -1
 
+NO_MEMBER = None, -1
+"""The id and epoch of a client outside the group."""
+
 MEMBER_EPOCHS_FROM = 9
 """The version of OffsetCommit and OffsetFetch from which members of consumer groups may use them."""
 
@@ -193,7 +196,8 @@ class DescribedMember:
 class DescribedGroup:
     """One group in the answer to DescribeGroups (API key 15).
 
-    An unknown group has the state `Dead` and the error GROUP_ID_NOT_FOUND (before v6, no error).
+    An unknown group, or one of another protocol, has the state `Dead` and the error GROUP_ID_NOT_FOUND
+    (before v6, no error).
     """
 
     group: str
@@ -202,6 +206,7 @@ class DescribedGroup:
     protocol_type: str = ""
     protocol: str = ""
     members: tuple[DescribedMember, ...] = ()
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

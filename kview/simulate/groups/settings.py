@@ -2,8 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from kview.simulate.settings import Settings
+
+
+class MigrationPolicy(StrEnum):
+    """Which groups change their protocol while they have members (group.consumer.migration.policy)."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether classic groups become consumer groups."""
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+    @property
+    def downgrades(self) -> bool:
+        """Whether consumer groups become classic groups."""
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +39,7 @@ class GroupSettings:
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 5_000
     consumer_max_size: int = 2_147_483_647
+    consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     consumer_assignment_interval_ms: int = 1_000
     consumer_regex_refresh_interval_ms: int = 600_000
     offset_metadata_max_bytes: int = 4_096
@@ -29,7 +50,9 @@ class GroupSettings:
     @classmethod
     def of(cls, settings: Settings) -> "GroupSettings":
         """Return the coordinator's settings, taken from the brokers' settings."""
-        return cls(**{field: settings.number(key) for key, field in _FIELDS.items()})
+        policy = MigrationPolicy(settings.text("group.consumer.migration.policy"))
+        numbers = {field: settings.number(key) for key, field in _FIELDS.items()}
+        return cls(consumer_migration_policy=policy, **numbers)
 
 
 _FIELDS: Mapping[str, str] = {

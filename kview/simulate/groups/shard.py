@@ -6,7 +6,7 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.shard import Answer, Shard
 from kview.simulate.groups.consumer_group import ConsumerGroup
-from kview.simulate.groups.consumer_records import ConsumerChange, ConsumerKey, ConsumerValue, EpochKey
+from kview.simulate.groups.consumer_records import ConsumerKey, ConsumerValue, EpochKey
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.records import (
     Change,
@@ -145,49 +145,50 @@ class GroupShard(Shard):
         """
         self.append(encode_batch(changes, self.now_ms, producer), apply, answer)
 
-    def change(
-        self,
-        group: ConsumerGroup,
-        changes: Sequence[ConsumerChange | Change],
-        answer: Answer,
-        replays: bool = True,
-    ) -> bool:
-        """Append changes of a consumer group to the log, and return whether they are in it.
+    def change(self, changes: Sequence[Change], apply: Callable[[], None], answer: Answer) -> bool:
+        """Append changes to the log, and return whether they are in it. Then `apply` puts them in force.
 
-        They are in force as soon as they are in the log. `answer` is called when they are committed, or at
-        once if there are none or if the log does not take them. If they convert the group, the caller puts
-        them in force (`replays` is False).
+        `answer` is called when they are committed, or at once if the log does not take them.
         """
-        if not changes:
-            answer(ErrorCode.NONE)
-            return True
         batch = encode_batch(changes, self.now_ms)
         if len(batch) > BATCH_BYTES_MAX:
             answer(ErrorCode.UNKNOWN_SERVER_ERROR)
             return False
-        refused = done = False
+        refused = applied = False
 
-        def apply() -> None:
-            nonlocal done
-            if not done and replays:
-                self.groups[group.name] = group
-                for key, value in changes:
-                    assert not isinstance(key, OffsetKey)
-                    if isinstance(key, GroupKey):
-                        continue
-                    assert not isinstance(value, OffsetValue | GroupValue)
-                    group.replay(key, value)
-            done = True
+        def apply_once() -> None:
+            nonlocal applied
+            if not applied:
+                applied = True
+                apply()
 
         def answered(code: ErrorCode) -> None:
             nonlocal refused
             refused = code is not ErrorCode.NONE
             answer(code)
 
-        self.append(batch, apply, answered)
+        self.append(batch, apply_once, answered)
         if not refused:
-            apply()
+            apply_once()
         return not refused
+
+    def change_group(self, group: ConsumerGroup, changes: Sequence[Change], answer: Answer) -> bool:
+        """Append changes of a consumer group to the log, as `change` does, and replay them.
+
+        `group` takes the place of the group of its name. Without changes, `answer` is called at once.
+        """
+
+        def apply() -> None:
+            self.groups[group.name] = group
+            for key, value in changes:
+                if not isinstance(key, OffsetKey | GroupKey):
+                    assert not isinstance(value, OffsetValue | GroupValue)
+                    group.replay(key, value)
+
+        if not changes:
+            answer(ErrorCode.NONE)
+            return True
+        return self.change(changes, apply, answer)
 
     def compact(self) -> None:
         """Compact the log by writing the current state again and moving the log start to it.
