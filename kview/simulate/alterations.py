@@ -12,7 +12,13 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.refusals import wrong_config
 from kview.simulate.results import AdminResult
 from kview.simulate.setting import ConfigType, Key, checked, items
-from kview.simulate.settings import BROKER_KEYS, DYNAMIC_BROKER_KEYS, check_topic_configs
+from kview.simulate.settings import (
+    BROKER_KEYS,
+    DYNAMIC_BROKER_KEYS,
+    GROUP_KEYS,
+    Settings,
+    check_topic_configs,
+)
 from kview.simulate.topic_settings import TOPIC_CONFIG_KEYS
 
 MIN_ISR = "min.insync.replicas"
@@ -84,6 +90,29 @@ def broker_configs_after(
         return {n: checked(n, BROKER_KEYS[n], v) if n in BROKER_KEYS else v for n, v in after.items()}
     except BadUse as wrong:
         return AdminResult(ErrorCode.INVALID_REQUEST, wrong_config(wrong, BROKER_KEYS, after))
+
+
+def group_configs_after(before: Configs, alterations: Sequence[Alteration], settings: Settings) -> Altered:
+    """Return a group's configurations after the changes."""
+    keys = {name: BROKER_KEYS[of_brokers] for name, of_brokers in GROUP_KEYS.items()}
+    after = _after(before, alterations, keys, lambda name: settings.text(GROUP_KEYS[name]))
+    if isinstance(after, AdminResult):
+        return after
+    for name, value in after.items():
+        if name not in keys:
+            return AdminResult(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {name}")
+        try:
+            after[name] = checked(name, keys[name], value)
+        except BadUse as wrong:
+            return AdminResult(ErrorCode.INVALID_CONFIG, wrong_config(wrong, keys, after))
+        low, high = (GROUP_KEYS[name].replace(".consumer.", f".consumer.{end}.", 1) for end in ("min", "max"))
+        if int(value) < settings.number(low):
+            message = f"{name} must be greater than or equal to {low}"
+            return AdminResult(ErrorCode.INVALID_CONFIG, message)
+        if int(value) > settings.number(high):
+            message = f"{name} must be less than or equal to {high}"
+            return AdminResult(ErrorCode.INVALID_CONFIG, message)
+    return after
 
 
 def _after(

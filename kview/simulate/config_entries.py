@@ -10,6 +10,7 @@ from kview.simulate.settings import (
     DYNAMIC_BROKER_KEYS,
     ELR_VERSION,
     FOLLOWER_THROTTLE,
+    GROUP_KEYS,
     LEADER_THROTTLE,
     Settings,
 )
@@ -21,9 +22,11 @@ ALL_BROKERS = ""
 WITHOUT_DEFAULT = frozenset(("log.retention.ms",))
 """Configurations that are null in Kafka unless they are set: log.retention.hours counts instead."""
 
-NOT_LISTED = frozenset((ELR_VERSION, "unclean.leader.election.interval.ms"))
+NOT_LISTED = frozenset(
+    (ELR_VERSION, "group.consumer.regex.refresh.interval.ms", "unclean.leader.election.interval.ms")
+)
 """Settings of the simulated cluster that are not configurations of a broker in Kafka: a feature of the
-cluster, and an internal setting."""
+cluster, and internal settings."""
 
 LISTED_IF_SET = frozenset((FOLLOWER_THROTTLE, LEADER_THROTTLE))
 """Configurations that Kafka lists only while they are set, because they exist only as dynamic ones."""
@@ -83,6 +86,19 @@ def default_broker_entries(image: MetadataImage) -> list[ConfigEntry]:
         )
         for name, value in sorted(image.broker_configs.get(ALL_BROKERS, {}).items())
     ]
+
+
+def group_entries(
+    settings: Settings, image: MetadataImage, broker: int, own: Mapping[str, str]
+) -> list[ConfigEntry]:
+    """Return all configurations of a group, of which `own` are set on the group itself."""
+    rows: list[ConfigEntry] = []
+    for name, of_brokers in sorted(GROUP_KEYS.items()):
+        chain = [ConfigSynonym(name, own[name], ConfigSource.GROUP)] if name in own else []
+        chain += _of_broker(settings, image, broker, of_brokers)
+        key = BROKER_KEYS[of_brokers]
+        rows.append(_entry(name, key.default, key.type, chain, read_only=False))
+    return rows
 
 
 def _of_broker(settings: Settings, image: MetadataImage, broker: int, name: str) -> list[ConfigSynonym]:

@@ -155,7 +155,7 @@ class ConsumerMembership:
             None,
             member_id,
             after.epoch,
-            self._shard.settings.consumer_heartbeat_interval_ms,
+            self._shard.consumer_setting(group.name, "heartbeat.interval.ms"),
             after.assigned if full or after.assigned != before.assigned else None,
         )
         if self._write(group, draft.changes, done, result):
@@ -321,7 +321,7 @@ class ConsumerMembership:
         group, shard = draft.group, self._shard
         subscriptions = Subscriptions(group, shard.host.metadata().topics)
         subscribed = subscriptions.of(draft.metadata)
-        interval_ms = shard.settings.consumer_assignment_interval_ms
+        interval_ms = shard.consumer_setting(group.name, "assignment.interval.ms")
         last_ms = group.target_calculated_ms
         early = last_ms and interval_ms and shard.now_ms < last_ms + interval_ms
         if draft.epoch <= group.target_epoch or early:
@@ -459,8 +459,9 @@ class ConsumerMembership:
     def start_session(self, group: ConsumerGroup, member_id: str) -> None:
         """Restart a member's session, whose length a member of the classic protocol chooses itself."""
         classic = group.members[member_id].metadata.classic
-        timeout_ms = self._shard.settings.consumer_session_timeout_ms
-        if classic is not None:
+        if classic is None:
+            timeout_ms = self._shard.consumer_setting(group.name, "session.timeout.ms")
+        else:
             timeout_ms = classic.session_timeout_ms
         key = Kind.SESSION, group.name, member_id
         self.timeouts.start(key, timeout_ms, lambda: self.expire(group.name, member_id))

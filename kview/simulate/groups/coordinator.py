@@ -78,7 +78,7 @@ class GroupCoordinator:
     def elected(self, partition: int, epoch: int = 0, load_ms: int = LOAD_MS) -> None:
         """Load the groups of an offsets partition that the broker now leads, after `load_ms`."""
         self.resigned(partition)
-        shard = self._shards[partition] = GroupShard(self._host, self._settings, partition)
+        shard = self._shards[partition] = GroupShard(self.broker, self._host, self._settings, partition)
         membership = self._memberships[partition] = Membership(shard)
         consumers = self._consumers[partition] = ConsumerMembership(shard, membership)
         self._classic_members[partition] = ClassicMembers(shard, consumers)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kview.simulate.setting import items
 from kview.simulate.settings import Settings
 
 
@@ -39,6 +40,8 @@ class GroupSettings:
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 5_000
     consumer_max_size: int = 2_147_483_647
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    """The assignors that members may ask for. The first one is the default."""
     consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     consumer_assignment_interval_ms: int = 1_000
     consumer_regex_refresh_interval_ms: int = 600_000
@@ -47,12 +50,22 @@ class GroupSettings:
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
 
+    def of_consumers(self, name: str) -> int:
+        """Return the setting `group.consumer.NAME`, in ms, that groups may have for themselves."""
+        return {
+            "assignment.interval.ms": self.consumer_assignment_interval_ms,
+            "heartbeat.interval.ms": self.consumer_heartbeat_interval_ms,
+            "session.timeout.ms": self.consumer_session_timeout_ms,
+        }[name]
+
     @classmethod
     def of(cls, settings: Settings) -> "GroupSettings":
         """Return the coordinator's settings, taken from the brokers' settings."""
-        policy = MigrationPolicy(settings.text("group.consumer.migration.policy"))
-        numbers = {field: settings.number(key) for key, field in _FIELDS.items()}
-        return cls(consumer_migration_policy=policy, **numbers)
+        return cls(
+            consumer_assignors=tuple(items(settings.text("group.consumer.assignors"))),
+            consumer_migration_policy=MigrationPolicy(settings.text("group.consumer.migration.policy")),
+            **{field: settings.number(key) for key, field in _FIELDS.items()},
+        )
 
 
 _FIELDS: Mapping[str, str] = {

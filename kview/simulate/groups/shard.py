@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.config_entries import ALL_BROKERS
 from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.shard import Answer, Shard
 from kview.simulate.groups.consumer_group import ConsumerGroup
@@ -39,8 +40,9 @@ COMPACT_CHANGES = 200
 class GroupShard(Shard):
     """The groups of one offsets partition while this broker leads it in one leader epoch."""
 
-    def __init__(self, host: Host, settings: GroupSettings, partition: int) -> None:
+    def __init__(self, broker: int, host: Host, settings: GroupSettings, partition: int) -> None:
         super().__init__(host, partition, settings.offsets_commit_timeout_ms)
+        self.broker = broker
         self.settings = settings
         self.groups: dict[str, AnyGroup] = {}
         self.pending: dict[int, Pending] = {}
@@ -101,6 +103,19 @@ class GroupShard(Shard):
             for producer_id, changes in pending.items()
         }
         self.loading = False
+
+    def consumer_setting(self, group: str, name: str) -> int:
+        """Return a setting in ms of a consumer group, such as `session.timeout.ms`: its own, else the
+        brokers'."""
+        image, key = self.host.metadata(), f"group.consumer.{name}"
+        own = image.group_configs.get(group, {}).get(f"consumer.{name}")
+        if own is not None:
+            return int(own)
+        for place in (str(self.broker), ALL_BROKERS):
+            dynamic = image.broker_configs.get(place, {}).get(key)
+            if dynamic is not None:
+                return int(dynamic)
+        return self.settings.of_consumers(name)
 
     def classic_groups(self) -> Iterator[Group]:
         """Yield the groups of the classic protocol."""
