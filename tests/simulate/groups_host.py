@@ -36,6 +36,8 @@ class Offsets:
     partitions: dict[str, int] = field(default_factory=dict)
     """Topic → its number of partitions, if that is not 10."""
     image: MetadataImage | None = None
+    images: int = 0
+    """How often the topics have changed, which is also the offset of the metadata."""
     batches: list[tuple[int, bytes]] = field(default_factory=list)
     start: dict[int, int] = field(default_factory=dict)
     waiting: list[tuple[Callable[[ErrorCode, int], None], int]] = field(default_factory=list)
@@ -63,7 +65,7 @@ class Offsets:
 
     def set_topic(self, name: str, partitions: int) -> None:
         """Create a topic, or change its number of partitions. Of none, it is deleted."""
-        self.image = None
+        self.image, self.images = None, self.images + 1
         if partitions:
             self.topics.setdefault(name, name.encode().ljust(16, b"-"))
             self.partitions[name] = partitions
@@ -77,14 +79,14 @@ class Offsets:
             done(ErrorCode.NONE, offset)
 
 
-def image_of(topics: Mapping[str, bytes], partitions: Mapping[str, int]) -> MetadataImage:
+def image_of(topics: Mapping[str, bytes], partitions: Mapping[str, int], offset: int) -> MetadataImage:
     """Return metadata with these topics and no brokers."""
     partition = PartitionImage(0, 0, 0, (0,), (0,))
     images = {
         name: TopicImage(name, topic_id, (partition,) * partitions.get(name, 10))
         for name, topic_id in topics.items()
     }
-    return MetadataImage("", 0, {}, images, {topic_id: name for name, topic_id in topics.items()})
+    return MetadataImage("", offset, {}, images, {topic_id: name for name, topic_id in topics.items()})
 
 
 class BrokerHost:
@@ -112,7 +114,9 @@ class BrokerHost:
 
     def metadata(self) -> MetadataImage:
         if self._offsets.image is None:
-            self._offsets.image = image_of(self._offsets.topics, self._offsets.partitions)
+            self._offsets.image = image_of(
+                self._offsets.topics, self._offsets.partitions, self._offsets.images
+            )
         return self._offsets.image
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:

@@ -4,7 +4,7 @@ A group changes only by `replay`, with the changes that are written to the log. 
 replays the log, has the same group.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -242,13 +242,13 @@ class ConsumerGroup:
         yield EpochKey(self.name), None
 
 
-def wanted_assignor(members: Iterable[MemberMetadata], default: str) -> str:
-    """Return the assignor that most of these members want."""
-    votes: dict[str, int] = {}
+def wanted_assignor(members: Iterable[MemberMetadata], known: Sequence[str]) -> str:
+    """Return the one of the known assignors that most of these members want, or else the first."""
+    votes = dict.fromkeys(known, 0)
     for metadata in members:
-        if metadata.assignor is not None:
-            votes[metadata.assignor] = votes.get(metadata.assignor, 0) + 1
-    return max(votes, key=lambda name: votes[name], default=default)
+        if metadata.assignor in votes:
+            votes[metadata.assignor] += 1
+    return max(votes, key=lambda name: votes[name])
 
 
 def _count(counts: dict[str, int], name: str, by: int) -> None:

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.timeouts import Timeouts
+from kview.simulate.groups.consumer_checks import check_epoch
 from kview.simulate.groups.consumer_group import (
     AWAY_EPOCH,
     LEFT_EPOCH,
@@ -34,7 +35,6 @@ from kview.simulate.groups.consumer_records import (
     TargetValue,
 )
 from kview.simulate.groups.consumer_results import (
-    CLIENT_MADE_IDS_FROM,
     ConsumerHeartbeat,
     ConsumerHeartbeatResult,
     HeartbeatDone,
@@ -46,7 +46,7 @@ from kview.simulate.groups.membership import Membership
 from kview.simulate.groups.reconciliation import Target, next_assignment
 from kview.simulate.groups.records import Change
 from kview.simulate.groups.regexes import Matches, check_regex
-from kview.simulate.groups.server_assignors import ASSIGNORS, DEFAULT_ASSIGNOR
+from kview.simulate.groups.server_assignors import ASSIGNORS
 from kview.simulate.groups.shard import GroupShard
 from kview.simulate.groups.subscriptions import Subscriptions, metadata_hash, topics_after
 
@@ -218,12 +218,12 @@ class ConsumerMembership:
             if member is None and not joins:
                 raise _not_a_member(group, member_id)
             member = member or ConsumerMember(member_id)
-            _check_epoch(member, request)
+            check_epoch(member, request)
         elif joins:
             member, replaces = joining_static(group, member_id, instance, classic=False)
         else:
             member = known_static(group, member_id, instance)
-            _check_epoch(member, request)
+            check_epoch(member, request)
         known = member.metadata
         metadata = MemberMetadata(
             known.instance_id if instance is None else instance,
@@ -335,7 +335,7 @@ class ConsumerMembership:
             before[draft.member.member_id] = before.pop(draft.replaces.member_id, {})
         metadata[draft.member.member_id] = draft.metadata
         members = {member_id: subscriptions.subscriber(known) for member_id, known in metadata.items()}
-        targets = ASSIGNORS[wanted_assignor(metadata.values(), DEFAULT_ASSIGNOR)](
+        targets = ASSIGNORS[wanted_assignor(metadata.values(), shard.settings.consumer_assignors)](
             members, subscriptions.partitions(), before
         )
         for member_id in metadata:
@@ -555,62 +555,3 @@ def _not_a_member(group: ConsumerGroup, member_id: str) -> Refused:
 
 def _without_epochs(owned: OwnedPartitions) -> OwnedPartitions:
     return {topic: dict.fromkeys(partitions, 0) for topic, partitions in owned.items()}
-
-
-def check(request: ConsumerHeartbeat) -> None:
-    """Check a request by itself. Raises Refused."""
-    epoch = request.member_epoch
-    if request.version >= CLIENT_MADE_IDS_FROM or epoch > 0 or epoch == LEFT_EPOCH:
-        _check_text(request.member_id, "MemberId")
-    _check_text(request.group, "GroupId")
-    _check_text(request.instance_id, "InstanceId")
-    _check_text(request.rack_id, "RackId")
-    wrong = None
-    if epoch == 0:
-        if request.rebalance_timeout_ms == -1:
-            wrong = "RebalanceTimeoutMs must be provided in first request."
-        elif request.owned is None or request.owned:
-            wrong = "TopicPartitions must be empty when (re-)joining."
-        elif request.topics is None and request.regex is None:
-            wrong = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
-    elif epoch == AWAY_EPOCH and request.instance_id is None:
-        wrong = "InstanceId can't be null."
-    elif epoch < AWAY_EPOCH:
-        wrong = "MemberEpoch is invalid."
-    if wrong is not None:
-        raise Refused(ErrorCode.INVALID_REQUEST, wrong)
-    if request.assignor is not None and request.assignor not in ASSIGNORS:
-        message = (
-            f"ServerAssignor {request.assignor} is not supported. "
-            f"Supported assignors: {', '.join(ASSIGNORS)}."
-        )
-        raise Refused(ErrorCode.UNSUPPORTED_ASSIGNOR, message)
-
-
-def _check_text(text: str | None, name: str) -> None:
-    if text is not None and not text.strip():
-        raise Refused(ErrorCode.INVALID_REQUEST, f"{name} can't be empty.")
-
-
-def _check_epoch(member: ConsumerMember, request: ConsumerHeartbeat) -> None:
-    """Check the epoch with which a member comes. Raises Refused."""
-    epoch, known = request.member_epoch, member.current.epoch
-    if epoch in (0, known):
-        return
-    previous = epoch == member.current.previous_epoch
-    if epoch < known and previous and _is_part(request.owned, member.current.assigned):
-        return  # The answer with the new epoch may have been lost.
-    word = "greater" if epoch > known else "smaller"
-    message = (
-        f"The consumer group member has a {word} member epoch ({epoch}) than the one known by the group "
-        f"coordinator ({known}). The member must abandon all its partitions and rejoin."
-    )
-    raise Refused(ErrorCode.FENCED_MEMBER_EPOCH, message)
-
-
-def _is_part(owned: Partitions | None, assigned: OwnedPartitions) -> bool:
-    if owned is None:
-        return False
-    return all(
-        topic in assigned and assigned[topic].keys() >= partitions for topic, partitions in owned.items()
-    )

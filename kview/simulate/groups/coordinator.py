@@ -12,8 +12,9 @@ from kview.simulate.coordination.of_cluster import LOAD_MS
 from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups import offsets
 from kview.simulate.groups.classic_members import ClassicMembers
+from kview.simulate.groups.consumer_checks import check
 from kview.simulate.groups.consumer_group import ConsumerGroup, wanted_assignor
-from kview.simulate.groups.consumer_membership import ConsumerMembership, check
+from kview.simulate.groups.consumer_membership import ConsumerMembership
 from kview.simulate.groups.consumer_protocol import CONSUMER
 from kview.simulate.groups.consumer_results import (
     ConsumerHeartbeat,
@@ -47,7 +48,6 @@ from kview.simulate.groups.results import (
     SyncRequest,
     SyncResult,
 )
-from kview.simulate.groups.server_assignors import DEFAULT_ASSIGNOR
 from kview.simulate.groups.settings import GroupSettings
 from kview.simulate.groups.shard import AnyGroup, GroupShard
 
@@ -224,7 +224,7 @@ class GroupCoordinator:
         """Handle ConsumerGroupHeartbeat, and answer when its changes are committed."""
         code = self.refusal(request.group)
         try:
-            check(request)
+            check(request, self._settings.consumer_assignors)
             if code is ErrorCode.NONE:
                 self._consumers[self.partition_of(request.group)].heartbeat(request, done)
                 return
@@ -310,7 +310,10 @@ class GroupCoordinator:
                 known_group.state,
                 known_group.epoch,
                 known_group.target_epoch,
-                wanted_assignor((m.metadata for m in known_group.members.values()), DEFAULT_ASSIGNOR),
+                wanted_assignor(
+                    (member.metadata for member in known_group.members.values()),
+                    self._settings.consumer_assignors,
+                ),
                 tuple(known_group.members.values()),
                 known_group.targets,
             )

@@ -191,6 +191,4 @@ def _frozen(assigned: Mapping[str, Mapping[bytes, set[int]]]) -> Target:
 
 
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
-"""The assignors, by the names under which members ask for them. """
-
-DEFAULT_ASSIGNOR = next(iter(ASSIGNORS))
+"""The assignors, by the names under which members ask for them."""

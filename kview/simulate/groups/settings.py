@@ -62,7 +62,7 @@ class GroupSettings:
     def of(cls, settings: Settings) -> "GroupSettings":
         """Return the coordinator's settings, taken from the brokers' settings."""
         return cls(
-            consumer_assignors=tuple(items(settings.text("group.consumer.assignors"))),
+            consumer_assignors=tuple(items(settings.text("group.consumer.assignors"))) or ("uniform",),
             consumer_migration_policy=MigrationPolicy(settings.text("group.consumer.migration.policy")),
             **{field: settings.number(key) for key, field in _FIELDS.items()},
         )
