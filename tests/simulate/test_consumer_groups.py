@@ -205,7 +205,7 @@ def test_a_regular_expression_is_resolved_after_the_join(offsets: Offsets) -> No
     assert len(a.has) == 3
     b = client(offsets, "b")
     b.join(regex="orders-.*")
-    assert b.epoch == 4, "an expression whose topics are known counts at once"
+    assert group_of(coordinator).epoch == 4, "an expression whose topics are known counts at once"
     a.beat(regex="")
     b.leave()
     assert not group_of(coordinator).regexes
@@ -215,9 +215,8 @@ def test_a_wrong_expression_is_refused(offsets: Offsets) -> None:
     coordinator = offsets.coordinator()
     result = client(offsets, "a").join(regex="a(b")
     assert result.error_code is ErrorCode.INVALID_REGULAR_EXPRESSION
-    assert (
-        result.message == "SubscribedTopicRegex `a(b` is not a valid regular expression: missing closing )."
-    )
+    why = "missing closing )"
+    assert result.message == f"SubscribedTopicRegex `a(b` is not a valid regular expression: {why}."
     assert coordinator.groups() == []
 
 
@@ -343,10 +342,7 @@ def test_who_is_unknown_is_told_so(offsets: Offsets) -> None:
     assert nowhere.ask(3).message == "Consumer group other not found."
     assert nowhere.ask(-1).message == "Group other not found."
     assert stranger.ask(-3).message == "MemberEpoch is invalid."
-    assert (
-        client(offsets, "").ask(0, version=0).message
-        == "RebalanceTimeoutMs must be provided in first request."
-    )
+    assert client(offsets, "").ask(3, version=0).message == "MemberId can't be empty."
     assert a.beat().error_code is ErrorCode.NONE
 
 
