@@ -26,10 +26,15 @@ class ConsumerClient:
     instance: str | None = None
     epoch: int = 0
     has: Mapping[bytes, frozenset[int]] = field(default_factory=dict)
+    subscription: Mapping[str, Any] = field(default_factory=dict)
+    lost: bool = False
+    """Whether the last answer was lost. Then a client says everything again."""
     answers: list[ConsumerHeartbeatResult] = field(default_factory=list)
 
     def send(self, epoch: int | None = None, **fields: Any) -> None:
         """Send a heartbeat."""
+        wanted = {name: fields[name] for name in ("topics", "regex") if fields.get(name) is not None}
+        self.subscription = wanted or self.subscription
         self.coordinator.consumer_heartbeat(
             ConsumerHeartbeat(
                 self.group,
@@ -63,7 +68,9 @@ class ConsumerClient:
 
     def beat(self, **fields: Any) -> ConsumerHeartbeatResult:
         """Say what the member has. Nothing else has changed."""
-        return self.ask(**{"owned": dict(self.has), **fields})
+        everything = {"rebalance_timeout_ms": 60_000, **self.subscription} if self.lost else {}
+        self.lost = False
+        return self.ask(**{"owned": dict(self.has), **everything, **fields})
 
     def leave(self, epoch: int = -1) -> ConsumerHeartbeatResult:
         """Leave, for good or (−2) for a while."""

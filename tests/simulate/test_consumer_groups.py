@@ -3,7 +3,8 @@
 import pytest
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.groups.consumer_records import MemberState
+from kview.simulate.groups.consumer_records import MemberState, RegexKey
+from kview.simulate.groups.records import decode_batch
 from tests.simulate.consumer_client import ConsumerClient, T, group_of
 from tests.simulate.group_invariants import owned_twice
 from tests.simulate.groups_host import Offsets
@@ -209,6 +210,20 @@ def test_a_regular_expression_is_resolved_after_the_join(offsets: Offsets) -> No
     a.beat(regex="")
     b.leave()
     assert not group_of(coordinator).regexes
+
+
+def test_expressions_are_resolved_once_and_not_for_a_group_that_is_gone(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator()
+    a, b = client(offsets, "a"), client(offsets, "b", group="gone")
+    for member in (a, b):
+        member.send(0, regex="t", rebalance_timeout_ms=1_000, owned={})
+    a.send(1)
+    b.send(-1)
+    coordinator.delete("gone", lambda code: None)
+    offsets.run(0.1)
+    changes = [change for _, batch in offsets.batches for change in decode_batch(batch)]
+    assert [key.group for key, value in changes if isinstance(key, RegexKey) and value] == ["g"]
+    assert [group.name for group in coordinator.groups()] == ["g"]
 
 
 def test_a_wrong_expression_is_refused(offsets: Offsets) -> None:

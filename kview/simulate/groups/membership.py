@@ -214,9 +214,8 @@ class Membership:
         shard = self._shard
         for timer in (group.rebalance_timer, group.sync_timer, *group.pending_members.values()):
             shard.cancel(timer)
-        members = list(group.members.values())
-        group.members, group.pending_members = {}, {}
-        for member in members:
+        group.enter(GroupState.DEAD, shard.now_ms)
+        for member in group.members.values():
             shard.cancel(member.session_timer)
             member.answer_join(JoinResult(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
             member.answer_sync(SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))

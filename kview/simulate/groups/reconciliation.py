@@ -76,11 +76,10 @@ def _towards(
     for topic in dict.fromkeys((*current.assigned, *target.partitions)):
         wanted = target.partitions.get(topic, frozenset()) if topic in target.subscribed else frozenset()
         has = current.assigned.get(topic, {})
-        own = current.revoking.get(topic, {})
         stays = {partition: at for partition, at in has.items() if partition in wanted}
         goes = {partition: at for partition, at in has.items() if partition not in wanted}
         wants = [partition for partition in wanted if partition not in has]
-        free = [partition for partition in wants if partition in own or not taken(topic, partition)]
+        free = [partition for partition in wants if not taken(topic, partition)]
         waits = waits or len(free) < len(wants)
         for found, partitions in (
             (kept, stays),
