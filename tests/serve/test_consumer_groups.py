@@ -28,6 +28,7 @@ FOUR = [[0, 1, 2]] * 4
 NOT_YET = (14, 15, 16)
 """Errors of a coordinator that is not there yet."""
 GROUP = 32
+HEARTBEAT = "consumer.heartbeat.interval.ms"
 CLASSIC, CONSUMER = 0, 1
 """The member types in ConsumerGroupDescribe."""
 
@@ -99,6 +100,31 @@ class Asker:
         }
         return group.group_state, group.group_epoch, group.assignment_epoch, members
 
+    def alter(self, value: str) -> tuple[int, str | None]:
+        """Set the group's heartbeat interval, and return the error and its message."""
+        per_resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+        change = per_resource.AlterableConfig(version=1, name=HEARTBEAT, config_operation=0, value=value)
+        resource = per_resource(version=1, resource_type=GROUP, resource_name=self.group, configs=[change])
+        request = IncrementalAlterConfigsRequest(version=1, validate_only=False, resources=[resource])
+        (answer,) = ask(self.cluster.leader, request).responses
+        return answer.error_code, answer.error_message
+
+    def interval_ms(self) -> int:
+        """Let a member join and leave, and return the interval that it is told."""
+        answers = []
+        for epoch in (0, -1):
+            request = ConsumerGroupHeartbeatRequest(
+                version=1, group_id=self.group, member_id="any", member_epoch=epoch,
+                rebalance_timeout_ms=1_000, subscribed_topic_names=[self.topic], topic_partitions=[],
+            )  # fmt: skip
+            answers.append(self._until_it_is_there(request))
+        return int(answers[0].heartbeat_interval_ms)
+
+    def hurry(self) -> None:
+        """Let members of the group send heartbeats twice a second."""
+        assert self.alter("500") == (0, None)
+        wait_until(lambda: self.interval_ms() == 500, "the coordinator knows it")
+
     def commit(self, member_id: str, epoch: int, partition: int, version: int = 9) -> int:
         """Commit an offset, and return the error."""
         per_topic = OffsetCommitRequest.OffsetCommitRequestTopic
@@ -146,7 +172,8 @@ def next_assignment() -> None:
 
 
 def test_the_feature_is_offered(cluster: Cluster) -> None:
-    answer = ask(cluster.leader, ApiVersionsRequest(version=4))
+    client = {"client_software_name": "kview", "client_software_version": "1"}
+    answer = ask(cluster.leader, ApiVersionsRequest(version=4, **client))
     finalized = {f.name: (f.min_version_level, f.max_version_level) for f in answer.finalized_features}
     supported = {f.name: (f.min_version, f.max_version) for f in answer.supported_features}
     assert finalized["group.version"] == (1, 1) and supported["group.version"] == (0, 1)
@@ -273,15 +300,7 @@ def test_the_older_apis(cluster: Cluster) -> None:
 
 def test_a_groups_own_configurations(cluster: Cluster) -> None:
     asker = Asker(cluster)
-    name = "consumer.heartbeat.interval.ms"
-
-    def alter(value: str) -> tuple[int, str | None]:
-        per_resource = IncrementalAlterConfigsRequest.AlterConfigsResource
-        change = per_resource.AlterableConfig(version=1, name=name, config_operation=0, value=value)
-        resource = per_resource(version=1, resource_type=GROUP, resource_name=asker.group, configs=[change])
-        request = IncrementalAlterConfigsRequest(version=1, validate_only=False, resources=[resource])
-        (answer,) = ask(cluster.leader, request).responses
-        return answer.error_code, answer.error_message
+    name = HEARTBEAT
 
     def described() -> tuple[str, int, list[tuple[str, str, int]]]:
         resource = DescribeConfigsRequest.DescribeConfigsResource(
@@ -296,18 +315,11 @@ def test_a_groups_own_configurations(cluster: Cluster) -> None:
     of_brokers = (f"group.{name}", "5000", 5)
     assert described() == ("5000", 5, [of_brokers])
     too_long = f"{name} must be less than or equal to group.consumer.max.heartbeat.interval.ms"
-    assert alter("50000") == (40, too_long)
-    assert alter("7000") == (0, None)
+    assert asker.alter("50000") == (40, too_long)
+    assert asker.alter("7000") == (0, None)
     wait_until(lambda: described() == ("7000", 8, [(name, "7000", 8), of_brokers]), "the group's own")
 
-    def interval() -> int:
-        request = ConsumerGroupHeartbeatRequest(
-            version=1, group_id=asker.group, member_id="a", member_epoch=0, rebalance_timeout_ms=1_000,
-            subscribed_topic_names=[asker.topic], topic_partitions=[],
-        )  # fmt: skip
-        return int(ask(asker.coordinator, request).heartbeat_interval_ms)
-
-    wait_until(lambda: interval() == 7_000, "the coordinator knows it")
+    wait_until(lambda: asker.interval_ms() == 7_000, "the coordinator knows it")
 
 
 # --- librdkafka
@@ -319,6 +331,7 @@ def assigned(client: confluent_kafka.Consumer) -> list[int]:
 
 def test_librdkafka_shares_commits_and_resumes(cluster: Cluster) -> None:
     asker = Asker(cluster)
+    asker.hurry()
     writer = producer(cluster.bootstrap)
     for partition in range(4):
         deliver(writer, asker.topic, [b"%d-%d" % (partition, n) for n in range(50)], partition)
@@ -373,6 +386,7 @@ def test_librdkafka_shares_commits_and_resumes(cluster: Cluster) -> None:
 def test_a_rolling_upgrade_with_librdkafka(cluster: Cluster) -> None:
     """A classic member, then one of each protocol, then the new one alone."""
     asker = Asker(cluster)
+    asker.hurry()
     settings = {"client_id": "old", "partition_assignment_strategy": "cooperative-sticky"}
     old = consumer(cluster.bootstrap, asker.group, **settings)
     old.subscribe([asker.topic])

@@ -19,7 +19,6 @@ from kview.simulate.groups.consumer_protocol import CONSUMER, decode_subscriptio
 from kview.simulate.groups.consumer_records import ClassicMember, MemberMetadata, MemberState
 from kview.simulate.groups.consumer_results import Refused
 from kview.simulate.groups.conversion import downgraded, encoded, ids_of, may_downgrade
-from kview.simulate.groups.reconciliation import Target
 from kview.simulate.groups.results import (
     JoinDone,
     JoinRequest,
@@ -31,7 +30,6 @@ from kview.simulate.groups.results import (
 )
 from kview.simulate.groups.settings import MigrationPolicy
 from kview.simulate.groups.shard import GroupShard
-from kview.simulate.groups.subscriptions import Subscriptions
 from kview.wire.primitives import MalformedBytes
 
 
@@ -92,7 +90,7 @@ class ClassicMembers:
         if replaces is not None and may_downgrade(group, [replaces], shard.settings, joining=1):
             self._downgrade(draft, owned, done)
             return
-        consumers.reconcile(draft, consumers.retarget(draft), owned)
+        consumers.reconcile(draft, *consumers.retarget(draft), owned)
         result = _joined(draft)
 
         def written(code: ErrorCode) -> None:
@@ -116,9 +114,8 @@ class ClassicMembers:
         assert replaces is not None
         stale = draft.epoch > group.target_epoch
         if not stale:
-            subscribed = Subscriptions(group, self._shard.host.metadata().topics).of(draft.metadata)
             partitions = group.target_of(draft.member.member_id, draft.metadata.instance_id)
-            self._consumers.reconcile(draft, Target(group.target_epoch, partitions, subscribed), owned)
+            self._consumers.reconcile(draft, group.target_epoch, partitions, owned)
         joining = ConsumerMember(draft.member.member_id, draft.metadata, draft.current)
         classic = downgraded(group, [replaces], joining, self._shard)
         result = _joined(draft)

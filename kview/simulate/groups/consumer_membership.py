@@ -141,8 +141,7 @@ class ConsumerMembership:
         draft = self._draft(group, request)
         draft.changes[:0] = converting
         self.update(draft)
-        target = self.retarget(draft)
-        self.reconcile(draft, target, request.owned)
+        self.reconcile(draft, *self.retarget(draft), request.owned)
         before, after = draft.member.current, draft.current
         full = joins or (
             request.rebalance_timeout_ms != -1
@@ -313,21 +312,20 @@ class ConsumerMembership:
         if self._shard.change_group(group, changes, lambda code: None):
             group.topics_checked = metadata.topics
 
-    def retarget(self, draft: Draft) -> Target:
-        """Return what the member is to have, after calculating it if the group's epoch is a new one.
+    def retarget(self, draft: Draft) -> tuple[int, Partitions]:
+        """Return the epoch of the target assignment and the member's part of it, after calculating it if the
+        group's epoch is a new one.
 
         The group gets a new target assignment only group.consumer.assignment.interval.ms after the last one.
         """
         group, shard = draft.group, self._shard
-        subscriptions = Subscriptions(group, shard.host.metadata().topics)
-        subscribed = subscriptions.of(draft.metadata)
         interval_ms = shard.consumer_setting(group.name, "assignment.interval.ms")
         last_ms = group.target_calculated_ms
         early = last_ms and interval_ms and shard.now_ms < last_ms + interval_ms
         if draft.epoch <= group.target_epoch or early:
             instance = draft.metadata.instance_id
-            partitions = group.target_of(draft.member.member_id, instance)
-            return Target(group.target_epoch, partitions, subscribed)
+            return group.target_epoch, group.target_of(draft.member.member_id, instance)
+        subscriptions = Subscriptions(group, shard.host.metadata().topics)
         metadata = {known.member_id: known.metadata for known in group.members.values()}
         before = dict(group.targets)
         if draft.replaces is not None:
@@ -343,17 +341,20 @@ class ConsumerMembership:
             if partitions != before.get(member_id):
                 draft.changes.append((TargetKey(group.name, member_id), TargetValue(partitions)))
         draft.changes.append((TargetEpochKey(group.name), TargetEpochValue(draft.epoch, shard.now_ms)))
-        return Target(draft.epoch, targets.get(draft.member.member_id, {}), subscribed)
+        return draft.epoch, targets.get(draft.member.member_id, {})
 
-    def reconcile(self, draft: Draft, target: Target, owned: Partitions | None) -> None:
-        """Bring the member nearer to its target."""
-        group, member = draft.group, draft.member
-        changed = draft.subscription_changed
+    def reconcile(self, draft: Draft, epoch: int, partitions: Partitions, owned: Partitions | None) -> None:
+        """Bring the member nearer to its part of the target assignment of this epoch."""
+        group, member, changed = draft.group, draft.member, draft.subscription_changed
+        if member.reconciled_to(epoch) and not changed:
+            return
+        subscribed = Subscriptions(group, self._shard.host.metadata().topics).of(draft.metadata)
         holder = member.member_id if draft.replaces is None else draft.replaces.member_id
 
         def taken(topic: bytes, partition: int) -> bool:
             return group.owners.get((topic, partition), holder) != holder
 
+        target = Target(epoch, partitions, subscribed)
         draft.current = next_assignment(member.current, target, owned, changed, taken)
         if draft.current != member.current:
             draft.changes.append((CurrentKey(group.name, member.member_id), draft.current))
