@@ -22,6 +22,7 @@ from kview.wire.group_messages import ConsumerGroupDescribeRequest, ConsumerGrou
 from tests.real_kafka.asking import Address, ask
 from tests.serve.both import Cluster
 from tests.serve.clients import consumer, deliver, new_consumer, producer, values_of
+from tests.served import Served
 from tests.waiting import wait_until
 
 FOUR = [[0, 1, 2]] * 4
@@ -100,15 +101,6 @@ class Asker:
         }
         return group.group_state, group.group_epoch, group.assignment_epoch, members
 
-    def alter(self, value: str) -> tuple[int, str | None]:
-        """Set the group's heartbeat interval, and return the error and its message."""
-        per_resource = IncrementalAlterConfigsRequest.AlterConfigsResource
-        change = per_resource.AlterableConfig(version=1, name=HEARTBEAT, config_operation=0, value=value)
-        resource = per_resource(version=1, resource_type=GROUP, resource_name=self.group, configs=[change])
-        request = IncrementalAlterConfigsRequest(version=1, validate_only=False, resources=[resource])
-        (answer,) = ask(self.cluster.leader, request).responses
-        return answer.error_code, answer.error_message
-
     def interval_ms(self) -> int:
         """Let a member join and leave, and return the interval that it is told."""
         answers = []
@@ -122,7 +114,7 @@ class Asker:
 
     def hurry(self) -> None:
         """Let members of the group send heartbeats twice a second."""
-        assert self.alter("500") == (0, None)
+        assert alter(self.cluster.leader, self.group, "500") == (0, None)
         wait_until(lambda: self.interval_ms() == 500, "the coordinator knows it")
 
     def commit(self, member_id: str, epoch: int, partition: int, version: int = 9) -> int:
@@ -161,6 +153,16 @@ def _metadata(topic: str) -> Any:
 
 def _numbers(assignment: Any) -> list[int]:
     return sorted(number for topic in assignment.topic_partitions for number in topic.partitions)
+
+
+def alter(leader: Address, group: str, interval_ms: str) -> tuple[int, str | None]:
+    """Set a group's heartbeat interval, and return the error and its message."""
+    per_resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+    change = per_resource.AlterableConfig(version=1, name=HEARTBEAT, config_operation=0, value=interval_ms)
+    resource = per_resource(version=1, resource_type=GROUP, resource_name=group, configs=[change])
+    request = IncrementalAlterConfigsRequest(version=1, validate_only=False, resources=[resource])
+    (answer,) = ask(leader, request).responses
+    return answer.error_code, answer.error_message
 
 
 def next_assignment() -> None:
@@ -315,8 +317,8 @@ def test_a_groups_own_configurations(cluster: Cluster) -> None:
     of_brokers = (f"group.{name}", "5000", 5)
     assert described() == ("5000", 5, [of_brokers])
     too_long = f"{name} must be less than or equal to group.consumer.max.heartbeat.interval.ms"
-    assert asker.alter("50000") == (40, too_long)
-    assert asker.alter("7000") == (0, None)
+    assert alter(asker.cluster.leader, asker.group, "50000") == (40, too_long)
+    assert alter(asker.cluster.leader, asker.group, "7000") == (0, None)
     wait_until(lambda: described() == ("7000", 8, [(name, "7000", 8), of_brokers]), "the group's own")
 
     wait_until(lambda: asker.interval_ms() == 7_000, "the coordinator knows it")
@@ -409,3 +411,74 @@ def test_a_rolling_upgrade_with_librdkafka(cluster: Cluster) -> None:
     old.close()
     wait_until(lambda: alone(new), "the new member has everything")
     new.close()
+
+
+def test_no_member_joins_again_when_the_coordinator_crashes(simulated_cluster: Served) -> None:
+    """A new coordinator loads the group with its epochs, and the members keep what they have."""
+    served, name = simulated_cluster, "coordinator-crash"
+    served.create(name, [[3, 4], [3, 4]])
+    find = FindCoordinatorRequest(version=3, key=name, key_type=0)
+    groups = (name, *(f"{name}-{number}" for number in range(30)))
+
+    def coordinator_of(group: str) -> int:
+        find.key = group
+        return int(served.ask(3, find).node_id)
+
+    group = next(group for group in groups if coordinator_of(group) not in (3, 4))
+    before = coordinator_of(group)
+    assert alter(served.addresses[3], group, "500") == (0, None)
+
+    def described(broker: int) -> tuple[int, list[tuple[int, str, list[int]]]]:
+        request = ConsumerGroupDescribeRequest(
+            version=1, group_ids=[group], include_authorized_operations=False
+        )
+        (answer,) = served.ask(broker, request).groups
+        members = [(m.member_epoch, m.member_id, _numbers(m.assignment)) for m in answer.members]
+        return answer.group_epoch, sorted(members)
+
+    members = [new_consumer(served.bootstrap, group) for _ in range(2)]
+    changes: list[str] = []
+    for member in members:
+        member.subscribe(
+            [name],
+            on_assign=lambda _, places: changes.append(f"assigned {len(places)}"),
+            on_revoke=lambda _, places: changes.append(f"revoked {len(places)}"),
+            on_lost=lambda _, places: changes.append(f"lost {len(places)}"),
+        )
+
+    def poll() -> None:
+        for member in members:
+            values_of(member)
+
+    def shared() -> bool:
+        poll()
+        told = [len(partitions) for _, _, partitions in described(before)[1]]
+        return told == [len(assigned(member)) for member in members] == [1, 1]
+
+    wait_until(shared, "two members share two partitions")
+    state = described(before)
+    seen = list(changes)
+    served.do(f"crash {before}")
+
+    def goes_on() -> bool:
+        poll()
+        after = coordinator_of(group)
+        return after not in (-1, before) and described(after) == state
+
+    wait_until(goes_on, "another coordinator has the group as it was")
+    deliver(producer(served.bootstrap), name, [b"one"], 0)
+    deliver(producer(served.bootstrap), name, [b"two"], 1)
+    read: list[bytes] = []
+
+    def read_both() -> bool:
+        for member in members:
+            read.extend(values_of(member))
+        return sorted(read) == [b"one", b"two"]
+
+    wait_until(read_both, "the members read on")
+    for member in members:
+        member.commit(asynchronous=False)
+    assert changes == seen
+    for member in members:
+        member.close()
+    served.heal()
