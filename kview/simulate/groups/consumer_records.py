@@ -312,4 +312,6 @@ def _read_member(reader: Reader) -> MemberMetadata:
         name = classic.compact_string()
         protocols.append(GroupProtocol(name, bytes(classic.take(classic.array_length(compact=True)))))
         classic.tagged_fields()
+    if not protocols:
+        raise MalformedBytes("a member of the classic protocol that offers none")
     return member._replace(classic=ClassicMember(session_timeout_ms, tuple(protocols)))

@@ -118,10 +118,9 @@ def may_downgrade(
         return False
     if all(member.metadata.classic is not None for member in leaving):
         return False
-    return all(
-        member.metadata.classic is not None or member_id in gone
-        for member_id, member in group.members.items()
-    )
+    stay = [member.metadata.classic for name, member in group.members.items() if name not in gone]
+    offered = [{protocol.name for protocol in classic.protocols} for classic in stay if classic is not None]
+    return len(offered) == len(stay) and (not offered or bool(set.intersection(*offered)))
 
 
 def downgraded(

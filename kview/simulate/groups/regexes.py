@@ -46,12 +46,23 @@ class Matches:
         self._found: dict[str, frozenset[str]] = {}
 
     def of(self, pattern: str, topics: Mapping[bytes, str]) -> frozenset[str]:
-        """Return which topics (id → name) a valid expression matches from end to end."""
+        """Return which topics (id → name) an expression matches from end to end: none if it is not valid, as
+        in a record that a client has written."""
         if self._topics is not topics or len(self._found) > EXPRESSIONS_MAX:
             self._topics, self._found = topics, {}
         if pattern not in self._found:
-            self._found[pattern] = _match(rf"\A(?:{pattern})\z", tuple(topics.values()))
+            self._found[pattern] = _whole_matches(pattern, tuple(topics.values()))
         return self._found[pattern]
+
+
+def _whole_matches(pattern: str, names: tuple[str, ...]) -> frozenset[str]:
+    """Return which names an expression matches from end to end."""
+    for end in ("", r"\E"):  # which ends what \Q begins
+        try:
+            return _match(rf"\A(?:{pattern}{end})\z", names)
+        except ValueError:
+            continue
+    return frozenset()
 
 
 def _match(pattern: str, names: tuple[str, ...]) -> frozenset[str]:
