@@ -37,7 +37,9 @@ from kview.simulate.groups.results import (
     OffsetToCommit,
 )
 from kview.simulate.groups.shard import COMPACT_AFTER_BATCHES
-from tests.simulate.consumer_client import ConsumerClient, group_of
+from kview.simulate.groups.subscriptions import MetadataHashes
+from kview.simulate.metadata import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from tests.simulate.consumer_client import ConsumerClient, T, group_of
 from tests.simulate.groups_host import Client, Offsets
 
 TOPIC_ID = bytes.fromhex("1bef68b734744eb3b973ed2e54034069")
@@ -211,6 +213,41 @@ def test_an_answer_waits_until_its_changes_are_committed(offsets: Offsets) -> No
     offsets.thaw()
     offsets.run(0.1)
     assert a.answers[0].member_epoch == 2
+
+
+def test_the_hash_of_topics_changes_with_what_an_assignment_depends_on() -> None:
+    def image(racks: str, *replicas: tuple[int, ...], topic_id: bytes = T, leader: int = 0) -> MetadataImage:
+        brokers = {b: BrokerImage(b, rack, False, 0) for b, rack in enumerate(racks)}
+        partitions = tuple(PartitionImage(leader, 0, 0, of, of) for of in replicas)
+        return MetadataImage("", 0, brokers, {"t": TopicImage("t", topic_id, partitions)}, {topic_id: "t"})
+
+    hashes = MetadataHashes()
+    assert hashes.of(["u"], image("AB", (0,))) == 0
+    first = hashes.of(["t", "u"], image("AB", (0,)))
+    assert hashes.of(["t"], image("AB", (0,), leader=1)) == first
+    others = [
+        image("AB", (1,)),
+        image("AB", (0,), (0,)),
+        image("AB", (0, 1)),
+        image("AB", (0,), topic_id=bytes(16)),
+    ]
+    assert len({first, *(hashes.of(["t"], other) for other in others)}) == 5
+    assert hashes.of(["t"], image("AA", (1,))) == hashes.of(["t"], image("AB", (0,))) == first
+
+
+@pytest.mark.parametrize("regex", ["a(b", r"\Qt"])
+def test_an_expression_in_a_clients_own_record_ends_nothing(offsets: Offsets, regex: str) -> None:
+    coordinator = offsets.coordinator()
+    partition = coordinator.partition_of("g")
+    record = MemberKey("g", "m"), MemberMetadata(topics=("t",), regex=regex)
+    offsets.batches.append((partition, encode_batch([record], 1)))
+    coordinator.elected(partition, load_ms=0)
+    a = ConsumerClient(offsets, coordinator, "a")
+    a.join()
+    offsets.run(1.1)
+    a.beat()
+    matched = frozenset() if regex == "a(b" else {"t"}
+    assert group_of(coordinator).regexes[regex].topics == matched
 
 
 # --- offsets

@@ -1,7 +1,8 @@
 """ConsumerGroupHeartbeat (68) 0–1, ConsumerGroupDescribe (69) 0–1: members of consumer groups (KIP-848).
 
 ConsumerGroupHeartbeat: v1 adds regular expressions, and a member makes its id itself. ConsumerGroupDescribe:
-v1 adds whether a member uses the consumer protocol or the classic one.
+v1 adds whether a member uses the consumer protocol or the classic one. Left out on purpose: authorized
+operations (null).
 """
 
 from typing import Any

@@ -75,7 +75,7 @@ class ClassicMembers:
         known, topics = member.metadata, shard.host.metadata().topics
         metadata = MemberMetadata(
             known.instance_id if instance is None else instance,
-            known.rack_id,
+            subscription.rack or known.rack_id,
             request.client_id,
             request.client_host,
             tuple(sorted(set(subscription.topics))),

@@ -48,7 +48,7 @@ from kview.simulate.groups.records import Change
 from kview.simulate.groups.regexes import Matches, check_regex
 from kview.simulate.groups.server_assignors import ASSIGNORS
 from kview.simulate.groups.shard import GroupShard
-from kview.simulate.groups.subscriptions import Subscriptions, metadata_hash, topics_after
+from kview.simulate.groups.subscriptions import MetadataHashes, Subscriptions, topics_after
 
 EPOCH_MAX = 2**31 - 1
 """Limit of an epoch, which is an int32."""
@@ -119,6 +119,7 @@ class ConsumerMembership:
         self._classic = classic
         self.timeouts: Timeouts[TimeoutKey] = Timeouts(shard)
         self._matches = Matches()
+        self._hashes = MetadataHashes()
         self._topics_offset = -1
 
     def topics_created(self) -> None:
@@ -192,7 +193,9 @@ class ConsumerMembership:
         if group.empty:
             return ConsumerGroup(name, group.offsets), list(group.tombstones())
         check_upgrade(group, self._shard.settings)
-        upgraded = upgrade(group, self._shard.host.metadata().topics)
+        metadata = self._shard.host.metadata()
+        upgraded = upgrade(group, metadata.topics)
+        upgraded.metadata_hash = self._hashes.of(upgraded.topic_counts, metadata)
         return upgraded, [*group.tombstones(), *upgraded.changes()]
 
     def _converted(self, known: Group, group: ConsumerGroup) -> None:
@@ -246,7 +249,7 @@ class ConsumerMembership:
         Raises Refused if its regular expression is not valid.
         """
         group, before, after = draft.group, draft.member.metadata, draft.metadata
-        topics = self._shard.host.metadata().topics
+        metadata = self._shard.host.metadata()
         is_known = draft.member.member_id in group.members or draft.replaces is not None
         if before != after or not is_known:
             draft.changes.append((MemberKey(group.name, draft.member.member_id), after))
@@ -254,13 +257,13 @@ class ConsumerMembership:
         names_changed = before.topics != after.topics
         draft.subscription_changed = names_changed or regex is not RegexChange.NONE
         raises = names_changed or regex is RegexChange.RESOLVED
-        if raises or group.topics_checked is not topics:
+        if raises or group.topics_checked is not metadata.topics:
             counted = before if is_known else None
-            hashed = metadata_hash(topics_after(group, counted, after), topics)
+            hashed = self._hashes.of(topics_after(group, counted, after), metadata)
             if raises or hashed != group.metadata_hash:
                 draft.epoch = next_epoch(group)
                 draft.changes.append((EpochKey(group.name), EpochValue(draft.epoch, hashed)))
-            group.topics_checked = topics
+            group.topics_checked = metadata.topics
 
     def _update_regex(self, draft: Draft) -> RegexChange:
         """Note a changed regular expression, and have the topics of the group's expressions found."""
@@ -306,7 +309,7 @@ class ConsumerMembership:
             value = RegexValue(matched, metadata.offset, self._shard.now_ms)
             changes.append((RegexKey(group.name, pattern), value))
             topics |= matched
-        hashed = metadata_hash(topics, metadata.topics)
+        hashed = self._hashes.of(topics, metadata)
         if changed or hashed != group.metadata_hash:
             changes.append((EpochKey(group.name), EpochValue(next_epoch(group), hashed)))
         if self._shard.change_group(group, changes, lambda code: None):
@@ -417,7 +420,7 @@ class ConsumerMembership:
                 changes.append((RegexKey(group.name, pattern), None))
             elif pattern in group.regexes:
                 topics |= group.regexes[pattern].topics
-        hashed = metadata_hash(topics, self._shard.host.metadata().topics)
+        hashed = self._hashes.of(topics, self._shard.host.metadata())
         changes.append((EpochKey(group.name), EpochValue(next_epoch(group), hashed)))
         if self._shard.change_group(group, changes, written):
             for member in members:

@@ -9,6 +9,7 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.consumer_group import ConsumerGroup, ConsumerMember
 from kview.simulate.groups.consumer_protocol import (
     CONSUMER,
+    Subscription,
     assignment_user_data,
     by_topic,
     decode_assignment,
@@ -30,7 +31,7 @@ from kview.simulate.groups.consumer_results import Refused
 from kview.simulate.groups.group import Group, GroupState, Member
 from kview.simulate.groups.settings import GroupSettings
 from kview.simulate.groups.shard import GroupShard
-from kview.simulate.groups.subscriptions import Topics, metadata_hash
+from kview.simulate.groups.subscriptions import Topics
 from kview.wire.primitives import MalformedBytes
 
 # --- from classic to consumer
@@ -64,20 +65,19 @@ def upgrade(group: Group, topics: Topics) -> ConsumerGroup:
             protocol = group.protocol or member.protocols[0].name
             subscription = decode_subscription(member.metadata(protocol))
             owned = ids_of(decode_assignment(member.assignment), topics)
-            _add(upgraded, member, tuple(sorted(set(subscription.topics))), owned)
+            _add(upgraded, member, subscription, owned)
     except MalformedBytes as error:
         raise _not_upgraded(group, "the embedded consumer protocol is malformed") from error
-    upgraded.metadata_hash = metadata_hash(upgraded.topic_counts, topics)
     return upgraded
 
 
-def _add(group: ConsumerGroup, member: Member, topics: tuple[str, ...], owned: Partitions) -> None:
+def _add(group: ConsumerGroup, member: Member, subscription: Subscription, owned: Partitions) -> None:
     metadata = MemberMetadata(
         member.group_instance_id,
-        None,
+        subscription.rack,
         member.client_id,
         member.client_host,
-        topics,
+        tuple(sorted(set(subscription.topics))),
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         classic=ClassicMember(member.session_timeout_ms, member.protocols),
     )

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from kview.simulate.groups.consumer_group import ConsumerGroup
 from kview.simulate.groups.consumer_records import MemberMetadata
 from kview.simulate.groups.server_assignors import Subscriber
-from kview.simulate.metadata import TopicImage
+from kview.simulate.metadata import BrokerImage, MetadataImage, TopicImage
 
 Topics = Mapping[str, TopicImage]
 
@@ -29,20 +29,39 @@ def topics_after(
     return topics
 
 
-def metadata_hash(names: Iterable[str], topics: Topics) -> int:
-    """Return a hash of those of the topics that exist, which changes with their ids and numbers of
-    partitions. It is 0 if there are none.
+class MetadataHashes:
+    """Hashes of the topics that groups read. When one changes, its group needs a new assignment.
 
-    Kafka's own hash (XXH3) also covers the racks of replicas. Only coordinators compare it.
+    As in Kafka (KIP-1101), a topic's hash changes with its id, its number of partitions and the racks of
+    their replicas. Kafka's own hash is another one (XXH3), but only coordinators compare it.
     """
-    known = sorted(name for name in names if name in topics)
-    if not known:
-        return 0
-    digest = blake2b(digest_size=8)
-    for name in known:
-        digest.update(topics[name].topic_id)
-        digest.update(len(topics[name].partitions).to_bytes(4, "big"))
-    return int.from_bytes(digest.digest(), "big", signed=True)
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[TopicImage, bytes]] = {}
+
+    def of(self, names: Iterable[str], metadata: MetadataImage) -> int:
+        """Return a hash of those of the topics that exist, 0 if there are none."""
+        topics = metadata.topics
+        known = sorted(name for name in names if name in topics)
+        if len(self._found) > 2 * len(topics):
+            self._found.clear()  # Most of them have been deleted.
+        digest = blake2b(digest_size=8)
+        for name in known:
+            topic, hashed = self._found.get(name, (None, b""))
+            if topic is not topics[name]:
+                hashed = _hash_of(topics[name], metadata.brokers)
+                self._found[name] = topics[name], hashed
+            digest.update(hashed)
+        return int.from_bytes(digest.digest(), "big", signed=True) if known else 0
+
+
+def _hash_of(topic: TopicImage, brokers: Mapping[int, BrokerImage]) -> bytes:
+    """Return a hash of a topic's id and of the racks of its replicas, partition by partition."""
+    digest = blake2b(topic.topic_id, digest_size=16)
+    for partition in topic.partitions:
+        racks = sorted(brokers[replica].rack for replica in partition.replicas if replica in brokers)
+        digest.update("\0".join((*racks, "\n")).encode())
+    return digest.digest()
 
 
 class Subscriptions:
