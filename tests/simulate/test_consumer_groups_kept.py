@@ -195,6 +195,25 @@ def test_what_the_log_does_not_take_does_not_count(offsets: Offsets) -> None:
     assert group_of(coordinator).members["a"].metadata.topics == ("t",)
 
 
+def test_what_the_log_does_not_take_is_tried_again(offsets: Offsets) -> None:
+    """A topic that has grown, and a member whose session has ended."""
+    coordinator = offsets.coordinator()
+    a = ConsumerClient(offsets, coordinator, "a")
+    a.join()
+    offsets.set_topic("t", 12)
+    offsets.leader = 7
+    assert a.beat().error_code is ErrorCode.NOT_COORDINATOR
+    offsets.leader = 0
+    a.beat()
+    assert group_of(coordinator).epoch == 3
+    offsets.leader = 7
+    offsets.run(60)
+    assert list(group_of(coordinator).members) == ["a"]
+    offsets.leader = 0
+    offsets.run(1)
+    assert not group_of(coordinator).members
+
+
 def test_a_subscription_too_large_for_the_log_is_refused(offsets: Offsets) -> None:
     coordinator = offsets.coordinator()
     a = ConsumerClient(offsets, coordinator, "a")

@@ -36,10 +36,9 @@ class Timeouts(Generic[K]):
         self.cancel(key)
         self._arm(key, _Timeout(ends_us, ended))
 
-    def start_if_absent(self, key: K, delay_ms: int, ended: Callable[[], None]) -> None:
-        """Start a time-out unless it is running."""
-        if key not in self._open:
-            self.start(key, delay_ms, ended)
+    def running(self, key: K) -> bool:
+        """Return whether a time-out is running."""
+        return key in self._open
 
     def cancel(self, key: K) -> None:
         """End a time-out without its effect, if it is running."""

@@ -96,17 +96,11 @@ class ClassicMembers:
         def written(code: ErrorCode) -> None:
             done(result if code is ErrorCode.NONE else JoinResult(code, member_id))
 
-        if shard.change_group(group, draft.changes, written):
-            if replaces is not None and replaces.member_id != member_id:
-                consumers.forget(group.name, replaces.member_id)
+        if consumers.write(draft, written):
             consumers.timeouts.cancel((Kind.REBALANCE, group.name, member_id))
             consumers.timeouts.cancel((Kind.JOIN, group.name, member_id))
             consumers.start_session(group, member_id)
-            consumers.timeouts.start(
-                (Kind.SYNC, group.name, member_id),
-                request.rebalance_timeout_ms,
-                lambda: consumers.expire(group.name, member_id),
-            )
+            consumers.watch(Kind.SYNC, group, member_id, request.rebalance_timeout_ms)
 
     def _downgrade(self, draft: Draft, owned: dict[bytes, frozenset[int]], done: JoinDone) -> None:
         """Make the group a classic one: the last member of the consumer protocol comes back without it."""
@@ -187,11 +181,8 @@ class ClassicMembers:
 
     def _await_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """Remove the member if it does not join again within its rebalance timeout."""
-        self._consumers.timeouts.start_if_absent(
-            (Kind.JOIN, group.name, member.member_id),
-            member.metadata.rebalance_timeout_ms,
-            lambda: self._consumers.expire(group.name, member.member_id),
-        )
+        timeout_ms = member.metadata.rebalance_timeout_ms
+        self._consumers.watch_if_absent(Kind.JOIN, group, member.member_id, timeout_ms)
 
     # --- leaving
 

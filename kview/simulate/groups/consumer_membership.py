@@ -54,6 +54,9 @@ EPOCH_MAX = 2**31 - 1
 """Limit of an epoch, which is an int32."""
 
 
+RETRY_MS = 500
+"""Time until a member is removed at the next attempt, if the log has not taken the first."""
+
 REGEX_REFRESH_MIN_MS = 10_000
 """Shortest time between two rounds in which the topics of a group's regular expressions are found."""
 
@@ -101,6 +104,7 @@ class Draft:
         self.epoch = group.epoch
         self.current = member.current
         self.subscription_changed = False
+        self.topics = group.topics_checked
         if replaces is not None:
             target = TargetValue(group.targets.get(replaces.member_id, {}))
             self.changes += removal(group, replaces)
@@ -129,9 +133,10 @@ class ConsumerMembership:
     # --- heartbeats
 
     def heartbeat(self, request: ConsumerHeartbeat, done: HeartbeatDone) -> None:
-        """Handle a heartbeat, and answer when its changes are committed. Raises Refused.
+        """Handle a heartbeat that has passed `check`, and answer when its changes are committed.
 
-        The request has passed `check`."""
+        Raises Refused.
+        """
         if request.member_epoch in (LEFT_EPOCH, AWAY_EPOCH):
             self._leave(request, done)
             return
@@ -158,26 +163,26 @@ class ConsumerMembership:
             self._shard.consumer_setting(group.name, "heartbeat.interval.ms"),
             after.assigned if full or after.assigned != before.assigned else None,
         )
-        if self._write(group, draft.changes, done, result):
+
+        def written(code: ErrorCode) -> None:
+            done(result if code is ErrorCode.NONE else ConsumerHeartbeatResult(code))
+
+        if self.write(draft, written):
             if isinstance(known, Group):
                 self._converted(known, group)
             self.start_session(group, member_id)
             self._watch_revocation(group, draft)
             self._refresh_regexes(group)
 
-    def _write(
-        self,
-        group: ConsumerGroup,
-        changes: Sequence[Change],
-        done: HeartbeatDone,
-        result: ConsumerHeartbeatResult,
-    ) -> bool:
-        """Write the changes, and answer when they are committed. Return whether they are in the log."""
-
-        def written(code: ErrorCode) -> None:
-            done(result if code is ErrorCode.NONE else ConsumerHeartbeatResult(code))
-
-        return self._shard.change_group(group, changes, written)
+    def write(self, draft: Draft, written: Callable[[ErrorCode], None]) -> bool:
+        """Write a draft, and call `written` when it is committed. Return whether it is in the log."""
+        group, replaces = draft.group, draft.replaces
+        if not self._shard.change_group(group, draft.changes, written):
+            return False
+        group.topics_checked = draft.topics
+        if replaces is not None and replaces.member_id != draft.member.member_id:
+            self.forget(group.name, replaces.member_id)
+        return True
 
     def _group(self, name: str, creates: bool) -> tuple[ConsumerGroup, list[Change]]:
         """Return the group, and the changes that make it one of the consumer protocol. Raises Refused."""
@@ -263,7 +268,7 @@ class ConsumerMembership:
             if raises or hashed != group.metadata_hash:
                 draft.epoch = next_epoch(group)
                 draft.changes.append((EpochKey(group.name), EpochValue(draft.epoch, hashed)))
-            group.topics_checked = metadata.topics
+            draft.topics = metadata.topics
 
     def _update_regex(self, draft: Draft) -> RegexChange:
         """Note a changed regular expression, and have the topics of the group's expressions found."""
@@ -380,17 +385,17 @@ class ConsumerMembership:
         result = ConsumerHeartbeatResult(
             ErrorCode.NONE, member_id=request.member_id, member_epoch=request.member_epoch
         )
-        if request.instance_id is not None and request.member_epoch == AWAY_EPOCH:
-            current = member.current
-            away = current._replace(epoch=AWAY_EPOCH, assigned=_without_epochs(current.assigned), revoking={})
-            changes = [(CurrentKey(group.name, member.member_id), away)]
-            if self._write(group, changes, done, result):
-                self.timeouts.cancel((Kind.REBALANCE, group.name, member.member_id))
-            return
 
         def written(code: ErrorCode) -> None:
             done(result if code is ErrorCode.NONE else ConsumerHeartbeatResult(code))
 
+        if request.instance_id is not None and request.member_epoch == AWAY_EPOCH:
+            current = member.current
+            away = current._replace(epoch=AWAY_EPOCH, assigned=_without_epochs(current.assigned), revoking={})
+            changes = [(CurrentKey(group.name, member.member_id), away)]
+            if self._shard.change_group(group, changes, written):
+                self.timeouts.cancel((Kind.REBALANCE, group.name, member.member_id))
+            return
         self.remove(group, [member], written)
 
     def remove(
@@ -398,14 +403,14 @@ class ConsumerMembership:
         group: ConsumerGroup,
         members: Sequence[ConsumerMember],
         written: Callable[[ErrorCode], None] = lambda code: None,
-    ) -> None:
-        """Remove members from a group, which gets a new epoch.
+    ) -> bool:
+        """Remove members from a group, which gets a new epoch. Return whether that is in the log.
 
         If the others all use the classic protocol, it becomes a classic group instead.
         """
         if members and may_downgrade(group, members, self._shard.settings):
-            self.downgrade(group, downgraded(group, members, None, self._shard), written, rebalances=True)
-            return
+            after = downgraded(group, members, None, self._shard)
+            return self.downgrade(group, after, written, rebalances=True)
         changes: list[Change] = []
         names, patterns = dict(group.topic_counts), dict(group.regex_counts)
         for member in members:
@@ -422,9 +427,11 @@ class ConsumerMembership:
                 topics |= group.regexes[pattern].topics
         hashed = self._hashes.of(topics, self._shard.host.metadata())
         changes.append((EpochKey(group.name), EpochValue(next_epoch(group), hashed)))
-        if self._shard.change_group(group, changes, written):
-            for member in members:
-                self.forget(group.name, member.member_id)
+        if not self._shard.change_group(group, changes, written):
+            return False
+        for member in members:
+            self.forget(group.name, member.member_id)
+        return True
 
     def downgrade(
         self,
@@ -467,14 +474,36 @@ class ConsumerMembership:
             timeout_ms = self._shard.consumer_setting(group.name, "session.timeout.ms")
         else:
             timeout_ms = classic.session_timeout_ms
-        key = Kind.SESSION, group.name, member_id
-        self.timeouts.start(key, timeout_ms, lambda: self.expire(group.name, member_id))
+        self.watch(Kind.SESSION, group, member_id, timeout_ms)
 
-    def expire(self, name: str, member_id: str) -> None:
-        """Remove a member, whose time has run out."""
-        group = self._shard.groups.get(name)
-        if isinstance(group, ConsumerGroup) and member_id in group.members:
-            self.remove(group, [group.members[member_id]])
+    def watch(
+        self,
+        kind: Kind,
+        group: ConsumerGroup,
+        member_id: str,
+        delay_ms: int,
+        if_in: Callable[[ConsumerMember], bool] = lambda member: True,
+    ) -> None:
+        """Remove a member after `delay_ms`, unless the time-out is cancelled or started again by then.
+
+        At that time, the member must be one that `if_in` accepts. If the log takes no changes then, it is
+        tried again.
+        """
+
+        def ended() -> None:
+            known = self._shard.groups.get(group.name)
+            member = known.members.get(member_id) if isinstance(known, ConsumerGroup) else None
+            if not isinstance(known, ConsumerGroup) or not isinstance(member, ConsumerMember):
+                return
+            if if_in(member) and not self.remove(known, [member]):
+                self.watch(kind, known, member_id, RETRY_MS, if_in)
+
+        self.timeouts.start((kind, group.name, member_id), delay_ms, ended)
+
+    def watch_if_absent(self, kind: Kind, group: ConsumerGroup, member_id: str, delay_ms: int) -> None:
+        """Do the same unless such a time-out is running."""
+        if not self.timeouts.running((kind, group.name, member_id)):
+            self.watch(kind, group, member_id, delay_ms)
 
     def _watch_revocation(self, group: ConsumerGroup, draft: Draft) -> None:
         """Remove the member if it does not revoke its partitions within its rebalance timeout."""
@@ -489,14 +518,11 @@ class ConsumerMembership:
     def _start_revocation(
         self, group: ConsumerGroup, member_id: str, metadata: MemberMetadata, current: CurrentValue
     ) -> None:
-        def ended() -> None:
-            known = self._shard.groups.get(group.name)
-            if isinstance(known, ConsumerGroup) and member_id in known.members:
-                member = known.members[member_id]
-                if member.current.epoch == current.epoch:
-                    self.remove(known, [member])
+        def is_in_that_epoch(member: ConsumerMember) -> bool:
+            return member.current.epoch == current.epoch
 
-        self.timeouts.start((Kind.REBALANCE, group.name, member_id), metadata.rebalance_timeout_ms, ended)
+        timeout_ms = metadata.rebalance_timeout_ms
+        self.watch(Kind.REBALANCE, group, member_id, timeout_ms, is_in_that_epoch)
 
 
 def next_epoch(group: ConsumerGroup) -> int:
