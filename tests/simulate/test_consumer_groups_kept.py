@@ -219,6 +219,7 @@ def test_a_subscription_too_large_for_the_log_is_refused(offsets: Offsets) -> No
     a = ConsumerClient(offsets, coordinator, "a")
     names = tuple(f"{n:05}".ljust(249, "x") for n in range(5_000))
     assert a.join(*names).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert a.join(*map(str, range(20_001))).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
     assert coordinator.groups() == []
 
 

@@ -10,6 +10,9 @@ from kview.simulate.groups.consumer_group import AWAY_EPOCH, LEFT_EPOCH, Consume
 from kview.simulate.groups.consumer_records import OwnedPartitions, Partitions
 from kview.simulate.groups.consumer_results import CLIENT_MADE_IDS_FROM, ConsumerHeartbeat, Refused
 
+TOPICS_MAX = 20_000
+"""Limit of the topics that a member names, more than a cluster has. Kafka's limit is the size of a record."""
+
 
 def check(request: ConsumerHeartbeat, assignors: Sequence[str]) -> None:
     """Check a request by itself. `assignors` are those that there are. Raises Refused."""
@@ -33,6 +36,8 @@ def check(request: ConsumerHeartbeat, assignors: Sequence[str]) -> None:
         wrong = "MemberEpoch is invalid."
     if wrong is not None:
         raise Refused(ErrorCode.INVALID_REQUEST, wrong)
+    if len(request.topics or ()) > TOPICS_MAX:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"A member names more than {TOPICS_MAX} topics.")
     if request.assignor is not None and request.assignor not in assignors:
         message = (
             f"ServerAssignor {request.assignor} is not supported. "
