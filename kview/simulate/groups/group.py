@@ -50,8 +50,6 @@ class Member:
     client may have given up."""
     join_done: JoinDone | None = None
     sync_done: SyncDone | None = None
-    session_ends_us: int = 0
-    session_timer: Timer | None = None
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return the member's subscription bytes for this protocol, empty if the member does not offer it."""

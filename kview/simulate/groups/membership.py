@@ -109,7 +109,7 @@ class Membership:
         led = group.leader == old_id
         old.answer_join(JoinResult(ErrorCode.FENCED_INSTANCE_ID, old_id))
         old.answer_sync(SyncResult(ErrorCode.FENCED_INSTANCE_ID))
-        self._shard.cancel(old.session_timer)
+        self.sessions.stop(group, old)
         unchanged = old.protocols == request.protocols or (
             group.protocol in {offered.name for offered in request.protocols}
             and [offered.metadata for offered in request.protocols if offered.name == group.protocol]
@@ -216,7 +216,7 @@ class Membership:
             shard.cancel(timer)
         group.enter(GroupState.DEAD, shard.now_ms)
         for member in group.members.values():
-            shard.cancel(member.session_timer)
+            self.sessions.stop(group, member)
             member.answer_join(JoinResult(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
             member.answer_sync(SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
 
