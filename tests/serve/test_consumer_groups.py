@@ -46,6 +46,14 @@ class Asker:
         wait_until(lambda: ask(cluster.leader, request).error_code == 0, "a coordinator")
         self.coordinator: Address = cluster.at(ask(cluster.leader, request).node_id)
         self.topic_id = ask(cluster.leader, _metadata(self.topic)).topics[0].topic_id
+        wait_until(self._knows_the_topic, "the coordinator knows the topic")
+
+    def _knows_the_topic(self) -> bool:
+        """Let a member join a group that is deleted again. A coordinator has its own copy of the metadata."""
+        joined = self.join("probe")
+        self.beat("probe", -1)
+        ask(self.coordinator, DeleteGroupsRequest(version=2, groups_names=[self.group]))
+        return bool(joined == (2, [0, 1, 2, 3]))
 
     def beat(self, member_id: str, epoch: int, owned: Sequence[int] | None = None, **fields: Any) -> Any:
         """Send a heartbeat, and return the answer's error, epoch and partitions (None if not told)."""
