@@ -6,7 +6,7 @@ from kview.simulate.broker_configs import SYNONYMS, Update, broker_configs, find
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.results import ConfigEntry, ConfigSource, ConfigSynonym
 from kview.simulate.setting import ConfigType
-from kview.simulate.settings import Settings
+from kview.simulate.settings import BROKER_KEYS, GROUP_KEYS, Settings
 from kview.simulate.topic_settings import TOPIC_KEYS
 
 ALL_BROKERS = ""
@@ -49,6 +49,19 @@ def default_broker_entries(image: MetadataImage) -> list[ConfigEntry]:
         _entry(name, [ConfigSynonym(name, value, ConfigSource.DYNAMIC_DEFAULT)])
         for name, value in sorted(image.broker_configs.get(ALL_BROKERS, {}).items())
     ]
+
+
+def group_entries(
+    settings: Settings, image: MetadataImage, broker: int, own: Mapping[str, str]
+) -> list[ConfigEntry]:
+    """Return all configurations of a group, of which `own` are set on the group itself."""
+    rows: list[ConfigEntry] = []
+    for name, of_brokers in sorted(GROUP_KEYS.items()):
+        chain = [ConfigSynonym(name, own[name], ConfigSource.GROUP)] if name in own else []
+        chain += _chain(settings.explicit, image, broker, of_brokers)
+        kind = BROKER_KEYS[of_brokers].type
+        rows.append(ConfigEntry(name, chain[0].value, chain[0].source, kind, tuple(chain)))
+    return rows
 
 
 def _places(broker: int) -> dict[str, int]:

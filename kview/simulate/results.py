@@ -146,6 +146,7 @@ class ConfigSource:
     DYNAMIC_DEFAULT = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 class ConfigSynonym(NamedTuple):

@@ -23,7 +23,11 @@ BACKOFF, RETENTION, FLUSH = "log.cleaner.backoff.ms", "log.retention.ms", "log.f
 AFTER_MAX, HOUR_MS = "log.message.timestamp.after.max.ms", 3_600_000
 UNKNOWN = "kview.nobodys.setting"
 OWN = {RETENTION: "has a default here: log.retention.hours does not count"}
-SIMULATED_ONLY = {"eligible.leader.replicas.version", "unclean.leader.election.interval.ms"}
+SIMULATED_ONLY = {
+    "eligible.leader.replicas.version",
+    "group.consumer.regex.refresh.interval.ms",
+    "unclean.leader.election.interval.ms",
+}
 
 FIXED = "Cannot update these configs dynamically"
 OF_ONE = "Cannot update these configs at default cluster level, broker id must be specified"

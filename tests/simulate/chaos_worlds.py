@@ -16,6 +16,7 @@ from kview.simulate.world import (
 )
 from tests.simulate.chaos import QUICK, VARIANTS, change_topics, disturb, heal
 from tests.simulate.chaos_clients import CODECS, Clients
+from tests.simulate.chaos_members import ChaosMembers
 from tests.simulate.engine import START_MS, go
 from tests.simulate.group_invariants import of_the_cluster
 from tests.simulate.invariants import Checker
@@ -29,14 +30,18 @@ TIMEOUT_MS = 5_000
 
 
 class ChaosWorld:
-    """A world made of one seed, and its disturbances of the same seed."""
+    """A world made of one seed, and its disturbances of the same seed.
 
-    def __init__(self, seed: int) -> None:
+    With `members`, a consumer group reads all its topics.
+    """
+
+    def __init__(self, seed: int, members: bool = False) -> None:
         self._random = random.Random(seed)
         self.variant = self._random.choice(list(VARIANTS))
         self.cluster = build(self._world(), seed, START_MS)
         self.checker = Checker(self.cluster, others=of_the_cluster(self.cluster), every_event=True)
         self.clients = Clients(self.cluster, self._random, self.variant == "unclean", CODECS)
+        self._members = ChaosMembers(self.cluster, seed) if members else None
         self._names = ("made-1", "made-2", *(topic.name for topic in self.cluster.world.topics))
 
     def _world(self) -> World:
@@ -69,6 +74,8 @@ class ChaosWorld:
             for _ in range(source.randrange(1, 6)):
                 go(self.cluster, source.randrange(5_000, 500_000) / 1e6)
                 self.clients.act()
+                if self._members is not None:
+                    self._members.act()
             kind = source.random()
             if kind < 0.2:
                 change_topics(self.cluster, source, source.choice(TOPICS), self._names)
@@ -78,6 +85,8 @@ class ChaosWorld:
                 disturb(self.cluster, source)
         heal(self.cluster, self.checker)
         self.clients.check()
+        if self._members is not None:
+            self._members.check()
 
     def _administrate(self, kind: str) -> None:
         cluster, source = self.cluster, self._random

@@ -1,10 +1,10 @@
 """DescribeConfigs (32) 1–4, AlterConfigs (33) 0–2, IncrementalAlterConfigs (44) 0–1, ListConfigResources (74)
-0–1: read and change the settings of topics and brokers.
+0–1: read and change the settings of topics, brokers and groups.
 
 DescribeConfigs: v1 adds the source of a value, v3 types and documentation, v4 is flexible. AlterConfigs
 replaces all settings of a resource, IncrementalAlterConfigs changes single ones. ListConfigResources v0 lists
 client metrics only. A broker describes all settings that Kafka's has; most of them change nothing here. Left
-out on purpose: documentation (null), log levels, client metrics and settings of groups (INVALID_REQUEST).
+out on purpose: documentation (null), log levels and client metrics (INVALID_REQUEST).
 """
 
 import re
@@ -82,6 +82,10 @@ def _entries(call: Call, kind: int, name: str) -> Entries:
         if not name:
             return ErrorCode.NONE, "", described.default_broker_configs(call.broker)
         return ErrorCode.NONE, "", described.broker_configs(call.broker, _static(call))
+    if kind == GROUP and not name:
+        return ErrorCode.INVALID_REQUEST, "Group name must not be empty", ()
+    if kind == GROUP:
+        return ErrorCode.NONE, "", call.cluster.descriptions.group_configs(call.broker, name)
     if kind not in RESOURCE_TYPES:
         return ErrorCode.INVALID_REQUEST, MESSAGES[ErrorCode.INVALID_REQUEST], ()
     return ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}", ()
@@ -188,6 +192,8 @@ def _alter(
     def ask() -> AdminResult:
         if kind == TOPIC:
             return admin.alter_topic(name, changes, others_too, validate_only)
+        if kind == GROUP:
+            return admin.alter_group(name, changes, others_too, validate_only)
         return admin.alter_broker(name, changes, others_too, validate_only)
 
     wrong = None
@@ -199,7 +205,7 @@ def _alter(
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, message)
     elif kind not in RESOURCE_TYPES:
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
-    elif kind not in (TOPIC, BROKER):
+    elif kind not in (TOPIC, BROKER, GROUP):
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     if wrong is not None:
         altered(wrong)
@@ -218,6 +224,7 @@ def list_config_resources(call: Call) -> None:
         TOPIC: list(image.topics),
         BROKER: [str(broker) for broker in image.live_brokers()],
         BROKER_LOGGER: [str(broker) for broker in image.live_brokers()],
+        GROUP: list(image.group_configs),
     }
     known = set(types) <= set(RESOURCE_TYPES)
     rows = [

@@ -15,7 +15,7 @@ from kafka.protocol.admin import (
 )
 
 from kview.serve.apis.operations import OF_GROUP
-from kview.serve.call import Api, Call, Steps
+from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import DescribedGroup
 
@@ -41,7 +41,7 @@ def _described(call: Call, group: DescribedGroup) -> Any:
     error = 0 if unknown and version < UNKNOWN_GROUP_IS_AN_ERROR_FROM else group.error_code
     return per_group(
         version=version,
-        error_message=f"Group {group.group} not found." if unknown else None,
+        error_message=None if group.message is None else shortened(group.message),
         error_code=error,
         group_id=group.group,
         group_state=group.state,

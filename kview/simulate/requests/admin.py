@@ -7,7 +7,13 @@ org.apache.kafka.controller.ReplicationControlManager and ConfigurationControlMa
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kview.simulate.alterations import MIN_ISR, Alteration, broker_configs_after, topic_configs_after
+from kview.simulate.alterations import (
+    MIN_ISR,
+    Alteration,
+    broker_configs_after,
+    group_configs_after,
+    topic_configs_after,
+)
 from kview.simulate.broker_configs import find
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
@@ -27,6 +33,9 @@ from kview.simulate.topics import (
 from kview.simulate.world import Placement
 
 OK = AdminResult(ErrorCode.NONE)
+
+GROUPS_MAX = 10_000
+"""Limit of the groups with configurations. They need not exist."""
 UNKNOWN_TOPIC = AdminResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 NO_CONTROLLER = AdminResult(ErrorCode.REQUEST_TIMED_OUT)
 
@@ -245,4 +254,21 @@ class Admin:
             # All topics are altered, because their effective configurations may have changed.
             topics = list(self._metadata.image.topics.values())
             self._metadata.commit({}, altered=topics, broker_configs={**configs, broker: after})
+        return OK
+
+    def alter_group(
+        self, group: str, alterations: Sequence[Alteration], others_too: bool, validate_only: bool
+    ) -> AdminResult:
+        """Change a group's configurations. `others_too` removes those that no alteration names."""
+        if not group:
+            return AdminResult(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+        configs = dict(self._metadata.image.group_configs)
+        before = configs.pop(group, {})
+        if len(configs) >= GROUPS_MAX:
+            return AdminResult(ErrorCode.INVALID_CONFIG, "Too many groups with configurations.")
+        after = group_configs_after({} if others_too else before, alterations, self._configs.settings)
+        if isinstance(after, AdminResult):
+            return after
+        if not validate_only:
+            self._metadata.commit({}, group_configs={**configs, group: after} if after else configs)
         return OK

@@ -4,7 +4,12 @@ from collections.abc import Mapping
 
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.codes import ErrorCode
-from kview.simulate.config_entries import broker_entries, default_broker_entries, topic_entries
+from kview.simulate.config_entries import (
+    broker_entries,
+    default_broker_entries,
+    group_entries,
+    topic_entries,
+)
 from kview.simulate.results import ActiveProducer, ConfigEntry, LogDirRow
 from kview.simulate.settings import Settings
 
@@ -29,6 +34,11 @@ class Descriptions:
     def default_broker_configs(self, b: int) -> list[ConfigEntry]:
         """Return the dynamic configurations of all brokers, as broker `b` knows them."""
         return default_broker_entries(self._brokers[b].image)
+
+    def group_configs(self, b: int, group: str) -> list[ConfigEntry]:
+        """Return a group's settings in force, as broker `b` knows them. The group need not exist."""
+        image = self._brokers[b].image
+        return group_entries(self._settings, image, b, image.group_configs.get(group, {}))
 
     def active_producers(
         self, b: int, topic: str, partition: int
