@@ -59,10 +59,11 @@ NUMBERS = {
     "operation": 1, "permission_type": 1,
 }  # fmt: skip
 BITS = {"int8": 8, "int16": 16, "uint16": 15, "int32": 32, "int64": 64}
-EMPTY_AT_FIRST = (
-    *("assignments", "configs", "configuration_keys", "forgotten_topics_data", "topic_partitions"),
-)
+EMPTY_AT_FIRST = ("assignments", "configs", "configuration_keys", "forgotten_topics_data")
 """Arrays that a usual request leaves empty."""
+
+JOINS = 68
+"""ConsumerGroupHeartbeat: who joins has no partitions yet."""
 
 NULL_AT_FIRST = ("cursor", "group_instance_id", "instance_id", "transactional_id")
 
@@ -85,9 +86,11 @@ class Examples:
         self._random = source
         self._topics = topics
         self._groups = groups
+        self._empty = EMPTY_AT_FIRST
 
     def request(self, api: Api, version: int) -> Any:
         """Return a request of an API."""
+        self._empty = (*EMPTY_AT_FIRST, "topic_partitions") if api.key == JOINS else EMPTY_AT_FIRST
         return api.request(version=version, **self._values(api.request._struct, version))
 
     def frame(self, api: Api, version: int, client_id: str | None = "tests") -> bytes:
@@ -107,12 +110,12 @@ class Examples:
         if self._wild() and field.nullable_for_version_q(version):
             return None
         if field.is_struct_array():
-            if field.name in EMPTY_AT_FIRST and not self._wild():
+            if field.name in self._empty and not self._wild():
                 return []
             count = self._random.choice((0, 2, 5)) if self._wild() else 1
             return [field.data_class(**self._values(field.array_of, version)) for _ in range(count)]
         if field.is_array():
-            if field.name in EMPTY_AT_FIRST and not self._wild():
+            if field.name in self._empty and not self._wild():
                 return None if field.nullable_for_version_q(version) else []
             count = self._random.choice((0, 2, 9)) if self._wild() else 1
             return [self._scalar(field.name, field.array_of.type_str) for _ in range(count)]
