@@ -59,7 +59,7 @@ NUMBERS = {
     "operation": 1, "permission_type": 1,
 }  # fmt: skip
 BITS = {"int8": 8, "int16": 16, "uint16": 15, "int32": 32, "int64": 64}
-EMPTY_AT_FIRST = ("assignments", "configs", "configuration_keys", "forgotten_topics_data")
+EMPTY_AT_FIRST = {"assignments", "configs", "configuration_keys", "forgotten_topics_data"}
 """Arrays that a usual request leaves empty."""
 
 JOINS = 68
@@ -90,7 +90,7 @@ class Examples:
 
     def request(self, api: Api, version: int) -> Any:
         """Return a request of an API."""
-        self._empty = (*EMPTY_AT_FIRST, "topic_partitions") if api.key == JOINS else EMPTY_AT_FIRST
+        self._empty = EMPTY_AT_FIRST | ({"topic_partitions"} if api.key == JOINS else set())
         return api.request(version=version, **self._values(api.request._struct, version))
 
     def frame(self, api: Api, version: int, client_id: str | None = "tests") -> bytes:
