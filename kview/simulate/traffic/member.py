@@ -85,7 +85,14 @@ class SimulatedMember:
         self._kernel = cluster.kernel
         self._random: Random = cluster.kernel.random(f"member/{self.client_id}")
         self._metadata = ClientMetadata(cluster, spec.topics, self._random)
-        self._reader = Reader(cluster, self._metadata, spec.records_per_second, progress, spec.at_most_once)
+        self._reader = Reader(
+            cluster,
+            self._metadata,
+            spec.records_per_second,
+            progress,
+            spec.at_most_once,
+            spec.read_committed,
+        )
         self._link = CoordinatorLink(cluster, self._metadata, cluster.groups, spec.name, self._given_up)
         self._led: KnownTopics | None = None
         """What this member knew when it made the group's assignment, or None if another member made it."""
