@@ -218,7 +218,8 @@ def test_a_transaction_that_takes_longer_than_its_timeout_is_aborted() -> None:
     assert stable(cluster) == 0
     go(cluster, 20)
     assert stable(cluster) == 2 and values(cluster, committed=True) == []
-    assert client.end(is_commit=True).error_code is ErrorCode.PRODUCER_FENCED
+    for is_commit in (True, False):
+        assert client.end(is_commit).error_code is ErrorCode.PRODUCER_FENCED
 
 
 def test_a_new_leader_knows_what_is_open_and_what_was_aborted() -> None:
