@@ -41,6 +41,7 @@ from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.traffic import Traffic
 from kview.simulate.transactions.asking import Asking
 from kview.simulate.transactions.coordinator import TransactionCoordinator
+from kview.simulate.transactions.hanging import Hanging
 from kview.simulate.transactions.markers import Markers
 from kview.simulate.transactions.settings import TransactionSettings
 from kview.simulate.warm import WarmStart, first_image
@@ -135,7 +136,13 @@ class Cluster:
             )
         )
         self.adjustments = Adjustments(
-            world, self.brokers, self.configs, self.quorum, self.admin, self.traffic
+            world,
+            self.brokers,
+            self.configs,
+            self.quorum,
+            self.admin,
+            self.traffic,
+            Hanging(self.brokers, self.records, self._transactions),
         )
         self.records.on_marker(
             lambda b, key, producer_id, is_commit: (

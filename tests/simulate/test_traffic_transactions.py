@@ -2,6 +2,8 @@
 
 import pytest
 
+from kview.errors import BadUse
+from kview.model.lab import Command, CommandKind
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.records import CONTROL, TRANSACTIONAL, decode_marker, header
 from kview.simulate.traffic.transactions import Phase, Transactions
@@ -140,3 +142,89 @@ def test_it_goes_on_when_a_broker_dies_and_nothing_is_written_twice_or_lost(faul
         assert sum(counters.expired) == 0
     done = zip(counters.acknowledged, counters.expired, strict=True)
     assert counters.created == [acknowledged + expired for acknowledged, expired in done]
+
+
+def test_a_producer_whose_id_is_taken_over_is_fenced_and_its_last_records_are_not_committed() -> None:
+    cluster = at_work()
+    old = cluster.traffic.producers["p"]
+    fenced_epoch = transactions(cluster).producer
+    cluster.adjustments.apply(Command(CommandKind.TAKE_OVER, name="p"))
+    created = sum(old.counters.created)
+    go(cluster, 5)
+    assert transactions(cluster).phase is Phase.FENCED
+    assert created < sum(old.counters.created)  # It went on until it was told.
+    new = transactions(cluster, "p-2")
+    assert new.producer[0] == fenced_epoch[0] and new.producer[1] > fenced_epoch[1]
+    assert new.committed >= 2
+    ended = sum(old.counters.created)
+    cluster.traffic.producers["p-2"].set_rate(0.0)
+    go(cluster, 5)
+    assert sum(old.counters.created) == ended
+    assert fenced_epoch not in written(cluster)
+    groups = cluster.counters()["groups"]
+    assert isinstance(groups, dict)
+    assert groups["strict"]["read"] == exactly_once(cluster)
+    assert groups["loose"]["aborted"] > 0
+
+
+def test_nobody_takes_over_from_a_producer_without_transactions() -> None:
+    world = World(racked_brokers(3, 1), (TopicSpec("t", 1, 3),), (ProducerSpec("p", "t", 1.0),))
+    cluster = build(world, 1, START_MS)
+    with pytest.raises(BadUse):
+        cluster.adjustments.apply(Command(CommandKind.TAKE_OVER, name="p"))
+
+
+def stable(cluster: Cluster, number: int = 0) -> int:
+    """The last stable offset of a partition."""
+    replica = cluster.partitions.leader(("t", number))
+    assert replica is not None
+    return replica.last_stable()
+
+
+def test_a_hanging_transaction_holds_readers_of_committed_records_until_it_is_aborted() -> None:
+    cluster = at_work()
+    back = cluster.adjustments.apply(Command(CommandKind.HANG_TRANSACTION, name="t-0"))
+    assert back == Command(CommandKind.ABORT_TRANSACTION, name="t-0")
+    go(cluster, 2)
+    held = stable(cluster)
+    strict, loose = (cluster.traffic.members[name][0] for name in ("strict", "loose"))
+    go(cluster, 100)  # longer than transaction.timeout.ms: no coordinator ends it
+    assert stable(cluster) == held == strict._reader.positions["t", 0]
+    assert loose._reader.positions["t", 0] > held + 5000
+    assert strict._reader.positions["t", 1] > held + 5000
+    leader = cluster.image(0).topics["t"].partitions[0].leader
+    cluster.faults.crash(leader)
+    go(cluster, 10)
+    assert stable(cluster) == held  # It is in the log.
+    cluster.faults.start(leader)
+    go(cluster, 10)
+    cluster.adjustments.undo(back)
+    go(cluster, 5)
+    assert stable(cluster) > held + 5000
+    cluster.traffic.producers["p"].set_rate(0.0)
+    go(cluster, 5)
+    groups = cluster.counters()["groups"]
+    assert isinstance(groups, dict)
+    assert groups["strict"]["read"] == exactly_once(cluster)
+    assert groups["loose"]["aborted"] == 1  # the late write
+    cluster.adjustments.undo(back)  # for the second time
+    with pytest.raises(BadUse):
+        cluster.adjustments.apply(back)
+
+
+def test_an_open_transaction_that_a_coordinator_knows_is_not_aborted_as_hanging() -> None:
+    cluster = at_work()
+    go(cluster, 0.5)
+    assert transactions(cluster).phase is Phase.OPEN
+    with pytest.raises(BadUse):
+        cluster.adjustments.apply(Command(CommandKind.ABORT_TRANSACTION, name="t-0"))
+    cluster.adjustments.apply(Command(CommandKind.HANG_TRANSACTION, name="t-0"))
+    cluster.faults.crash(coordinator(cluster))
+    with pytest.raises(BadUse):
+        cluster.adjustments.apply(Command(CommandKind.ABORT_TRANSACTION, name="t-0"))
+
+
+@pytest.mark.parametrize("name", ["t", "t-x", "t-3", "u-0", ""])
+def test_only_a_partition_that_exists_can_have_a_hanging_transaction(name: str) -> None:
+    with pytest.raises(BadUse):
+        at_work().adjustments.apply(Command(CommandKind.HANG_TRANSACTION, name=name))
