@@ -142,7 +142,7 @@ class Cluster:
             self.quorum,
             self.admin,
             self.traffic,
-            Hanging(self.brokers, self.records, self._transactions),
+            Hanging(self.brokers, self.records, self._transactions, self.topics),
         )
         self.records.on_marker(
             lambda b, key, producer_id, is_commit: (

@@ -13,6 +13,7 @@ from kview.simulate.metadata import TopicPartition
 from kview.simulate.producer_snapshots import NO_OFFSET
 from kview.simulate.records import TRANSACTIONAL, Marker, encode_batch
 from kview.simulate.requests.records import Acks, Admit, EndedTransaction, RecordRequests
+from kview.simulate.requests.topics import TopicRequests
 from kview.simulate.results import ActiveProducer, ProduceResult
 from kview.simulate.transactions.coordinator import TransactionCoordinator
 from kview.simulate.world import TRANSACTIONS_TOPIC
@@ -31,13 +32,19 @@ class Hanging:
         brokers: Mapping[int, Broker],
         records: RecordRequests,
         coordinators: Coordinators[TransactionCoordinator],
+        topics: TopicRequests,
     ) -> None:
         self._brokers = brokers
         self._records = records
         self._coordinators = coordinators
+        self._topics = topics
 
     def begin(self, leader: int, key: TopicPartition) -> ErrorCode:
-        """Append a late write to the leader's log, for which nobody asks a coordinator."""
+        """Append a late write to the leader's log, for which nobody asks a coordinator.
+
+        Its client has looked for a coordinator before, and so there is a topic of coordinators.
+        """
+        self._topics.create_internal_topic(leader, TRANSACTIONS_TOPIC)
         given = self._records.init_producer_id(leader)
         if given.error_code is not ErrorCode.NONE:
             return given.error_code
