@@ -6,6 +6,7 @@ is written again. With transactions, a partition has one bunch in flight, which 
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -120,7 +121,10 @@ class SimulatedProducer:
         self._spread_over(self._partitions)
 
     def _spread_over(self, partitions: int) -> None:
-        """Send records to so many partitions from now on: each to the partition of its key, or in turn."""
+        """Send records to so many partitions from now on: each to the partition of its key, or in turn.
+
+        Without any, because no broker has told the producer of the topic yet, it creates no records.
+        """
         spec, counters, now_us = self.spec, self.counters, self._kernel.now_us
         more = max(0, partitions - len(self._buffers))
         for column in (counters.created, counters.sent, counters.acknowledged, counters.expired):
@@ -128,8 +132,12 @@ class SimulatedProducer:
         self._buffers += [deque() for _ in range(more)]
         self._retry_us += [0] * more
         self._partitions = partitions
-        self._sticky = StickyPartitioner(partitions, self._random) if not spec.keys else None
-        weights = weights_for_keys(spec.keys, partitions, spec.skew, KEY_PREFIX) if spec.keys else [1.0]
+        self._sticky = None
+        weights: Sequence[float] = ()
+        if partitions and spec.keys:
+            weights = weights_for_keys(spec.keys, partitions, spec.skew, KEY_PREFIX)
+        elif partitions:
+            self._sticky, weights = StickyPartitioner(partitions, self._random), (1.0,)
         rates = [spec.records_per_second * weight for weight in weights]
         self._steps_us = [max(1, round(1_000_000 / rate)) if rate > 0 else 0 for rate in rates]
         self._next_us = [*self._next_us, *[now_us] * len(rates)][: len(rates)]
@@ -153,6 +161,8 @@ class SimulatedProducer:
         self._kernel.after(BUNCH_US, self._tick)
         self._metadata.renew()
         partitions = self._metadata.partitions(self.spec.topic)
+        if not partitions:
+            self._metadata.refresh()
         if partitions != self._partitions:
             self._spread_over(partitions)
         if transactions is None or transactions.takes_records:

@@ -80,6 +80,9 @@ class Transactions:
         self._aborts = False
         self._has_records = False
         self._sequences: dict[int, int] = {}
+        """Partition → the next sequence number."""
+        self._batches: dict[int, tuple[int, bytes]] = {}
+        """Partition → the sequence number and bytes of its last batch, which is sent until it is written."""
 
     @property
     def takes_records(self) -> bool:
@@ -110,8 +113,11 @@ class Transactions:
     def write(self, b: int, partition: int, run: Run, acks: Acks) -> None:
         """Send records to broker b, `run.base_offset` being the sequence number of the first."""
         topic = self._spec.topic
-        sender = Sender(*self.producer, run.base_offset)
-        batch = self._cluster.records.transactional_batch(topic, partition, run, sender)
+        sequence, batch = self._batches.get(partition, (-1, b""))
+        if sequence != run.base_offset:
+            sender = Sender(*self.producer, run.base_offset)
+            batch = self._cluster.records.transactional_batch(topic, partition, run, sender)
+            self._batches[partition] = run.base_offset, batch
 
         def admit(producer_id: int, epoch: int, then: Callable[[ErrorCode], None]) -> None:
             key = (topic, partition)
@@ -214,3 +220,4 @@ class Transactions:
         self._aborts = every > 0 and (self.committed + self.aborted + 1) % every == 0
         self._ends_us = self._kernel.now_us + self._spec.transaction_ms * 1000
         self._sequences.clear()
+        self._batches.clear()
