@@ -134,6 +134,8 @@ class Adjustments:
     def _producer(self, producer: SimulatedProducer) -> ProducerSetting:
         spec = producer.spec
         name, rate = spec.client_id, spec.records_per_second
+        if producer.is_fenced:
+            rate = 0.0
         return ProducerSetting(
             name,
             spec.topic,

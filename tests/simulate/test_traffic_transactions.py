@@ -156,6 +156,7 @@ def test_a_producer_whose_id_is_taken_over_is_fenced_and_its_last_records_are_no
     new = transactions(cluster, "p-2")
     assert new.producer[0] == fenced_epoch[0] and new.producer[1] > fenced_epoch[1]
     assert new.committed >= 2
+    assert [each.rate for each in cluster.adjustments.settings().producers] == [0.0, 300.0]
     ended = sum(old.counters.created)
     cluster.traffic.producers["p-2"].set_rate(0.0)
     go(cluster, 5)

@@ -149,13 +149,18 @@ class SimulatedProducer:
         counters = self.counters
         return sum(counters.created) - sum(counters.acknowledged) - sum(counters.expired)
 
+    @property
+    def is_fenced(self) -> bool:
+        """Whether another producer has its transactional id, so that it has stopped."""
+        return self.transactions is not None and self.transactions.phase is Phase.FENCED
+
     # --- creating records
 
     def _tick(self) -> None:
         transactions = self.transactions
         if transactions is not None:
             transactions.step(is_flushed=self._buffered == 0)
-            if transactions.phase is Phase.FENCED:
+            if self.is_fenced:
                 self._abandon()
                 return
         self._kernel.after(BUNCH_US, self._tick)
