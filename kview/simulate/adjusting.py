@@ -31,7 +31,7 @@ from kview.simulate.world import INTERNAL_TOPICS, World
 MOST_RECORDS_PER_SECOND = 1_000_000
 LEAST_BYTES_PER_SECOND = 1_000
 MOST_BYTES_PER_SECOND = 10_000_000_000
-MOST_MEMBERS = 100
+MOST_MEMBERS = MOST_PRODUCERS = 100
 """Limits of what can be asked for: more would test the machine, not a cluster."""
 
 
@@ -203,6 +203,7 @@ class Adjustments:
         producer = self._named_producer(name)
         if producer.transactions is None:
             raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=name, reason="it does not use transactions")
+        _check(len(self._traffic.producers) + 1, 1, MOST_PRODUCERS)
         self._traffic.take_over(name, self._paused_rates.get(name, producer.spec.records_per_second))
 
     def _led(self, name: str) -> tuple[int, TopicPartition]:

@@ -57,8 +57,8 @@ class ProducerSpec:
 
     With `keys` 0, the producer has null keys and the sticky partitioner. Otherwise it has that many keys,
     Zipf-distributed by `skew`. With `transaction_ms`, it writes in transactions, each of which it ends after
-    that time: it aborts each `abort_every`-th (0: none), and commits the others. `transactional_id` is the
-    client id unless it is given.
+    that time: it aborts each `abort_every`-th (0: none), and commits the others. Its past before a warm start
+    is without transactions. `transactional_id` is the client id unless it is given.
     """
 
     client_id: str

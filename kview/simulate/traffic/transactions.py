@@ -37,8 +37,8 @@ _MUST_ABORT = _FENCED | {
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.TRANSACTION_ABORTABLE,
 }
-"""Errors of an append after which a transaction can only be aborted. Whether the producer is fenced is said
-by its coordinator."""
+"""Errors of an append after which a transaction can only be aborted. Only the coordinator says whether the
+producer is fenced."""
 
 
 R = TypeVar("R")
@@ -105,7 +105,7 @@ class Transactions:
     # --- records
 
     def sequence(self, partition: int, records: int) -> int:
-        """Return the sequence number of the next records of a partition, which are so many."""
+        """Return the sequence number of the first of a partition's next `records`."""
         sequence = self._sequences.get(partition, 0)
         self._sequences[partition] = sequence + records
         return sequence
@@ -135,7 +135,7 @@ class Transactions:
 
     def abort(self) -> None:
         """Abort the transaction, of which no more records are sent."""
-        self.phase, self._aborts, self._has_records = Phase.ENDING, True, True
+        self.phase, self._aborts = Phase.ENDING, True
 
     # --- the coordinator
 
@@ -171,7 +171,7 @@ class Transactions:
         self._asked_us = None
 
     def _answer(self, take: Callable[[R], None]) -> Callable[[R], None]:
-        """Return what takes the answer to the request that is sent now, after the network's delay."""
+        """Return a callback for the request that is sent now. It calls `take` after the network's delay."""
         attempt = self._attempt
 
         def arrived(result: R) -> None:
@@ -200,8 +200,7 @@ class Transactions:
         self._begin()
 
     def _succeeded(self, code: ErrorCode) -> bool:
-        """Return whether a request succeeded. Otherwise see to it that it is made again, unless the producer
-        is fenced."""
+        """Return whether a request succeeded. If not, it is made again, unless the producer is fenced."""
         if code is ErrorCode.NONE:
             return True
         if code in _FENCED:

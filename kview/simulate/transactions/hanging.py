@@ -12,10 +12,11 @@ from kview.simulate.coordination.of_cluster import Coordinators
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.producer_snapshots import NO_OFFSET
 from kview.simulate.records import TRANSACTIONAL, Marker, encode_batch
-from kview.simulate.requests.records import Acks, Admit, EndedTransaction, RecordRequests
+from kview.simulate.requests.records import Acks, EndedTransaction, RecordRequests
 from kview.simulate.requests.topics import TopicRequests
 from kview.simulate.results import ActiveProducer, ProduceResult
 from kview.simulate.transactions.coordinator import TransactionCoordinator
+from kview.simulate.transactions.results import CodeDone
 from kview.simulate.world import TRANSACTIONS_TOPIC
 
 TIMEOUT_MS = 30_000
@@ -56,7 +57,10 @@ class Hanging:
             base_sequence=0,
             attributes=TRANSACTIONAL,
         )
-        admit: Admit = lambda producer_id, epoch, then: then(ErrorCode.NONE)  # noqa: E731
+
+        def admit(producer_id: int, epoch: int, then: CodeDone) -> None:
+            then(ErrorCode.NONE)
+
         results: list[ProduceResult] = []
         self._records.produce(leader, *key, batch, Acks(1, TIMEOUT_MS, results.append), admit)
         return results[0].error_code
