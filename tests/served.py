@@ -31,6 +31,7 @@ QUICK_TIMES = (
     "broker.heartbeat.interval.ms=250",
     "broker.session.timeout.ms=1500",
     "replica.lag.time.max.ms=4000",
+    "group.consumer.min.heartbeat.interval.ms=500",
     "group.initial.rebalance.delay.ms=0",
 )
 """So that tests do not wait; the order of things is the same as with Kafka's own times."""

@@ -21,6 +21,7 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
 from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ready, Request, requests
+from kview.serve.precise_loop import precise_loop
 from kview.serve.server import Server, reserve_ports
 from kview.simulate.cluster import build
 from kview.simulate.world import World
@@ -37,7 +38,8 @@ def serve(world: World, seed: int, port: int | None, control: socket.socket | No
     `control` is a child's end of its control channel, if any. The cluster has already lived for `past_ms`
     when it begins to serve. Raises BadUse.
     """
-    asyncio.run(_Run(world, seed, port, control, past_ms).run())
+    with asyncio.Runner(loop_factory=precise_loop) as runner:
+        runner.run(_Run(world, seed, port, control, past_ms).run())
 
 
 class _Run:

@@ -26,7 +26,7 @@ from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
 from kview.observe.time_points import AGES_S
 from kview.wire import list_offsets
-from kview.wire.group_descriptions import DescribeShareGroupOffsetsRequest
+from kview.wire.group_messages import DescribeShareGroupOffsetsRequest
 
 REFUSED_PAUSE_S = 60.0
 """Pause before a part that this cluster will go on refusing is asked for again."""

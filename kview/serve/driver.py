@@ -8,7 +8,7 @@ from kview.simulate.kernel import Kernel
 SLICE_US = 20_000
 """Limit of how far the engine advances before sockets are served again."""
 
-TICK_S = 0.001
+TICK_S = 0.0005
 """Events closer together than this run in one batch. This saves wake-ups, and clients do not notice."""
 
 LONGEST_SLEEP_S = 0.1

@@ -8,14 +8,26 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kview.errors import BadUse
+from kview.simulate.broker_configs import Update, broker_configs, find, without_listener
 from kview.simulate.codes import ErrorCode
 from kview.simulate.refusals import wrong_config
 from kview.simulate.results import AdminResult
 from kview.simulate.setting import ConfigType, Key, checked, items
-from kview.simulate.settings import BROKER_KEYS, DYNAMIC_BROKER_KEYS, check_topic_configs
+from kview.simulate.settings import BROKER_KEYS, GROUP_KEYS, Settings, check_topic_configs
 from kview.simulate.topic_settings import TOPIC_CONFIG_KEYS
 
 MIN_ISR = "min.insync.replicas"
+THREADS = frozenset(
+    (
+        "background.threads",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+        "remote.log.reader.threads",
+    )
+)
+"""Numbers of threads that can at most double, or halve, at once."""
 VALUE_BYTES_MAX = 32_767
 """Limit of a value, which is the protocol's limit of a string."""
 CONFIGS_MAX = 1_000
@@ -49,7 +61,7 @@ def topic_configs_after(
 ) -> Altered:
     """Return a topic's configurations after the changes. `default` returns the value of one that is not
     set."""
-    after = _after(before, alterations, TOPIC_CONFIG_KEYS, default)
+    after = _after(before, alterations, TOPIC_CONFIG_KEYS.get, default)
     if isinstance(after, AdminResult):
         return after
     try:
@@ -59,39 +71,121 @@ def topic_configs_after(
 
 
 def broker_configs_after(
-    broker: str, before: Configs, alterations: Sequence[Alteration], others_too: bool, elr_enabled: bool
+    broker: str,
+    before: Configs,
+    alterations: Sequence[Alteration],
+    others_too: bool,
+    current: Callable[[str], str | None],
+    elr_enabled: bool,
 ) -> Altered:
     """Return a broker's dynamic configurations after the changes.
 
     `broker` is its id, or empty for all brokers. `others_too` removes those that no alteration names.
+    `current` returns the value that counts now.
     """
-    fixed = sorted({a.name for a in alterations} & (BROKER_KEYS.keys() - DYNAMIC_BROKER_KEYS))
-    if fixed:
-        message = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
+    after = _after(
+        {} if others_too else before, alterations, _broker_key, lambda name: current(name) or "", True
+    )
+    if isinstance(after, AdminResult):
+        return after
+    message = _not_dynamic(after, bool(broker)) or _wrong_threads(after, current)
+    if message is not None:
         return AdminResult(ErrorCode.INVALID_REQUEST, message)
     if elr_enabled and broker and any(alteration.name == MIN_ISR for alteration in alterations):
         message = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
         return AdminResult(ErrorCode.INVALID_CONFIG, message)
-    after = _after(
-        {} if others_too else before, alterations, BROKER_KEYS, lambda name: BROKER_KEYS[name].default
-    )
-    if isinstance(after, AdminResult):
-        return after
     if elr_enabled and not broker and MIN_ISR in before and MIN_ISR not in after:
         message = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
         return AdminResult(ErrorCode.INVALID_CONFIG, message)
-    try:
-        return {n: checked(n, BROKER_KEYS[n], v) if n in BROKER_KEYS else v for n, v in after.items()}
-    except BadUse as wrong:
-        return AdminResult(ErrorCode.INVALID_REQUEST, wrong_config(wrong, BROKER_KEYS, after))
+    return {n: checked(n, key, value) if (key := _broker_key(n)) else value for n, value in after.items()}
+
+
+def _broker_key(name: str) -> Key | None:
+    config = find(name)
+    return None if config is None else config.key
+
+
+def _not_dynamic(after: Configs, of_one_broker: bool) -> str | None:
+    """Return why a broker cannot have these dynamic configurations, or None.
+
+    Source: kafka.server.DynamicBrokerConfig.validate.
+    """
+    known = [(name, config) for name in after if (config := find(name))]
+    fixed = [name for name, config in known if config.update is Update.FIXED]
+    if fixed:
+        return f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
+    of_listeners = [n for n, config in known if config.update is Update.LISTENER and n in broker_configs()]
+    if of_listeners:
+        only = "These security configs can be dynamically updated only per-listener using the listener prefix"
+        return f"{only}: [{', '.join(of_listeners)}]"
+    for name, config in known:
+        base = without_listener(name)
+        try:
+            checked(base, config.key, after[name])
+        except BadUse as wrong:
+            return wrong_config(wrong, {base: config.key}, {base: after[name]})
+    if "log.retention.ms" in after and int(after["log.retention.ms"]) == 0:
+        return "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+    of_brokers = [n for n, config in known if config.update in (Update.BROKER, Update.LISTENER)]
+    if of_brokers and not of_one_broker:
+        only = "Cannot update these configs at default cluster level, broker id must be specified"
+        return f"{only}: [{', '.join(of_brokers)}]"
+    return None
+
+
+def _wrong_threads(after: Configs, current: Callable[[str], str | None]) -> str | None:
+    """Return why threads cannot become so many more or fewer at once, or None.
+
+    Source: kafka.server.DynamicThreadPool.validateReconfiguration.
+    """
+    for name in THREADS & after.keys():
+        now, wanted = int(current(name) or 0), int(after[name])
+        rule = ""
+        if wanted < now // 2:
+            rule = f"should be at least half the current value {now}"
+        elif wanted > 2 * now:
+            rule = f"should not be greater than double the current value {now}"
+        if rule:
+            return (
+                "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update "
+                f"validation failed for {name}={wanted}, value {rule} for configuration Invalid dynamic "
+                "configuration"
+            )
+    return None
+
+
+def group_configs_after(before: Configs, alterations: Sequence[Alteration], settings: Settings) -> Altered:
+    """Return a group's configurations after the changes."""
+    keys = {name: BROKER_KEYS[of_brokers] for name, of_brokers in GROUP_KEYS.items()}
+    after = _after(before, alterations, keys.get, lambda name: settings.text(GROUP_KEYS[name]))
+    if isinstance(after, AdminResult):
+        return after
+    for name, value in after.items():
+        if name not in keys:
+            return AdminResult(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {name}")
+        try:
+            after[name] = checked(name, keys[name], value)
+        except BadUse as wrong:
+            return AdminResult(ErrorCode.INVALID_CONFIG, wrong_config(wrong, keys, after))
+        low, high = (GROUP_KEYS[name].replace(".consumer.", f".consumer.{end}.", 1) for end in ("min", "max"))
+        if int(value) < settings.number(low):
+            message = f"{name} must be greater than or equal to {low}"
+            return AdminResult(ErrorCode.INVALID_CONFIG, message)
+        if int(value) > settings.number(high):
+            message = f"{name} must be less than or equal to {high}"
+            return AdminResult(ErrorCode.INVALID_CONFIG, message)
+    return after
 
 
 def _after(
     before: Configs,
     alterations: Sequence[Alteration],
-    keys: Mapping[str, Key],
+    key_of: Callable[[str], Key | None],
     default: Callable[[str], str],
+    of_broker: bool = False,
 ) -> Altered:
+    """Return configurations after the changes. A broker refuses some of its own with other words than the
+    controller does those of topics."""
     if len({a.name for a in alterations}) != len(alterations):
         return AdminResult(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     after = dict(before)
@@ -103,10 +197,13 @@ def _after(
         elif operation == Operation.SET:
             after[name] = value
         elif operation in (Operation.APPEND, Operation.SUBTRACT):
-            key = keys.get(name)
+            key, verb = key_of(name), Operation(operation).name
             if key is None or key.type is not ConfigType.LIST:
-                verb = Operation(operation).name
                 message = f"Can't {verb} to key {name} because its type is not LIST."
+                if of_broker:
+                    message = f"Config value {verb.lower()} is not allowed for config key: {name}"
+                if of_broker and key is None:
+                    message = f"Unknown config name: {name}"
                 return AdminResult(ErrorCode.INVALID_CONFIG, message)
             have = dict.fromkeys(items(after[name] if name in after else default(name)))
             given = dict.fromkeys(items(value))
@@ -115,6 +212,8 @@ def _after(
             else:
                 have = {item: None for item in have if item not in given}
             after[name] = ",".join(have)
+        elif of_broker:
+            return AdminResult(ErrorCode.INVALID_REQUEST, f"Unknown operations type {operation}")
         else:
             # As in Kafka, where a number without a meaning is an exception that nobody catches.
             return AdminResult(ErrorCode.UNKNOWN_SERVER_ERROR)

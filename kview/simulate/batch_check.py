@@ -8,10 +8,11 @@ compressed batch. What comes out of a compressed batch has limits.
 
 from typing import NamedTuple
 
+import numpy as np
 from crc32c import crc32c
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.record_check import Refused, check_records
+from kview.simulate.record_check import Refused, check_records, fields
 from kview.simulate.records import (
     COMPRESSION_MASK,
     CONTROL,
@@ -21,11 +22,11 @@ from kview.simulate.records import (
     LENGTH_FROM,
     MAGIC,
     TIMESTAMP_TYPE,
-    TRANSACTIONAL,
     BatchHeader,
     header,
     with_times,
 )
+from kview.simulate.results import RecordError
 from kview.wire.compression import TooLarge, Unreadable, inflated
 
 APPEND_TIME = "LogAppendTime"
@@ -38,7 +39,17 @@ COMPRESSED_RECORDS_MAX = 250_000
 """Limit of the records of a compressed batch, so that a check holds nobody up. As many fit uncompressed into
 two batches of usual size."""
 
+RECORD_ERRORS_MAX = 1_000
+"""Limit of the records that a refusal names, so that its answer is not larger than the batch. Kafka names
+all."""
+ERRORS_IN_MESSAGE = 3
+
 _MAGIC_AT = 16
+
+
+class NotABatch(Refused):
+    """Raised for bytes that never reach a log, because they are not one undamaged batch of a size that the
+    topic takes."""
 
 
 class Rules(NamedTuple):
@@ -62,7 +73,8 @@ class Rules(NamedTuple):
         """
         if time_ms == NO_TIMESTAMP or self.append_time:
             return False
-        return time_ms - self.now_ms > self.after_max_ms or self.now_ms - time_ms > self.before_max_ms
+        age_ms = _wrapped(self.now_ms - time_ms)
+        return age_ms > self.before_max_ms or _wrapped(-age_ms) > self.after_max_ms
 
 
 class Batch(NamedTuple):
@@ -72,24 +84,15 @@ class Batch(NamedTuple):
     data: bytes
 
 
-def check(data: bytes, rules: Rules) -> Batch | ErrorCode:
-    """Check the records of one partition in a Produce request, which must be exactly one batch.
+def check(data: bytes, rules: Rules, where: str = "") -> Batch:
+    """Check the records for partition `where` in a Produce request, which must be exactly one batch.
 
-    Returns the batch, whose latest timestamp is corrected if necessary, or why it is refused.
+    Returns the batch, whose latest timestamp is corrected if necessary. Raises Refused.
     """
-    try:
-        return _checked(data, rules)
-    except Refused as refused:
-        return refused.code
-
-
-def _checked(data: bytes, rules: Rules) -> Batch:
     _check_frame(data, rules)
     head = header(data)
     _check_header(head)
-    latest_ms = _latest_ms(data, head, rules)
-    if rules.refuses_time(head.base_time_ms) or rules.refuses_time(latest_ms):
-        raise Refused(ErrorCode.INVALID_TIMESTAMP)
+    latest_ms = _latest_ms(data, head, rules, where)
     attributes = head.attributes & ~TIMESTAMP_TYPE
     if rules.append_time:
         attributes, latest_ms = head.attributes | TIMESTAMP_TYPE, rules.now_ms
@@ -102,43 +105,109 @@ def _checked(data: bytes, rules: Rules) -> Batch:
 def _check_frame(data: bytes, rules: Rules) -> None:
     """Check that the bytes are one batch of magic 2 with the right checksum."""
     if len(data) <= _MAGIC_AT or data[_MAGIC_AT] != MAGIC:
-        raise Refused(ErrorCode.INVALID_RECORD)
+        raise NotABatch(ErrorCode.INVALID_RECORD)
     size = int.from_bytes(data[8:LENGTH_FROM], "big", signed=True) + LENGTH_FROM
     if size < HEADER_BYTES:
-        raise Refused(ErrorCode.CORRUPT_MESSAGE)
+        raise NotABatch(ErrorCode.CORRUPT_MESSAGE)
     if size != len(data):  # The batch is cut off, or a second one follows.
-        raise Refused(ErrorCode.INVALID_RECORD)
+        raise NotABatch(ErrorCode.INVALID_RECORD)
     if size > rules.max_bytes:
-        raise Refused(ErrorCode.MESSAGE_TOO_LARGE)
+        raise NotABatch(ErrorCode.MESSAGE_TOO_LARGE)
     if crc32c(memoryview(data)[CRC_FROM:]) != HEADER.unpack_from(data)[4]:
-        raise Refused(ErrorCode.CORRUPT_MESSAGE)
+        raise NotABatch(ErrorCode.CORRUPT_MESSAGE)
 
 
 def _check_header(head: BatchHeader) -> None:
+    if head.base_offset:
+        raise Refused(ErrorCode.INVALID_RECORD)
+    if head.attributes & COMPRESSION_MASK not in CODECS:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     if head.records <= 0 or head.last_offset_delta != head.records - 1:
         raise Refused(ErrorCode.INVALID_RECORD)
-    if head.attributes & CONTROL or head.attributes & COMPRESSION_MASK not in CODECS:
-        raise Refused(ErrorCode.INVALID_RECORD)
-    if head.producer_id >= 0 and (head.base_sequence < 0 or head.producer_epoch < 0):
-        raise Refused(ErrorCode.INVALID_RECORD)
-    if head.attributes & TRANSACTIONAL and head.producer_id < 0:
+    if head.attributes & CONTROL or (head.producer_id >= 0 and head.base_sequence < 0):
         raise Refused(ErrorCode.INVALID_RECORD)
 
 
-def _latest_ms(data: bytes, head: BatchHeader, rules: Rules) -> int:
+def _latest_ms(data: bytes, head: BatchHeader, rules: Rules, where: str) -> int:
     """Return the latest timestamp among the records, after checking each of them."""
     codec = head.attributes & COMPRESSION_MASK
     if codec:
-        earliest_delta, latest_delta = _check_compressed(codec, data, head.records, rules.compacted)
+        records, at = _decompressed(codec, data, head.records), 0
+        checked = check_records(records, at, head.records, ErrorCode.UNKNOWN_SERVER_ERROR)
     else:
-        earliest_delta, latest_delta = check_records(data, HEADER_BYTES, head.records, rules.compacted)
-    if rules.refuses_time(head.base_time_ms + earliest_delta):
-        raise Refused(ErrorCode.INVALID_TIMESTAMP)
-    return head.base_time_ms + latest_delta
+        records, at = data, HEADER_BYTES
+        checked = check_records(records, at, head.records)
+    earliest_ms = _wrapped(head.base_time_ms + checked.earliest_delta)
+    latest_ms = _wrapped(head.base_time_ms + checked.latest_delta)
+    suspicious = (
+        (rules.compacted and not checked.keyed)
+        or (rules.append_time and head.attributes & TIMESTAMP_TYPE)
+        or earliest_ms <= NO_TIMESTAMP
+        or earliest_ms > latest_ms
+        or rules.refuses_time(earliest_ms)
+        or rules.refuses_time(latest_ms)
+    )
+    if suspicious:
+        latest_ms = _check_keys_and_times(records, at, head, rules, where)
+    return latest_ms
 
 
-def _check_compressed(codec: int, data: bytes, records: int, keyed: bool) -> tuple[int, int]:
-    """Check the records of a compressed batch, and return their least and greatest time delta.
+def _check_keys_and_times(data: bytes, at: int, head: BatchHeader, rules: Rules, where: str) -> int:
+    """Check each record from position `at` on: its key first and, if that is right, its timestamp.
+
+    Returns the latest timestamp. Raises Refused, which names every record that is wrong.
+    """
+    deltas, key_bytes, value_bytes = fields(data, at, head.records)
+    times = np.int64(head.base_time_ms) + deltas
+    if head.attributes & TIMESTAMP_TYPE and rules.append_time:
+        times[:] = head.max_time_ms
+        refused = np.ones(len(times), dtype=np.bool_)
+    else:
+        ages = np.int64(rules.now_ms) - times
+        refused = (ages > rules.before_max_ms) | (-ages > rules.after_max_ms)
+        refused &= (times != NO_TIMESTAMP) & (not rules.append_time)
+    without_key = (key_bytes < 0) & rules.compacted
+    refused &= ~without_key
+    wrong = np.flatnonzero(without_key | refused)
+    if not len(wrong):
+        return max(NO_TIMESTAMP, int(times.max()))
+
+    def message(index: int) -> str:
+        if without_key[index]:
+            return f"Compacted topic cannot accept message without key in topic partition {where}"
+        if rules.append_time:
+            sizes = max(0, key_bytes[index]), max(0, value_bytes[index])
+            record = f"DefaultRecord(offset={index}, timestamp={times[index]}, key={sizes[0]} bytes, "
+            return (
+                f"Invalid timestamp type in message {record}value={sizes[1]} bytes). Producer should not set "
+                f"timestamp type to {APPEND_TIME}."
+            )
+        earliest, latest = rules.now_ms - rules.before_max_ms, rules.now_ms + rules.after_max_ms
+        return (
+            f"Timestamp {times[index]} of message with offset {index} is out of range. The timestamp should "
+            f"be within [{_wrapped(earliest)}, {_wrapped(latest)}]"
+        )
+
+    errors = tuple(RecordError(int(index), message(index)) for index in wrong[:RECORD_ERRORS_MAX])
+    rejected = "One or more records have been rejected due to"
+    if refused.any():
+        raise Refused(ErrorCode.INVALID_TIMESTAMP, f"{rejected} invalid timestamp", errors)
+    shown = (f"RecordError(batchIndex={at}, message='{text}')" for at, text in errors[:ERRORS_IN_MESSAGE])
+    raise Refused(
+        ErrorCode.INVALID_RECORD,
+        f"{rejected} {len(wrong)} record errors in total, and only showing the first three errors at most: "
+        f"[{', '.join(shown)}]",
+        errors,
+    )
+
+
+def _wrapped(number: int) -> int:
+    """Return a number in the 64 bits that Java has for it."""
+    return (number + LONG_MAX + 1) % (2 * LONG_MAX + 2) - LONG_MAX - 1
+
+
+def _decompressed(codec: int, data: bytes, records: int) -> bytes:
+    """Return the records of a compressed batch.
 
     What exceeds the limits is too large, so that Java's producers send it again in smaller batches. For bytes
     that cannot be decompressed, and for offset deltas that are not 0, 1, 2 …, Kafka has no better error than
@@ -147,9 +216,8 @@ def _check_compressed(codec: int, data: bytes, records: int, keyed: bool) -> tup
     if records > COMPRESSED_RECORDS_MAX:
         raise Refused(ErrorCode.MESSAGE_TOO_LARGE)
     try:
-        body = inflated(codec, data[HEADER_BYTES:])
+        return inflated(codec, data[HEADER_BYTES:])
     except TooLarge:
         raise Refused(ErrorCode.MESSAGE_TOO_LARGE) from None
     except Unreadable:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
-    return check_records(body, 0, records, keyed, misnumbered=ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -103,7 +103,7 @@ class Cluster:
         filler = bytes(kernel.random("filler").choices(FILLER_CHARACTERS, k=4096))
         rules = BatchRules(kernel, self.metadata, self.configs)
         self.records = RecordRequests(self.brokers, self.quorum, rules, self.retention, RecordMaker(filler))
-        self.deletion = RecordDeletion(kernel, settings, self.brokers, self.partitions, self.retention)
+        self.deletion = RecordDeletion(kernel, self.configs, self.brokers, self.partitions, self.retention)
         self.descriptions = Descriptions(settings, self.brokers)
         self.forwarding = Forwarding(kernel, self.nodes, self.quorum, world.link.latency_us)
         self.topics = TopicRequests(

@@ -2,35 +2,15 @@
 
 from collections.abc import Mapping
 
+from kview.simulate.broker_configs import SYNONYMS, Update, broker_configs, find, without_listener
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.results import ConfigEntry, ConfigSource, ConfigSynonym
 from kview.simulate.setting import ConfigType
-from kview.simulate.settings import (
-    BROKER_KEYS,
-    DYNAMIC_BROKER_KEYS,
-    ELR_VERSION,
-    FOLLOWER_THROTTLE,
-    LEADER_THROTTLE,
-    Settings,
-)
+from kview.simulate.settings import BROKER_KEYS, GROUP_KEYS, Settings
 from kview.simulate.topic_settings import TOPIC_KEYS
 
 ALL_BROKERS = ""
 """The name under which the metadata has the dynamic configurations of all brokers."""
-
-WITHOUT_DEFAULT = frozenset(("log.retention.ms",))
-"""Configurations that are null in Kafka unless they are set: log.retention.hours counts instead."""
-
-NOT_LISTED = frozenset((ELR_VERSION, "unclean.leader.election.interval.ms"))
-"""Settings of the simulated cluster that are not configurations of a broker in Kafka: a feature of the
-cluster, and an internal setting."""
-
-LISTED_IF_SET = frozenset((FOLLOWER_THROTTLE, LEADER_THROTTLE))
-"""Configurations that Kafka lists only while they are set, because they exist only as dynamic ones."""
-
-
-IDENTITY_DEFAULTS = {"broker.id": (ConfigSynonym("broker.id", "-1", ConfigSource.DEFAULT),)}
-"""The defaults of those configurations that each broker has for itself."""
 
 
 def topic_entries(
@@ -40,11 +20,15 @@ def topic_entries(
     rows: list[ConfigEntry] = []
     for name, topic_key in sorted(TOPIC_KEYS.items()):
         chain = [ConfigSynonym(name, own[name], ConfigSource.TOPIC)] if name in own else []
-        if topic_key.broker_name is not None and topic_key.broker_name in BROKER_KEYS:
-            chain += _of_broker(settings, image, broker, topic_key.broker_name)
-        elif topic_key.broker_name is not None:
-            chain.append(ConfigSynonym(topic_key.broker_name, topic_key.key.default, ConfigSource.DEFAULT))
-        rows.append(_entry(name, topic_key.key.default, topic_key.key.type, chain, read_only=False))
+        if topic_key.broker_name is not None:
+            chain += _chain(settings.explicit, image, broker, topic_key.broker_name)
+        value, source = (chain[0].value, chain[0].source) if chain else (None, ConfigSource.DEFAULT)
+        default = topic_key.key.default
+        rows.append(
+            ConfigEntry(
+                name, default if value is None else value, source, topic_key.key.type, tuple(chain), False
+            )
+        )
     return rows
 
 
@@ -52,56 +36,63 @@ def broker_entries(
     settings: Settings, image: MetadataImage, broker: int, identity: Mapping[str, str]
 ) -> list[ConfigEntry]:
     """Return a broker's configurations. `identity` are those that only this broker has."""
-    rows = [
-        _entry(
-            name,
-            value,
-            ConfigType.STRING if name == "broker.rack" else ConfigType.INT,
-            [ConfigSynonym(name, value, ConfigSource.STATIC_BROKER), *IDENTITY_DEFAULTS.get(name, ())],
-            read_only=True,
-        )
-        for name, value in identity.items()
-    ]
-    for name, key in BROKER_KEYS.items():
-        chain = _of_broker(settings, image, broker, name)
-        if name in NOT_LISTED or (name in LISTED_IF_SET and chain[0].source == ConfigSource.DEFAULT):
-            continue
-        default = None if name in WITHOUT_DEFAULT else key.default
-        rows.append(_entry(name, default, key.type, chain, name not in DYNAMIC_BROKER_KEYS))
-    return sorted(rows)
+    static = {**settings.explicit, **identity}
+    listed = {name for name, config in broker_configs().items() if config.update is not Update.UNLISTED}
+    known = {name for name in static if name in broker_configs()}
+    dynamic = {name for place in _places(broker) for name in image.broker_configs.get(place, {})}
+    return [_entry(name, _chain(static, image, broker, name)) for name in sorted(listed | known | dynamic)]
 
 
 def default_broker_entries(image: MetadataImage) -> list[ConfigEntry]:
     """Return the dynamic configurations of all brokers."""
     return [
-        _entry(
-            name,
-            value,
-            BROKER_KEYS[name].type if name in BROKER_KEYS else 0,
-            [ConfigSynonym(name, value, ConfigSource.DYNAMIC_DEFAULT)],
-            read_only=False,
-        )
+        _entry(name, [ConfigSynonym(name, value, ConfigSource.DYNAMIC_DEFAULT)])
         for name, value in sorted(image.broker_configs.get(ALL_BROKERS, {}).items())
     ]
 
 
-def _of_broker(settings: Settings, image: MetadataImage, broker: int, name: str) -> list[ConfigSynonym]:
+def group_entries(
+    settings: Settings, image: MetadataImage, broker: int, own: Mapping[str, str]
+) -> list[ConfigEntry]:
+    """Return all configurations of a group, of which `own` are set on the group itself."""
+    rows: list[ConfigEntry] = []
+    for name, of_brokers in sorted(GROUP_KEYS.items()):
+        chain = [ConfigSynonym(name, own[name], ConfigSource.GROUP)] if name in own else []
+        chain += _chain(settings.explicit, image, broker, of_brokers)
+        kind = BROKER_KEYS[of_brokers].type
+        rows.append(ConfigEntry(name, chain[0].value, chain[0].source, kind, tuple(chain)))
+    return rows
+
+
+def _places(broker: int) -> dict[str, int]:
+    """Return where a broker's dynamic configurations are, and their sources, the one that counts first."""
+    return {str(broker): ConfigSource.DYNAMIC_BROKER, ALL_BROKERS: ConfigSource.DYNAMIC_DEFAULT}
+
+
+def _chain(static: Mapping[str, str], image: MetadataImage, broker: int, name: str) -> list[ConfigSynonym]:
     """Return what is set for a broker's configuration, the value that counts first."""
     chain: list[ConfigSynonym] = []
-    sources = ((str(broker), ConfigSource.DYNAMIC_BROKER), (ALL_BROKERS, ConfigSource.DYNAMIC_DEFAULT))
-    for place, source in sources:
+    for place, source in _places(broker).items():
         value = image.broker_configs.get(place, {}).get(name)
         if value is not None:
             chain.append(ConfigSynonym(name, value, source))
-    if name in settings.explicit:
-        chain.append(ConfigSynonym(name, settings.text(name), ConfigSource.STATIC_BROKER))
-    if name not in WITHOUT_DEFAULT:
-        chain.append(ConfigSynonym(name, BROKER_KEYS[name].default, ConfigSource.DEFAULT))
+    if name in static:
+        chain.append(ConfigSynonym(name, static[name], ConfigSource.STATIC_BROKER))
+    last = SYNONYMS.get(name) if chain else None
+    base = last or without_listener(name)
+    config = find(base)
+    if config is not None and config.default is not None and config.update is not Update.UNLISTED:
+        chain.append(ConfigSynonym(base, config.default, ConfigSource.DEFAULT))
     return chain
 
 
-def _entry(
-    name: str, default: str | None, kind: int, chain: list[ConfigSynonym], read_only: bool
-) -> ConfigEntry:
-    value, source = (chain[0].value, chain[0].source) if chain else (default, ConfigSource.DEFAULT)
-    return ConfigEntry(name, value, source, kind, tuple(chain), read_only)
+def _entry(name: str, chain: list[ConfigSynonym]) -> ConfigEntry:
+    """Return a broker's configuration. One that Kafka does not know may be secret."""
+    config = find(name)
+    kind = config.key.type if config is not None else 0
+    sensitive = kind in (0, ConfigType.PASSWORD)
+    if sensitive:
+        chain = [synonym._replace(value=None) for synonym in chain]
+    value, source = (chain[0].value, chain[0].source) if chain else (None, ConfigSource.DEFAULT)
+    is_read_only = config is None or config.update is Update.FIXED or name not in broker_configs()
+    return ConfigEntry(name, value, source, kind, tuple(chain), is_read_only, sensitive)

@@ -65,6 +65,7 @@ class MetadataImage:
 
     Brokers are sorted by id. Fenced brokers stay listed, with a flag. `broker_configs` are the brokers'
     dynamic configurations by broker id as text, with those of all brokers under the empty text.
+    `group_configs` are those of groups, by group id.
     """
 
     cluster_id: str
@@ -73,6 +74,7 @@ class MetadataImage:
     topics: Mapping[str, TopicImage]
     topic_names: Mapping[bytes, str]
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """Return a topic's partition by its number, or None if it does not exist."""

@@ -7,11 +7,12 @@ NO_OFFSET = -1
 
 
 class Sent(NamedTuple):
-    """A batch that a producer has sent."""
+    """A batch that a producer has sent, and its latest timestamp."""
 
     base_sequence: int
     last_sequence: int
     base_offset: int
+    time_ms: int
 
 
 class Producer(NamedTuple):

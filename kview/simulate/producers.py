@@ -18,6 +18,8 @@ BATCHES_KEPT = 5
 PRODUCERS_MAX = 10_000
 """Producer ids remembered per partition. The id idle for longest is forgotten first."""
 SEQUENCES = 2**31
+NO_EPOCH = -1
+"""The epoch of a producer whose sequence numbers are not checked, as in Kafka."""
 
 SNAPSHOT_BATCHES = 1_000
 """Batches between two snapshots, unless there are more producers than that. A new leader reads about as
@@ -85,7 +87,8 @@ class ProducerStates:
     def _remember(self, head: BatchHeader, base_offset: int) -> None:
         producer = self._producers.get(head.producer_id)
         last = (head.base_sequence + head.records - 1) % SEQUENCES
-        sent = [Sent(head.base_sequence, last, base_offset)] if head.base_sequence >= 0 else []
+        sequence, time_ms = head.base_sequence, head.max_time_ms
+        sent = [Sent(sequence, last, base_offset, time_ms)] if sequence >= 0 else []
         before = producer.batches if producer is not None and producer.epoch == head.producer_epoch else ()
         if head.attributes & TRANSACTIONAL:
             self._open.setdefault(head.producer_id, base_offset)
@@ -168,27 +171,30 @@ class ProducerStates:
             for number, producer in sorted(self._producers.items())
         )
 
-    def check(self, head: BatchHeader) -> tuple[ErrorCode, int]:
-        """Check a batch's sequence number, and return (error, offset).
+    def check(self, head: BatchHeader) -> tuple[ErrorCode, Sent | None]:
+        """Check a batch's sequence number, and return an error code and the batch of which it is a duplicate,
+        if any.
 
-        NONE and −1 mean that the batch may be appended. NONE and an offset mean that it is a duplicate of the
-        batch at that offset. Any other error means that the batch is refused.
+        With any other code than NONE, the batch is refused.
         """
         producer = self._producers.get(head.producer_id)
         if producer is None:
-            return ErrorCode.NONE, -1  # As in Kafka, an unknown producer may begin with any sequence.
+            return ErrorCode.NONE, None  # As in Kafka, an unknown producer may begin with any sequence.
         if head.producer_epoch < producer.epoch:
-            return ErrorCode.INVALID_PRODUCER_EPOCH, -1
+            return ErrorCode.INVALID_PRODUCER_EPOCH, None
         if producer.txn_start != NO_OFFSET and not head.attributes & TRANSACTIONAL:
-            return ErrorCode.INVALID_TXN_STATE, -1
+            return ErrorCode.INVALID_TXN_STATE, None
+        first = head.base_sequence == 0
+        begins = ErrorCode.NONE if first else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         if head.producer_epoch > producer.epoch:
-            return (ErrorCode.NONE if head.base_sequence == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), -1
+            return begins, None
         last = (head.base_sequence + head.records - 1) % SEQUENCES
         for batch in producer.batches:
             if batch.base_sequence == head.base_sequence and batch.last_sequence == last:
-                return ErrorCode.NONE, batch.base_offset
+                return ErrorCode.NONE, batch
         if not producer.batches:  # Only a marker is known of this epoch.
-            return (ErrorCode.NONE if head.base_sequence == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), -1
-        if (producer.batches[-1].last_sequence + 1) % SEQUENCES != head.base_sequence:
-            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
-        return ErrorCode.NONE, -1
+            return begins, None
+        follows = (producer.batches[-1].last_sequence + 1) % SEQUENCES == head.base_sequence
+        if not follows and head.producer_epoch != NO_EPOCH:
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, None
+        return ErrorCode.NONE, None

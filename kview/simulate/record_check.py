@@ -1,12 +1,15 @@
-"""Checks the records of a batch, and reads their times: one by one or, if there are many, all with numpy.
+"""Checks the records of a batch, and reads their fields: one by one or, if there are many, all with numpy.
 
 Source: DefaultRecord.readFrom and readPartiallyFrom.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.results import RecordError
 from kview.wire.primitives import VARINT_BYTES, VARLONG_BYTES, MalformedBytes, read_varint
 
 MANY_RECORDS = 48
@@ -19,44 +22,66 @@ _LOW_BITS = np.uint64(0x7F)
 
 
 class Refused(Exception):
-    """Raised with the error code of a batch."""
+    """Raised with the error code of a batch, and with what Kafka says about it and its records, if
+    anything."""
 
-    def __init__(self, code: ErrorCode) -> None:
+    def __init__(
+        self, code: ErrorCode, message: str | None = None, record_errors: tuple[RecordError, ...] = ()
+    ) -> None:
         super().__init__(code)
         self.code = code
+        self.message = message
+        self.record_errors = record_errors
+
+
+class Checked(NamedTuple):
+    """What is known of the records of a valid batch: the least and the greatest time delta, and whether each
+    has a key."""
+
+    earliest_delta: int
+    latest_delta: int
+    keyed: bool
+
+
+class Fields(NamedTuple):
+    """Fields of the records of a valid batch. A key or value that is null has −1 bytes."""
+
+    time_deltas: NDArray[np.int64]
+    key_bytes: NDArray[np.int64]
+    value_bytes: NDArray[np.int64]
 
 
 def check_records(
-    data: bytes,
-    at: int,
-    records: int,
-    keyed: bool = False,
-    misnumbered: ErrorCode = ErrorCode.INVALID_RECORD,
-) -> tuple[int, int]:
+    data: bytes, at: int, records: int, misnumbered: ErrorCode = ErrorCode.INVALID_RECORD
+) -> Checked:
     """Check that `data` has exactly so many records from position `at` on.
 
-    With `keyed`, every record must have a key. `misnumbered` is the error code of records whose offset deltas
-    are not 0, 1, 2 … Returns the least and the greatest time delta. Raises Refused.
+    `misnumbered` is the error code of records whose offset deltas are not 0, 1, 2 … Raises Refused.
     """
     try:
         check = _check_many if records >= MANY_RECORDS else _check_each
-        return check(data, at, records, keyed, misnumbered)
+        return check(data, at, records, misnumbered)
     except (IndexError, MalformedBytes):
         raise Refused(ErrorCode.INVALID_RECORD) from None
 
 
-def time_deltas(data: bytes, at: int, records: int) -> NDArray[np.int64]:
-    """Return the time delta of each of so many records from position `at` on. Raises Refused."""
+def fields(data: bytes, at: int, records: int) -> Fields:
+    """Return fields of so many records from position `at` on. Raises Refused."""
     try:
         starts, _ = _places(data, at, records)
-        return _signed_many(np.frombuffer(data, dtype=np.uint8), starts + 1, VARLONG_BYTES)[0]
+        frame = np.frombuffer(data, dtype=np.uint8)
+        deltas, after = _signed_many(frame, starts + 1, VARLONG_BYTES)
+        _, after = _signed_many(frame, after, VARINT_BYTES)
+        keys, after = _signed_many(frame, after, VARINT_BYTES)
+        values, _ = _signed_many(frame, after + np.maximum(keys, 0), VARINT_BYTES)
     except (IndexError, MalformedBytes):
         raise Refused(ErrorCode.INVALID_RECORD) from None
+    return Fields(deltas, keys, values)
 
 
-def _check_each(data: bytes, at: int, records: int, keyed: bool, misnumbered: ErrorCode) -> tuple[int, int]:
+def _check_each(data: bytes, at: int, records: int, misnumbered: ErrorCode) -> Checked:
     """Do the same as `check_records`, record by record. Raises MalformedBytes if the records end early."""
-    deltas = []
+    deltas, keyed = [], True
     for index in range(records):
         length, at = _length(data, at)
         stop = at + length
@@ -64,17 +89,17 @@ def _check_each(data: bytes, at: int, records: int, keyed: bool, misnumbered: Er
         offset_delta, at = read_varint(data, at, VARINT_BYTES)
         if length <= 0 or stop > len(data):
             raise Refused(ErrorCode.INVALID_RECORD)
-        _check_body(data, at, stop, keyed)
+        keyed &= _check_body(data, at, stop)
         if offset_delta != index:
             raise Refused(misnumbered)
         deltas.append(time_delta)
         at = stop
     if at != len(data):
         raise Refused(ErrorCode.INVALID_RECORD)
-    return min(deltas), max(deltas)
+    return Checked(min(deltas), max(deltas), keyed)
 
 
-def _check_many(data: bytes, at: int, records: int, keyed: bool, misnumbered: ErrorCode) -> tuple[int, int]:
+def _check_many(data: bytes, at: int, records: int, misnumbered: ErrorCode) -> Checked:
     """Do the same as `_check_each`, with all records at once, because producers send 100,000 a second.
 
     Only lengths that change are read one by one, because each tells where the next record begins.
@@ -86,13 +111,13 @@ def _check_many(data: bytes, at: int, records: int, keyed: bool, misnumbered: Er
     keys, after = _signed_many(frame, bodies, VARINT_BYTES)
     values, after = _signed_many(frame, after + np.maximum(keys, 0), VARINT_BYTES)
     headers, after = _signed_many(frame, after + np.maximum(values, 0), VARINT_BYTES)
-    if (keyed and (keys < 0).any()) or ((headers == 0) & (after != stops)).any():
+    if ((headers == 0) & (after != stops)).any():
         raise Refused(ErrorCode.INVALID_RECORD)
     for index in np.flatnonzero(headers):
-        _check_body(data, int(bodies[index]), int(stops[index]), keyed)
+        _check_body(data, int(bodies[index]), int(stops[index]))
     if (offset_deltas != np.arange(records)).any():
         raise Refused(misnumbered)
-    return int(time_deltas.min()), int(time_deltas.max())
+    return Checked(int(time_deltas.min()), int(time_deltas.max()), not (keys < 0).any())
 
 
 def _places(data: bytes, at: int, records: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -142,11 +167,12 @@ def _as_long(data: bytes, begin: int, start: int, stop: int, most: int) -> int:
     return room if same.all() else int(same.argmin())
 
 
-def _check_body(data: bytes, at: int, stop: int, keyed: bool) -> None:
-    """Check a record from its key on. Raises MalformedBytes if the batch ends too early."""
+def _check_body(data: bytes, at: int, stop: int) -> bool:
+    """Check a record from its key on, and return whether it has a key.
+
+    Raises MalformedBytes if the batch ends too early.
+    """
     key_bytes, at = read_varint(data, at, VARINT_BYTES)
-    if key_bytes < 0 and keyed:
-        raise Refused(ErrorCode.INVALID_RECORD)
     at += max(0, key_bytes)
     value_bytes, at = read_varint(data, at, VARINT_BYTES)
     at += max(0, value_bytes)
@@ -161,6 +187,7 @@ def _check_body(data: bytes, at: int, stop: int, keyed: bool) -> None:
         at += max(0, value_bytes)
     if at != stop:
         raise Refused(ErrorCode.INVALID_RECORD)
+    return key_bytes >= 0
 
 
 def _length(data: bytes, at: int) -> tuple[int, int]:

@@ -101,6 +101,11 @@ def codec(batch: bytes) -> int:
     return batch[_CODEC_AT] & COMPRESSION_MASK
 
 
+def transactional(batch: bytes) -> bool:
+    """Return whether a batch belongs to a transaction. Bytes that are not a batch do not."""
+    return len(batch) >= HEADER_BYTES and batch[_MAGIC_AT] == MAGIC and bool(batch[_CODEC_AT] & TRANSACTIONAL)
+
+
 def placed(batch: bytes, base_offset: int, leader_epoch: int) -> tuple[bytes, bytes, bytes, memoryview]:
     """Return `batch` in pieces, with this base offset and leader epoch, neither of which its CRC covers."""
     return (

@@ -7,7 +7,7 @@ org.apache.kafka.storage.internals.log.LogConfig.
 from collections.abc import Mapping
 
 from kview.errors import BadUse, ErrorKind
-from kview.simulate.setting import INT_MAX, LONG_MAX, ConfigType, Key, items
+from kview.simulate.setting import INT_MAX, LONG_MAX, SHORT_MAX, ConfigType, Key, items
 
 TOPIC_NAME_MAX = 249
 MIN_COMPACTION_LAG, MAX_COMPACTION_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
@@ -44,7 +44,10 @@ def wrong_config(wrong: BadUse, keys: Mapping[str, Key], configs: Mapping[str, s
     if key.replicas:
         listed = ", ".join(items(configs[name]))
         return f"Invalid value [{listed}] for configuration {name}: {name} {REPLICA_LIST}"
-    return f"Invalid value {value} for configuration {name}: {_rule(wrong.kind, key, value)}"
+    rule = _rule(wrong.kind, key, value)
+    if key.type is ConfigType.DOUBLE and wrong.kind is ErrorKind.SETTING_OUT_OF_RANGE:
+        value = str(float(value))
+    return f"Invalid value {value} for configuration {name}: {rule}"
 
 
 def _holds(key: Key, value: str) -> bool:
@@ -58,7 +61,7 @@ def _rule(kind: ErrorKind, key: Key, value: str) -> str:
         return "Expected value to be either true or false"
     if kind is ErrorKind.SETTING_NOT_A_CHOICE:
         return f"String must be one of: {', '.join(key.choices)}"
-    most = INT_MAX if key.type is ConfigType.INT else LONG_MAX
+    most = {ConfigType.INT: INT_MAX, ConfigType.SHORT: SHORT_MAX}.get(key.type, LONG_MAX)
     if kind is ErrorKind.SETTING_NOT_A_NUMBER or not -most - 1 <= float(value) <= most:
         return f"Not a number of type {key.type.name}"
     if key.besides is not None:

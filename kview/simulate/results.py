@@ -6,13 +6,23 @@ from typing import NamedTuple
 from kview.simulate.codes import ErrorCode
 
 
+class RecordError(NamedTuple):
+    """Why one record of a batch is refused, by its place in the batch."""
+
+    batch_index: int
+    message: str
+
+
 class ProduceResult(NamedTuple):
-    """The answer to an append. Offsets are −1 after an error."""
+    """The answer to an append. Offsets are −1 after an error, but for the log start offset if the log itself
+    refused the batch."""
 
     error_code: ErrorCode
     base_offset: int = -1
     log_append_time_ms: int = -1
     log_start_offset: int = -1
+    message: str | None = None
+    record_errors: tuple[RecordError, ...] = ()
 
 
 class ReadResult(NamedTuple):
@@ -142,19 +152,20 @@ class ConfigSource:
     DYNAMIC_DEFAULT = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 class ConfigSynonym(NamedTuple):
     """A configuration that decides about another one's value if none before it does."""
 
     name: str
-    value: str
+    value: str | None
     source: int
 
 
 class ConfigEntry(NamedTuple):
-    """A configuration. `value` is None if it is not set and has no default, `source` is one of
-    `ConfigSource`, `type` is a `ConfigType`."""
+    """A configuration. `value` is None if it is not set and has no default, or if it is secret. `source` is
+    one of `ConfigSource`, `type` is a `ConfigType`, or 0 for one that Kafka does not know."""
 
     name: str
     value: str | None
@@ -162,6 +173,7 @@ class ConfigEntry(NamedTuple):
     type: int = 0
     synonyms: tuple[ConfigSynonym, ...] = ()
     read_only: bool = False
+    sensitive: bool = False
 
 
 class LogDirRow(NamedTuple):

@@ -9,6 +9,7 @@ from kview.errors import BadUse, ErrorKind
 LONG_MAX = 2**63 - 1
 LONG_MIN = -(2**63)
 INT_MAX = 2**31 - 1
+SHORT_MAX = 2**15 - 1
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[+-]?([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?")
@@ -25,6 +26,8 @@ class ConfigType(IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    CLASS = 8
+    PASSWORD = 9
 
 
 NUMERIC = (ConfigType.INT, ConfigType.SHORT, ConfigType.LONG, ConfigType.DOUBLE)
@@ -39,8 +42,8 @@ class Key:
     """
 
     default: str
-    low: int | None = None
-    high: int = LONG_MAX
+    low: float | None = None
+    high: float = LONG_MAX
     choices: tuple[str, ...] = ()
     type: ConfigType = ConfigType.STRING
     besides: str | None = None

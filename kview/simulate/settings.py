@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from kview.errors import BadUse, ErrorKind
-from kview.simulate.setting import INT_MAX, LONG_MAX, Key, boolean, checked, number
+from kview.simulate.setting import INT_MAX, LONG_MAX, ConfigType, Key, boolean, checked, number
 from kview.simulate.topic_settings import TOPIC_KEYS
 
 FOLLOWER_THROTTLE = "follower.replication.throttled.rate"
@@ -21,6 +21,21 @@ BROKER_KEYS: Mapping[str, Key] = {
     "default.replication.factor": number(1, 1, 32767),
     ELR_VERSION: number(1, 0, 1),
     FOLLOWER_THROTTLE: number(LONG_MAX, 0, LONG_MAX),
+    "group.consumer.assignment.interval.ms": number(1000, 0),
+    "group.consumer.assignors": Key("uniform,range", choices=("uniform", "range"), type=ConfigType.LIST),
+    "group.consumer.heartbeat.interval.ms": number(5000, 1),
+    "group.consumer.max.assignment.interval.ms": number(15000, 0),
+    "group.consumer.max.heartbeat.interval.ms": number(15000, 1),
+    "group.consumer.max.session.timeout.ms": number(60000, 1),
+    "group.consumer.max.size": number(INT_MAX, 1),
+    "group.consumer.migration.policy": Key(
+        "bidirectional", choices=("bidirectional", "upgrade", "downgrade", "disabled")
+    ),
+    "group.consumer.min.assignment.interval.ms": number(0, 0),
+    "group.consumer.min.heartbeat.interval.ms": number(5000, 1),
+    "group.consumer.min.session.timeout.ms": number(45000, 1),
+    "group.consumer.regex.refresh.interval.ms": number(600000, 10000),
+    "group.consumer.session.timeout.ms": number(45000, 1),
     "group.initial.rebalance.delay.ms": number(3000),
     "group.max.session.timeout.ms": number(1800000, 1),
     "group.max.size": number(INT_MAX, 1),
@@ -53,18 +68,15 @@ BROKER_KEYS: Mapping[str, Key] = {
     "unclean.leader.election.interval.ms": number(300000, 1, LONG_MAX),
 }
 
-DYNAMIC_BROKER_KEYS = frozenset(
-    (
-        FOLLOWER_THROTTLE,
-        LEADER_THROTTLE,
-        "log.retention.bytes",
-        "log.retention.ms",
-        "message.max.bytes",
-        "min.insync.replicas",
-        "unclean.leader.election.enable",
+GROUP_KEYS: Mapping[str, str] = {
+    name: f"group.{name}"
+    for name in (
+        "consumer.assignment.interval.ms",
+        "consumer.heartbeat.interval.ms",
+        "consumer.session.timeout.ms",
     )
-)
-"""The broker configurations of the simulated cluster that can be altered while it runs, as in Kafka."""
+}
+"""The configurations of a group → the brokers' setting that counts if it is not set."""
 
 
 def check_broker_settings(settings: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kview.simulate.producer_snapshots import Snapshot
-from kview.simulate.record_check import Refused, time_deltas
+from kview.simulate.record_check import Refused, fields
 from kview.simulate.records import TIMESTAMP_TYPE, TRANSACTIONAL, BatchHeader, body, header
 from kview.wire.primitives import MalformedBytes
 
@@ -287,7 +287,7 @@ def _in_batch(batch: bytes, head: BatchHeader, base: int, time_us: int, lowest: 
     if head.attributes & TIMESTAMP_TYPE:
         return base + skipped, _us(head.max_time_ms)
     try:
-        deltas = time_deltas(*body(batch, head), head.records)
+        deltas = fields(*body(batch, head), head.records).time_deltas
     except (Refused, MalformedBytes):
         return base + skipped, _us(head.base_time_ms)
     late = np.flatnonzero(deltas[skipped:] >= -(-time_us // 1000) - head.base_time_ms)

@@ -47,7 +47,7 @@ TOPIC_KEYS: Mapping[str, TopicKey] = {
     "delete.retention.ms": TopicKey(_long(86_400_000), "log.cleaner.delete.retention.ms", True),
     "file.delete.delay.ms": TopicKey(_long(60_000), "log.segment.delete.delay.ms", True),
     "flush.messages": TopicKey(_long(LONG_MAX, 1), "log.flush.interval.messages", True),
-    "flush.ms": TopicKey(_FOREVER, None, True),
+    "flush.ms": TopicKey(_FOREVER, "log.flush.interval.ms", True),
     "follower.replication.throttled.replicas": TopicKey(_THROTTLED),
     "index.interval.bytes": TopicKey(_int(4096), "log.index.interval.bytes", True),
     "leader.replication.throttled.replicas": TopicKey(_THROTTLED),
@@ -74,8 +74,8 @@ TOPIC_KEYS: Mapping[str, TopicKey] = {
     "retention.ms": TopicKey(_long(604_800_000, -1), "log.retention.ms"),
     "segment.bytes": TopicKey(_int(1_073_741_824, 1_048_576), "log.segment.bytes", True),
     "segment.index.bytes": TopicKey(_int(10_485_760, 4), "log.index.size.max.bytes", True),
-    "segment.jitter.ms": TopicKey(_long(0), None, True),
-    "segment.ms": TopicKey(_long(604_800_000, 1), None, True),
+    "segment.jitter.ms": TopicKey(_long(0), "log.roll.jitter.ms", True),
+    "segment.ms": TopicKey(_long(604_800_000, 1), "log.roll.ms", True),
     "unclean.leader.election.enable": TopicKey(boolean(False), "unclean.leader.election.enable"),
 }
 

@@ -50,10 +50,8 @@ def internal_topic(name: str, settings: Settings, brokers: int) -> TopicSpec:
     return TopicSpec(name, settings.number(f"{kind}.num.partitions"), replication, configs)
 
 
-def refusal(image: MetadataImage, topic: CreatableTopic) -> CreateTopicResult | None:
-    """Return why the topic cannot be created, or None if it can. Its counts are no longer −1."""
-    name, partitions, replication = topic.name, topic.partitions, topic.replication
-    assignment, configs = topic.assignment, topic.configs
+def name_refusal(image: MetadataImage, name: str) -> CreateTopicResult | None:
+    """Return why no topic of this name can be created, or None if one can."""
     wrong_name = wrong_topic_name(name)
     if wrong_name is not None:
         return CreateTopicResult(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong_name)
@@ -63,8 +61,19 @@ def refusal(image: MetadataImage, topic: CreatableTopic) -> CreateTopicResult | 
     if other is not None:
         message = f"Topic '{name}' collides with existing topic: {other}"
         return CreateTopicResult(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+    return None
+
+
+def refusal(image: MetadataImage, topic: CreatableTopic) -> CreateTopicResult | None:
+    """Return why the topic cannot be created, or None if it can. Its counts are no longer −1."""
+    wrong_name = name_refusal(image, topic.name)
+    if wrong_name is not None:
+        return wrong_name
+    partitions, replication = topic.partitions, topic.replication
+    assignment, configs = topic.assignment, topic.configs
     if partitions < 1 and assignment is None:
-        return CreateTopicResult(ErrorCode.INVALID_PARTITIONS, "The number of partitions must be at least 1.")
+        message = "Number of partitions was set to an invalid non-positive value."
+        return CreateTopicResult(ErrorCode.INVALID_PARTITIONS, message)
     if partitions > PARTITIONS_MAX:
         message = "Excessively large number of partitions per request."
         return CreateTopicResult(ErrorCode.POLICY_VIOLATION, message)

@@ -23,6 +23,7 @@ from kview.model.units import NO_BROKER
 from kview.tui.faults import FAULTS_BY_KEY
 from kview.tui.fuzzy import Names, rank
 from kview.tui.keys import REPLAY_HELP
+from kview.tui.rows.sorting import by_number
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import Command, CommandScreen, Found
 from kview.tui.screens.overview import OverviewScreen
@@ -305,7 +306,7 @@ class _Places:
                     command = lab.Command(fault.kind, broker, amount=fault.amount)
                     commands.append(self._fault(f"{fault.label} broker {broker}", command))
             elif fault.aims == "rack":
-                for rack in sorted({str(rack) for rack in table.rack if rack}):
+                for rack in sorted({str(rack) for rack in table.rack if rack}, key=by_number):
                     commands.append(self._fault(f"lose rack {rack}", lab.Command(fault.kind, name=rack)))
         for command_ in commands:
             if (at := rank(typed, command_.name)) is not None:

@@ -307,6 +307,10 @@ class Writer:
         """Write bytes after their length in four bytes."""
         return self._add(array_length(None if value is None else len(value)), value or b"")
 
+    def raw(self, value: bytes) -> "Writer":
+        """Write bytes as they are."""
+        return self._add(value)
+
     def int32s(self, values: Sequence[int]) -> "Writer":
         """Write an array of numbers of four bytes each."""
         return self._add(array_length(len(values)), pack(f">{len(values)}i", *values))

@@ -9,6 +9,7 @@ import time
 
 import confluent_kafka
 
+from tests.serve import questions as q
 from tests.served import Served
 
 RECORD_BYTES = 1000
@@ -16,6 +17,7 @@ RECORDS = 200_000
 DELAY_RECORDS_PER_S = 10_000
 DELAY_SECONDS = 6.0
 IDLE_SECONDS = 15.0
+SINGLE_RECORDS = 500
 
 
 def cpu_seconds(pid: int) -> float:
@@ -88,6 +90,18 @@ def delay_ms(cluster: Served) -> tuple[float, float]:
     return delays[len(delays) // 2], delays[len(delays) * 99 // 100]
 
 
+def acknowledged_ms(cluster: Served) -> float:
+    """Return the median ms until a single record is acknowledged by three replicas, one after another."""
+    cluster.create("single", [[0, 3, 1]])
+    batch, waits = q.records([b"v" * 100]), []
+    q.produce(cluster.addresses[0], "single", batch)
+    for _ in range(SINGLE_RECORDS):
+        began = time.perf_counter()
+        assert q.produce(cluster.addresses[0], "single", batch) == 0
+        waits.append(1000 * (time.perf_counter() - began))
+    return sorted(waits)[SINGLE_RECORDS // 2]
+
+
 def main() -> None:
     """Measure and print."""
     began = time.perf_counter()
@@ -107,6 +121,7 @@ def main() -> None:
             produced, consumed = throughput(cluster, replicas)
             rates = f"{produced:.0f} MB/s produced, {consumed:.0f} MB/s consumed"
             print(f"{len(replicas)} replicas, acks=all: {rates}")
+        print(f"a single record, acks=all, connection included: {acknowledged_ms(cluster):.1f} ms")
         median, high = delay_ms(cluster)
         print(f"delay at {DELAY_RECORDS_PER_S} records/s: median {median:.1f} ms, 99 % {high:.1f} ms")
 

@@ -86,7 +86,7 @@ def test_a_group_without_two_moves_has_no_verdict_yet() -> None:
     assert {said(view)["flink"] for view in watch(small_world(idle), 90)} == {Verdict.UNDECIDED}
 
 
-@pytest.mark.parametrize("outages", [1, 2])
+@pytest.mark.parametrize("outages", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_an_outage_is_not_how_often_a_group_commits(outages: int) -> None:
     """Commits come every 10 s, and then not for 5 minutes, once or twice in a row."""
     overdue_s = {GroupType.CLASSIC: 30, GroupType.SIMPLE: 120}

@@ -25,7 +25,7 @@ from kview.tui.rows.columns import Column, share
 from kview.tui.rows.group import MemberRows
 from kview.tui.screens.group import group_lines
 from kview.tui.text import content
-from kview.wire.group_descriptions import ConsumerGroupDescribeResponse, StreamsGroupDescribeResponse
+from kview.wire.group_messages import ConsumerGroupDescribeResponse, StreamsGroupDescribeResponse
 from kview.wire.offset_fetch import GroupCommits, TopicCommits
 from tests.worlds import default_world
 from tests.worlds.small import TOPIC, ends, reader, small_world

@@ -49,12 +49,17 @@ def ask(address: Address, request: Any, timeout_s: float = ANSWER_TIMEOUT_S) -> 
 
     Raises OSError if the broker refuses, hangs or closes the connection.
     """
+    frame = answer_frame(address, request, timeout_s)
+    return request.header.get_response_class().decode(frame, header=True)
+
+
+def answer_frame(address: Address, request: Any, timeout_s: float = ANSWER_TIMEOUT_S) -> bytes:
+    """Do the same as `ask`, but return the bytes of the answer: its header and body."""
     request.with_header(correlation_id=CORRELATION_ID, client_id="kview-tests")
     with socket.create_connection(address, timeout=timeout_s) as connection:
         connection.sendall(request.encode(header=True, framed=True))
         size = unpack(">i", _read(connection, 4))[0]
-        frame = _read(connection, size)
-    return request.header.get_response_class().decode(frame, header=True)
+        return _read(connection, size)
 
 
 def _read(connection: socket.socket, size: int) -> bytes:

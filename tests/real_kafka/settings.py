@@ -26,6 +26,7 @@ QUICK = {
     "broker.session.timeout.ms": "2000",
     "zookeeper.session.timeout.ms": "2000",
     "replica.lag.time.max.ms": "2000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
     "group.initial.rebalance.delay.ms": "0",
     "leader.imbalance.check.interval.seconds": "5",
     "group.share.min.session.timeout.ms": "10000",

@@ -48,6 +48,20 @@ def consumer(bootstrap: str, group: str, **settings: Any) -> confluent_kafka.Con
     return confluent_kafka.Consumer({**own, **_dotted(settings)})
 
 
+def new_consumer(bootstrap: str, group: str, **settings: Any) -> confluent_kafka.Consumer:
+    """Create such a consumer with the consumer protocol (KIP-848), whose times the coordinator sets."""
+    own = {
+        "bootstrap.servers": bootstrap,
+        "group.id": group,
+        "group.protocol": "consumer",
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "topic.metadata.refresh.interval.ms": 1000,
+        "log_level": 2,
+    }
+    return confluent_kafka.Consumer({**own, **_dotted(settings)})
+
+
 def kafka_python_consumer(bootstrap: str, group: str | None, **settings: Any) -> KafkaConsumer:
     """Create a consumer of kafka-python that begins at the earliest offset and commits only on request."""
     own = {

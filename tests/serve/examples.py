@@ -9,6 +9,24 @@ from uuid import UUID
 from crc32c import crc32c
 
 from kview.serve.call import Api
+from kview.simulate.groups.consumer_records import (
+    ClassicMember,
+    ConsumerKey,
+    ConsumerValue,
+    CurrentKey,
+    CurrentValue,
+    EpochKey,
+    EpochValue,
+    MemberKey,
+    MemberMetadata,
+    MemberState,
+    RegexKey,
+    RegexValue,
+    TargetEpochKey,
+    TargetEpochValue,
+    TargetKey,
+    TargetValue,
+)
 from kview.simulate.groups.records import (
     GroupKey,
     GroupValue,
@@ -18,6 +36,7 @@ from kview.simulate.groups.records import (
     encode_key,
     encode_value,
 )
+from kview.simulate.groups.results import GroupProtocol
 from kview.simulate.records import encode_batch
 from kview.wire.compression import GZIP, ZSTD
 from tests.simulate.client_batches import compressed
@@ -25,6 +44,7 @@ from tests.simulate.client_batches import compressed
 STRINGS = {
     "coordinator_keys": "g", "group_id": "g", "groups": "g", "key": "g", "member_id": "", "name": "t",
     "protocol_type": "consumer", "resource_name": "t", "states_filter": "Stable", "topic": "t",
+    "subscribed_topic_names": "t", "subscribed_topic_regex": "t.*", "server_assignor": "range",
     "topic_name": "t", "topic_names": "t", "topics": "t", "types_filter": "classic",
 }  # fmt: skip
 """Field → what a client usually sends, where it is not just any string."""
@@ -35,13 +55,16 @@ NUMBERS = {
     "num_partitions": 1, "partition_max_bytes": 1 << 20, "rebalance_timeout_ms": 20_000, "replica_id": -1,
     "replication_factor": 1, "resource_type": 2, "response_partition_limit": 100, "session_epoch": -1,
     "session_timeout_ms": 10_000, "timeout_ms": 1_000, "timestamp": -1, "retention_time_ms": -1,
-    "committed_leader_epoch": -1, "member_epoch": -1,
+    "committed_leader_epoch": -1, "member_epoch": -1, "resource_type_filter": 1, "pattern_type_filter": 3,
+    "operation": 1, "permission_type": 1,
 }  # fmt: skip
 BITS = {"int8": 8, "int16": 16, "uint16": 15, "int32": 32, "int64": 64}
-EMPTY_AT_FIRST = ("assignments", "configs", "configuration_keys", "forgotten_topics_data")
+EMPTY_AT_FIRST = (
+    *("assignments", "configs", "configuration_keys", "forgotten_topics_data", "topic_partitions"),
+)
 """Arrays that a usual request leaves empty."""
 
-NULL_AT_FIRST = ("cursor", "group_instance_id", "transactional_id")
+NULL_AT_FIRST = ("cursor", "group_instance_id", "instance_id", "transactional_id")
 
 
 class Examples:
@@ -165,7 +188,11 @@ class Examples:
             "consumer", ints[2], "range", source.choice((None, "m", "x")), self._number("", 64), (member,)
         )
         offset = OffsetValue(self._number("", 64), ints[3], "", self._number("", 64), self._topics[0][1])
-        if source.random() < 0.5:
+        kind = source.random()
+        if kind < 0.5:
+            consumer_key, consumer_value = source.choice(self._of_consumers(group, ints))
+            key, value = encode_key(consumer_key), encode_value(consumer_value)
+        elif kind < 0.75:
             key, value = encode_key(GroupKey(group)), encode_value(group_value)
         else:
             key, value = encode_key(OffsetKey(group, self._topics[0][0], ints[0])), encode_value(offset)
@@ -173,6 +200,33 @@ class Examples:
             at = source.randrange(len(value))
             value = value[:at] + source.randbytes(3) + value[at + source.randrange(4) :]
         return key, value, self.now_ms
+
+    def _of_consumers(self, group: str, ints: Sequence[int]) -> list[tuple[ConsumerKey, ConsumerValue]]:
+        """Return records of a consumer group. Some say what no coordinator would."""
+        source, (topic, topic_id) = self._random, self._topics[0]
+        member_id = source.choice(("m", "x", ""))
+        protocols = (GroupProtocol(source.choice(("range", "")), b"\0\1"),)
+        state = source.choice(list(MemberState))
+        metadata = MemberMetadata(
+            source.choice((None, "i", "")),
+            None,
+            "c",
+            "/h",
+            (topic, "missing"),
+            source.choice(("", "t.*", "a(b", "\\Qt")),
+            ints[2],
+            source.choice((None, "range", "x")),
+            source.choice((None, ClassicMember(ints[3], protocols))),
+        )
+        has = {topic_id: {ints[0]: ints[1], 0: ints[2]}}
+        return [
+            (EpochKey(group), EpochValue(ints[0], ints[1])),
+            (MemberKey(group, member_id), metadata),
+            (TargetEpochKey(group), TargetEpochValue(ints[2], self._number("", 64))),
+            (TargetKey(group, member_id), TargetValue({topic_id: frozenset(ints)})),
+            (CurrentKey(group, member_id), CurrentValue(ints[3], ints[0], state, has, has)),
+            (RegexKey(group, "t.*"), RegexValue(frozenset((topic, "missing")), ints[1], self.now_ms)),
+        ]
 
 
 def with_checksum(batch: bytes) -> bytes:

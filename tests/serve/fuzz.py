@@ -8,6 +8,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kview.serve.call import Api
 from kview.simulate.cluster import build
+from kview.simulate.groups.consumer_group import ConsumerGroup
 from kview.simulate.nodes import ProcessState
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, World, racked_brokers
 from tests.serve.examples import Examples, with_checksum
@@ -34,7 +35,7 @@ TOPICS = (
     TopicSpec("small", 1, 3, {"retention.bytes": "4000", "max.message.bytes": "2000"}),
     TopicSpec("compacted", 1, 2, {"cleanup.policy": "compact"}),
 )
-OFTEN = (0, 0, 0, 0, 1, 8, 11, 11, 12, 14, 14)
+OFTEN = (0, 0, 0, 0, 1, 8, 11, 11, 12, 14, 14, 68, 68, 68)
 """APIs with a state behind them, which get more of the frames."""
 
 OTHERS_WAIT_MS = 100
@@ -54,6 +55,9 @@ class Outcome:
     refused: int = 0
     failures: list[str] = field(default_factory=list)
     slowest: tuple[float, str] = (0.0, "")
+
+
+CONSUMER_GROUP_HEARTBEAT = 68
 
 
 class Fuzz:
@@ -138,7 +142,11 @@ class Fuzz:
         topics = [(name, topic.topic_id) for name, topic in image.topics.items()] + [("new", bytes(16))]
         now_ms = self.cluster.kernel.now_us // 1000
         wildness = source.choice((0.0, 0.0, 0.02, 0.1, 0.5))
-        examples = Examples(source, now_ms, topics, GROUPS, wildness, self._member())
+        usual = self._member()
+        if api.key == CONSUMER_GROUP_HEARTBEAT:
+            usual["member_id"] = usual.get("member_id") or f"m{source.randrange(5)}"
+            usual["member_epoch"] = source.choice((0, 0, usual.get("member_epoch", 0), -1, -2))
+        examples = Examples(source, now_ms, topics, GROUPS, wildness, usual)
         client_id = source.choice((None, "tests", "__admin_client", "c" * source.choice((32_760, 32_767))))
         return examples.frame(api, version, client_id)
 
@@ -149,8 +157,12 @@ class Fuzz:
         if not groups or source.random() < 0.3:
             return {}
         group = source.choice(groups)
-        ids = [*group.members, *group.pending_members, ""]
-        generation = {"generation_id": group.generation, "generation_id_or_member_epoch": group.generation}
+        if isinstance(group, ConsumerGroup):
+            epoch, ids = group.epoch - source.randrange(3), [*group.members, ""]
+        else:
+            epoch, ids = group.generation, [*group.members, *group.pending_members, ""]
+        names = "generation_id", "generation_id_or_member_epoch", "member_epoch"
+        generation = dict.fromkeys(names, epoch)
         return {
             "member_id": source.choice(ids),
             "group_id": group.name,

@@ -6,6 +6,7 @@ Each function sends one request on its own connection, so that no client library
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from kafka.protocol.admin import (
     AlterConfigsRequest,
@@ -129,6 +130,17 @@ def incremental_alter(
     validate_only: bool = False,
 ) -> int:
     """Return the error number of IncrementalAlterConfigs. `changes` has (key, operation, value)."""
+    return incrementally_altered(at, kind, name, changes, validate_only)[0]
+
+
+def incrementally_altered(
+    at: At,
+    kind: int,
+    name: str,
+    changes: Sequence[tuple[str, int, str | None]],
+    validate_only: bool = False,
+) -> tuple[int, str | None]:
+    """Return the error number and message of IncrementalAlterConfigs."""
     per_resource = IncrementalAlterConfigsRequest.AlterConfigsResource
     configs = [
         per_resource.AlterableConfig(version=1, name=key, config_operation=operation, value=value)
@@ -136,7 +148,8 @@ def incremental_alter(
     ]
     resource = per_resource(version=1, resource_type=kind, resource_name=name, configs=configs)
     request = IncrementalAlterConfigsRequest(version=1, resources=[resource], validate_only=validate_only)
-    return int(ask(at, request, ANSWER_S).responses[0].error_code)
+    row = ask(at, request, ANSWER_S).responses[0]
+    return int(row.error_code), row.error_message
 
 
 def alter(at: At, name: str, configs: Sequence[tuple[str, str | None]]) -> int:
@@ -158,10 +171,26 @@ def elect_leaders(at: At, kind: int, topic: str, partition: int) -> tuple[int, i
     return answer.error_code, answer.replica_election_results[0].partition_result[0].error_code
 
 
+def topic_id(at: At, topic: str) -> UUID:
+    """Return the id of a topic."""
+    named = MetadataRequest.MetadataRequestTopic(version=12, name=topic, topic_id=None)
+    request = MetadataRequest(version=12, topics=[named], allow_auto_topic_creation=False)
+    found = ask(at, request, ANSWER_S).topics[0].topic_id
+    assert isinstance(found, UUID)
+    return found
+
+
 def reassign(
     at: At, topic: str, partition: int, replicas: Sequence[int] | None, may_change: bool = True
 ) -> int:
     """Return the error number of AlterPartitionReassignments."""
+    return reassigned(at, topic, partition, replicas, may_change)[0]
+
+
+def reassigned(
+    at: At, topic: str, partition: int, replicas: Sequence[int] | None, may_change: bool = True
+) -> tuple[int, str | None]:
+    """Return the error number and message of AlterPartitionReassignments."""
     per_topic = AlterPartitionReassignmentsRequest.ReassignableTopic
     asked = per_topic.ReassignablePartition(
         version=1, partition_index=partition, replicas=None if replicas is None else list(replicas)
@@ -172,7 +201,8 @@ def reassign(
         allow_replication_factor_change=may_change,
         topics=[per_topic(version=1, name=topic, partitions=[asked])],
     )
-    return int(ask(at, request, ANSWER_S).responses[0].partitions[0].error_code)
+    row = ask(at, request, ANSWER_S).responses[0].partitions[0]
+    return int(row.error_code), row.error_message
 
 
 def reassignments(at: At) -> dict[tuple[str, int], tuple[list[int], list[int], list[int]]]:
@@ -200,10 +230,20 @@ def delete_records(at: At, topic: str, partition: int, offset: int) -> tuple[int
     return row.error_code, row.low_watermark
 
 
+def _producers(at: At, topic: str, partition: int) -> Any:
+    asked = DescribeProducersRequest.TopicRequest(version=0, name=topic, partition_indexes=[partition])
+    return ask(at, DescribeProducersRequest(version=0, topics=[asked]), ANSWER_S).topics[0].partitions[0]
+
+
+def producers_refused(at: At, topic: str, partition: int) -> tuple[int, str | None]:
+    """Return the error number and message of DescribeProducers."""
+    row = _producers(at, topic, partition)
+    return row.error_code, row.error_message
+
+
 def producers(at: At, topic: str, partition: int) -> tuple[int, list[tuple[int, int]]]:
     """Return the error number of DescribeProducers, and (epoch, last sequence) of each producer."""
-    asked = DescribeProducersRequest.TopicRequest(version=0, name=topic, partition_indexes=[partition])
-    row = ask(at, DescribeProducersRequest(version=0, topics=[asked]), ANSWER_S).topics[0].partitions[0]
+    row = _producers(at, topic, partition)
     return row.error_code, [(p.producer_epoch, p.last_sequence) for p in row.active_producers]
 
 
@@ -261,9 +301,18 @@ def list_offset(
 
 
 def fetch(
-    at: At, topic: str, offset: int, version: int = 11, epoch: int = -1, partition: int = 0
+    at: At,
+    topic: str,
+    offset: int,
+    version: int = 11,
+    epoch: int = -1,
+    partition: int = 0,
+    session: tuple[int, int] = (0, -1),
 ) -> tuple[int, int, bytes]:
-    """Return (error number, high watermark, records) of Fetch, which does not wait."""
+    """Return (error number, high watermark, records) of Fetch, which does not wait.
+
+    `session` is the session's id and epoch. If it is refused, the watermark is −1.
+    """
     per_topic = FetchRequest.FetchTopic
     asked = per_topic.FetchPartition(
         version=version,
@@ -281,13 +330,16 @@ def fetch(
         min_bytes=1,
         max_bytes=1_000_000,
         isolation_level=0,
-        session_id=0,
-        session_epoch=-1,
+        session_id=session[0],
+        session_epoch=session[1],
         forgotten_topics_data=[],
         rack_id="",
         topics=[per_topic(version=version, topic=topic, partitions=[asked])],
     )
-    row = ask(at, request, ANSWER_S).responses[0].partitions[0]
+    answer = ask(at, request, ANSWER_S)
+    if answer.error_code:
+        return answer.error_code, -1, b""
+    row = answer.responses[0].partitions[0]
     return row.error_code, row.high_watermark, bytes(row.records or b"")
 
 
@@ -310,8 +362,10 @@ def records(values: Sequence[bytes]) -> bytes:
     return encode_batch([(None, value, now_ms) for value in values])
 
 
-def produce(at: At, topic: str, records: bytes, acks: int = -1, partition: int = 0, version: int = 9) -> int:
-    """Return the error number of Produce."""
+def produce_answer(
+    at: At, topic: str, records: bytes, acks: int = -1, partition: int = 0, version: int = 9
+) -> Any:
+    """Return the answer of Produce for one partition."""
     per_topic = ProduceRequest.TopicProduceData
     data = per_topic.PartitionProduceData(version=version, index=partition, records=records)
     request = ProduceRequest(
@@ -321,7 +375,12 @@ def produce(at: At, topic: str, records: bytes, acks: int = -1, partition: int =
         timeout_ms=TIMEOUT_MS,
         topic_data=[per_topic(version=version, name=topic, partition_data=[data])],
     )
-    return int(ask(at, request, ANSWER_S).responses[0].partition_responses[0].error_code)
+    return ask(at, request, ANSWER_S).responses[0].partition_responses[0]
+
+
+def produce(at: At, topic: str, records: bytes, acks: int = -1, partition: int = 0, version: int = 9) -> int:
+    """Return the error number of Produce."""
+    return int(produce_answer(at, topic, records, acks, partition, version).error_code)
 
 
 def delete_groups(at: At, groups: Sequence[str]) -> list[int]:

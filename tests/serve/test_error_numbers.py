@@ -18,6 +18,9 @@ from tests.simulate.client_batches import compressed, compressed_batch, raw_batc
 NAMES = {"bad topic!": 17, "": 17, "..": 17, "x" * 250: 17, "nobodys-topic": 3}
 """Topic names and their error numbers in Metadata without creation."""
 
+SESSIONS = {(77, -1): 0, (0, 0): 0, (77, 0): 0, (0, 1): 70, (77, 1): 70, (0, -2): 70}
+"""Ids and epochs of fetch sessions that do not exist, and the error numbers of a fetch."""
+
 HOUR_MS = 3_600_000
 MARGIN_MS = 60_000
 NANOSECONDS = 1_000_000
@@ -34,6 +37,10 @@ def altered(*changes: tuple[str, int, str | None], topic: str = "et") -> Callabl
 
 def of_broker(name: str, *changes: tuple[str, int, str | None]) -> Callable[[Cluster], int]:
     return lambda c: q.incremental_alter(c.leader, q.BROKER, name, changes)
+
+
+def in_session(session: tuple[int, int]) -> Callable[[Cluster], int]:
+    return lambda c: q.fetch(c.leader, "et", 0, session=session)[0]
 
 
 Row = tuple[str, Callable[[Cluster], Any], Any]
@@ -166,6 +173,10 @@ READING: list[Row] = [
     ("Fetch newer epoch", lambda c: q.fetch(c.leader, "et", 0, epoch=99)[0], 75),
     ("Fetch beyond the end", lambda c: q.fetch(c.leader, "et", 999)[0], 1),
     ("Fetch below 0", lambda c: q.fetch(c.leader, "et", -1)[0], 1),
+    *(
+        (f"Fetch of session {session[0]} epoch {session[1]}", in_session(session), number)
+        for session, number in SESSIONS.items()
+    ),
     ("Fetch unknown topic", lambda c: q.fetch(c.leader, "none", 0)[0], 3),
     ("Fetch v10 at a follower", lambda c: q.fetch(c.follower, "et", 0, version=10)[0], 6),
     ("Fetch v11 at a follower", lambda c: q.fetch(c.follower, "et", 0)[0], 0),

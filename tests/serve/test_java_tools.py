@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.serve.both import Cluster
+from tests.serve.clients import new_consumer, values_of
 from tests.served import Served
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -26,12 +28,12 @@ class Tools:
 
     def __init__(self, runtime: tuple[Path, Path], bootstrap: str) -> None:
         self._java, self._jars = runtime
-        self._bootstrap = bootstrap
+        self.bootstrap = bootstrap
 
     def run(self, main: str, *arguments: str, given: str = "", fails: bool = False) -> str:
         """Return what a tool prints. It must succeed, unless it `fails`."""
         command = [str(self._java), *JVM, "-cp", f"{self._jars}/*", main]
-        command += ["--bootstrap-server", self._bootstrap, *arguments]
+        command += ["--bootstrap-server", self.bootstrap, *arguments]
         done = subprocess.run(
             command, input=given, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False
         )
@@ -135,3 +137,34 @@ def test_kafka_transactions_ends_what_hang_transaction_makes(kafka_runtime: tupl
         tools.tool("TransactionsCommand", "abort", *place)
         (left,) = [words[-1] for words in lines(tools.tool("TransactionsCommand", *asked))[1:]]
         assert (start.isdecimal(), left) == (True, "None")
+
+
+def test_a_group_of_the_consumer_protocol_is_read_and_described(tools: Tools) -> None:
+    """Java's own consumer of the new protocol reads, and the tool describes its group in all its views."""
+    group, command = "tools-kip848", "consumer.group.ConsumerGroupCommand"
+    tools.tool("ConsoleProducer", "--topic", TOPIC, given="one\ntwo\nthree\n")
+    read = tools.tool(
+        "consumer.ConsoleConsumer",
+        *("--topic", TOPIC, "--group", group, "--from-beginning", "--max-messages", "3"),
+        *("--command-property", "group.protocol=consumer"),
+    )
+    assert len(read.split()) == 3
+    asked = ("--describe", "--group", group)
+
+    def state() -> list[str]:
+        return lines(tools.tool(command, *asked, "--state", "--verbose"))[-1][3:]
+
+    assert state() == ["uniform", "Empty", "3", "2", "0"]
+    listed = lines(tools.tool(command, "--list", "--type", "consumer", "--state", "empty"))
+    assert [group, "Consumer", "Empty"] in listed
+    with new_consumer(tools.bootstrap, group, client_id="member") as member:
+        member.subscribe([TOPIC])
+        wait_until(lambda: values_of(member) is not None and len(member.assignment()) == 2, "both partitions")
+        (row,) = lines(tools.tool(command, *asked, "--members", "--verbose"))[1:]
+        assert row[2:] == ["/127.0.0.1", "member", "2", "4", f"{TOPIC}:0,1", "4", f"{TOPIC}:0,1"]
+        assert state() == ["uniform", "Stable", "4", "4", "1"]
+        offsets = lines(tools.tool(command, *asked, "--offsets", "--verbose"))[1:]
+        assert {tuple(words[1:3]) for words in offsets} == {(TOPIC, "0"), (TOPIC, "1")}
+        assert {(words[6], words[-1]) for words in offsets} == {("0", "member")}
+    tools.tool(command, "--delete", "--group", group)
+    assert [group] not in lines(tools.tool(command, "--list"))

@@ -1,5 +1,6 @@
 """Responses packed by hand equal those of kafka-python's codec, byte for byte."""
 
+from collections.abc import Set
 from typing import Any
 from uuid import UUID
 
@@ -14,11 +15,12 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import MetadataResponse
 
-from kview.serve.apis.fetch import FetchedPartition, FetchedTopic, pack_response
+from kview.serve.apis.fetch import FetchedPartition, FetchedTopic, lists_aborted, pack_response
 from kview.serve.apis.group_offsets import NO_TAGS, pack_group
 from kview.serve.apis.group_offsets import FetchedTopic as CommittedTopic
 from kview.serve.apis.list_offsets import asked_of, decode, pack_partition
 from kview.serve.apis.metadata import Packer
+from kview.serve.apis.operations import OF_CLUSTER, OF_TOPIC
 from kview.serve.call import NO_ID
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import FetchedOffset
@@ -65,7 +67,7 @@ def fetch_by_codec(version: int, committed: bool, topics: list[FetchedTopic], er
                         )
                         for producer_id, first in result.aborted
                     ]
-                    if committed
+                    if lists_aborted(result.error_code, committed)
                     else None,
                     records=result.records,
                 )
@@ -142,7 +144,7 @@ def image() -> MetadataImage:
     return MetadataImage("cluster", 5, brokers, {"invoice": topic}, {TOPIC_ID: "invoice"})
 
 
-def topics_by_codec(version: int) -> list[Any]:
+def topics_by_codec(version: int, operations: Set[int] | None) -> list[Any]:
     per_topic = MetadataResponse.MetadataResponseTopic
 
     def partition(error: int, index: int, leader: int, epoch: int, nodes: tuple[list[int], ...]) -> Any:
@@ -164,24 +166,38 @@ def topics_by_codec(version: int) -> list[Any]:
         topic_id=UUID(bytes=TOPIC_ID),
         is_internal=True,
         partitions=[partition(0, 0, 0, 7, ([0, 1], [0], [1])), partition(5, 1, -1, 8, ([1], [1], [1]))],
+        authorized_operations=operations,
     )
-    absent = per_topic(version=version, error_code=3, name="none", topic_id=None, partitions=[])
+    absent = per_topic(
+        version=version,
+        error_code=3,
+        name="none",
+        topic_id=None,
+        partitions=[],
+        authorized_operations=operations,
+    )
     return [there, absent]
 
 
+@pytest.mark.parametrize("operations", [False, True])
 @pytest.mark.parametrize("version", range(14))
-def test_metadata_topics(version: int) -> None:
-    packer, there = Packer(version), image()
+def test_metadata_topics(version: int, operations: bool) -> None:
+    packer, there = Packer(version, operations), image()
     packed = b"".join(
         (
             array_length(2, packer.flexible),
             packer.topic(there, there.topics["invoice"]),
             packer.no_topic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "none", bytes(16)),
-            packer.end(),
+            packer.end(operations),
         )
     )
     response = MetadataResponse(
-        version=version, brokers=[], cluster_id="c", controller_id=0, topics=topics_by_codec(version)
+        version=version,
+        brokers=[],
+        cluster_id="c",
+        controller_id=0,
+        topics=topics_by_codec(version, OF_TOPIC if operations else None),
+        authorized_operations=OF_CLUSTER if operations else None,
     )
     assert bytes(response.encode(version=version)).endswith(packed)
 

@@ -18,6 +18,7 @@ from kview.simulate.world import (
 )
 from tests.simulate.chaos import QUICK, VARIANTS, change_topics, disturb, heal
 from tests.simulate.chaos_clients import CODECS, Clients
+from tests.simulate.chaos_members import ChaosMembers
 from tests.simulate.engine import START_MS, go
 from tests.simulate.group_invariants import of_the_cluster
 from tests.simulate.invariants import Checker
@@ -34,10 +35,11 @@ TIMEOUT_MS = 5_000
 class ChaosWorld:
     """A world made of one seed, and its disturbances of the same seed.
 
-    With `transactions`, its producer writes in transactions, and is taken over by others now and then.
+    With `members`, a consumer group reads all its topics. With `transactions`, its producer writes in
+    transactions, and is taken over by others now and then.
     """
 
-    def __init__(self, seed: int, transactions: bool = False) -> None:
+    def __init__(self, seed: int, members: bool = False, transactions: bool = False) -> None:
         self._random = random.Random(seed)
         self._transactions = transactions
         self.variant = self._random.choice(list(VARIANTS))
@@ -45,6 +47,7 @@ class ChaosWorld:
         self._topic_id = self.cluster.metadata.image.topics["topic-0"].topic_id
         self.checker = Checker(self.cluster, others=of_the_cluster(self.cluster), every_event=True)
         self.clients = Clients(self.cluster, self._random, self.variant == "unclean", CODECS)
+        self._members = ChaosMembers(self.cluster, seed) if members else None
         self._names = ("made-1", "made-2", *(topic.name for topic in self.cluster.world.topics))
 
     def _world(self) -> World:
@@ -82,6 +85,8 @@ class ChaosWorld:
             for _ in range(source.randrange(1, 6)):
                 go(self.cluster, source.randrange(5_000, 500_000) / 1e6)
                 self.clients.act()
+                if self._members is not None:
+                    self._members.act()
             kind = source.random()
             if self._transactions and source.random() < 0.1:
                 self.cluster.adjustments.apply(Command(CommandKind.TAKE_OVER, name=self._newest()))
@@ -93,6 +98,8 @@ class ChaosWorld:
                 disturb(self.cluster, source)
         heal(self.cluster, self.checker)
         self.clients.check()
+        if self._members is not None:
+            self._members.check()
 
     def _newest(self) -> str:
         """Return the client id of the producer that took the transactional id over last."""

@@ -1,14 +1,22 @@
 """Invariants on consumer groups, and the list of all invariants on an entire cluster."""
 
 from kview.simulate.cluster import Cluster
+from kview.simulate.groups.consumer_group import ConsumerGroup, owned_pairs, pairs
 from kview.simulate.groups.consumer_protocol import CONSUMER, decode_assignment
-from kview.simulate.groups.group import Group, GroupState
+from kview.simulate.groups.group import GroupState
+from kview.simulate.groups.shard import AnyGroup
 from kview.wire.primitives import MalformedBytes
 from tests.simulate.invariants import ClusterInvariant, ReplicasAreOfLivingTopics
 
 
-def owned_twice(group: Group) -> str | None:
-    """Return what is wrong with a stable consumer group's assignment, or None."""
+def owned_twice(group: AnyGroup) -> str | None:
+    """Return what is wrong with the assignment of a stable group of consumers, or None.
+
+    In a group of the consumer protocol a partition has one owner at any time, and the same in the target
+    assignment.
+    """
+    if isinstance(group, ConsumerGroup):
+        return _owned_twice_at_any_time(group)
     if group.state is not GroupState.STABLE or group.protocol_type != CONSUMER:
         return None
     owners: dict[tuple[str, int], str] = {}
@@ -21,6 +29,25 @@ def owned_twice(group: Group) -> str | None:
             other = owners.setdefault(pair, member.member_id)
             if other != member.member_id:
                 return f"group {group.name}: {pair[0]}-{pair[1]} is owned by {other} and {member.member_id}"
+    return None
+
+
+def _owned_twice_at_any_time(group: ConsumerGroup) -> str | None:
+    has: dict[tuple[bytes, int], str] = {}
+    for member in group.members.values():
+        for pair in owned_pairs(member.current):
+            other = has.setdefault(pair, member.member_id)
+            if other != member.member_id:
+                return f"group {group.name}: {pair} is owned by {other} and {member.member_id}"
+    if has != group.owners:
+        return f"group {group.name}: the owners are {has}, the coordinator has {group.owners}"
+    gets: dict[tuple[bytes, int], str] = {}
+    for member_id, target in group.targets.items():
+        if member_id not in group.members:
+            return f"group {group.name}: a target assignment of {member_id}, which is not a member"
+        for pair in pairs(target):
+            if gets.setdefault(pair, member_id) != member_id:
+                return f"group {group.name}: {pair} is to be owned by {gets[pair]} and {member_id}"
     return None
 
 

@@ -1,7 +1,8 @@
 """Coordinators in a cluster that consists only of what they can see: metadata and logs."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.consumer_protocol import CONSUMER
@@ -18,6 +19,7 @@ from kview.simulate.groups.results import (
 )
 from kview.simulate.groups.settings import GroupSettings
 from kview.simulate.kernel import Kernel, Timer
+from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
 
 S = 1_000_000
 
@@ -31,12 +33,17 @@ class Offsets:
     frozen: bool = False
     hung: set[int] = field(default_factory=set)
     topics: dict[str, bytes] = field(default_factory=lambda: {"t": b"t" * 16})
+    partitions: dict[str, int] = field(default_factory=dict)
+    """Topic → its number of partitions, if that is not 10."""
+    image: MetadataImage | None = None
+    images: int = 0
+    """How often the topics have changed, which is also the offset of the metadata."""
     batches: list[tuple[int, bytes]] = field(default_factory=list)
     start: dict[int, int] = field(default_factory=dict)
     waiting: list[tuple[Callable[[ErrorCode, int], None], int]] = field(default_factory=list)
     coordinators: dict[int, GroupCoordinator] = field(default_factory=dict)
 
-    def coordinator(self, broker: int = 0, **settings: int) -> GroupCoordinator:
+    def coordinator(self, broker: int = 0, **settings: Any) -> GroupCoordinator:
         made = GroupCoordinator(broker, BrokerHost(self, broker), GroupSettings(**settings))
         self.coordinators[broker] = made
         if self.leader == broker:
@@ -56,11 +63,30 @@ class Offsets:
                 else:
                     coordinator.resigned(partition)
 
+    def set_topic(self, name: str, partitions: int) -> None:
+        """Create a topic, or change its number of partitions. Of none, it is deleted."""
+        self.image, self.images = None, self.images + 1
+        if partitions:
+            self.topics.setdefault(name, name.encode().ljust(16, b"-"))
+            self.partitions[name] = partitions
+        else:
+            del self.topics[name]
+
     def thaw(self) -> None:
         self.frozen = False
         waiting, self.waiting = self.waiting, []
         for done, offset in waiting:
             done(ErrorCode.NONE, offset)
+
+
+def image_of(topics: Mapping[str, bytes], partitions: Mapping[str, int], offset: int) -> MetadataImage:
+    """Return metadata with these topics and no brokers."""
+    partition = PartitionImage(0, 0, 0, (0,), (0,))
+    images = {
+        name: TopicImage(name, topic_id, (partition,) * partitions.get(name, 10))
+        for name, topic_id in topics.items()
+    }
+    return MetadataImage("", offset, {}, images, {topic_id: name for name, topic_id in topics.items()})
 
 
 class BrokerHost:
@@ -85,6 +111,13 @@ class BrokerHost:
 
     def leader(self, partition: int) -> int:
         return self._offsets.leader
+
+    def metadata(self) -> MetadataImage:
+        if self._offsets.image is None:
+            self._offsets.image = image_of(
+                self._offsets.topics, self._offsets.partitions, self._offsets.images
+            )
+        return self._offsets.image
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
         return self._offsets.topics.get(topic) if partition < 10 else None

@@ -10,7 +10,7 @@ from kafka.errors import CorruptRecordError
 from kafka.record import MemoryRecords
 from kafka.record.util import decode_varint
 
-from kview.simulate.batch_check import COMPRESSED_RECORDS_MAX, Batch, Rules, check
+from kview.simulate.batch_check import COMPRESSED_RECORDS_MAX, Rules, check
 from kview.simulate.record_check import MANY_RECORDS, Refused, check_records
 from kview.simulate.records import encode_batch
 from kview.wire.compression import GZIP, LZ4, SNAPPY, ZSTD
@@ -31,8 +31,11 @@ GOOD = client_batch()
 
 
 def error_of(data: bytes, rules: Rules = RULES) -> int:
-    checked = check(data, rules)
-    return 0 if isinstance(checked, Batch) else int(checked)
+    try:
+        check(data, rules)
+    except Refused as refused:
+        return int(refused.code)
+    return 0
 
 
 def at_time(time_ms: int) -> bytes:
@@ -44,7 +47,7 @@ def at_time(time_ms: int) -> bytes:
 def test_a_clients_batch_is_taken_as_it_is(records: int, compression: int) -> None:
     data = client_batch(7, 1, 5, records, compression)
     checked = check(data, RULES)
-    assert isinstance(checked, Batch) and checked.data == data
+    assert checked.data == data
     head = checked.header
     assert (head.producer_id, head.producer_epoch, head.base_sequence, head.records) == (7, 1, 5, records)
 
@@ -66,7 +69,7 @@ REFUSED = [
     ("a record too few", with_field(with_field(GOOD, COUNT, "i", 2), LAST_DELTA, "i", 1), 87),
     ("a control batch", with_field(GOOD, ATTRIBUTES, "h", 0x20), 87),
     ("a transaction", with_field(client_batch(7, 1, 5), ATTRIBUTES, "h", 0x10), 48),
-    ("an unknown codec", with_field(GOOD, ATTRIBUTES, "h", 7), 87),
+    ("an unknown codec", with_field(GOOD, ATTRIBUTES, "h", 7), -1),
     ("a producer without a sequence", with_field(client_batch(7, 1, 5), SEQUENCE, "i", -1), 87),
     ("a record of no bytes", with_field(GOOD, BODY, "b", 0), 87),
     ("a record longer than its batch", with_field(GOOD, BODY, "b", 126), 87),
@@ -109,7 +112,6 @@ def test_limits(data: bytes, rules: Rules, number: int) -> None:
 def test_a_latest_time_that_is_not_the_records_is_corrected_as_in_kafka() -> None:
     wrong = with_field(with_field(GOOD, MAX_TIME, "q", 5), ATTRIBUTES, "h", 0x08)
     checked = check(wrong, RULES)
-    assert isinstance(checked, Batch)
     read = next(iter(MemoryRecords(checked.data)))
     assert read.validate_crc() and read.timestamp_type == 0
     assert checked.header.max_time_ms == START_MS + 14
@@ -175,7 +177,6 @@ def test_the_latest_time_of_a_compressed_batch_is_that_of_its_records(codec: int
         compressed_batch(codec, record(0) + record(1, after_ms=40), 2), MAX_TIME, "q", START_MS + 40
     )
     checked = check(with_field(good, MAX_TIME, "q", claimed_ms), RULES)
-    assert isinstance(checked, Batch)
     assert (checked.data, checked.header.max_time_ms) == (good, START_MS + 40)
 
 
@@ -195,8 +196,11 @@ def test_every_change_of_a_byte_is_refused_or_read_by_another_codec(count: int) 
         at += length_bytes + length
     for _ in range(20_000 // count):
         data = with_field(whole, source.choice(changeable), "B", source.randrange(256))
-        checked = check(data, RULES)
-        if isinstance(checked, Batch):
+        try:
+            checked = check(data, RULES)
+        except Refused:
+            checked = None
+        if checked is not None:
             taken += 1
             records = [r for read in MemoryRecords(checked.data) for r in read]
             assert [r.offset for r in records] == list(range(count))
@@ -234,7 +238,7 @@ def test_records_of_equal_lengths_are_read_like_others(lengths: list[int]) -> No
     """Many records are checked together, and few at a time by other code, with the same result."""
     source, whole = random.Random(len(lengths)), numbered(lengths)
     time_deltas = check_records(whole, BODY, len(lengths))
-    assert time_deltas == (0, len(lengths) - 1)
+    assert time_deltas[:2] == (0, len(lengths) - 1)
     begins = begins_of(whole, len(lengths))
     for _ in range(60):
         wrong = bytearray(whole)

@@ -21,8 +21,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", range(metafunc.config.getoption("--worlds")))
 
 
-def live(seed: int, seconds: float) -> None:
-    world = ChaosWorld(seed)
+def live(seed: int, seconds: float, members: bool = False) -> None:
+    world = ChaosWorld(seed, members)
     print(f"seed {seed}, {world.variant}")
     world.run(seconds)
 
@@ -33,7 +33,7 @@ def test_what_once_broke_something_no_longer_does(seed: int, seconds: float) -> 
 
 
 def test_invariants_hold_and_the_world_heals(seed: int, request: pytest.FixtureRequest) -> None:
-    live(seed, request.config.getoption("--world-seconds"))
+    live(seed, request.config.getoption("--world-seconds"), members=True)
 
 
 FOUND_IN_TRANSACTIONS = [

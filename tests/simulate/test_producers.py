@@ -46,8 +46,14 @@ def copy_of(leader: Log, end: int) -> CountingLog:
     return log
 
 
-def answers(states: ProducerStates, sequences: range) -> list[tuple[int, int]]:
-    return [states.check(header(batch_of(p, s))) for p in range(PRODUCERS) for s in sequences]
+def answers(states: ProducerStates, sequences: range) -> list[tuple[int, int | None]]:
+    return [checked(states, batch_of(p, s)) for p in range(PRODUCERS) for s in sequences]
+
+
+def checked(states: ProducerStates, batch: bytes) -> tuple[int, int | None]:
+    """Return the error number of a batch, and the offset of the one of which it is a duplicate."""
+    error, duplicate = states.check(header(batch))
+    return error, None if duplicate is None else duplicate.base_offset
 
 
 def test_a_new_leader_reads_the_end_of_its_log_alone() -> None:
@@ -94,7 +100,7 @@ def test_a_first_batch_that_was_cut_off_hides_no_later_one() -> None:
     log.begin_epoch(1).append_batch(again, header(again))
     log.end = 4
     states.read(log)
-    assert states.check(header(again)) == (0, 3)
+    assert checked(states, again) == (0, 3)
 
 
 def test_what_a_leader_wrote_after_a_snapshot_of_an_earlier_one_counts() -> None:
@@ -106,7 +112,7 @@ def test_what_a_leader_wrote_after_a_snapshot_of_an_earlier_one_counts() -> None
     log.end = stream.end
     states = ProducerStates.load(log, log.end)
     states.read(log)
-    assert states.check(header(batch)) == (0, BATCHES - 500)
+    assert checked(states, batch) == (0, BATCHES - 500)
 
 
 def test_a_producer_goes_on_after_its_last_batch_was_deleted() -> None:

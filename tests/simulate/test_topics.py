@@ -191,7 +191,7 @@ def test_settings_are_obeyed_and_shown() -> None:
     cluster = cluster_of(
         settings={"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
     )
-    shown = {e.name: e for e in cluster.descriptions.broker_configs(1)}
+    shown = {e.name: e for e in cluster.descriptions.broker_configs(1, {})}
     assert shown["broker.session.timeout.ms"][1:3] == ("3000", ConfigSource.STATIC_BROKER)
     assert shown["replica.lag.time.max.ms"][1:3] == ("30000", ConfigSource.DEFAULT)
     assert shown["broker.rack"].value == "R1"

@@ -46,6 +46,15 @@ async def test_on_a_small_screen_thirty_brokers_are_signs_and_the_silent_ones_ha
         assert [key for key in table.in_sight if isinstance(key, int)][:2] == [2, 19]
 
 
+@pytest.mark.parametrize(("size", "keys"), [((60, 15), []), ((200, 50), []), ((120, 40), ["2"])])
+@running
+async def test_rack_2_is_before_rack_10(size: tuple[int, int], keys: list[str]) -> None:
+    async with dashboard(many(brokers=12, racks=12), size=size) as (app, pilot):
+        await press(pilot, keys)
+        named = re.findall(r"\bR([0-9]+)\b", text(app) if keys else "\n".join(drawn_lines(app)))
+        assert list(dict.fromkeys(named)) == [str(rack) for rack in range(1, 13)]
+
+
 @pytest.mark.parametrize("size", [(120, 40), (200, 50)])
 @running
 async def test_on_a_large_screen_thirty_brokers_have_a_tile_each(size: tuple[int, int]) -> None:

@@ -119,9 +119,11 @@ def none_answer_since(brokers: Brokers) -> int:
 
     This is when the last of them fell silent. Fenced brokers and those that are no longer listed count, too.
     """
-    quiet = silence(brokers)
     heard = brokers.answers & np.asarray(brokers.state != BrokerState.SILENT, np.bool_)
-    if not quiet.silent.any() or not quiet.silent.all() or heard.any():
+    if heard.any() or not len(brokers):
+        return UNKNOWN
+    quiet = silence(brokers)
+    if not quiet.silent.all():
         return UNKNOWN
     listed = np.asarray(brokers.state != BrokerState.GONE, np.bool_)
     return int(quiet.since_ms[listed].max(initial=UNKNOWN))

@@ -31,7 +31,7 @@ from kview.observe.groups.members import (
     topics_of,
     who,
 )
-from kview.wire.group_descriptions import (
+from kview.wire.group_messages import (
     ConsumerGroupDescribeRequest,
     ShareGroupDescribeRequest,
     StreamsGroupDescribeRequest,

@@ -17,6 +17,7 @@ from kview.school.words import demo as demo_words
 from kview.school.words import drills as said
 from kview.tui.actions import Action
 from kview.tui.looks import Look
+from kview.tui.rows.sorting import by_number
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.caption import Caption, Paragraph
@@ -245,7 +246,7 @@ class DrillShow:
         if view is None:
             return []
         brokers = [f"broker {id}" for id in view.snapshot.brokers.id.tolist()]
-        racks = [f"rack {rack}" for rack in sorted({str(rack) for rack in view.snapshot.brokers.rack})]
+        racks = [f"rack {rack}" for rack in sorted(set(map(str, view.snapshot.brokers.rack)), key=by_number)]
         groups = [f"group {name}" for name in view.snapshot.groups.group.tolist()]
         return [*((name, name) for name in (*brokers, *racks, *groups)), (Hit.OTHER, said.SOMETHING_ELSE)]
 

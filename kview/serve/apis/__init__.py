@@ -12,6 +12,7 @@ FILES = (
     "api_versions",
     "cluster",
     "configs",
+    "consumer_groups",
     "fetch",
     "find_coordinator",
     "group_deletion",

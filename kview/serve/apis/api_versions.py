@@ -2,11 +2,13 @@
 
 v1 adds the throttle time. v3 is flexible and adds the client's name, but the response header is never
 flexible, so that older clients can read it. v4 allows a feature's minimum version to be 0. A request with a
-later version is answered in version 0, with error 35 and the full list. The one feature tells transactional
-clients that they get a new epoch with each transaction (KIP-890). Left out on purpose: other features, which
-only upgrades use.
+later version is answered in version 0, with error 35 and the full list. Features tell clients that there are
+consumer groups (KIP-848), and transactional ones that they get a new epoch with each transaction (KIP-890).
+Left out on purpose: other features, which only upgrades use. A client whose name or version is not made of
+letters, digits, '.' and '-' is refused (KIP-511).
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,12 +17,20 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kview.serve.call import Api, Call
 from kview.simulate.codes import ErrorCode
 
-FEATURES = {"transaction.version": 2}
+FEATURES = {"group.version": 1, "transaction.version": 2}
 FEATURES_FROM = 3
+ANY_LEVEL_FROM = 4
+"""The first version that lists supported features whose lowest level is 0."""
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def api_versions(call: Call) -> None:
     """Answer with all APIs that this broker has registered."""
+    request, version = call.request, call.version
+    software = (request.client_software_name, request.client_software_version)
+    if version >= FEATURES_FROM and not all(map(_SOFTWARE.fullmatch, software)):
+        call.answer(ApiVersionsResponse(version=version, error_code=ErrorCode.INVALID_REQUEST, api_keys=[]))
+        return
     call.answer(_response(call.version, ErrorCode.NONE, call.wire.apis.values()))
 
 
@@ -54,6 +64,7 @@ def _response(version: int, error: ErrorCode, apis: Iterable[Api]) -> Any:
             "supported_features": [
                 supported(version=version, name=name, min_version=0, max_version=level)
                 for name, level in FEATURES.items()
+                if version >= ANY_LEVEL_FROM
             ],
             "finalized_features_epoch": 0,
             "finalized_features": [

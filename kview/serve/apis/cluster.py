@@ -3,12 +3,13 @@
 DescribeCluster: v1 adds the endpoint type (a request for controllers gets MISMATCHED_ENDPOINT_TYPE), v2 adds
 fenced brokers. As in Metadata, the controller in the response is any live broker.
 
-DescribeQuorum: v1 adds the times of the last fetches, v2 error messages, directory ids (left out) and the
-voters' listeners (none are listed, because clients cannot reach a controller). A broker forwards the request
+DescribeQuorum: v1 adds the times of the last fetches, v2 error messages, directory ids and the voters, but
+not their listeners, because clients cannot reach a controller. A broker forwards the request
 to the active controller. If there is none, the request waits.
 """
 
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from kafka.protocol.admin import (
     DescribeClusterRequest,
@@ -17,7 +18,9 @@ from kafka.protocol.admin import (
     DescribeQuorumResponse,
 )
 
+from kview.serve.apis.messages import MESSAGES
 from kview.serve.apis.metadata import any_live_broker
+from kview.serve.apis.operations import OF_CLUSTER
 from kview.serve.call import Api, Call, Steps
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import QuorumInfo, QuorumReplica
@@ -25,6 +28,10 @@ from kview.simulate.results import QuorumInfo, QuorumReplica
 BROKERS, CONTROLLERS = 1, 2
 MISMATCHED_ENDPOINT_TYPE = 114
 UNSUPPORTED_ENDPOINT_TYPE = 115
+MISMATCHED = (
+    "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+)
+NODES_FROM = 2
 METADATA_TOPIC = "__cluster_metadata"
 
 
@@ -34,9 +41,13 @@ def describe_cluster(call: Call) -> None:
     if version >= 1 and request.endpoint_type != BROKERS:
         asked_controllers = request.endpoint_type == CONTROLLERS
         error = MISMATCHED_ENDPOINT_TYPE if asked_controllers else UNSUPPORTED_ENDPOINT_TYPE
-        message = f"A broker does not describe endpoints of type {request.endpoint_type}."
+        message = f"Unsupported endpoint type {request.endpoint_type}"
+        if asked_controllers:
+            message = MISMATCHED
         call.answer(
-            DescribeClusterResponse(version=version, error_code=error, error_message=message, brokers=[])
+            DescribeClusterResponse(
+                version=version, error_code=error, error_message=message, cluster_id="", brokers=[]
+            )
         )
         return
     fenced_too = version >= 2 and request.include_fenced_brokers
@@ -61,6 +72,7 @@ def describe_cluster(call: Call) -> None:
             cluster_id=image.cluster_id,
             controller_id=any_live_broker(call, image.live_brokers()),
             brokers=brokers,
+            authorized_operations=OF_CLUSTER if request.include_cluster_authorized_operations else None,
         )
     )
 
@@ -84,35 +96,41 @@ def _answer_quorum(call: Call, info: QuorumInfo) -> Steps:
             )
         )
         return
-    topics = []
+    topics, described = [], False
     for entry in call.request.topics:
         partitions = []
         for p in entry.partitions:
-            partitions.append(_partition(version, per_topic, entry, p.partition_index, info))
+            is_quorum = (entry.topic_name, p.partition_index) == (METADATA_TOPIC, 0)
+            described = described or is_quorum
+            partitions.append(_partition(call, p.partition_index, info if is_quorum else None))
             yield
         topics.append(per_topic(version=version, topic_name=entry.topic_name, partitions=partitions))
         yield
-    call.answer(DescribeQuorumResponse(version=version, topics=topics, nodes=[], error_message=None))
+    voters = info.voters if described and version >= NODES_FROM else ()
+    nodes = [DescribeQuorumResponse.Node(version=version, node_id=v.node, listeners=[]) for v in voters]
+    call.answer(DescribeQuorumResponse(version=version, topics=topics, nodes=nodes, error_message=""))
 
 
-def _partition(version: int, per_topic: Any, entry: Any, index: int, info: QuorumInfo) -> Any:
-    if (entry.topic_name, index) != (METADATA_TOPIC, 0):
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def _partition(call: Call, index: int, info: QuorumInfo | None) -> Any:
+    """Return a partition's row, of which only one has a quorum to describe."""
+    version, per_topic = call.version, DescribeQuorumResponse.TopicData
+    if info is None:
         return per_topic.PartitionData(
             version=version,
             partition_index=index,
-            error_code=error,
-            error_message=None,
+            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            error_message=MESSAGES[ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
             current_voters=[],
             observers=[],
         )
+    cluster_id = call.image.cluster_id
 
     def states(replicas: tuple[QuorumReplica, ...]) -> list[Any]:
         return [
             per_topic.PartitionData.ReplicaState(
                 version=version,
                 replica_id=r.node,
-                replica_directory_id=None,
+                replica_directory_id=uuid5(NAMESPACE_OID, f"{cluster_id}/{r.node}"),
                 log_end_offset=r.log_end,
                 last_fetch_timestamp=r.last_fetch_ms,
                 last_caught_up_timestamp=r.last_caught_up_ms,
@@ -123,7 +141,7 @@ def _partition(version: int, per_topic: Any, entry: Any, index: int, info: Quoru
     return per_topic.PartitionData(
         version=version,
         partition_index=index,
-        error_message=None,
+        error_message="",
         leader_id=info.leader_id,
         leader_epoch=info.leader_epoch,
         high_watermark=info.high_watermark,

@@ -32,6 +32,6 @@ def config_row(kind: Any, version: int, entry: ConfigEntry, **more: Any) -> Any:
         value=entry.value,
         read_only=entry.read_only,
         config_source=entry.source,
-        is_sensitive=False,
+        is_sensitive=entry.sensitive,
         **more,
     )

@@ -1,12 +1,13 @@
 """DescribeConfigs (32) 1–4, AlterConfigs (33) 0–2, IncrementalAlterConfigs (44) 0–1, ListConfigResources (74)
-0–1: read and change the settings of topics and brokers.
+0–1: read and change the settings of topics, brokers and groups.
 
 DescribeConfigs: v1 adds the source of a value, v3 types and documentation, v4 is flexible. AlterConfigs
 replaces all settings of a resource, IncrementalAlterConfigs changes single ones. ListConfigResources v0 lists
-client metrics only. Left out on purpose: documentation (null), log levels, client metrics, settings of groups
-(INVALID_REQUEST), and broker settings that the simulated cluster does not use.
+client metrics only. A broker describes all settings that Kafka's has; most of them change nothing here. Left
+out on purpose: documentation (null), log levels and client metrics (INVALID_REQUEST).
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,20 +25,22 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, forward, message_of
+from kview.serve.apis.log_dirs import log_dir
+from kview.serve.apis.messages import MESSAGES
 from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.codes import ErrorCode
 from kview.simulate.refusals import wrong_topic_name
 from kview.simulate.requests.admin import NO_CONTROLLER
-from kview.simulate.results import AdminResult, ConfigEntry, ConfigSource, ConfigSynonym
-from kview.simulate.setting import ConfigType
+from kview.simulate.results import AdminResult, ConfigEntry
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 RESOURCE_TYPES = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
+_ID = re.compile(r"[+-]?[0-9]{1,10}")
 CLIENT_METRICS_ONLY = 0
 """The version of ListConfigResources that lists client metrics only."""
 
-Entries = tuple[ErrorCode, str | None, Sequence[ConfigEntry]]
+Entries = tuple[ErrorCode, str, Sequence[ConfigEntry]]
 
 
 def describe_configs(call: Call) -> Steps:
@@ -52,14 +55,14 @@ def describe_configs(call: Call) -> Steps:
 
 def _resource(call: Call, entry: Any, rows: ConfigRows) -> Any:
     error, message, entries = _entries(call, entry.resource_type, entry.resource_name)
-    named = entry.configuration_keys
+    named = frozenset(entry.configuration_keys or ())
     return DescribeConfigsResponse.DescribeConfigsResult(
         version=call.version,
         error_code=error,
-        error_message=None if message is None else shortened(message),
+        error_message=shortened(message),
         resource_type=entry.resource_type,
         resource_name=entry.resource_name,
-        configs=rows.of([e for e in entries if named is None or e.name in named]),
+        configs=rows.of([e for e in entries if not named or e.name in named]),
     )
 
 
@@ -69,41 +72,49 @@ def _entries(call: Call, kind: int, name: str) -> Entries:
         if wrong is not None:
             return ErrorCode.INVALID_TOPIC_EXCEPTION, wrong, ()
         if name not in call.image.topics:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None, ()
-        return ErrorCode.NONE, None, call.cluster.descriptions.topic_configs(call.broker, name)
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "", ()
+        return ErrorCode.NONE, "", call.cluster.descriptions.topic_configs(call.broker, name)
     if kind == BROKER:
-        wrong = _wrong_broker(call, name)
+        wrong = _wrong_broker(call, name, "Broker id", " or empty string,")
         if wrong is not None:
             return ErrorCode.INVALID_REQUEST, wrong, ()
-        known = call.cluster.descriptions.broker_configs(call.broker, default_only=not name)
-        return ErrorCode.NONE, None, sorted([*known, *(_listeners(call) if name else ())])
+        described = call.cluster.descriptions
+        if not name:
+            return ErrorCode.NONE, "", described.default_broker_configs(call.broker)
+        return ErrorCode.NONE, "", described.broker_configs(call.broker, _static(call))
+    if kind == GROUP and not name:
+        return ErrorCode.INVALID_REQUEST, "Group name must not be empty", ()
+    if kind == GROUP:
+        return ErrorCode.NONE, "", call.cluster.descriptions.group_configs(call.broker, name)
+    if kind not in RESOURCE_TYPES:
+        return ErrorCode.INVALID_REQUEST, MESSAGES[ErrorCode.INVALID_REQUEST], ()
     return ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}", ()
 
 
-def _listeners(call: Call) -> list[ConfigEntry]:
-    """Return where this broker listens, which the cluster's engine does not know."""
+def _static(call: Call) -> dict[str, str]:
+    """Return the settings of this broker that only its network side knows, as if they were in its file."""
     host, port = call.wire.endpoint(call.broker)
     here = f"PLAINTEXT://{host}:{port}"
-    return [
-        ConfigEntry(
-            name,
-            here,
-            ConfigSource.STATIC_BROKER,
-            ConfigType.LIST,
-            (
-                ConfigSynonym(name, here, ConfigSource.STATIC_BROKER),
-                *((ConfigSynonym(name, default, ConfigSource.DEFAULT),) if default else ()),
-            ),
-        )
-        for name, default in (("advertised.listeners", ""), ("listeners", "PLAINTEXT://:9092"))
-    ]
+    return {
+        "advertised.listeners": here,
+        "controller.listener.names": "CONTROLLER",
+        "listeners": here,
+        "log.dirs": log_dir(call.broker),
+        "max.incremental.fetch.session.cache.slots": "0",
+        "process.roles": "broker",
+    }
 
 
-def _wrong_broker(call: Call, name: str) -> str | None:
-    """Return why this broker does not answer for the broker `name`. The empty name means all brokers."""
+def _wrong_broker(call: Call, name: str, what: str, or_empty: str) -> str | None:
+    """Return why this broker does not answer for the broker `name`. The empty name means all brokers.
+
+    `what` and `or_empty` are what Kafka calls the name, and what else it would take.
+    """
     if name in ("", str(call.broker)):
         return None
-    return f"Unexpected broker id, expected {call.broker} or empty string, but received {name}"
+    if not _ID.fullmatch(name):
+        return f"{what} must be an integer, but it is: {name}"
+    return f"Unexpected broker id, expected {call.broker}{or_empty} but received {name}"
 
 
 def _row(call: Call, entry: ConfigEntry) -> Any:
@@ -181,6 +192,8 @@ def _alter(
     def ask() -> AdminResult:
         if kind == TOPIC:
             return admin.alter_topic(name, changes, others_too, validate_only)
+        if kind == GROUP:
+            return admin.alter_group(name, changes, others_too, validate_only)
         return admin.alter_broker(name, changes, others_too, validate_only)
 
     wrong = None
@@ -188,9 +201,11 @@ def _alter(
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     elif kind == TOPIC and (message := wrong_topic_name(name)) is not None:
         wrong = AdminResult(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
-    elif kind == BROKER and (message := _wrong_broker(call, name)) is not None:
+    elif kind == BROKER and (message := _wrong_broker(call, name, "Node id", ",")) is not None:
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, message)
-    elif kind not in (TOPIC, BROKER):
+    elif kind not in RESOURCE_TYPES:
+        wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+    elif kind not in (TOPIC, BROKER, GROUP):
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     if wrong is not None:
         altered(wrong)
@@ -209,6 +224,7 @@ def list_config_resources(call: Call) -> None:
         TOPIC: list(image.topics),
         BROKER: [str(broker) for broker in image.live_brokers()],
         BROKER_LOGGER: [str(broker) for broker in image.live_brokers()],
+        GROUP: list(image.group_configs),
     }
     known = set(types) <= set(RESOURCE_TYPES)
     rows = [

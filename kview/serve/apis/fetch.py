@@ -4,10 +4,10 @@ v4 adds the isolation level and the last stable offset, v5 the log start offset,
 sessions, v9 the leader epoch that the client knows, v11 racks and the preferred replica, v12 is flexible, v13
 has topic ids instead of names, v15 makes the replica state a tagged field. The response is packed by hand,
 because the codec takes 6.4 µs per partition, and a consumer of many partitions would keep the process busy.
-From v11 on, a follower answers, too. Left out on purpose: sessions (session id 0 satisfies every client, and
-each fetch is a full one), the preferred replica (as in Kafka without a replica selector), and the new leader
-in the response (clients request metadata instead). Followers in the simulated cluster do not fetch over the
-network.
+From v11 on, a follower answers, too. As in Kafka with `max.incremental.fetch.session.cache.slots=0`, there
+are no sessions: a client that asks for one gets all it named and session id 0, which satisfies every client.
+Left out on purpose: the preferred replica (as in Kafka without a replica selector), and the new leader in the
+response (clients request metadata instead). Followers in the simulated cluster do not fetch over the network.
 """
 
 from collections.abc import Generator, Sequence
@@ -31,6 +31,8 @@ MAX_ANSWER_BYTES = 2 << 20
 Kafka, a client that wants more gets the rest with its next fetches. The kernel takes as much at once. More
 costs three times the processor time per byte, because asyncio copies what the kernel leaves."""
 
+NEW_SESSION, NO_SESSION = 0, -1
+"""The session epochs of a fetch that names all its partitions. Other epochs continue a session."""
 FETCH_SESSION_ID_NOT_FOUND = 70
 PARTITIONS_PER_STEP = 16
 
@@ -40,6 +42,7 @@ _PARTITION_V5 = Struct(">ihqqqi")  # with the log start offset before the last f
 _PARTITION_V12 = Struct(">ihqqq")  # without aborted transactions, which are a compact array
 _ABORTED = Struct(">qq")  # producer id, first offset
 NO_REPLICA = -1
+NOT_KNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 NULL_ARRAY = NO_TAGS = b"\0"
 
 
@@ -63,7 +66,7 @@ def fetch(call: Call) -> Steps:
     Errors, and requests that do not wait, are answered at once.
     """
     request = call.request
-    if request.session_id:
+    if request.session_epoch not in (NEW_SESSION, NO_SESSION):
         call.answer_packed(pack_response(call.version, False, (), FETCH_SESSION_ID_NOT_FOUND))
         return
     topics, size, failed = yield from _read(call)
@@ -151,17 +154,22 @@ def _read(call: Call) -> Generator[None, None, tuple[list[FetchedTopic], int, bo
 def pack_response(
     version: int, read_committed: bool, topics: Sequence[FetchedTopic], error_code: int = 0
 ) -> list[bytes]:
-    """Return the body of a FetchResponse in pieces, byte for byte as the codec would encode it.
-
-    As in Kafka, aborted transactions are a list for a client with isolation level read_committed, and null
-    for other clients.
-    """
+    """Return the body of a FetchResponse in pieces, byte for byte as the codec would encode it."""
     pieces = [INT32.pack(0) if version < 7 else _THROTTLE_ERROR_SESSION.pack(0, error_code, 0)]
     if version >= 12:
         _pack_flexible(pieces, version, read_committed, topics)
     else:
         _pack_plain(pieces, version, read_committed, topics)
     return pieces
+
+
+def lists_aborted(error: int, read_committed: bool) -> bool:
+    """Return whether a partition's aborted transactions are a list, not null.
+
+    As in Kafka, they are for a client with isolation level read_committed, and for a partition that the
+    broker does not know, but not if reading failed.
+    """
+    return error in NOT_KNOWN or (read_committed and not error)
 
 
 def _pack_plain(
@@ -172,12 +180,13 @@ def _pack_plain(
         assert isinstance(key, str)
         pieces += (string(key), array_length(len(partitions)))
         for index, (error, watermark, stable, start, records, aborted) in partitions:
-            number = len(aborted) if read_committed else -1
+            listed = lists_aborted(error, read_committed)
+            number = len(aborted) if listed else -1
             if version >= 5:
                 pieces.append(_PARTITION_V5.pack(index, error, watermark, stable, start, number))
             else:
                 pieces.append(_PARTITION_V4.pack(index, error, watermark, stable, number))
-            if read_committed:
+            if listed:
                 pieces += [_ABORTED.pack(*each) for each in aborted]
             if version >= 11:
                 pieces.append(INT32.pack(NO_REPLICA))
@@ -193,8 +202,9 @@ def _pack_flexible(
         pieces.append(uvarint(len(partitions) + 1))
         for index, (error, watermark, stable, start, records, aborted) in partitions:
             pieces.append(_PARTITION_V12.pack(index, error, watermark, stable, start))
-            pieces.append(uvarint(len(aborted) + 1) if read_committed else NULL_ARRAY)
-            if read_committed:
+            listed = lists_aborted(error, read_committed)
+            pieces.append(uvarint(len(aborted) + 1) if listed else NULL_ARRAY)
+            if listed:
                 pieces += [_ABORTED.pack(*each) + NO_TAGS for each in aborted]
             pieces += (INT32.pack(NO_REPLICA), uvarint(len(records) + 1), records, b"\0")
         pieces.append(b"\0")

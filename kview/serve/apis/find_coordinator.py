@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
 
+from kview.serve.apis.messages import MESSAGES
 from kview.serve.call import Api, Call, Steps
 from kview.simulate.codes import ErrorCode
 from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
@@ -17,7 +18,6 @@ GROUP, TRANSACTION = 0, 1
 BATCHED_FROM = 4
 TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
 NOT_SUPPORTED = {2: "The simulated cluster does not support share groups."}
-NOT_AVAILABLE = "The coordinator is not available."
 
 
 def find_coordinator(call: Call) -> Steps:
@@ -40,14 +40,16 @@ def _found(call: Call, key: str) -> dict[str, Any]:
     node, error, message = -1, ErrorCode.NONE, ""
     if kind not in TOPICS:
         error = ErrorCode.INVALID_REQUEST
-        message = NOT_SUPPORTED.get(kind, f"{kind} is not a type of coordinator.")
+        message = NOT_SUPPORTED.get(kind, MESSAGES[error])
     else:
         cluster = call.cluster
         coordinator = cluster.groups(call.broker) if kind == GROUP else cluster.transactions(call.broker)
         node = coordinator.find(key)
         if node < 0:
-            error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, NOT_AVAILABLE
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
             cluster.topics.create_internal_topic(call.broker, TOPICS[kind])
+        if call.version < BATCHED_FROM:
+            message = MESSAGES[error]
     host, port = call.wire.endpoint(node)
     return {"error_code": error, "error_message": message, "node_id": node, "host": host, "port": port}
 

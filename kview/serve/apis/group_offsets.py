@@ -4,10 +4,10 @@ OffsetCommit: v3 adds the throttle time, v5 removes the retention time, v6 adds 
 members, v8 is flexible, v10 has topic ids.
 
 OffsetFetch: v2 returns all partitions if none are named and adds a top-level error, v5 adds the leader epoch,
-v6 is flexible, v7 can wait for stable offsets, v8 takes several groups, v9 adds the member of the new
-consumer protocol, v10 topic ids.
+v6 is flexible, v7 can wait for stable offsets, v8 takes several groups, v9 adds the member of a consumer
+group, v10 topic ids.
 
-Left out on purpose: the retention time of a commit, and member epochs (groups of the new protocol).
+Left out on purpose: the retention time of a commit.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -24,12 +24,13 @@ from kafka.protocol.consumer import (
 from kview.serve.apis.gather import ask_in_parts, in_parts
 from kview.serve.call import NO_ID, Api, Call, Steps, id_bytes
 from kview.simulate.codes import ErrorCode
-from kview.simulate.groups.results import CommitRequest, FetchedOffset, OffsetToCommit
+from kview.simulate.groups.results import NO_MEMBER, CommitRequest, FetchedOffset, OffsetToCommit
 from kview.wire.primitives import INT16, INT32, array_length, string
 
 TOPIC_IDS_FROM = 10
 ERROR_OF_THE_WHOLE_FROM = 2
 SEVERAL_GROUPS_FROM = 8
+MEMBERS_FROM = 9
 
 PARTITIONS_PER_STEP = 32
 NO_TAGS = b"\0"
@@ -92,6 +93,7 @@ def commit(call: Call) -> Steps:
                 request.generation_id_or_member_epoch,
                 request.member_id,
                 request.group_instance_id,
+                version=call.version,
             ),
             call.later(lambda result: done(result.error_codes)),
         )
@@ -134,11 +136,11 @@ def fetch_offsets(call: Call) -> Steps:
     if version >= SEVERAL_GROUPS_FROM:
         pieces = [INT32.pack(0), array_length(len(request.groups), compact=True)]
         for entry in request.groups:
-            error, offsets = yield from _fetched(call, entry.group_id, entry.topics)
+            error, offsets = yield from _fetched(call, entry)
             yield from pack_group(version, entry.group_id, error, offsets, pieces)
         call.answer_packed([*pieces, NO_TAGS])
         return
-    error, offsets = yield from _fetched(call, request.group_id, request.topics)
+    error, offsets = yield from _fetched(call, request)
     topics = []
     for each in offsets:
         topics.append(_topic(version, each))
@@ -168,13 +170,15 @@ def pack_group(
     pieces += (INT16.pack(error), NO_TAGS)
 
 
-def _fetched(call: Call, group: str, asked: Any) -> Generator[None, None, tuple[int, list[FetchedTopic]]]:
-    """Return one group's error code and its topics with committed offsets.
+def _fetched(call: Call, wanted: Any) -> Generator[None, None, tuple[int, list[FetchedTopic]]]:
+    """Return the error code of the group in `wanted`, and its topics with committed offsets.
 
-    `asked` lists the requested topics. If it is null, all topics for which the group has committed offsets
-    are returned.
+    If the list of topics in `wanted` is null, all topics for which the group has committed offsets are
+    returned.
     """
     version, image = call.version, call.image
+    group, asked = wanted.group_id, wanted.topics
+    member = (wanted.member_id, wanted.member_epoch) if version >= MEMBERS_FROM else NO_MEMBER
     partitions = unknown = None
     if asked is not None:
         named = [(call.topic(entry, ids_from=TOPIC_IDS_FROM), entry) for entry in asked]
@@ -186,10 +190,10 @@ def _fetched(call: Call, group: str, asked: Any) -> Generator[None, None, tuple[
             if topic is not None or version < TOPIC_IDS_FROM
         ]
     coordinator, stable = call.cluster.groups(call.broker), bool(call.request.require_stable)
-    fetched = coordinator.fetch_offsets(group, None if partitions is None else (), stable)
+    fetched = coordinator.fetch_offsets(group, None if partitions is None else (), stable, member)
     offsets = list(fetched.offsets)
     for part in in_parts(partitions or ()):
-        offsets += coordinator.fetch_offsets(group, part, stable).offsets
+        offsets += coordinator.fetch_offsets(group, part, stable, member).offsets
         yield
     if fetched.error_code and version < ERROR_OF_THE_WHOLE_FROM and partitions:
         offsets = [FetchedOffset(t, p, -1, error_code=fetched.error_code) for t, p in partitions]

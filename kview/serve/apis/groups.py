@@ -1,6 +1,6 @@
 """DescribeGroups (15) 0–6 and ListGroups (16) 0–5: describe and list the groups that this broker coordinates.
 
-DescribeGroups: v3 adds authorized operations (left out: null), v4 static members, v5 is flexible, v6 answers
+DescribeGroups: v3 adds authorized operations, v4 static members, v5 is flexible, v6 answers
 an unknown group with an error instead of state `Dead`. ListGroups: v3 is flexible, v4 adds states (as a
 filter and in the response), v5 adds types in the same way.
 """
@@ -14,10 +14,12 @@ from kafka.protocol.admin import (
     ListGroupsResponse,
 )
 
-from kview.serve.call import Api, Call, Steps
+from kview.serve.apis.operations import OF_GROUP
+from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import DescribedGroup
 
+OPERATIONS_FROM = 3
 UNKNOWN_GROUP_IS_AN_ERROR_FROM = 6
 
 
@@ -26,18 +28,21 @@ def describe_groups(call: Call) -> Steps:
     coordinator = call.cluster.groups(call.broker)
     groups = []
     for group in call.request.groups:
-        groups.append(_described(call.version, coordinator.describe(group)))
+        groups.append(_described(call, coordinator.describe(group)))
         yield
     call.answer(DescribeGroupsResponse(version=call.version, groups=groups))
 
 
-def _described(version: int, group: DescribedGroup) -> Any:
+def _described(call: Call, group: DescribedGroup) -> Any:
+    version = call.version
     per_group = DescribeGroupsResponse.DescribedGroup
     unknown = group.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    asked = version >= OPERATIONS_FROM and call.request.include_authorized_operations
+    error = 0 if unknown and version < UNKNOWN_GROUP_IS_AN_ERROR_FROM else group.error_code
     return per_group(
         version=version,
-        error_message=f"Group {group.group} not found." if unknown else None,
-        error_code=0 if unknown and version < UNKNOWN_GROUP_IS_AN_ERROR_FROM else group.error_code,
+        error_message=None if group.message is None else shortened(group.message),
+        error_code=error,
         group_id=group.group,
         group_state=group.state,
         protocol_type=group.protocol_type,
@@ -54,6 +59,7 @@ def _described(version: int, group: DescribedGroup) -> Any:
             )
             for m in group.members
         ],
+        authorized_operations=OF_GROUP if asked and not error else None,
     )
 
 

@@ -8,6 +8,7 @@ own log end, even a follower. The response is packed by hand, because an observe
 every partition.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
@@ -106,10 +107,13 @@ def list_offsets(call: Call) -> Steps:
     version, topics = call.version, call.image.topics
     asked = asked_of(call.request, version)
     flexible = version >= 6
-    pieces = [INT32.pack(0) if version >= 2 else b"", array_length(len(asked.topics), flexible)]
-    for name, rows in asked.topics:
+    by_topic = _merged(asked.topics)
+    pieces = [INT32.pack(0) if version >= 2 else b"", array_length(len(by_topic), flexible)]
+    for name, rows in by_topic.items():
         pieces.append(string(name, flexible))
-        pieces.append(array_length(len(rows), flexible))
+        rows, twice = _unique(rows)
+        pieces.append(array_length(len(rows) + len(twice), flexible))
+        pieces += [pack_partition(version, index, OffsetResult(ErrorCode.INVALID_REQUEST)) for index in twice]
         if name in topics:
             yield from _rows(call, asked, name, rows, pieces)
         else:
@@ -121,6 +125,26 @@ def list_offsets(call: Call) -> Steps:
     if flexible:
         pieces.append(b"\0")
     call.answer_packed(pieces)
+
+
+Rows = Sequence[tuple[int, int, int]]
+
+
+def _merged(topics: Sequence[tuple[str, Rows]]) -> dict[str, Rows]:
+    """Return the rows of each topic that has any, as Kafka answers them."""
+    merged: dict[str, Rows] = {}
+    for name, rows in topics:
+        if rows:
+            merged[name] = [*merged[name], *rows] if name in merged else rows
+    return merged
+
+
+def _unique(rows: Rows) -> tuple[Rows, Sequence[int]]:
+    """Return the rows of partitions that occur once, and the partitions that occur more often."""
+    times = Counter(row[0] for row in rows)
+    if len(times) == len(rows):
+        return rows, ()
+    return [row for row in rows if times[row[0]] == 1], [index for index, n in times.items() if n > 1]
 
 
 def _rows(

@@ -10,6 +10,11 @@ from kview.serve.call import Api, Call
 from kview.simulate.results import LogDirRow
 
 
+def log_dir(broker: int) -> str:
+    """Return the path of a broker's log directory."""
+    return f"/simulated/broker-{broker}"
+
+
 def describe_log_dirs(call: Call) -> None:
     """Answer with the requested replicas, or with all replicas of this broker.
 
@@ -40,9 +45,7 @@ def describe_log_dirs(call: Call) -> None:
         )
         for name, rows in by_topic.items()
     ]
-    directory = per_dir(
-        version=version, log_dir=f"/simulated/broker-{call.broker}", topics=topics, is_cordoned=False
-    )
+    directory = per_dir(version=version, log_dir=log_dir(call.broker), topics=topics, is_cordoned=False)
     call.answer(DescribeLogDirsResponse(version=version, results=[directory]))
 
 

@@ -2,25 +2,25 @@
 
 v1 adds racks and the controller, v2 the cluster id, v3 the throttle time, v4 whether the request may create
 topics, v5 offline replicas, v7 leader epochs, v8–v10 authorized operations, v9 is flexible, v10 adds topic
-ids, v12 look-up by id, v13 a top-level error. A KRaft broker does not reveal the controller to its clients.
-Instead it returns a random live broker, a different one each time. Topics are packed by hand and cached per
-metadata image, because every client asks for them. Left out on purpose: authorized operations (null).
+ids, v12 look-up by id (by id alone if the request has any), v13 a top-level error. A KRaft broker does not
+reveal the controller to its clients. Instead it returns a random live broker, a different one each time.
+Topics are packed by hand and cached per metadata image, because every client asks for them.
 """
 
 from collections.abc import Sequence
 from struct import Struct, pack
 
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
+from kview.serve.apis.operations import NOT_ASKED, OF_CLUSTER, OF_TOPIC, bits
 from kview.serve.call import NO_ID, Api, Call, Steps, id_bytes, no_such_topic
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
 from kview.simulate.topics import CreatableTopic
 from kview.wire.primitives import INT16, INT32, array_length, string
 
-NO_OPERATIONS = -(2**31)
 AUTO_CREATE = "auto.create.topics.enable"
-TOPIC_IDS_FROM = 10
+TOPIC_IDS_FROM, LOOK_UP_FROM, ERROR_FROM = 10, 12, 13
 
 AUTO_CREATE_TIMEOUT_MS = 30_000
 CREATED_PER_REQUEST = 100
@@ -34,10 +34,12 @@ _PARTITION = Struct(">hii")  # error, index, leader
 
 
 class Packer:
-    """Encodes metadata in one version, byte for byte as the codec would."""
+    """Encodes metadata in one version, byte for byte as the codec would. `operations` adds what a client may
+    do with each topic."""
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int, operations: bool = False) -> None:
         self.version = version
+        self.operations = bits(OF_TOPIC) if operations else NOT_ASKED
         self.flexible = version >= 9
         self.tags = b"\0" if self.flexible else b""
 
@@ -82,7 +84,7 @@ class Packer:
 
     def topic_end(self) -> bytes:
         """Encode the part of a topic after its partitions."""
-        return (INT32.pack(NO_OPERATIONS) if self.version >= 8 else b"") + self.tags
+        return (INT32.pack(self.operations) if self.version >= 8 else b"") + self.tags
 
     def head(self, call: Call, image: MetadataImage) -> bytes:
         """Encode the part before the topics: brokers, cluster id, controller."""
@@ -101,9 +103,9 @@ class Packer:
             out += INT32.pack(any_live_broker(call, live))
         return out
 
-    def end(self) -> bytes:
-        """Encode the part after the topics."""
-        out = INT32.pack(NO_OPERATIONS) if 8 <= self.version <= 10 else b""
+    def end(self, operations: bool) -> bytes:
+        """Encode the part after the topics. `operations` adds what a client may do with the cluster."""
+        out = INT32.pack(bits(OF_CLUSTER) if operations else NOT_ASKED) if 8 <= self.version <= 10 else b""
         return out + (INT16.pack(ErrorCode.NONE) if self.version >= 13 else b"") + self.tags
 
 
@@ -112,13 +114,13 @@ class KeptTopics:
 
     def __init__(self) -> None:
         self._image: MetadataImage | None = None
-        self._packed: dict[tuple[int, str], bytes] = {}
+        self._packed: dict[tuple[int, int, str], bytes] = {}
 
     def packed(self, packer: Packer, image: MetadataImage, topic: TopicImage) -> bytes:
         """Return the topic's bytes in the version of `packer`."""
         if image is not self._image or len(self._packed) >= MAX_KEPT_TOPICS:
             self._image, self._packed = image, {}
-        key = (packer.version, topic.name)
+        key = (packer.version, packer.operations, topic.name)
         packed_topic = self._packed.get(key)
         if packed_topic is None:
             packed_topic = self._packed[key] = packer.topic(image, topic)
@@ -132,7 +134,11 @@ KEPT = KeptTopics()
 def metadata(call: Call) -> Steps:
     """Answer from this broker's metadata image, which may be old if the broker is cut off."""
     request, image = call.request, call.image
-    packer = Packer(call.version)
+    wrong = _wrong_topics(call)
+    if wrong is not None:
+        _answer_wrong(call, wrong)
+        return
+    packer = Packer(call.version, call.version >= 8 and request.include_topic_authorized_operations)
     everything = request.topics is None or (call.version == 0 and not request.topics)
     if everything:
         topics = []
@@ -140,18 +146,51 @@ def metadata(call: Call) -> Steps:
             topics.append(KEPT.packed(packer, image, topic))
             yield
     else:
-        by_id = call.version >= TOPIC_IDS_FROM
+        by_id = call.version >= LOOK_UP_FROM and any(entry.topic_id for entry in request.topics)
         named: dict[tuple[str | None, bytes], bytes] = {}
         for entry in request.topics:
-            name_and_id = (entry.name, id_bytes(entry.topic_id) if by_id else NO_ID)
-            if name_and_id not in named:
+            name_and_id = (None, id_bytes(entry.topic_id)) if by_id else (entry.name, NO_ID)
+            if name_and_id not in named and name_and_id != (None, NO_ID):
                 named[name_and_id] = _topic(call, packer, image, *name_and_id)
             yield
         topics = list(named.values())
         if call.version < 4 or request.allow_auto_topic_creation:
             _create(call, [name for name, _ in named if name is not None and name not in image.topics])
-    call.answer_packed(
-        (packer.head(call, image), array_length(len(topics), packer.flexible), *topics, packer.end())
+    end = packer.end(8 <= call.version <= 10 and request.include_cluster_authorized_operations)
+    call.answer_packed((packer.head(call, image), array_length(len(topics), packer.flexible), *topics, end))
+
+
+def _wrong_topics(call: Call) -> ErrorCode | None:
+    """Return the error for a request with entries that name no topic, or an id before there is look-up by id,
+    or None."""
+    if call.version < TOPIC_IDS_FROM or call.request.topics is None:
+        return None
+    look_up = call.version >= LOOK_UP_FROM
+    if not look_up and any(entry.topic_id or entry.name is None for entry in call.request.topics):
+        return ErrorCode.INVALID_REQUEST
+    if any(not entry.topic_id and entry.name is None for entry in call.request.topics):
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return None
+
+
+def _answer_wrong(call: Call, error: ErrorCode) -> None:
+    """Answer each topic with an error, and nothing else."""
+    topic = MetadataResponse.MetadataResponseTopic
+    rows = [
+        topic(
+            version=call.version,
+            error_code=error,
+            name=entry.name or "",
+            topic_id=entry.topic_id,
+            partitions=[],
+        )
+        for entry in call.request.topics
+    ]
+    top = {"error_code": error} if call.version >= ERROR_FROM else {}
+    call.answer(
+        MetadataResponse(
+            version=call.version, brokers=[], cluster_id=None, controller_id=-1, topics=rows, **top
+        )
     )
 
 
@@ -165,7 +204,8 @@ def _topic(call: Call, packer: Packer, image: MetadataImage, name: str | None, t
     if name is None:
         by_id = image.topic_by_id(topic_id)
         if by_id is None:
-            return packer.no_topic(ErrorCode.UNKNOWN_TOPIC_ID, None if packer.version >= 12 else "", topic_id)
+            no_name = None if packer.version >= 12 else ""
+            return Packer(packer.version).no_topic(ErrorCode.UNKNOWN_TOPIC_ID, no_name, topic_id)
         return KEPT.packed(packer, image, by_id)
     by_name = image.topics.get(name)
     if by_name is not None:

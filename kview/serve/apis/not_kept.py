@@ -6,6 +6,9 @@ purpose: the APIs that create any of these, so that a client learns from ApiVers
 supported.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 from kafka.protocol.admin import (
     DescribeAclsRequest,
     DescribeAclsResponse,
@@ -13,12 +16,34 @@ from kafka.protocol.admin import (
     DescribeClientQuotasResponse,
 )
 
-from kview.serve.call import Api, Call
+from kview.serve.call import Api, Call, shortened
 from kview.simulate.codes import ErrorCode
+
+UNKNOWN = 0
+"""The number of an element of a filter that a broker does not know."""
+
+EXACT, IP = 0, "ip"
+ENTITIES = ("user", "client-id", IP)
+MATCHES = {EXACT: "MATCH_TYPE_EXACT", 1: "MATCH_TYPE_DEFAULT", 2: "MATCH_TYPE_SPECIFIED"}
+IP_ALONE = (
+    "Invalid entity filter component combination. IP filter component should not be used with user or "
+    "clientId filter component."
+)
 
 
 def describe_acls(call: Call) -> None:
-    """Answer that no authorizer is configured."""
+    """Answer that no authorizer is configured. As in Kafka, a filter for what is unknown ends the
+    connection."""
+    request = call.request
+    filters = (
+        request.resource_type_filter,
+        request.pattern_type_filter,
+        request.operation,
+        request.permission_type,
+    )
+    if UNKNOWN in filters:
+        call.hang_up()
+        return
     call.answer(
         DescribeAclsResponse(
             version=call.version,
@@ -31,11 +56,41 @@ def describe_acls(call: Call) -> None:
 
 def describe_client_quotas(call: Call) -> None:
     """Answer that there are no quotas."""
+    wrong = _wrong_filter(call.request.components)
+    error, message = (ErrorCode.NONE, "") if wrong is None else wrong
     call.answer(
         DescribeClientQuotasResponse(
-            version=call.version, error_code=ErrorCode.NONE, error_message=None, entries=[]
+            version=call.version,
+            error_code=error,
+            error_message=shortened(message),
+            entries=[] if wrong is None else None,
         )
     )
+
+
+def _wrong_filter(components: Sequence[Any]) -> tuple[ErrorCode, str] | None:
+    """Return why the components of a filter are refused, or None."""
+    kinds = [component.entity_type for component in components]
+    for place, component in enumerate(components):
+        kind, how, what = component.entity_type, component.match_type, component.match
+        if not kind:
+            return ErrorCode.INVALID_REQUEST, "Invalid empty entity type."
+        if kind in kinds[:place]:
+            message = f"Entity type {kind} cannot appear more than once in the filter."
+            return ErrorCode.INVALID_REQUEST, message
+        if kind not in ENTITIES:
+            return ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}"
+        if how not in MATCHES:
+            return ErrorCode.INVALID_REQUEST, f"Unknown match type {how}"
+        if how == EXACT and what is None:
+            message = "Request specified MATCH_TYPE_EXACT, but set match string to null."
+            return ErrorCode.INVALID_REQUEST, message
+        if how != EXACT and what is not None:
+            message = f"Request specified {MATCHES[how]}, but also specified a match string."
+            return ErrorCode.INVALID_REQUEST, message
+    if IP in kinds and len(kinds) > 1:
+        return ErrorCode.INVALID_REQUEST, IP_ALONE
+    return None
 
 
 APIS = (

@@ -19,13 +19,14 @@ from kview.serve.call import Api, Call, Steps
 from kview.serve.frames import MAX_REQUEST_BYTES
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
-from kview.simulate.records import codec
+from kview.simulate.records import codec, transactional
 from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProduceResult
 from kview.wire.compression import ZSTD
 
 TOPIC_IDS_FROM = 13
 ZSTD_FROM = 7
+RECORD_ERRORS_FROM = 8
 ADDS_FROM = 12
 ABORTABLE_FROM = 11
 TRY_AGAIN = frozenset(
@@ -48,6 +49,10 @@ def produce(call: Call) -> Steps:
     waiting = 1  # starts at 1 for the loop itself, because results may arrive at once
     results: dict[tuple[int, int], ProduceResult] = {}
 
+    unauthorized = not request.transactional_id and any(
+        transactional(data.records or b"") for entry in request.topic_data for data in entry.partition_data
+    )
+
     def done() -> None:
         nonlocal waiting
         waiting -= 1
@@ -64,8 +69,8 @@ def produce(call: Call) -> Steps:
                 done()
 
             waiting += 1
-            if request.acks not in ACKS:
-                decided(ProduceResult(ErrorCode.INVALID_REQUIRED_ACKS))
+            if unauthorized:
+                decided(ProduceResult(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
             elif topic is None:
                 by_id = call.version >= TOPIC_IDS_FROM
                 decided(
@@ -75,6 +80,8 @@ def produce(call: Call) -> Steps:
                 )
             elif call.version < ZSTD_FROM and codec(data.records or b"") == ZSTD:
                 decided(ProduceResult(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
+            elif request.acks not in ACKS:
+                decided(ProduceResult(ErrorCode.INVALID_REQUIRED_ACKS))
             elif topic.internal and call.client_id != ADMIN_CLIENT:
                 decided(ProduceResult(ErrorCode.INVALID_TOPIC_EXCEPTION))
             else:
@@ -124,6 +131,7 @@ def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> Steps:
         answers = []
         for p, data in enumerate(entry.partition_data):
             result = results[t, p]
+            per_record = per_partition.BatchIndexAndErrorMessage
             answers.append(
                 per_partition(
                     version=version,
@@ -132,6 +140,12 @@ def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> Steps:
                     base_offset=result.base_offset,
                     log_append_time_ms=result.log_append_time_ms,
                     log_start_offset=result.log_start_offset,
+                    record_errors=[
+                        per_record(version=version, batch_index=index, batch_index_error_message=message)
+                        for index, message in result.record_errors
+                        if version >= RECORD_ERRORS_FROM
+                    ],
+                    error_message=result.message,
                 )
             )
             yield

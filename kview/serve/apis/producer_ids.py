@@ -7,9 +7,11 @@ adds PRODUCER_FENCED, v5 only adds an error.
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
 from kview.serve.call import Api, Call, fenced
+from kview.simulate.codes import ErrorCode
 from kview.simulate.results import ProducerIdResult
 
 EXPECTED_FROM = 3
+NO_PRODUCER, NO_EPOCH = -1, -1
 FENCED_FROM = 4
 
 
@@ -27,10 +29,13 @@ def init_producer_id(call: Call) -> None:
             )
         )
 
+    expected = (request.producer_id, request.producer_epoch) if version >= EXPECTED_FROM else (-1, -1)
+    if request.transactional_id is None and (expected[0] == NO_PRODUCER) != (expected[1] == NO_EPOCH):
+        done(ProducerIdResult(ErrorCode.INVALID_REQUEST))
+        return
     if request.transactional_id is None:
         done(call.cluster.records.init_producer_id(call.broker))
         return
-    expected = (request.producer_id, request.producer_epoch) if version >= EXPECTED_FROM else (-1, -1)
     call.cluster.transactions(call.broker).init_producer_id(
         request.transactional_id, request.transaction_timeout_ms, expected, call.later(done)
     )

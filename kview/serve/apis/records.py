@@ -14,10 +14,11 @@ from kafka.protocol.admin import (
 )
 
 from kview.serve.apis.gather import Gather, by_topic
-from kview.serve.call import Api, Call, Steps
+from kview.serve.apis.messages import MESSAGES
+from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.codes import ErrorCode
+from kview.simulate.refusals import wrong_topic_name
 from kview.simulate.results import ActiveProducer, DeletedRecords
-from kview.simulate.topics import valid_topic_name
 
 
 def delete_records(call: Call) -> Steps:
@@ -81,16 +82,20 @@ def describe_producers(call: Call) -> Steps:
 
 def _producers(call: Call, topic: str, index: int) -> Any:
     producers: tuple[ActiveProducer, ...] = ()
-    if valid_topic_name(topic):
-        error, producers = call.cluster.descriptions.active_producers(call.broker, topic, index)
-    else:
+    message = wrong_topic_name(topic)
+    if message is not None:
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif topic not in call.image.topics:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        message = MESSAGES[error]
+    else:
+        error, producers = call.cluster.descriptions.active_producers(call.broker, topic, index)
     per_partition = DescribeProducersResponse.TopicResponse.PartitionResponse
     return per_partition(
         version=call.version,
         partition_index=index,
         error_code=error,
-        error_message=None,
+        error_message=None if message is None else shortened(message),
         active_producers=[
             per_partition.ProducerState(
                 version=call.version,

@@ -5,6 +5,7 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
+from kview.serve.apis.operations import NOT_ASKED, OF_TOPIC, bits
 from kview.serve.call import Api, Call, Steps, no_such_topic, topic_uuid
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage
@@ -41,7 +42,7 @@ def describe_topic_partitions(call: Call) -> Steps:
         topic = image.topics.get(name)
         if topic is None:
             if request.topics:
-                topics.append(_error(version, name, no_such_topic(name)))
+                topics.append(_error(version, name, no_such_topic(name), bits(OF_TOPIC)))
             continue
         begin = min(begin, len(topic.partitions))
         end = min(len(topic.partitions), begin + left)
@@ -52,6 +53,7 @@ def describe_topic_partitions(call: Call) -> Steps:
                 name=name,
                 topic_id=topic_uuid(topic.topic_id),
                 is_internal=topic.internal,
+                topic_authorized_operations=bits(OF_TOPIC),
                 partitions=[_partition(version, image, p, topic.partitions[p]) for p in range(begin, end)],
             )
         )
@@ -63,13 +65,14 @@ def describe_topic_partitions(call: Call) -> Steps:
     call.answer(DescribeTopicPartitionsResponse(version=version, topics=topics, next_cursor=next_cursor))
 
 
-def _error(version: int, name: str, error: ErrorCode) -> Any:
+def _error(version: int, name: str, error: ErrorCode, operations: int = NOT_ASKED) -> Any:
     return DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic(
         version=version,
         error_code=error,
         name=name,
         topic_id=None,
         partitions=[],
+        topic_authorized_operations=operations,
     )
 
 

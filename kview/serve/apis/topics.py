@@ -5,6 +5,8 @@ topic's settings, v7 its id. DeleteTopics: v4 is flexible, v5 adds an error mess
 requests are carried out by the controller. Without a controller, they wait until they time out.
 """
 
+from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 from kafka.protocol.admin import (
@@ -16,14 +18,19 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, message_of
+from kview.serve.apis.messages import MESSAGES
 from kview.serve.call import Api, Call, Steps, topic_uuid
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
-from kview.simulate.topics import CreatableTopic
+from kview.simulate.topics import CreatableTopic, name_refusal
 
 TOPIC_ENTRIES_FROM = 6
 CONFIGS_FROM = 5
+METADATA_TOPIC = "__cluster_metadata"
+NO_INTERNAL_TOPIC = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+NAME_OF_ID = "The provided topic name maps to an ID that was already supplied."
+DUPLICATE_NAME, DUPLICATE_ID = "Duplicate topic name.", "Duplicate topic id."
 PARTITIONS_PER_REQUEST = 10_000
 """Limit of the partitions that one CreateTopics request creates, as in Kafka."""
 
@@ -34,8 +41,10 @@ def create_topics(call: Call) -> Steps:
     per_topic = CreateTopicsResponse.CreatableTopicResult
     gather = Gather(call, lambda topics: CreateTopicsResponse(version=version, topics=topics))
     rows = ConfigRows(lambda setting: config_row(per_topic.CreatableTopicConfigs, version, setting))
-    too_many = sum(_partitions(entry) for entry in request.topics) > PARTITIONS_PER_REQUEST
-    for entry in request.topics:
+    times = Counter(entry.name for entry in request.topics)
+    once = [entry for entry in request.topics if times[entry.name] == 1 and entry.name != METADATA_TOPIC]
+    too_many = sum(map(_partitions, once)) > PARTITIONS_PER_REQUEST
+    for entry in once:
         yield
         place = gather.place()
 
@@ -52,19 +61,15 @@ def create_topics(call: Call) -> Steps:
             )
             gather.put(place, row)
 
-        wrong = _wrong_entry(entry)
-        if wrong is not None:
-            created(wrong)
-            continue
         if too_many:
             message = "Excessively large number of partitions per request."
             created(CreateTopicResult(ErrorCode.POLICY_VIOLATION, message))
             continue
-        by_index = sorted((a.partition_index, tuple(a.broker_ids)) for a in entry.assignments)
-        if [index for index, _ in by_index] != list(range(len(by_index))):
-            message = "partitions of an assignment must be numbered from 0, without gaps"
-            created(CreateTopicResult(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message))
+        wrong = name_refusal(call.image, entry.name) or _wrong_entry(entry)
+        if wrong is not None:
+            created(wrong)
             continue
+        by_index = sorted((a.partition_index, tuple(a.broker_ids)) for a in entry.assignments)
         call.cluster.topics.create_topic(
             call.broker,
             CreatableTopic(
@@ -78,14 +83,29 @@ def create_topics(call: Call) -> Steps:
             FORWARD_TIMEOUT_MS,
             call.later(created),
         )
+    for name in times:
+        message = DUPLICATE_NAME if times[name] > 1 else NO_INTERNAL_TOPIC
+        if times[name] > 1 or name == METADATA_TOPIC:
+            row = per_topic(
+                version=version, name=name, error_code=ErrorCode.INVALID_REQUEST, error_message=message
+            )
+            gather.put(gather.place(), row)
     gather.close()
 
 
 def _wrong_entry(entry: Any) -> CreateTopicResult | None:
     """Return what is wrong with a topic's entry itself, or None."""
     if entry.assignments and (entry.num_partitions != -1 or entry.replication_factor != -1):
-        message = "A manual assignment was specified, but the number of partitions or replicas is not -1."
+        what = "replication factor" if entry.replication_factor != -1 else "numPartitions"
+        message = f"A manual partition assignment was specified, but {what} was not set to -1."
         return CreateTopicResult(ErrorCode.INVALID_REQUEST, message)
+    indexes = sorted(assignment.partition_index for assignment in entry.assignments)
+    if indexes != list(range(len(indexes))):
+        twice = [index for index, other in pairwise(indexes) if index == other]
+        message = "partitions should be a consecutive 0-based integer sequence"
+        if twice:
+            message = f"Found multiple manual partition assignments for partition {twice[0]}"
+        return CreateTopicResult(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     null = [config.name for config in entry.configs if config.value is None]
     if null:
         message = f"Null value not supported for topic configs: {null[0]}"
@@ -105,14 +125,26 @@ def delete_topics(call: Call) -> Steps:
         asked = [(entry.name, entry.topic_id.bytes if entry.topic_id else None) for entry in request.topics]
     else:
         asked = [(name, None) for name in request.topic_names]
-    for name, id_bytes in asked:
+    times = Counter(asked)
+    topics = call.image.topics
+    of_names = {topics[name].topic_id for name, _ in times if name in topics}
+    ids = {topic_id for name, topic_id in times if name is None}
+    for name, id_bytes in times:
         yield
+        if name is None and id_bytes in of_names:
+            continue  # The row of the name says so.
         place = gather.place()
         if name is None:
             topic = call.image.topic_by_id(id_bytes or b"")
         else:
-            topic = call.image.topics.get(name)
-        if topic is not None:
+            topic = topics.get(name)
+        wrong = _wrong_deletion(name, id_bytes, times[name, id_bytes])
+        if wrong is None and topic is None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            wrong = DeleteTopicResult(unknown, MESSAGES[unknown])
+        elif wrong is None and topic is not None and name is not None and topic.topic_id in ids:
+            wrong = DeleteTopicResult(ErrorCode.INVALID_REQUEST, NAME_OF_ID)
+        elif topic is not None:
             id_bytes = topic.topic_id
 
         def deleted(
@@ -130,12 +162,24 @@ def delete_topics(call: Call) -> Steps:
             )
             gather.put(place, row)
 
-        if topic is None:
-            unknown = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            deleted(DeleteTopicResult(unknown))
+        if wrong is not None or topic is None:
+            assert wrong is not None
+            deleted(wrong)
         else:
             call.cluster.topics.delete_topic(call.broker, topic.name, FORWARD_TIMEOUT_MS, call.later(deleted))
     gather.close()
+
+
+def _wrong_deletion(name: str | None, topic_id: bytes | None, times: int) -> DeleteTopicResult | None:
+    """Return what is wrong with an entry that stands in a request so many times, or None."""
+    message = None
+    if name is None and topic_id is None:
+        message = "Neither topic name nor id were specified."
+    elif name is not None and topic_id is not None:
+        message = "You may not specify both topic name and topic id."
+    elif times > 1:
+        message = DUPLICATE_ID if name is None else DUPLICATE_NAME
+    return None if message is None else DeleteTopicResult(ErrorCode.INVALID_REQUEST, message)
 
 
 APIS = (

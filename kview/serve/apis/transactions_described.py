@@ -4,6 +4,7 @@ ListTransactions: v1 adds a filter by duration, v2 by a pattern of the transacti
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from kafka.protocol.admin import (
@@ -24,6 +25,16 @@ _SLOW = re.compile(r"\)[*+?{]|\\[1-9]|\(\?")
 """A repeated group, a reference to one, or anything else that is not plain."""
 _REPEATS = re.compile(r"[*+]|\{\d*,\}")
 
+NOTHING_KNOWN: Mapping[str, Any] = {
+    "transaction_state": "",
+    "transaction_timeout_ms": 0,
+    "transaction_start_time_ms": 0,
+    "producer_id": 0,
+    "producer_epoch": 0,
+    "topics": [],
+}
+"""The fields of a transactional id that is not known."""
+
 STATES = frozenset(state.called for state in TransactionState)
 
 
@@ -38,6 +49,9 @@ def describe_transactions(call: Call) -> Steps:
 
 def _described(version: int, known: DescribedTransaction) -> Any:
     state = DescribeTransactionsResponse.TransactionState
+    if known.error_code:
+        name = known.transactional_id
+        return state(version=version, error_code=known.error_code, transactional_id=name, **NOTHING_KNOWN)
     return state(
         version=version,
         error_code=known.error_code,
@@ -80,7 +94,7 @@ def list_transactions(call: Call) -> None:
         ListTransactionsResponse(
             version=version,
             error_code=code,
-            unknown_state_filters=[state for state in request.state_filters if state not in STATES],
+            unknown_state_filters=list(dict.fromkeys(s for s in request.state_filters if s not in STATES)),
             transaction_states=[
                 ListTransactionsResponse.TransactionState(
                     version=version,

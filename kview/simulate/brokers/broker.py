@@ -176,6 +176,7 @@ class Broker:
                 replica = None
             if topic is None or partition is None or not mine:
                 continue
+            joins = replica is None and self.id not in partition.isr
             if replica is None:
                 replica = self.replicas[key] = Replica(self, key, topic.topic_id, partition.replicas)
             was_leading, epoch = replica.leading, replica.leader_epoch
@@ -189,7 +190,9 @@ class Broker:
             else:
                 replica.follow(partition)
                 fetcher = self.own_fetchers.get(partition.leader)
-                if fetcher is not None:
+                if fetcher is not None and joins:
+                    fetcher.join(key)
+                elif fetcher is not None:
                     fetcher.follow(key)
             self.touched.add(key)
         for listener in self._metadata_listeners:

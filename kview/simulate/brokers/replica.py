@@ -38,6 +38,12 @@ class Fetcher(Protocol):
     def follow(self, key: TopicPartition) -> None:
         """Schedule the first fetch of a partition that the follower now follows, if the leader leads it."""
 
+    def join(self, key: TopicPartition) -> None:
+        """Do the same for a replica that the follower has just created to join the ISR.
+
+        As in Kafka, it is not part of the fetch that waits at the leader for records of other partitions.
+        """
+
 
 class Holder(Protocol):
     """The broker that has a replica on its disk, as the replica uses it."""

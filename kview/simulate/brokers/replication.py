@@ -18,7 +18,7 @@ from kview.simulate.nodes import Nodes, ProcessState
 PAIR_INTERVAL_US = 40_000
 """Time between two steps of a pair under load."""
 
-HURRIED_INTERVAL_US = 2_000
+HURRIED_INTERVAL_US = 1_000
 """Shortest time between two steps of a pair while real clients append, because they wait for
 acknowledgements."""
 
@@ -30,6 +30,7 @@ class Pair:
         "_behind",
         "_due",
         "_idle",
+        "_joining",
         "_last_us",
         "_partial",
         "_sent",
@@ -57,6 +58,8 @@ class Pair:
         # While the follower hangs: how far the answer reaches that the leader has sent to the waiting fetch,
         # by replica. It is empty until the leader has something to send.
         self._sent: dict[Replica, int] | None = None
+        # Partitions of new replicas, which come with the fetch after the one that waits at the leader.
+        self._joining: set[TopicPartition] = set()
         self.reachable = True
 
     def processes_changed(self) -> None:
@@ -85,6 +88,20 @@ class Pair:
         theirs = self.leader.replicas.get(key)
         if theirs is not None and theirs.leading:
             self.wake(theirs)
+
+    def join(self, key: TopicPartition) -> None:
+        followed = (own.leader for other, own in self.follower.replicas.items() if other != key)
+        if not self._idle or self.leader.id not in followed:
+            self.follow(key)
+            return
+        self._joining.add(key)
+        now_us, wait_us = self.kernel.now_us, max(1, self.leader.fetch_wait_us)
+        self.kernel.at(now_us + wait_us - (now_us - self._last_us) % wait_us, self._joined, key)
+
+    def _joined(self, key: TopicPartition) -> None:
+        if key in self._joining:
+            self._joining.discard(key)
+            self.follow(key)
 
     def tell(self, replica: Replica) -> None:
         self._behind[replica] = None
@@ -197,6 +214,7 @@ class Pair:
             own = mine.get(replica.key)
             if (
                 own is None
+                or replica.key in self._joining
                 or own.topic_id != replica.topic_id
                 or not replica.leading
                 or own.leading
@@ -242,6 +260,9 @@ class Pair:
             follower.disk.take(carried)
         if self._due or self._behind:
             self._schedule()
+        joining, self._joining = self._joining, set()
+        for key in joining:
+            self.follow(key)
 
     def _limits(self, replica: Replica) -> list[Bucket]:
         """Return the throttles' budgets for a replica, which count only while its follower is not in sync."""

@@ -63,7 +63,7 @@ class Retention:
             topic = broker.image.topics.get(key[0])
             if not replica.leading or topic is None:
                 continue
-            if "delete" not in settings.topic(topic.configs, "cleanup.policy"):
+            if "delete" not in settings.topic(topic.configs, "cleanup.policy", dynamic):
                 continue
             log, watermark = replica.log, replica.high_watermark
             start = log.start

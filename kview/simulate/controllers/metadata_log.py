@@ -58,6 +58,7 @@ class MetadataLog:
         removed: Sequence[str] = (),
         altered: Sequence[TopicImage] = (),
         broker_configs: Mapping[str, Mapping[str, str]] | None = None,
+        group_configs: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
@@ -96,6 +97,7 @@ class MetadataLog:
             topics,
             names,
             image.broker_configs if broker_configs is None else broker_configs,
+            image.group_configs if group_configs is None else group_configs,
         )
         # Idle no-op records may lie between two steps. So the empty entry says that the list is complete from
         # the offset after the previous step on.

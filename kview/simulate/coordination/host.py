@@ -5,6 +5,7 @@ from typing import Protocol
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Timer
+from kview.simulate.metadata import MetadataImage
 
 MS = 1_000
 """Microseconds in a millisecond. The engine's time is in µs, while Kafka's settings are in ms."""
@@ -27,6 +28,9 @@ class Host(Protocol):
 
     def leader(self, partition: int) -> int:
         """Return the leader of a partition of the topic according to the broker's metadata, or −1."""
+
+    def metadata(self) -> MetadataImage:
+        """Return the broker's metadata."""
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
         """Return the topic's id, or None if the broker's metadata has no such partition."""

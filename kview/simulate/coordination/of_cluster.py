@@ -8,7 +8,7 @@ from kview.simulate.brokers.retention import Retention
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.host import Host
 from kview.simulate.kernel import Timer
-from kview.simulate.metadata import NO_LEADER, TopicImage
+from kview.simulate.metadata import NO_LEADER, MetadataImage, TopicImage
 from kview.simulate.nodes import Nodes, ProcessState
 from kview.simulate.requests.records import RecordRequests
 
@@ -61,6 +61,10 @@ class BrokerHost:
     def leader(self, partition: int) -> int:
         partition_image = self._broker.image.partition(self._topic, partition)
         return NO_LEADER if partition_image is None else partition_image.leader
+
+    def metadata(self) -> MetadataImage:
+        """Return the broker's metadata."""
+        return self._broker.image
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
         topic_image = self._broker.image.topics.get(topic)

@@ -24,6 +24,7 @@ class Subscription:
     owned: Partitions
     generation: int = -1
     """The generation in which `owned` was assigned; −1 if unknown."""
+    rack: str | None = None
 
 
 def by_topic(pairs: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
@@ -65,6 +66,7 @@ def decode_subscription(data: bytes) -> Subscription:
     user_data = reader.nullable_bytes()
     owned = _read_partitions(reader) if version >= 1 else {}
     generation = reader.int32() if version >= 2 else -1
+    rack = reader.nullable_string() if version >= 3 else None
     if generation < 0 and user_data:
         try:
             sticky = Reader(user_data)
@@ -73,7 +75,7 @@ def decode_subscription(data: bytes) -> Subscription:
             owned = owned or previous
         except MalformedBytes:
             generation = -1  # user data of another assignor, or of v0, which has no generation
-    return Subscription(topics, owned, generation)
+    return Subscription(topics, owned, generation, rack)
 
 
 def encode_assignment(partitions: Partitions) -> bytes:
@@ -89,3 +91,13 @@ def decode_assignment(data: bytes) -> list[tuple[str, int]]:
     reader.int16()
     assigned = _read_partitions(reader)
     return sorted((topic, partition) for topic, partitions in assigned.items() for partition in partitions)
+
+
+def assignment_user_data(data: bytes) -> bytes:
+    """Return what an assignor has added to an assignment for its own use. Raises MalformedBytes."""
+    if not data:
+        return b""
+    reader = Reader(data)
+    reader.int16()
+    _read_partitions(reader)
+    return reader.nullable_bytes() or b""

@@ -4,17 +4,29 @@ A `done` callback is called once, immediately or from a later event, but never i
 first. The callback must not call back into the coordinator.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.of_cluster import LOAD_MS
 from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups import offsets
+from kview.simulate.groups.classic_members import ClassicMembers
+from kview.simulate.groups.consumer_checks import check
+from kview.simulate.groups.consumer_group import ConsumerGroup, wanted_assignor
+from kview.simulate.groups.consumer_membership import ConsumerMembership
 from kview.simulate.groups.consumer_protocol import CONSUMER
+from kview.simulate.groups.consumer_results import (
+    ConsumerHeartbeat,
+    ConsumerHeartbeatResult,
+    DescribedConsumerGroup,
+    HeartbeatDone,
+    Refused,
+)
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.membership import Membership
 from kview.simulate.groups.results import (
+    NO_MEMBER,
     CommitDone,
     CommitRequest,
     CommitResult,
@@ -37,7 +49,7 @@ from kview.simulate.groups.results import (
     SyncResult,
 )
 from kview.simulate.groups.settings import GroupSettings
-from kview.simulate.groups.shard import GroupShard
+from kview.simulate.groups.shard import AnyGroup, GroupShard
 
 METADATA_BYTES_MAX = 1 << 20
 """Limit of a member's subscriptions, in bytes. They are held in memory until the member's session ends, and
@@ -56,18 +68,26 @@ class GroupCoordinator:
         self._settings = settings
         self._shards: dict[int, GroupShard] = {}
         self._memberships: dict[int, Membership] = {}
+        self._consumers: dict[int, ConsumerMembership] = {}
+        self._classic_members: dict[int, ClassicMembers] = {}
+        """Those in consumer groups."""
+        self._topics: Mapping[bytes, str] = {}
 
     # --- changes at the broker
 
     def elected(self, partition: int, epoch: int = 0, load_ms: int = LOAD_MS) -> None:
         """Load the groups of an offsets partition that the broker now leads, after `load_ms`."""
         self.resigned(partition)
-        shard = self._shards[partition] = GroupShard(self._host, self._settings, partition)
+        shard = self._shards[partition] = GroupShard(self.broker, self._host, self._settings, partition)
         membership = self._memberships[partition] = Membership(shard)
+        consumers = self._consumers[partition] = ConsumerMembership(shard, membership)
+        self._classic_members[partition] = ClassicMembers(shard, consumers)
 
         def load() -> None:
             shard.load()
             membership.start_sessions()
+            consumers.start_sessions()
+            consumers.topics_created()
             interval_ms = self._settings.offsets_retention_check_interval_ms
             shard.every(interval_ms, lambda: offsets.expire(shard))
 
@@ -78,12 +98,17 @@ class GroupCoordinator:
         shard = self._shards.pop(partition, None)
         if shard is not None:
             shard.close(answer=True)
+            del self._consumers[partition], self._classic_members[partition]
             self._memberships.pop(partition).answer_all(ErrorCode.NOT_COORDINATOR)
 
     def topics_changed(self) -> None:
-        """Delete the committed offsets of topics that no longer exist."""
+        """Delete the committed offsets of topics that no longer exist, and note new topics."""
         for shard in self._shards.values():
             offsets.forget_deleted_topics(shard)
+        before, self._topics = self._topics, self._host.metadata().topic_names
+        if self._topics.keys() - before.keys():
+            for consumers in self._consumers.values():
+                consumers.topics_created()
 
     def process_ended(self) -> None:
         """Drop all state and waiting clients, because the process has ended."""
@@ -91,6 +116,8 @@ class GroupCoordinator:
             shard.close(answer=False)
         self._shards.clear()
         self._memberships.clear()
+        self._consumers.clear()
+        self._classic_members.clear()
 
     # --- finding the coordinator
 
@@ -109,14 +136,16 @@ class GroupCoordinator:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else ErrorCode.NONE
 
-    def _find(self, group: str, refusal: ErrorCode) -> tuple[Group | None, ErrorCode]:
+    def _find(self, group: str, refusal: ErrorCode) -> tuple[AnyGroup | None, ErrorCode]:
         """Return the group and an error code.
 
         The group is None if the request is refused or the group does not exist. In the latter case the code
         is `refusal`.
         """
-        if not group:
-            return None, ErrorCode.INVALID_GROUP_ID
+        return self._known(group, refusal) if group else (None, ErrorCode.INVALID_GROUP_ID)
+
+    def _known(self, group: str, refusal: ErrorCode) -> tuple[Group | ConsumerGroup | None, ErrorCode]:
+        """Do the same as `_find` for requests that take the empty name, which can have offsets."""
         code = self.refusal(group)
         if code is not ErrorCode.NONE:
             return None, code
@@ -142,7 +171,14 @@ class GroupCoordinator:
             return
         partition = self.partition_of(request.group)
         shard = self._shards[partition]
-        if group is None:
+        if isinstance(group, ConsumerGroup) and not group.empty:
+            self._classic_members[partition].join(group, request, done)
+            return
+        if isinstance(group, ConsumerGroup):
+            shard.write(list(group.tombstones()), None, lambda code: None)
+            group = Group(request.group, state_since_ms=shard.now_ms, offsets=group.offsets)
+            shard.groups[request.group] = group
+        elif group is None:
             group = Group(request.group, state_since_ms=shard.now_ms)
             shard.groups[request.group] = group
         self._memberships[partition].join(group, request, done)
@@ -154,6 +190,8 @@ class GroupCoordinator:
         group, code = self._find(request.group, ErrorCode.UNKNOWN_MEMBER_ID)
         if group is None:
             done(SyncResult(code))
+        elif isinstance(group, ConsumerGroup):
+            done(self._classic_members[self.partition_of(request.group)].sync(group, request))
         else:
             self._memberships[self.partition_of(request.group)].sync(group, request, done)
 
@@ -164,12 +202,18 @@ class GroupCoordinator:
         known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
         if known_group is None:
             return code
+        if isinstance(known_group, ConsumerGroup):
+            members = self._classic_members[self.partition_of(group)]
+            return members.heartbeat(known_group, generation, member_id, group_instance_id)
         membership = self._memberships[self.partition_of(group)]
         return membership.heartbeat(known_group, generation, member_id, group_instance_id)
 
     def leave(self, group: str, members: Sequence[LeavingMember]) -> LeaveResult:
         """Remove members from the group, and return the outcome for each."""
         known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
+        if isinstance(known_group, ConsumerGroup):
+            leaving = self._classic_members[self.partition_of(group)]
+            return LeaveResult(ErrorCode.NONE, leaving.leave(known_group, members))
         if known_group is None:
             if code is not ErrorCode.UNKNOWN_MEMBER_ID:
                 return LeaveResult(code)
@@ -177,6 +221,19 @@ class GroupCoordinator:
         membership = self._memberships[self.partition_of(group)]
         left = tuple(LeftMember(*member, membership.leave(known_group, member)) for member in members)
         return LeaveResult(ErrorCode.NONE, left)
+
+    def consumer_heartbeat(self, request: ConsumerHeartbeat, done: HeartbeatDone) -> None:
+        """Handle ConsumerGroupHeartbeat, and answer when its changes are committed."""
+        code = self.refusal(request.group)
+        try:
+            check(request, self._settings.consumer_assignors)
+            if code is ErrorCode.NONE:
+                self._consumers[self.partition_of(request.group)].heartbeat(request, done)
+                return
+        except Refused as refused:
+            done(ConsumerHeartbeatResult(refused.error_code, refused.message))
+            return
+        done(ConsumerHeartbeatResult(code))
 
     # --- offsets
 
@@ -201,17 +258,25 @@ class GroupCoordinator:
         offsets.commit(self._shards[partition], self._memberships[partition], request, refused, done)
 
     def fetch_offsets(
-        self, group: str, partitions: Sequence[tuple[str, int]] | None, require_stable: bool = False
+        self,
+        group: str,
+        partitions: Sequence[tuple[str, int]] | None,
+        require_stable: bool = False,
+        member: tuple[str | None, int] = NO_MEMBER,
     ) -> FetchedOffsets:
         """Return a group's committed offsets of these (topic, partition) pairs, or all of them if
         `partitions` is None.
 
-        With `require_stable`, those that an open transaction commits have an error.
+        With `require_stable`, those that an open transaction commits have an error. A consumer group's
+        `member` is its id and epoch.
         """
         code = self.refusal(group)
         if code is not ErrorCode.NONE:
             return FetchedOffsets(group, code)
         shard = self._shards[self.partition_of(group)]
+        code = offsets.fetch_refusal(shard.groups.get(group), *member)
+        if code is not ErrorCode.NONE:
+            return FetchedOffsets(group, code)
         return FetchedOffsets(group, code, offsets.fetch(shard, group, partitions, require_stable))
 
     def transaction_ended(self, partition: int, producer_id: int, is_commit: bool) -> None:
@@ -224,11 +289,41 @@ class GroupCoordinator:
 
     def describe(self, group: str) -> DescribedGroup:
         """Describe a group's state and members."""
-        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        known_group, code = self._known(group, ErrorCode.GROUP_ID_NOT_FOUND)
         if known_group is None:
-            state = GroupState.DEAD.value if code is ErrorCode.GROUP_ID_NOT_FOUND else ""
-            return DescribedGroup(group, code, state)
+            unknown = code is ErrorCode.GROUP_ID_NOT_FOUND
+            state = GroupState.DEAD.value if unknown else ""
+            return DescribedGroup(
+                group, code, state, message=f"Group {group} not found." if unknown else None
+            )
+        if isinstance(known_group, ConsumerGroup):
+            message = f"Group {group} is not a classic group."
+            return DescribedGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, GroupState.DEAD.value, message=message)
         return _described(known_group)
+
+    def describe_consumer_group(self, group: str) -> DescribedConsumerGroup:
+        """Describe a group of the consumer protocol."""
+        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if isinstance(known_group, ConsumerGroup):
+            return DescribedConsumerGroup(
+                group,
+                ErrorCode.NONE,
+                None,
+                known_group.state,
+                known_group.epoch,
+                known_group.target_epoch,
+                wanted_assignor(
+                    (member.metadata for member in known_group.members.values()),
+                    self._settings.consumer_assignors,
+                ),
+                tuple(known_group.members.values()),
+                known_group.targets,
+            )
+        if known_group is not None:
+            message = f"Group {group} is not a consumer group."
+            return DescribedConsumerGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, message)
+        unknown = code is ErrorCode.GROUP_ID_NOT_FOUND
+        return DescribedConsumerGroup(group, code, f"Group {group} not found." if unknown else None)
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """List the groups that this broker coordinates.
@@ -238,22 +333,20 @@ class GroupCoordinator:
         wanted = {state.lower() for state in states}
         loading = any(shard.loading for shard in self._shards.values())
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE
-        if types and "classic" not in {name.lower() for name in types}:
-            return ListResult(code)
-        groups = [
-            ListedGroup(group.name, group.protocol_type, group.state.value)
-            for shard in self._shards.values()
-            for group in shard.groups.values()
-            if not wanted or group.state.value.lower() in wanted
-        ]
+        wanted_types = {name.lower() for name in types}
+        groups = []
+        for shard in self._shards.values():
+            for group in shard.groups.values():
+                kind = "consumer" if isinstance(group, ConsumerGroup) else "classic"
+                state = group.state.value
+                if (not wanted or state.lower() in wanted) and (not wanted_types or kind in wanted_types):
+                    groups.append(ListedGroup(group.name, group.protocol_type, state, kind))
         return ListResult(code, tuple(sorted(groups, key=lambda listed: listed.group)))
 
     def delete(self, group: str, done: DeleteDone) -> None:
         """Delete an empty group and its offsets, and answer with an error code."""
-        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
-        if not group:
-            code = ErrorCode.GROUP_ID_NOT_FOUND
-        if known_group is not None and known_group.state is not GroupState.EMPTY:
+        known_group, code = self._known(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if known_group is not None and not known_group.empty:
             code = ErrorCode.NON_EMPTY_GROUP
         if known_group is None or code is not ErrorCode.NONE:
             done(code)
@@ -283,7 +376,7 @@ class GroupCoordinator:
 
         offsets.delete(shard, known_group, unread, answer)
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[AnyGroup]:
         """Return the group objects themselves, for invariants and tests. Callers must not change them."""
         return [group for shard in self._shards.values() for group in shard.groups.values()]
 

@@ -1,12 +1,12 @@
 """A classic consumer group as its coordinator sees it. Source: Kafka's ClassicGroup."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.consumer_protocol import decode_subscription
-from kview.simulate.groups.records import GroupValue, MemberValue, OffsetValue
+from kview.simulate.groups.records import GroupKey, GroupValue, MemberValue, OffsetValue
 from kview.simulate.groups.results import (
     GroupProtocol,
     JoinDone,
@@ -50,8 +50,6 @@ class Member:
     client may have given up."""
     join_done: JoinDone | None = None
     sync_done: SyncDone | None = None
-    session_ends_us: int = 0
-    session_timer: Timer | None = None
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return the member's subscription bytes for this protocol, empty if the member does not offer it."""
@@ -95,6 +93,11 @@ class Group:
     sync_timer: Timer | None = None
     offsets: dict[tuple[str, int], OffsetValue] = field(default_factory=dict)
     """(topic, partition) → committed offset."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether the group has no members."""
+        return self.state is GroupState.EMPTY
 
     def enter(self, state: GroupState, now_ms: int) -> None:
         """Change to `state` at `now_ms`."""
@@ -198,6 +201,16 @@ class Group:
             if known != member_id:
                 return ErrorCode.FENCED_INSTANCE_ID
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def changes(self) -> Iterator[tuple[GroupKey, GroupValue]]:
+        """Yield the group as changes for the log. A group that only has offsets has none."""
+        if self.generation > 0:
+            yield GroupKey(self.name), self.value()
+
+    def tombstones(self) -> Iterator[tuple[GroupKey, None]]:
+        """Yield the changes that delete the group from the log."""
+        if self.generation > 0:
+            yield GroupKey(self.name), None
 
     def value(self) -> GroupValue:
         """Return the group in the form in which the log stores it."""

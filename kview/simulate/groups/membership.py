@@ -109,7 +109,7 @@ class Membership:
         led = group.leader == old_id
         old.answer_join(JoinResult(ErrorCode.FENCED_INSTANCE_ID, old_id))
         old.answer_sync(SyncResult(ErrorCode.FENCED_INSTANCE_ID))
-        self._shard.cancel(old.session_timer)
+        self.sessions.stop(group, old)
         unchanged = old.protocols == request.protocols or (
             group.protocol in {offered.name for offered in request.protocols}
             and [offered.metadata for offered in request.protocols if offered.name == group.protocol]
@@ -207,17 +207,37 @@ class Membership:
             self._rebalance.remove(group, group.members[member_id])
         return refusal
 
+    # --- groups that become or were consumer groups
+
+    def retire(self, group: Group) -> None:
+        """End everything that a group waits for, because a consumer group has taken its place."""
+        shard = self._shard
+        for timer in (group.rebalance_timer, group.sync_timer, *group.pending_members.values()):
+            shard.cancel(timer)
+        group.enter(GroupState.DEAD, shard.now_ms)
+        for member in group.members.values():
+            self.sessions.stop(group, member)
+            member.answer_join(JoinResult(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+            member.answer_sync(SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
+
+    def adopt(self, group: Group, rebalances: bool) -> None:
+        """Start the sessions of a group that has taken the place of a consumer group."""
+        for member in group.members.values():
+            self.sessions.restart(group, member)
+        if rebalances:
+            self._rebalance.begin(group)
+
     # --- loading and closing the shard
 
     def start_sessions(self) -> None:
         """Start a session of full length for every member of the loaded groups."""
-        for group in self._shard.groups.values():
+        for group in self._shard.classic_groups():
             for member in group.members.values():
                 self.sessions.restart(group, member)
 
     def answer_all(self, code: ErrorCode) -> None:
         """Answer every waiting JoinGroup and SyncGroup with this error."""
-        for group in self._shard.groups.values():
+        for group in self._shard.classic_groups():
             for member in list(group.members.values()):
                 member.answer_join(JoinResult(code, member.member_id))
                 member.answer_sync(SyncResult(code))

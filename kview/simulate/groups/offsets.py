@@ -1,32 +1,40 @@
-"""How offsets are committed, fetched and expired. Source: Kafka's OffsetMetadataManager."""
+"""How offsets are committed, fetched and expired. Sources: Kafka's OffsetMetadataManager and
+ConsumerGroup."""
 
 from collections.abc import Callable, Sequence
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.consumer_group import ConsumerGroup, ConsumerMember
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.membership import Membership
-from kview.simulate.groups.records import Change, GroupKey, OffsetKey, OffsetValue
+from kview.simulate.groups.records import Change, OffsetKey, OffsetValue
 from kview.simulate.groups.results import (
+    MEMBER_EPOCHS_FROM,
     NO_OFFSET,
     CommitDone,
     CommitRequest,
     CommitResult,
     FetchedOffset,
 )
-from kview.simulate.groups.shard import GroupShard
+from kview.simulate.groups.shard import AnyGroup, GroupShard
 
 MS_PER_MINUTE = 60_000
 
 
-def commit_refusal(group: Group | None, request: CommitRequest) -> ErrorCode:
+def commit_refusal(group: AnyGroup | None, request: CommitRequest) -> ErrorCode:
     """Return why an entire commit request is refused, or NONE."""
     anonymous = request.generation < 0 and not request.member_id and request.group_instance_id is None
     if anonymous and request.producer is not None:
         return ErrorCode.NONE  # The transactional id fences, not the group.
     if group is None:
-        return ErrorCode.NONE if request.generation < 0 else ErrorCode.ILLEGAL_GENERATION
+        if request.generation < 0:
+            return ErrorCode.NONE
+        knows = request.producer is None and request.version >= MEMBER_EPOCHS_FROM
+        return ErrorCode.GROUP_ID_NOT_FOUND if knows else ErrorCode.ILLEGAL_GENERATION
     if request.generation < 0 and not group.members:
         return ErrorCode.NONE
+    if isinstance(group, ConsumerGroup):
+        return _epoch_refusal(group, request)
     if anonymous:
         return ErrorCode.UNKNOWN_MEMBER_ID  # Clients outside a group cannot commit while it has members.
     refusal = group.refusal_of(request.member_id, request.group_instance_id)
@@ -37,6 +45,54 @@ def commit_refusal(group: Group | None, request: CommitRequest) -> ErrorCode:
     if group.state is GroupState.COMPLETING_REBALANCE and request.producer is None:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
+
+
+def _epoch_refusal(group: ConsumerGroup, request: CommitRequest) -> ErrorCode:
+    """Return why an entire commit request of a consumer group's member is refused, or NONE."""
+    member = group.members.get(request.member_id)
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    classic = member.metadata.classic is not None
+    if request.producer is None and not classic and request.version < MEMBER_EPOCHS_FROM:
+        return ErrorCode.UNSUPPORTED_VERSION
+    if request.generation > member.current.epoch:
+        return _stale(member, request)
+    return ErrorCode.NONE
+
+
+def _stale(member: ConsumerMember, request: CommitRequest) -> ErrorCode:
+    """Return the error for a wrong epoch, which clients of the classic protocol do not know."""
+    known = member.metadata.classic is None and request.producer is None
+    return ErrorCode.STALE_MEMBER_EPOCH if known else ErrorCode.ILLEGAL_GENERATION
+
+
+def _owner_refusal(group: AnyGroup | None, request: CommitRequest, key: tuple[bytes, int]) -> ErrorCode:
+    """Return why a commit for this partition (topic id, number) is refused, or NONE.
+
+    A member with an older epoch may commit what it has had since then (KIP-1251).
+    """
+    member = group.members.get(request.member_id) if isinstance(group, ConsumerGroup) else None
+    if member is None or request.generation >= member.current.epoch:
+        return ErrorCode.NONE
+    topic, partition = key
+    for owned in (member.current.assigned, member.current.revoking):
+        since = owned.get(topic, {}).get(partition)
+        if since is not None and request.generation >= since:
+            return ErrorCode.NONE
+    return _stale(member, request)
+
+
+def fetch_refusal(group: AnyGroup | None, member_id: str | None, member_epoch: int) -> ErrorCode:
+    """Return why a member may not fetch its group's offsets, or NONE."""
+    if not isinstance(group, ConsumerGroup) or (member_id is None and member_epoch < 0):
+        return ErrorCode.NONE
+    member = group.members.get(member_id or "")
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if member_epoch == member.current.epoch:
+        return ErrorCode.NONE
+    classic = member.metadata.classic is not None
+    return ErrorCode.ILLEGAL_GENERATION if classic else ErrorCode.STALE_MEMBER_EPOCH
 
 
 def commit(
@@ -58,14 +114,21 @@ def commit(
         return
     if group is None:
         group = shard.groups[request.group] = Group(request.group, state_since_ms=shard.now_ms)
-    member = group.members.get(request.member_id)
-    if member is not None and request.producer is None:
-        membership.sessions.restart(group, member)
-    values = {
-        (o.topic, o.partition): OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms, topic_id)
-        for i, o in enumerate(request.offsets)
-        if i not in refused and (topic_id := shard.host.topic_id(o.topic, o.partition)) is not None
-    }
+    if isinstance(group, Group) and request.producer is None:
+        member = group.members.get(request.member_id)
+        if member is not None:
+            membership.sessions.restart(group, member)
+    values = {}
+    for i, o in enumerate(request.offsets):
+        topic_id = shard.host.topic_id(o.topic, o.partition)
+        if i in refused or topic_id is None:
+            continue
+        code = _owner_refusal(group, request, (topic_id, o.partition))
+        if code is ErrorCode.NONE:
+            value = OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms, topic_id)
+            values[o.topic, o.partition] = value
+        else:
+            refused[i] = code
 
     def apply() -> None:
         if request.producer is not None:
@@ -115,16 +178,24 @@ def fetch(
 def expire(shard: GroupShard) -> None:
     """Delete offsets whose group has had no members for offsets.retention.minutes, then the group itself.
 
-    In a group that never had members, the time of each offset counts from its own commit (KIP-211).
+    In a group that never had members, the time of each offset counts from its own commit (KIP-211). So it
+    does in a consumer group, for the topics that no member subscribes to.
     """
     before_ms = shard.now_ms - shard.settings.offsets_retention_minutes * MS_PER_MINUTE
     for group in list(shard.groups.values()):
-        if group.state is not GroupState.EMPTY or group.pending_members or shard.has_pending(group.name):
+        since_ms, read = 0, frozenset[str]()
+        if isinstance(group, ConsumerGroup):
+            read = group.subscribed_topics()
+        elif not group.empty or group.pending_members:
+            continue
+        elif group.protocol_type:
+            since_ms = group.state_since_ms
+        if shard.has_pending(group.name):
             continue
         gone = [
             key
             for key, value in group.offsets.items()
-            if max(value.commit_ms, group.state_since_ms if group.protocol_type else 0) <= before_ms
+            if max(value.commit_ms, since_ms) <= before_ms and key[0] not in read
         ]
         forget(shard, group, gone)
 
@@ -141,7 +212,7 @@ def forget_deleted_topics(shard: GroupShard) -> None:
 
 
 def delete(
-    shard: GroupShard, group: Group, keys: Sequence[tuple[str, int]], answer: Callable[[ErrorCode], None]
+    shard: GroupShard, group: AnyGroup, keys: Sequence[tuple[str, int]], answer: Callable[[ErrorCode], None]
 ) -> None:
     """Delete the offsets of these partitions by writing tombstones. The group stays, even without offsets."""
     gone = [key for key in dict.fromkeys(keys) if key in group.offsets]
@@ -155,22 +226,22 @@ def delete(
 
 def forget(
     shard: GroupShard,
-    group: Group,
+    group: AnyGroup,
     gone: Sequence[tuple[str, int]],
     answer: Callable[[ErrorCode], None] = lambda code: None,
 ) -> None:
-    """Delete these offsets, and the group if it has no other offsets, by writing tombstones.
+    """Delete these offsets, and the group if it has no members and no other offsets, by writing tombstones.
 
     `answer` is called when the tombstones are committed.
     """
     changes: list[Change] = [(OffsetKey(group.name, topic, partition), None) for topic, partition in gone]
     for key in gone:
         del group.offsets[key]
-    if not group.offsets:
-        group.enter(GroupState.DEAD, shard.now_ms)
+    if not group.offsets and group.empty:
+        changes += group.tombstones()
+        if isinstance(group, Group):
+            group.enter(GroupState.DEAD, shard.now_ms)
         del shard.groups[group.name]
-        if group.generation > 0:
-            changes.append((GroupKey(group.name), None))
     if changes:
         shard.write(changes, None, answer)
     else:

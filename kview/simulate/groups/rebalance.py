@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.coordination.host import MS
+from kview.simulate.coordination.timeouts import Timeouts
 from kview.simulate.groups.group import Group, GroupState, Member
 from kview.simulate.groups.records import Change, GroupKey
 from kview.simulate.groups.results import JoinResult, SyncDone, SyncRequest, SyncResult
@@ -83,7 +83,7 @@ class Rebalance:
         shard.cancel(group.rebalance_timer)
         absent = [m for m in group.members.values() if m.join_done is None and m.group_instance_id is None]
         for member in absent:
-            shard.cancel(member.session_timer)
+            self.sessions.stop(group, member)
             group.remove(member.member_id)
         if group.members and not group.elect_leader():
             # All members are static and none is back, so wait for them until their sessions end.
@@ -115,7 +115,7 @@ class Rebalance:
         if group.generation != generation or not group.pending_sync:
             return
         for member_id in list(group.pending_sync):
-            self._shard.cancel(group.members[member_id].session_timer)
+            self.sessions.stop(group, group.members[member_id])
             group.remove(member_id)
         self.begin(group)
 
@@ -175,7 +175,7 @@ class Rebalance:
         """Remove a member, refuse the requests that it waits on, and begin a rebalance."""
         member.answer_join(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, ""))
         member.answer_sync(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
-        self._shard.cancel(member.session_timer)
+        self.sessions.stop(group, member)
         group.remove(member.member_id)
         self.begin(group)
 
@@ -210,32 +210,23 @@ class Sessions:
     """
 
     def __init__(self, shard: GroupShard, ended: Callable[[Group, Member], None]) -> None:
-        self._shard = shard
+        self._timeouts: Timeouts[tuple[str, str]] = Timeouts(shard)
         self._ended = ended
 
     def restart(self, group: Group, member: Member) -> None:
         """Restart a member's session, because the member sent a request."""
         timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms
-        member.session_ends_us = self._shard.host.now_us() + timeout_ms * MS
-        timer = member.session_timer
-        if timer is not None and timer.time_us > member.session_ends_us:
-            self._shard.cancel(timer)
-            timer = None
-        if timer is None:
-            self._arm(group, member)
+        key = group.name, member.member_id
+        self._timeouts.start(key, timeout_ms, lambda: self._due(group, member))
 
-    def _arm(self, group: Group, member: Member) -> None:
-        left_us = member.session_ends_us - self._shard.host.now_us()
-        member.session_timer = self._shard.after(-(-left_us // MS), lambda: self._due(group, member))
+    def stop(self, group: Group, member: Member) -> None:
+        """Forget a member's session, because the member is gone."""
+        self._timeouts.cancel((group.name, member.member_id))
 
     def _due(self, group: Group, member: Member) -> None:
-        member.session_timer = None
         if group.members.get(member.member_id) is not member:
             return
-        waits = not member.is_new and (member.join_done is not None or member.sync_done is not None)
-        if member.session_ends_us > self._shard.host.now_us():
-            self._arm(group, member)
-        elif waits:
+        if not member.is_new and (member.join_done is not None or member.sync_done is not None):
             self.restart(group, member)  # A member that waits for an answer sends no heartbeats.
         else:
             self._ended(group, member)

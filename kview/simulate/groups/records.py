@@ -1,13 +1,16 @@
 """The records of `__consumer_offsets`, as values and as bytes in Kafka's format.
 
-Key versions: 1 for an offset (OffsetCommitKey), 2 for a group (GroupMetadataKey). Value versions: 4 for an
-offset, which includes the topic's id, and 3 for a group. A value of None is a tombstone.
+Key versions: 1 for an offset (OffsetCommitKey), 2 for a classic group (GroupMetadataKey), others for groups
+of the consumer protocol. Value versions: 4 for an offset, which includes the topic's id, and 3 for a classic
+group. A value of None is a tombstone.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from kview.simulate import records
+from kview.simulate.groups import consumer_records
+from kview.simulate.groups.consumer_records import ConsumerKey, ConsumerValue
 from kview.wire.primitives import MalformedBytes, Reader, Writer
 
 
@@ -30,7 +33,7 @@ class OffsetValue(NamedTuple):
 
 
 class GroupKey(NamedTuple):
-    """The key of a group's metadata."""
+    """The key of a classic group's metadata."""
 
     group: str
 
@@ -59,8 +62,8 @@ class GroupValue(NamedTuple):
     members: tuple[MemberValue, ...]
 
 
-Key = OffsetKey | GroupKey
-Value = OffsetValue | GroupValue | None
+Key = OffsetKey | GroupKey | ConsumerKey
+Value = OffsetValue | GroupValue | ConsumerValue | None
 Change = tuple[Key, Value]
 
 _OFFSET_KEY_VERSION = 1
@@ -76,15 +79,19 @@ def encode_key(key: Key) -> bytes:
     if isinstance(key, OffsetKey):
         writer = Writer().int16(_OFFSET_KEY_VERSION).string(key.group).string(key.topic)
         return writer.int32(key.partition).done()
-    return Writer().int16(_GROUP_KEY_VERSION).string(key.group).done()
+    if isinstance(key, GroupKey):
+        return Writer().int16(_GROUP_KEY_VERSION).string(key.group).done()
+    return consumer_records.encode_key(key)
 
 
-def encode_value(value: OffsetValue | GroupValue) -> bytes:
+def encode_value(value: OffsetValue | GroupValue | ConsumerValue) -> bytes:
     """Encode a value."""
     if isinstance(value, OffsetValue):
         writer = Writer().int16(_OFFSET_VALUE_VERSION).int64(value.offset).int32(value.leader_epoch)
         writer.compact_string(value.metadata).int64(value.commit_ms)
         return writer.tagged_fields({_TOPIC_ID_TAG: value.topic_id}).done()
+    if not isinstance(value, GroupValue):
+        return consumer_records.encode_value(value)
     writer = Writer().int16(_GROUP_VALUE_VERSION)
     writer.string(value.protocol_type).int32(value.generation).string(value.protocol)
     writer.string(value.leader).int64(value.state_since_ms).int32(len(value.members))
@@ -127,12 +134,14 @@ def decode_key(data: bytes) -> Key:
         return OffsetKey(reader.string(), reader.string(), reader.int32())
     if version == _GROUP_KEY_VERSION:
         return GroupKey(reader.string())
-    raise MalformedBytes(f"a key of version {version}")
+    return consumer_records.decode_key(version, reader)
 
 
-def decode_value(key: Key, data: bytes) -> OffsetValue | GroupValue:
+def decode_value(key: Key, data: bytes) -> OffsetValue | GroupValue | ConsumerValue:
     """Decode the value that belongs to a key. Raises MalformedBytes."""
     reader = Reader(data)
+    if not isinstance(key, OffsetKey | GroupKey):
+        return consumer_records.decode_value(key, reader)
     version = reader.int16()
     if isinstance(key, OffsetKey):
         if version != _OFFSET_VALUE_VERSION:

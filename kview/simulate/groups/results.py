@@ -13,6 +13,12 @@ NO_GENERATION = -1
 NO_OFFSET = -1
 NO_EPOCH = -1
 
+NO_MEMBER = None, -1
+"""The id and epoch of a client outside the group."""
+
+MEMBER_EPOCHS_FROM = 9
+"""The version of OffsetCommit and OffsetFetch from which members of consumer groups may use them."""
+
 
 class GroupProtocol(NamedTuple):
     """An assignment protocol that a member offers: the assignor's name and the subscription's bytes."""
@@ -129,7 +135,10 @@ class OffsetToCommit(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
     """An OffsetCommit or TxnOffsetCommit request (API keys 8 and 28). A client outside the group sends
-    generation −1 and an empty member id. `producer` is the id and epoch of the transaction's producer."""
+    generation −1 and an empty member id. `producer` is the id and epoch of the transaction's producer.
+
+    A member of a consumer group has an epoch in place of the generation, and uses `MEMBER_EPOCHS_FROM`.
+    """
 
     group: str
     offsets: tuple[OffsetToCommit, ...]
@@ -137,6 +146,7 @@ class CommitRequest:
     member_id: str = ""
     group_instance_id: str | None = None
     producer: tuple[int, int] | None = None
+    version: int = MEMBER_EPOCHS_FROM
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +196,8 @@ class DescribedMember:
 class DescribedGroup:
     """One group in the answer to DescribeGroups (API key 15).
 
-    An unknown group has the state `Dead` and the error GROUP_ID_NOT_FOUND (before v6, no error).
+    An unknown group, or one of another protocol, has the state `Dead` and the error GROUP_ID_NOT_FOUND
+    (before v6, no error).
     """
 
     group: str
@@ -195,6 +206,7 @@ class DescribedGroup:
     protocol_type: str = ""
     protocol: str = ""
     members: tuple[DescribedMember, ...] = ()
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

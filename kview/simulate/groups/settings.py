@@ -2,28 +2,70 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
+from kview.simulate.setting import items
 from kview.simulate.settings import Settings
+
+
+class MigrationPolicy(StrEnum):
+    """Which groups change their protocol while they have members (group.consumer.migration.policy)."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether classic groups become consumer groups."""
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+    @property
+    def downgrades(self) -> bool:
+        """Whether consumer groups become classic groups."""
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """A coordinator's settings, named like Kafka's keys but with underscores."""
+    """A coordinator's settings, named like Kafka's keys but with underscores. Those of consumer groups lack
+    the `group.`."""
 
     offsets_topic_num_partitions: int = 50
     group_initial_rebalance_delay_ms: int = 3_000
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     group_max_size: int = 2_147_483_647
+    consumer_session_timeout_ms: int = 45_000
+    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_max_size: int = 2_147_483_647
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    """The assignors that members may ask for. The first one is the default."""
+    consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    consumer_assignment_interval_ms: int = 1_000
+    consumer_regex_refresh_interval_ms: int = 600_000
     offset_metadata_max_bytes: int = 4_096
     offsets_commit_timeout_ms: int = 5_000
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
 
+    def of_consumers(self, name: str) -> int:
+        """Return the setting `group.consumer.NAME`, in ms, that groups may have for themselves."""
+        return {
+            "assignment.interval.ms": self.consumer_assignment_interval_ms,
+            "heartbeat.interval.ms": self.consumer_heartbeat_interval_ms,
+            "session.timeout.ms": self.consumer_session_timeout_ms,
+        }[name]
+
     @classmethod
     def of(cls, settings: Settings) -> "GroupSettings":
         """Return the coordinator's settings, taken from the brokers' settings."""
-        return cls(**{field: settings.number(key) for key, field in _FIELDS.items()})
+        return cls(
+            consumer_assignors=tuple(items(settings.text("group.consumer.assignors"))) or ("uniform",),
+            consumer_migration_policy=MigrationPolicy(settings.text("group.consumer.migration.policy")),
+            **{field: settings.number(key) for key, field in _FIELDS.items()},
+        )
 
 
 _FIELDS: Mapping[str, str] = {
@@ -32,6 +74,11 @@ _FIELDS: Mapping[str, str] = {
     "group.min.session.timeout.ms": "group_min_session_timeout_ms",
     "group.max.session.timeout.ms": "group_max_session_timeout_ms",
     "group.max.size": "group_max_size",
+    "group.consumer.session.timeout.ms": "consumer_session_timeout_ms",
+    "group.consumer.heartbeat.interval.ms": "consumer_heartbeat_interval_ms",
+    "group.consumer.max.size": "consumer_max_size",
+    "group.consumer.assignment.interval.ms": "consumer_assignment_interval_ms",
+    "group.consumer.regex.refresh.interval.ms": "consumer_regex_refresh_interval_ms",
     "offset.metadata.max.bytes": "offset_metadata_max_bytes",
     "offsets.commit.timeout.ms": "offsets_commit_timeout_ms",
     "offsets.retention.minutes": "offsets_retention_minutes",

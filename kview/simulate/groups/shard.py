@@ -1,9 +1,13 @@
 """One offsets partition at its leader, with the groups that are loaded from its log and written to it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from kview.simulate.codes import ErrorCode
+from kview.simulate.config_entries import ALL_BROKERS
 from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.shard import Answer, Shard
+from kview.simulate.groups.consumer_group import ConsumerGroup
+from kview.simulate.groups.consumer_records import ConsumerKey, ConsumerValue, EpochKey
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.records import (
     Change,
@@ -18,6 +22,12 @@ from kview.simulate.groups.settings import GroupSettings
 from kview.simulate.records import CONTROL, TRANSACTIONAL, decode_marker, header
 from kview.wire.primitives import MalformedBytes
 
+AnyGroup = Group | ConsumerGroup
+"""A group of either protocol."""
+
+BATCH_BYTES_MAX = 1_048_588
+"""Limit of a batch in `__consumer_offsets`: message.max.bytes of the brokers, by default."""
+
 Pending = dict[tuple[str, str, int], OffsetValue]
 """(group, topic, partition) → what a transaction commits."""
 
@@ -30,16 +40,18 @@ COMPACT_CHANGES = 200
 class GroupShard(Shard):
     """The groups of one offsets partition while this broker leads it in one leader epoch."""
 
-    def __init__(self, host: Host, settings: GroupSettings, partition: int) -> None:
+    def __init__(self, broker: int, host: Host, settings: GroupSettings, partition: int) -> None:
         super().__init__(host, partition, settings.offsets_commit_timeout_ms)
+        self.broker = broker
         self.settings = settings
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, AnyGroup] = {}
         self.pending: dict[int, Pending] = {}
         """Producer id → the offsets that its open transaction commits."""
 
     def load(self) -> None:
         """Load the groups and their offsets from the partition's log."""
-        groups: dict[str, Group] = {}
+        groups: dict[str, AnyGroup] = {}
+        consumer_groups: dict[str, ConsumerGroup] = {}
         offsets: dict[str, dict[tuple[str, int], OffsetValue]] = {}
         values: dict[str, GroupValue] = {}
         pending: dict[int, list[Change]] = {}
@@ -62,18 +74,25 @@ class GroupShard(Shard):
                     values.pop(key.group, None)
                     if isinstance(value, GroupValue):
                         values[key.group] = value
+                elif not isinstance(key, OffsetKey):
+                    assert not isinstance(value, OffsetValue | GroupValue)
+                    _replay(consumer_groups, key, value)
                 else:
                     of_group = offsets.setdefault(key.group, {})
                     of_group.pop((key.topic, key.partition), None)
                     # A topic may have been deleted while no broker led this partition.
                     if isinstance(value, OffsetValue) and self.lives((key.topic, key.partition), value):
                         of_group[key.topic, key.partition] = value
-        for name in sorted({*values, *(name for name, of_group in offsets.items() if of_group)}):
-            group = groups[name] = Group(name, offsets=offsets.get(name, {}))
+        committed = (name for name, of_group in offsets.items() if of_group)
+        for name in sorted({*values, *consumer_groups, *committed}):
+            if name in consumer_groups:
+                consumer_groups[name].offsets = offsets.get(name, {})
+                groups[name] = consumer_groups[name]
+                continue
+            group = Group(name, offsets=offsets.get(name, {}), state_since_ms=self.now_ms)
             if name in values:
                 group.load(values[name])
-            else:
-                group.state_since_ms = self.now_ms
+            groups[name] = group
         self.groups = groups
         self.pending = {
             producer_id: {
@@ -84,6 +103,27 @@ class GroupShard(Shard):
             for producer_id, changes in pending.items()
         }
         self.loading = False
+
+    def consumer_setting(self, group: str, name: str) -> int:
+        """Return a setting in ms of a consumer group, such as `session.timeout.ms`: its own, else the
+        brokers'."""
+        image, key = self.host.metadata(), f"group.consumer.{name}"
+        own = image.group_configs.get(group, {}).get(f"consumer.{name}")
+        if own is not None:
+            return int(own)
+        for place in (str(self.broker), ALL_BROKERS):
+            dynamic = image.broker_configs.get(place, {}).get(key)
+            if dynamic is not None:
+                return int(dynamic)
+        return self.settings.of_consumers(name)
+
+    def classic_groups(self) -> Iterator[Group]:
+        """Yield the groups of the classic protocol."""
+        return (group for group in self.groups.values() if isinstance(group, Group))
+
+    def consumer_groups(self) -> Iterator[ConsumerGroup]:
+        """Yield the groups of the consumer protocol."""
+        return (group for group in self.groups.values() if isinstance(group, ConsumerGroup))
 
     def is_pending(self, group: str, key: tuple[str, int]) -> bool:
         """Return whether an open transaction commits an offset of the group for this partition."""
@@ -120,19 +160,76 @@ class GroupShard(Shard):
         """
         self.append(encode_batch(changes, self.now_ms, producer), apply, answer)
 
+    def change(self, changes: Sequence[Change], apply: Callable[[], None], answer: Answer) -> bool:
+        """Append changes to the log, and return whether they are in it. Then `apply` puts them in force.
+
+        `answer` is called when they are committed, or at once if the log does not take them.
+        """
+        batch = encode_batch(changes, self.now_ms)
+        if len(batch) > BATCH_BYTES_MAX:
+            answer(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return False
+        refused = applied = False
+
+        def apply_once() -> None:
+            nonlocal applied
+            if not applied:
+                applied = True
+                apply()
+
+        def answered(code: ErrorCode) -> None:
+            nonlocal refused
+            refused = code is not ErrorCode.NONE
+            answer(code)
+
+        self.append(batch, apply_once, answered)
+        if not refused:
+            apply_once()
+        return not refused
+
+    def change_group(self, group: ConsumerGroup, changes: Sequence[Change], answer: Answer) -> bool:
+        """Append changes of a consumer group to the log, as `change` does, and replay them.
+
+        `group` takes the place of the group of its name. Without changes, `answer` is called at once.
+        """
+
+        def apply() -> None:
+            self.groups[group.name] = group
+            for key, value in changes:
+                if not isinstance(key, OffsetKey | GroupKey):
+                    assert not isinstance(value, OffsetValue | GroupValue)
+                    group.replay(key, value)
+
+        if not changes:
+            answer(ErrorCode.NONE)
+            return True
+        return self.change(changes, apply, answer)
+
     def compact(self) -> None:
         """Compact the log by writing the current state again and moving the log start to it.
 
         This replaces Kafka's log cleaner. It waits until the log and the groups agree, that is, until no
         write is pending and no rebalance is in progress.
         """
-        settled = all(g.state in (GroupState.EMPTY, GroupState.STABLE) for g in self.groups.values())
+        settled = all(g.state in (GroupState.EMPTY, GroupState.STABLE) for g in self.classic_groups())
         if self._batches < COMPACT_AFTER_BATCHES or self._uncommitted or self.pending or not settled:
             return
         changes: list[Change] = []
         for group in self.groups.values():
-            if group.generation > 0:
-                changes.append((GroupKey(group.name), group.value()))
+            changes += group.changes()
             changes += [(OffsetKey(group.name, *key), value) for key, value in group.offsets.items()]
         parts = [changes[i : i + COMPACT_CHANGES] for i in range(0, len(changes), COMPACT_CHANGES)]
         self.write_again([encode_batch(part, self.now_ms) for part in parts])
+
+
+def _replay(groups: dict[str, ConsumerGroup], key: ConsumerKey, value: ConsumerValue | None) -> None:
+    """Apply a change from the log to the group that it is about."""
+    if isinstance(key, EpochKey) and value is None:
+        groups.pop(key.group, None)
+        return
+    group = groups.get(key.group)
+    if group is None:
+        if value is None:
+            return
+        group = groups[key.group] = ConsumerGroup(key.group)
+    group.replay(key, value)

@@ -7,7 +7,14 @@ org.apache.kafka.controller.ReplicationControlManager and ConfigurationControlMa
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kview.simulate.alterations import MIN_ISR, Alteration, broker_configs_after, topic_configs_after
+from kview.simulate.alterations import (
+    MIN_ISR,
+    Alteration,
+    broker_configs_after,
+    group_configs_after,
+    topic_configs_after,
+)
+from kview.simulate.broker_configs import find
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.election import Elections
@@ -26,6 +33,9 @@ from kview.simulate.topics import (
 from kview.simulate.world import Placement
 
 OK = AdminResult(ErrorCode.NONE)
+
+GROUPS_MAX = 10_000
+"""Limit of the groups with configurations. They need not exist."""
 UNKNOWN_TOPIC = AdminResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 NO_CONTROLLER = AdminResult(ErrorCode.REQUEST_TIMED_OUT)
 
@@ -154,18 +164,18 @@ class Admin:
         """Begin to move a partition to the replicas `target`, or cancel its reassignment if that is None."""
         partition = self._metadata.image.partition(*key)
         if partition is None:
-            return AdminResult(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {key[0]}."
-            )
+            known = key[0] in self._metadata.image.topics
+            what = f"partition {key[0]}:{key[1]}" if known else f"a topic named {key[0]}"
+            return AdminResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find {what}.")
         if target is None:
             return self._cancel(key, partition)
         wrong = wrong_assignment(self._metadata.image, [target], len(target))
         if wrong is not None:
             return wrong
-        if not may_change_replication and len(target) != len(partition.replicas) - len(partition.removing):
-            return AdminResult(
-                ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor must not be changed."
-            )
+        before = len(partition.replicas) - len(partition.removing)
+        if not may_change_replication and len(target) != before:
+            message = f"The replication factor is changed from {before} to {len(target)}"
+            return AdminResult(ErrorCode.INVALID_REPLICATION_FACTOR, message)
         rules = self._elections.rules(key[0], self._elections.active({}))
         new = rules.elect(begun(partition, target), partition.isr, before=partition)
         if new is not None:
@@ -174,9 +184,7 @@ class Admin:
 
     def _cancel(self, key: TopicPartition, partition: PartitionImage) -> AdminResult:
         if not in_progress(partition):
-            return AdminResult(
-                ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
-            )
+            return AdminResult(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
         back = reverted(partition)
         if back.unclean and not self._configs.unclean_election(key[0]):
             message = f"Unable to revert partition assignment for {key[0]}:{key[1]} because it would require"
@@ -229,10 +237,15 @@ class Admin:
         self, broker: str, alterations: Sequence[Alteration], others_too: bool, validate_only: bool
     ) -> AdminResult:
         """Change the dynamic configurations of a broker, or of all brokers if `broker` is empty."""
-        configs = self._metadata.image.broker_configs
-        after = broker_configs_after(
-            broker, configs.get(broker, {}), alterations, others_too, self._elections.elr_enabled
-        )
+        configs, elr_enabled = self._metadata.image.broker_configs, self._elections.elr_enabled
+        in_force = {**self._configs.settings.explicit, **self._configs.of_broker(int(broker or -1))}
+
+        def current(name: str) -> str | None:
+            config = find(name)
+            return in_force.get(name, config.default if config else None)
+
+        before = configs.get(broker, {})
+        after = broker_configs_after(broker, before, alterations, others_too, current, elr_enabled)
         if isinstance(after, AdminResult):
             return after
         if not validate_only:
@@ -241,4 +254,21 @@ class Admin:
             # All topics are altered, because their effective configurations may have changed.
             topics = list(self._metadata.image.topics.values())
             self._metadata.commit({}, altered=topics, broker_configs={**configs, broker: after})
+        return OK
+
+    def alter_group(
+        self, group: str, alterations: Sequence[Alteration], others_too: bool, validate_only: bool
+    ) -> AdminResult:
+        """Change a group's configurations. `others_too` removes those that no alteration names."""
+        if not group:
+            return AdminResult(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+        configs = dict(self._metadata.image.group_configs)
+        before = configs.pop(group, {})
+        if len(configs) >= GROUPS_MAX:
+            return AdminResult(ErrorCode.INVALID_CONFIG, "Too many groups with configurations.")
+        after = group_configs_after({} if others_too else before, alterations, self._configs.settings)
+        if isinstance(after, AdminResult):
+            return after
+        if not validate_only:
+            self._metadata.commit({}, group_configs={**configs, group: after} if after else configs)
         return OK

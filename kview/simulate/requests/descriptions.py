@@ -4,7 +4,12 @@ from collections.abc import Mapping
 
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.codes import ErrorCode
-from kview.simulate.config_entries import broker_entries, default_broker_entries, topic_entries
+from kview.simulate.config_entries import (
+    broker_entries,
+    default_broker_entries,
+    group_entries,
+    topic_entries,
+)
 from kview.simulate.results import ActiveProducer, ConfigEntry, LogDirRow
 from kview.simulate.settings import Settings
 
@@ -21,16 +26,19 @@ class Descriptions:
         image = self._brokers[b].image
         return topic_entries(self._settings, image, b, image.topics[topic].configs)
 
-    def broker_configs(self, b: int, default_only: bool = False) -> list[ConfigEntry]:
-        """Return a broker's effective configurations, including its id and rack.
-
-        With `default_only`, return the dynamic configurations of all brokers instead.
-        """
-        image = self._brokers[b].image
-        if default_only:
-            return default_broker_entries(image)
+    def broker_configs(self, b: int, static: Mapping[str, str]) -> list[ConfigEntry]:
+        """Return a broker's effective configurations. `static` are those that only its network side knows."""
         own = {"broker.id": str(b), "broker.rack": self._brokers[b].node.rack, "node.id": str(b)}
-        return broker_entries(self._settings, image, b, own)
+        return broker_entries(self._settings, self._brokers[b].image, b, {**own, **static})
+
+    def default_broker_configs(self, b: int) -> list[ConfigEntry]:
+        """Return the dynamic configurations of all brokers, as broker `b` knows them."""
+        return default_broker_entries(self._brokers[b].image)
+
+    def group_configs(self, b: int, group: str) -> list[ConfigEntry]:
+        """Return a group's settings in force, as broker `b` knows them. The group need not exist."""
+        image = self._brokers[b].image
+        return group_entries(self._settings, image, b, image.group_configs.get(group, {}))
 
     def active_producers(
         self, b: int, topic: str, partition: int

@@ -7,9 +7,9 @@ from kview.simulate.brokers.partitions import Partitions
 from kview.simulate.brokers.replica import Replica
 from kview.simulate.brokers.retention import Retention
 from kview.simulate.codes import ErrorCode
+from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.kernel import Kernel
 from kview.simulate.results import DeletedRecords
-from kview.simulate.settings import Settings
 
 HIGH_WATERMARK = -1
 """The offset that stands for the high watermark."""
@@ -25,13 +25,13 @@ class RecordDeletion:
     def __init__(
         self,
         kernel: Kernel,
-        settings: Settings,
+        configs: EffectiveConfigs,
         brokers: Mapping[int, Broker],
         partitions: Partitions,
         retention: Retention,
     ) -> None:
         self._kernel = kernel
-        self._settings = settings
+        self._configs = configs
         self._brokers = brokers
         self._partitions = partitions
         self._retention = retention
@@ -66,7 +66,8 @@ class RecordDeletion:
         replica = self._brokers[b].replicas.get((topic, partition))
         if replica is None or not replica.leading:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
-        if "delete" not in self._settings.topic(topic_image.configs, "cleanup.policy"):
+        dynamic = self._configs.of_broker(b)
+        if "delete" not in self._configs.settings.topic(topic_image.configs, "cleanup.policy", dynamic):
             return ErrorCode.POLICY_VIOLATION, None
         return ErrorCode.NONE, replica
 

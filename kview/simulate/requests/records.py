@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kview.simulate.batch_check import check
+from kview.simulate.batch_check import NotABatch, check
 from kview.simulate.brokers.ack_wait import AckWait
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.process import BrokerProcess
@@ -15,6 +15,7 @@ from kview.simulate.kernel import Timer
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.producer_snapshots import NO_OFFSET
 from kview.simulate.reading import Keys, RecordMaker
+from kview.simulate.record_check import Refused
 from kview.simulate.records import (
     TIMESTAMP_TYPE,
     TRANSACTIONAL,
@@ -191,14 +192,19 @@ class RecordRequests:
         """
         error, replica = self._writable(b, topic, partition, acks.required)
         if replica is None:
-            acks.done(ProduceResult(error))
+            start = -1
+            if error is ErrorCode.NOT_ENOUGH_REPLICAS:
+                start = self._brokers[b].replicas[topic, partition].log.start
+            acks.done(ProduceResult(error, log_start_offset=start))
             return
-        checked = check(batch, self._rules.of(b, topic))
-        if isinstance(checked, ErrorCode):
-            acks.done(ProduceResult(checked))
+        try:
+            head, data = check(batch, self._rules.of(b, topic), f"{topic}-{partition}")
+        except Refused as refused:
+            start = -1 if isinstance(refused, NotABatch) else replica.log.start
+            acks.done(ProduceResult(refused.code, -1, -1, start, refused.message, refused.record_errors))
             return
-        head, data = checked
-        if not head.attributes & TRANSACTIONAL or self._goes_on(replica, head):
+        is_tracked = head.attributes & TRANSACTIONAL and head.producer_id >= 0
+        if not is_tracked or self._goes_on(replica, head):
             self._append_batch(b, replica, head, data, acks)
             return
 
@@ -294,10 +300,11 @@ class RecordRequests:
         if head.producer_id >= 0 or replica.producers is not None:
             error, duplicate = replica.producer_states().check(head)
             if error is not ErrorCode.NONE:
-                acks.done(ProduceResult(error))
+                acks.done(ProduceResult(error, log_start_offset=replica.log.start))
                 return
-            if duplicate >= 0:
-                self._acknowledge(b, replica, duplicate, duplicate + head.records, acks)
+            if duplicate is not None:
+                base, time_ms = duplicate.base_offset, duplicate.time_ms
+                self._acknowledge(b, replica, base, base + head.records, acks, time_ms)
                 return
         base = replica.log.end
         self._store(b, replica, head, data)

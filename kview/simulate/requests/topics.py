@@ -127,9 +127,9 @@ class TopicRequests:
         refused = inactive(placed, active, assignment is not None)
         if refused is not None:
             return refused
-        if validate_only:
-            return CreateTopicResult(ErrorCode.NONE, None, bytes(16), partitions, replication)
         topic_id = new_topic_id(self._kernel.random("topic-ids"))
+        if validate_only:
+            return CreateTopicResult(ErrorCode.NONE, None, topic_id, partitions, replication)
         topic = new_topic(asked.name, topic_id, placed, asked.configs, active)
         self._metadata.commit({}, None, added=[topic])
         return CreateTopicResult(ErrorCode.NONE, None, topic.topic_id, partitions, replication)

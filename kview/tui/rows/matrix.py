@@ -18,6 +18,7 @@ from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, rank, 
 from kview.tui.rows.figures import STATE, Figure, count_figure, number_figure
 from kview.tui.rows.placement import placed_rows
 from kview.tui.rows.row import Row
+from kview.tui.rows.sorting import codes
 from kview.tui.rows.topics import ALL
 from kview.tui.text import Line, Role, Span, content, line, middle, painted, width
 
@@ -164,7 +165,7 @@ class MatrixRows(Keyed[int]):
 
     def _arranged(self, sort: Sort) -> Longs:
         """Return the rows of brokers in the order that the user chose, by themselves by rack and id."""
-        order = np.lexsort((self._ids, self._racks.astype(str)))
+        order = np.lexsort((self._ids, np.nan_to_num(codes(self._racks), nan=-1.0)))
         match sort.column:
             case "id":
                 values = self._ids

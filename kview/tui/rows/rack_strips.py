@@ -6,6 +6,7 @@ from kview.derive.brokers.controllers import ControllerState, controllers
 from kview.derive.view import View
 from kview.language import brokers, glyphs, words
 from kview.tui.rows.common import ROLES, rank
+from kview.tui.rows.sorting import by_number
 from kview.tui.text import EMPTY, Line, Role, Span, cut, justified, line, line_width, middle
 
 MOST_NAME = 16
@@ -22,7 +23,7 @@ def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
     """
     table, figures = view.snapshot.brokers, view.brokers
     racks: dict[str, list[tuple[int, str, Role]]] = {}
-    rows = sorted(range(len(table)), key=lambda row: (str(table.rack[row]), int(table.id[row])))
+    rows = sorted(range(len(table)), key=lambda row: (by_number(str(table.rack[row])), int(table.id[row])))
     unwell = 0
     for row in rows:
         said = brokers.state(table, figures, row, now_ms)

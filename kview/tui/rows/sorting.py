@@ -1,5 +1,6 @@
 """Sorts a table's rows by one of its columns, from the columns' values as arrays. All functions are pure."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from kview.model.snapshot import Longs, Strings
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options, Sort
 from kview.tui.rows.columns import Column
+
+_NUMBER = re.compile("([0-9]{1,18})")
 
 Values = Mapping[str, Callable[[View], NDArray[Any]]]
 """What to sort by, by column: one value for each row of the view's table."""
@@ -32,10 +35,18 @@ def ids(values: NDArray[Any]) -> Floats:
     return np.where(values >= 0, np.asarray(values, np.float64), np.nan)
 
 
+def by_number(name: str) -> tuple[list[str | int], str]:
+    """Return a key that sorts R2 before R10, whatever the case."""
+    parts: list[str | int] = list(_NUMBER.split(name.casefold()))
+    parts[1::2] = map(int, parts[1::2])
+    return parts, name
+
+
 def codes(words: Strings | Sequence[str]) -> Floats:
-    """Return the place of each word in the order of the alphabet. Empty words are not known."""
+    """Return the place of each word in the order of the alphabet and the numbers. Empty words are not
+    known."""
     listed = [str(word) for word in words]
-    places = {word: place for place, word in enumerate(sorted(set(listed), key=str.casefold))}
+    places = {word: place for place, word in enumerate(sorted(set(listed), key=by_number))}
     return np.array([places[word] if word else np.nan for word in listed], np.float64)
 
 

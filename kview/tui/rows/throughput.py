@@ -24,7 +24,7 @@ from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, name_width, rank, rate_width
 from kview.tui.rows.figures import ABOUT, figure, finite, rate_figure
 from kview.tui.rows.row import Row
-from kview.tui.rows.sorting import order_note
+from kview.tui.rows.sorting import by_number, order_note
 from kview.tui.spark import RATE_S, covered_until_s
 from kview.tui.text import Line, Role, Span, line
 
@@ -289,7 +289,7 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
     table, figures = view.snapshot.brokers, view.brokers
     passing, indent = Passing(view, options.wanted).brokers, int(len(set(table.rack)) > 1)
     blocks = []
-    racks = sorted(set(table.rack[passing]))
+    racks = sorted(set(table.rack[passing]), key=by_number)
     for rack in racks:
         whole = np.flatnonzero(table.rack == rack).tolist()
         rows = sorted((row for row in whole if passing[row]), key=lambda row: int(table.id[row]))

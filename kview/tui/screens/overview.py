@@ -14,6 +14,7 @@ from kview.tui import layout
 from kview.tui.faults import Target, leader_of
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows import brokers, groups, partitions
+from kview.tui.rows.sorting import by_number
 from kview.tui.rows.topic_list import passing
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import StatusMessage
@@ -98,7 +99,7 @@ class OverviewScreen(KviewScreen):
             table = view.snapshot.brokers
             racks = Counter(table.rack.tolist())
             contents = layout.Contents(
-                tuple((str(rack), racks[rack]) for rack in sorted(racks)),
+                tuple((str(rack), racks[rack]) for rack in sorted(racks, key=by_number)),
                 len(view.snapshot.groups),
                 *_contents(view, self.dashboard.options),
                 is_sorted=self.dashboard.options.sort(brokers.PANEL) != OWN_ORDER,

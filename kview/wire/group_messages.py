@@ -1,4 +1,4 @@
-"""The descriptions of groups that DescribeGroups does not know: consumer, share and streams groups."""
+"""Messages about groups that DescribeGroups does not know: consumer, share and streams groups."""
 
 from types import new_class
 from typing import Any
@@ -11,9 +11,13 @@ def _message(name: str) -> Any:
     return new_class(name, (ApiMessage,), {"load_json": "kview.wire.schemas"})
 
 
+ConsumerGroupHeartbeatRequest = _message("ConsumerGroupHeartbeatRequest")
+ConsumerGroupHeartbeatResponse = _message("ConsumerGroupHeartbeatResponse")
+"""API 68: a member of a consumer group joins, stays or leaves (KIP-848)."""
+
 ConsumerGroupDescribeRequest = _message("ConsumerGroupDescribeRequest")
 ConsumerGroupDescribeResponse = _message("ConsumerGroupDescribeResponse")
-"""API 69: groups of the consumer protocol (KIP-848)."""
+"""API 69: consumer groups."""
 
 ShareGroupDescribeRequest = _message("ShareGroupDescribeRequest")
 ShareGroupDescribeResponse = _message("ShareGroupDescribeResponse")

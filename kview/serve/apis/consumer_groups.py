@@ -1,0 +1,165 @@
+"""ConsumerGroupHeartbeat (68) 0–1, ConsumerGroupDescribe (69) 0–1: members of consumer groups (KIP-848).
+
+ConsumerGroupHeartbeat: v1 adds regular expressions, and a member makes its id itself. ConsumerGroupDescribe:
+v1 adds whether a member uses the consumer protocol or the classic one. Left out on purpose: authorized
+operations (null).
+"""
+
+from typing import Any
+
+from kview.serve.call import Api, Call, Steps, id_bytes, shortened, topic_uuid
+from kview.simulate.groups.consumer_group import ConsumerMember
+from kview.simulate.groups.consumer_records import Partitions
+from kview.simulate.groups.consumer_results import (
+    ConsumerHeartbeat,
+    ConsumerHeartbeatResult,
+    DescribedConsumerGroup,
+)
+from kview.wire.group_messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+REGEX_FROM = 1
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+
+
+def heartbeat(call: Call) -> None:
+    """Let a member join, stay or leave, and answer when that is committed."""
+    request, version = call.request, call.version
+
+    def answer(result: ConsumerHeartbeatResult) -> None:
+        response = ConsumerGroupHeartbeatResponse
+        assignment = None
+        if result.assignment is not None:
+            of_topic = response.Assignment.TopicPartitions
+            assignment = response.Assignment(
+                version=version,
+                topic_partitions=[
+                    of_topic(version=version, topic_id=topic_uuid(topic_id), partitions=sorted(partitions))
+                    for topic_id, partitions in result.assignment.items()
+                ],
+            )
+        call.answer(
+            response(
+                version=version,
+                error_code=result.error_code,
+                error_message=None if result.message is None else shortened(result.message),
+                member_id=result.member_id,
+                member_epoch=result.member_epoch,
+                heartbeat_interval_ms=result.heartbeat_interval_ms,
+                assignment=assignment,
+            )
+        )
+
+    topics = request.subscribed_topic_names
+    call.cluster.groups(call.broker).consumer_heartbeat(
+        ConsumerHeartbeat(
+            request.group_id,
+            request.member_id,
+            request.member_epoch,
+            call.client_id,
+            call.client_host,
+            request.instance_id,
+            request.rack_id,
+            request.rebalance_timeout_ms,
+            None if topics is None else tuple(topics),
+            request.subscribed_topic_regex if version >= REGEX_FROM else None,
+            request.server_assignor,
+            _owned(request.topic_partitions),
+            version,
+        ),
+        call.later(answer),
+    )
+
+
+def _owned(topics: Any) -> Partitions | None:
+    if topics is None:
+        return None
+    owned: dict[bytes, frozenset[int]] = {}
+    for topic in topics:
+        topic_id = id_bytes(topic.topic_id)
+        owned[topic_id] = owned.get(topic_id, frozenset()).union(topic.partitions)
+    return owned
+
+
+def describe(call: Call) -> Steps:
+    """Answer with the state of each group and with what its members have and are to have."""
+    coordinator, groups = call.cluster.groups(call.broker), []
+    for name in sorted(call.request.group_ids, key=bool):
+        group = coordinator.describe_consumer_group(name)
+        members = []
+        for member in group.members:
+            members.append(_member(call, member, group.targets.get(member.member_id, {})))
+            yield
+        groups.append(_described(call.version, group, members))
+        yield
+    call.answer(ConsumerGroupDescribeResponse(version=call.version, groups=groups))
+
+
+def _described(version: int, group: DescribedConsumerGroup, members: list[Any]) -> Any:
+    return ConsumerGroupDescribeResponse.DescribedGroup(
+        version=version,
+        error_code=group.error_code,
+        error_message=None if group.message is None else shortened(group.message),
+        group_id=group.group,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=group.assignor,
+        members=members,
+    )
+
+
+def _member(call: Call, member: ConsumerMember, target: Partitions) -> Any:
+    metadata, version = member.metadata, call.version
+    return ConsumerGroupDescribeResponse.DescribedGroup.Member(
+        version=version,
+        member_id=member.member_id,
+        instance_id=metadata.instance_id,
+        rack_id=metadata.rack_id,
+        member_epoch=member.current.epoch,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        subscribed_topic_names=list(metadata.topics),
+        subscribed_topic_regex=metadata.regex,
+        assignment=_assignment(call, _has(member)),
+        target_assignment=_assignment(call, target),
+        member_type=CONSUMER_MEMBER if metadata.classic is None else CLASSIC_MEMBER,
+    )
+
+
+def _has(member: ConsumerMember) -> Partitions:
+    """Return what a member has, including what it must revoke."""
+    assigned, revoking = member.current.assigned, member.current.revoking
+    return {
+        topic: frozenset((*assigned.get(topic, ()), *revoking.get(topic, ())))
+        for topic in dict.fromkeys((*assigned, *revoking))
+    }
+
+
+def _assignment(call: Call, assigned: Partitions) -> Any:
+    """Return partitions with the names of their topics. Those of deleted topics are left out."""
+    names = call.image.topic_names
+    per_member = ConsumerGroupDescribeResponse.DescribedGroup.Member.Assignment
+    return per_member(
+        version=call.version,
+        topic_partitions=[
+            per_member.TopicPartitions(
+                version=call.version,
+                topic_id=topic_uuid(topic_id),
+                topic_name=names[topic_id],
+                partitions=sorted(partitions),
+            )
+            for topic_id, partitions in assigned.items()
+            if topic_id in names
+        ],
+    )
+
+
+APIS = (
+    Api(68, ConsumerGroupHeartbeatRequest, (0, 1), heartbeat),
+    Api(69, ConsumerGroupDescribeRequest, (0, 1), describe),
+)

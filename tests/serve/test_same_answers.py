@@ -1,0 +1,131 @@
+"""Usual requests of every API and version: the simulated cluster answers as a real one does, but for what is
+each cluster's own."""
+
+import random
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from struct import unpack
+from typing import Any
+
+import pytest
+from kafka.protocol.producer import InitProducerIdRequest
+
+from kview.serve import apis
+from kview.serve.call import Api
+from tests.real_kafka.asking import Address, ask, create_topic
+from tests.real_kafka.cluster import RealKafka
+from tests.serve import questions as q
+from tests.serve.examples import Examples
+from tests.served import QUICK_TIMES, Served
+from tests.waiting import wait_until
+
+TOPICS, GROUP, TRANSACTION = ("same-1", "same-2"), "same-answers", "same-answers"
+USUAL = {
+    "transactional_id": TRANSACTION, "transactional_ids": TRANSACTION, "group_id": GROUP, "groups": GROUP,
+    "group_ids": GROUP, "key": GROUP, "coordinator_keys": GROUP, "groups_names": GROUP,
+}  # fmt: skip
+OWN = {
+    "topic_id", "port", "host", "cluster_id", "controller_id", "node_id", "voter_id", "rack", "producer_id",
+    "log_dir", "total_bytes", "usable_bytes", "partition_size", "records", "log_append_time_ms", "timestamp",
+    "last_timestamp", "transaction_start_time_ms",
+}  # fmt: skip
+"""Fields with what each cluster has for itself."""
+
+LEFT_OUT = {
+    11: "JoinGroup: members have random ids, and wait for each other",
+    16: "ListGroups: a real cluster has groups of other tests",
+    15: "DescribeGroups: how far a rebalance is depends on the time",
+    18: "ApiVersions: a real broker has more APIs",
+    26: "EndTxn: how far the end of a transaction is depends on the time",
+    47: "OffsetDelete: whether the group has members depends on the time",
+    55: "DescribeQuorum: a real cluster of tests has one controller",
+}
+OF_GROUPS, OF_TRANSACTIONS = (8, 9, 12, 13, 14, 28, 42, 68, 69), (22, 24, 25, 65, 66)
+LAST = {42: 1, 20: 2}
+"""DeleteGroups and DeleteTopics come after all others."""
+
+
+class Side:
+    """One of the two clusters, and the brokers that answer for the group and the transaction."""
+
+    def __init__(self, addresses: Sequence[Address]) -> None:
+        self.addresses = addresses
+        for name in TOPICS:
+            why = create_topic(addresses[0], name, [[0, 1]], {})
+            assert not why, why
+        for address in addresses[:2]:
+            wait_until(partial(self._knows_topics, address), "the topics are known")
+        self.topics = [(name, q.topic_id(addresses[0], name).bytes) for name in TOPICS]
+        self.coordinators = [self._coordinator(GROUP, 0), self._coordinator(TRANSACTION, 1)]
+        wait_until(lambda: q.delete_groups(self.coordinators[0], [GROUP]) == [69], "the groups are loaded")
+        wait_until(lambda: q.init_producer_id(self.coordinators[1], TRANSACTION) == 0, "a producer id")
+        self.usual: dict[str, str | int] = {**USUAL, "producer_id": self._producer_id()}
+
+    def _knows_topics(self, address: Address) -> bool:
+        return not any(q.metadata(address, name) for name in TOPICS)
+
+    def _coordinator(self, key: str, kind: int) -> Address:
+        wait_until(lambda: q.find_coordinator(self.addresses[0], key, kind)[0] == 0, "a coordinator")
+        return self.addresses[q.find_coordinator(self.addresses[0], key, kind)[1]]
+
+    def _producer_id(self) -> int:
+        request = InitProducerIdRequest(
+            version=1, transactional_id=TRANSACTION, transaction_timeout_ms=q.TIMEOUT_MS
+        )
+        answer = ask(self.coordinators[1], request)
+        assert not answer.error_code, answer
+        return int(answer.producer_id)
+
+    def address(self, api: Api) -> Address:
+        if api.key in OF_GROUPS:
+            return self.coordinators[0]
+        return self.coordinators[1] if api.key in OF_TRANSACTIONS else self.addresses[0]
+
+    def answer(self, api: Api, version: int, now_ms: int) -> Any:
+        """Return the answer to the usual request, without what is the cluster's own."""
+        examples = Examples(random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=self.usual)
+        request = examples.request(api, version)
+        request.with_header(7, "tests")
+        kind = request.header.get_response_class()
+        with socket.create_connection(self.address(api), timeout=q.ANSWER_S) as connection:
+            connection.sendall(request.encode(header=True, framed=True))
+            stream = connection.makefile("rb")
+            frame = stream.read(unpack(">i", stream.read(4))[0])
+        return common(kind.decode(frame, header=True).to_dict())
+
+
+def common(value: Any) -> Any:
+    """Return what both clusters have in common: an answer without its own fields, with its lists sorted."""
+    if isinstance(value, dict):
+        return {name: common(field) for name, field in value.items() if name not in OWN}
+    if isinstance(value, list | tuple | set | frozenset):
+        return sorted((common(item) for item in value), key=repr)
+    return value
+
+
+@pytest.fixture(scope="module")
+def sides(shared_kafka: RealKafka) -> Iterator[tuple[Side, Side]]:
+    shared_kafka.heal()
+    one_partition = ("offsets.topic.num.partitions=1", "transaction.state.log.num.partitions=1")
+    flags = ("--no-traffic", "--brokers", "3", "--racks", "1")
+    with Served(*flags, settings=(*QUICK_TIMES, *one_partition)) as served:
+        yield Side([shared_kafka.address(b) for b in range(3)]), Side(served.addresses)
+
+
+ORDER = sorted(apis.all_apis().values(), key=lambda api: (LAST.get(api.key, 0), api.key))
+ASKED = [
+    (api, version)
+    for api in ORDER
+    if api.key not in LEFT_OUT
+    for version in range(api.versions[0], api.versions[1] + 1)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("api", "version"), ASKED, ids=[f"{api.request.__name__} v{v}" for api, v in ASKED])
+def test_a_usual_request_is_answered_alike(sides: tuple[Side, Side], api: Api, version: int) -> None:
+    real, simulated = sides
+    now_ms = round(time.time() * 1000)
+    assert simulated.answer(api, version, now_ms) == real.answer(api, version, now_ms)
