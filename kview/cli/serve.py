@@ -24,11 +24,14 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
       rate PRODUCER RECORDS/S        pause-producer PRODUCER  resume-producer PRODUCER
       pause GROUP     resume GROUP   add-member GROUP         remove-member GROUP
       kill-member GROUP              bandwidth BROKER BYTES/S elect TOPIC
-      set TOPIC KEY=VALUE            unset TOPIC KEY
+      set TOPIC KEY=VALUE            unset TOPIC KEY          take-over PRODUCER
+      hang-transaction TOPIC-NUMBER  abort-transaction TOPIC-NUMBER
       status          counters       quit
 
     NODE is a broker (0, 1 …) or a controller (101, 102, 103). elect holds an unclean
-    leader election. Each command gets a one-line reply.
+    leader election. take-over starts a second instance of a producer with transactions.
+    hang-transaction opens a transaction that no coordinator knows of. Each command gets a
+    one-line reply.
     """
     from kview.lab.serving import control_socket, report_not_started
     from kview.lab.serving import serve as run

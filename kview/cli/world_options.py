@@ -14,7 +14,10 @@ MAX_BROKERS = 100
 """Each broker has its own listener, port and connections, so more of them would test the machine, not a
 cluster."""
 
-WORLD_NAMES = ("brokers", "racks", "topics", "placement", "settings", "no_traffic")
+MAX_TRANSACTION_MS = 60_000
+"""transaction.timeout.ms of the producers. A coordinator aborts what takes longer."""
+
+WORLD_NAMES = ("brokers", "racks", "topics", "placement", "settings", "no_traffic", "transaction_ms")
 """The flags that describe a world, as `world_of` takes them."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -78,6 +81,15 @@ _OPTIONS = (
     ),
     click.option(
         "--port", type=int, metavar="PORT", help="Broker i listens on PORT + i.  [default: free ports]"
+    ),
+    click.option(
+        "--transactions",
+        "transaction_ms",
+        type=click.IntRange(0, MAX_TRANSACTION_MS),
+        default=0,
+        metavar="MS",
+        help="Producers write in transactions and commit each after MS milliseconds; groups read only what"
+        " is committed.",
     ),
     click.option("--no-traffic", is_flag=True, help="Do not start simulated producers or consumer groups."),
 )

@@ -102,6 +102,7 @@ _TYPED: Mapping[Argument, _Typed] = {
     Argument.PRODUCER: _A_NAME,
     Argument.GROUP: _A_NAME,
     Argument.TOPIC: _A_NAME,
+    Argument.PARTITION: _A_NAME,
     Argument.LATENCY: _Typed(
         lambda text: {"amount": latency_ms(text)}, lambda command: f"{command.amount:.0f}ms"
     ),

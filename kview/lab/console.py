@@ -21,6 +21,7 @@ _TRAFFIC = {
     CommandKind.RESUME: CommandKind.PAUSE,
     CommandKind.RESUME_PRODUCER: CommandKind.PAUSE_PRODUCER,
     CommandKind.UNSET: CommandKind.SET,
+    CommandKind.ABORT_TRANSACTION: CommandKind.HANG_TRANSACTION,
 }
 """Kinds that are about the same thing as another, which stands for both."""
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kview.errors import BadUse, ErrorKind
@@ -29,6 +30,7 @@ def world_of(
     placement: str,
     settings: Sequence[str],
     no_traffic: bool,
+    transaction_ms: int = 0,
 ) -> "World":
     """Return the cluster that the flags describe. Raises BadUse."""
     from kview.simulate.world import Placement, default_world
@@ -41,13 +43,20 @@ def world_of(
             raise BadUse(ErrorKind.TOPIC_TWICE, topic=spec.name)
     if sum(spec.partitions for spec in specs) > MAX_PARTITIONS:
         raise BadUse(ErrorKind.TOO_MANY_PARTITIONS, most=MAX_PARTITIONS)
-    return default_world(
+    world = default_world(
         brokers=brokers,
         racks=min(DEFAULT_RACKS, brokers) if racks is None else racks,
         placement=Placement(placement),
         settings=pairs(settings, "--set"),
         traffic=not no_traffic,
         topics=specs or None,
+    )
+    if not transaction_ms:
+        return world
+    return replace(
+        world,
+        producers=tuple(replace(each, acks=-1, transaction_ms=transaction_ms) for each in world.producers),
+        groups=tuple(replace(each, read_committed=True) for each in world.groups),
     )
 
 

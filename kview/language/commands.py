@@ -104,6 +104,14 @@ _WORDS: Mapping[CommandKind, _Words] = {
         "unclean leader election for {name}: partitions without a leader get one, which may lack committed"
         " records"
     ),
+    CommandKind.TAKE_OVER: _Words(
+        "a second instance of {name} takes over its transactional id: the first will be fenced"
+    ),
+    CommandKind.HANG_TRANSACTION: _Words(
+        "{name} has an open transaction that no coordinator knows of: it hangs",
+        undoing="abort the transaction",
+    ),
+    CommandKind.ABORT_TRANSACTION: _Words("the hanging transaction of {name} was aborted"),
 }
 
 _DONE_TO_A_CONTROLLER: Mapping[CommandKind, str] = {
@@ -141,6 +149,7 @@ _NEEDS: Mapping[Argument, _Needs] = {
     Argument.PRODUCER: _Needs("a producer", "invoice-service"),
     Argument.GROUP: _Needs("a group", "billing"),
     Argument.TOPIC: _Needs("a topic", "payment"),
+    Argument.PARTITION: _Needs("a partition", "payment-0"),
     Argument.LATENCY: _Needs("a latency", "200ms"),
     Argument.RATE: _Needs("records per second", "200"),
     Argument.BANDWIDTH: _Needs("bytes per second", "200k"),

@@ -44,6 +44,12 @@ class CommandKind(StrEnum):
     """A broker's network carries `amount` bytes per second in each direction."""
     ELECT = "elect"
     """Partitions of a topic that have no leader get one, even if it lacks committed records."""
+    TAKE_OVER = "take-over"
+    """A second instance of a producer takes its transactional id over while the first still writes."""
+    HANG_TRANSACTION = "hang-transaction"
+    """A partition gets an open transaction that no coordinator knows of."""
+    ABORT_TRANSACTION = "abort-transaction"
+    """The hanging transactions of a partition are aborted by their markers, WriteTxnMarkers."""
 
 
 class Argument(StrEnum):
@@ -55,6 +61,7 @@ class Argument(StrEnum):
     PRODUCER = "PRODUCER"
     GROUP = "GROUP"
     TOPIC = "TOPIC"
+    PARTITION = "TOPIC-NUMBER"
     LATENCY = "LATENCY"
     RATE = "RATE"
     BANDWIDTH = "BANDWIDTH"
@@ -83,12 +90,15 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
     CommandKind.UNSET: (Argument.TOPIC, Argument.KEY),
     CommandKind.BANDWIDTH: (Argument.BROKER, Argument.BANDWIDTH),
     CommandKind.ELECT: (Argument.TOPIC,),
+    CommandKind.TAKE_OVER: (Argument.PRODUCER,),
+    CommandKind.HANG_TRANSACTION: (Argument.PARTITION,),
+    CommandKind.ABORT_TRANSACTION: (Argument.PARTITION,),
 }
 """The words of each command, in the order in which they are typed."""
 
 
 class Command(Struct, frozen=True):
-    """Something to be done to a node, or to the rack, producer, group or topic `name`.
+    """Something to be done to a node, or to the rack, producer, group, topic or partition `name`.
 
     `amount` is in milliseconds for SLOW, records per second for RATE, bytes per second for BANDWIDTH.
     """

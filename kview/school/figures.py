@@ -174,6 +174,9 @@ def _partition(moment: Moment, figure: Asked) -> Any:
             return _gone(moment.view, figure.of[0])
         case "uncommitted":
             return figures.uncommitted[row]
+        case "held-back":
+            stable, watermark = table.last_stable[row], table.high_watermark[row]
+            return None if UNKNOWN in (stable, watermark) else int(watermark - stable)
         case "rate":
             rate = figures.in_rate[row]
             return round(float(rate)) if np.isfinite(rate) else None
@@ -184,6 +187,7 @@ def _partition(moment: Moment, figure: Asked) -> Any:
                 "epoch": table.leader_epoch,
                 "leader": table.leader,
                 "log-end": table.log_end,
+                "last-stable": table.last_stable,
                 "log-start": table.log_start,
                 "min-isr": table.min_isr,
             }
@@ -221,7 +225,7 @@ def _group(moment: Moment, figure: Asked) -> Any:
     view = moment.view
     table, figures = view.snapshot.groups, view.groups
     rows = np.flatnonzero(table.group == figure.of[0])
-    if figure.name in ("read", "reread", "skipped"):
+    if figure.name in ("read", "reread", "skipped", "aborted"):
         return moment.counters["groups"].get(figure.of[0], {}).get(figure.name)
     if not len(rows):
         return None
@@ -324,7 +328,10 @@ def _producer(moment: Moment, figure: Asked) -> Any:
         return None
     if figure.name == "waiting":
         return counters["created"] - counters["acknowledged"] - counters["expired"]
-    return counters["expired" if figure.name == "lost" else figure.name]
+    if figure.name == "fenced":
+        return bool(counters.get("fenced"))
+    names = {"lost": "expired", "commits": "transactions_committed", "aborts": "transactions_aborted"}
+    return counters.get(names.get(figure.name, figure.name))
 
 
 SUBJECTS: Mapping[str, Subject] = {
@@ -341,7 +348,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "partition": Subject(
         ("TOPIC-NUMBER",),
         ("leader", "epoch", "isr", "isr-size", "elr", "replicas", "racks", "watermark", "log-end",
-         "log-start",
+         "log-start", "last-stable", "held-back",
          "uncommitted", "status", "frozen", "rack-safe", "rate", "min-isr", "gone", "end", "behind"),
         _partition,
     ),
@@ -354,7 +361,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "group": Subject(
         ("GROUP",),
         ("verdict", "reason", "state", "members", "active-members", "idle-members", "coordinator", "lag",
-         "behind", "lost", "rate", "read", "reread", "skipped"),
+         "behind", "lost", "rate", "read", "reread", "skipped", "aborted"),
         _group,
     ),
     "position": Subject(
@@ -368,11 +375,13 @@ SUBJECTS: Mapping[str, Subject] = {
         _incident,
     ),
     "producer": Subject(
-        ("NAME",), ("created", "acknowledged", "lost", "waiting", "blocked"), _producer
+        ("NAME",),
+        ("created", "acknowledged", "lost", "waiting", "blocked", "commits", "aborts", "fenced"),
+        _producer,
     ),
 }  # fmt: skip
-"""What lessons may name. A producer's figures, what a group read twice, and the records of a topic that an
-earlier leader had and the present one has not, are counted by the simulated cluster itself; all others are of
+"""What lessons may name. The simulated cluster itself counts a producer's figures, what a group read twice or
+in vain, and the records of a topic that an earlier leader had and the present one has not. All others are of
 the view."""
 
 _DURATIONS = frozenset({

@@ -30,7 +30,9 @@ def check_subject(world: World, subject: str, of: tuple[str, ...], at: int = -1)
         case "member":
             _one("group", of[0].rpartition("-")[0], [group.name for group in world.groups])
         case "producer":
-            _one("producer", of[0], [producer.client_id for producer in world.producers])
+            first = [producer.client_id for producer in world.producers]
+            second = [f"{each.client_id}-2" for each in world.producers if each.transaction_ms]
+            _one("producer", of[0], [*first, *second])
 
 
 def check_act(world: World, act: Command) -> None:
@@ -43,8 +45,8 @@ def check_act(world: World, act: Command) -> None:
                 _broker(world, str(act.node))
             case Argument.RACK:
                 _one("rack", act.name, sorted({broker.rack for broker in world.brokers}))
-            case Argument.PRODUCER | Argument.GROUP | Argument.TOPIC:
-                check_subject(world, argument.value.lower(), (act.name,))
+            case Argument.PRODUCER | Argument.GROUP | Argument.TOPIC | Argument.PARTITION:
+                check_subject(world, argument.name.lower(), (act.name,))
 
 
 def _broker(world: World, name: str) -> None:

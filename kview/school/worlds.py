@@ -19,6 +19,7 @@ LEAST_BYTES, MOST_BYTES = 64, 1_000_000
 MOST_MS = 600_000
 """Limit of everything that takes time: a lesson is over by then."""
 _DELIVERY = {"at-least-once": False, "at-most-once": True}
+_ISOLATION = {"read_uncommitted": False, "read_committed": True}
 
 
 def world(words: LessonWorld) -> World:
@@ -79,10 +80,17 @@ def _producer(text: str, topics: set[str]) -> ProducerSpec:
                 spec = replace(spec, skew=_number(value, 0, MOST_SKEW))
             case "bytes":
                 spec = replace(spec, record_bytes=int(_number(value, LEAST_BYTES, MOST_BYTES)))
+            case "transaction":
+                spec = replace(spec, transaction_ms=int(_number(value, 1, MOST_MS)))
+            case "abort-every":
+                spec = replace(spec, abort_every=int(_number(value, 0, MOST_KEYS)))
             case _:
                 raise NotAFigure(
-                    f"{key}={value} is not an option of a producer", "use acks, keys, skew or bytes"
+                    f"{key}={value} is not an option of a producer",
+                    "use acks, keys, skew, bytes, transaction or abort-every",
                 )
+    if spec.transaction_ms and spec.acks != -1:
+        raise NotAFigure(f"{name} cannot have transactions with acks={spec.acks}", "use acks=all")
     return spec
 
 
@@ -99,9 +107,12 @@ def _group(text: str, topics: set[str]) -> GroupSpec:
                 spec = replace(spec, warm_lag_seconds=_number(value, 0, MOST_LAG_S))
             case "deliver" if value in _DELIVERY:
                 spec = replace(spec, at_most_once=_DELIVERY[value])
+            case "isolation" if value in _ISOLATION:
+                spec = replace(spec, read_committed=_ISOLATION[value])
             case _:
                 raise NotAFigure(
-                    f"{key}={value} is not an option of a group", "use rate, commit, lag or deliver"
+                    f"{key}={value} is not an option of a group",
+                    "use rate, commit, lag, deliver or isolation",
                 )
     return spec
 

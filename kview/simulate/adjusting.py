@@ -1,5 +1,5 @@
 """What can be adjusted in a running cluster: rates of producers, members of groups, links, settings of
-topics."""
+topics, transactions."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,18 +19,19 @@ from kview.simulate.brokers.broker import Broker
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS, Quorum
-from kview.simulate.metadata import TopicImage
+from kview.simulate.metadata import TopicImage, TopicPartition
 from kview.simulate.requests.admin import Admin
 from kview.simulate.results import AdminResult
 from kview.simulate.traffic.member import Phase, SimulatedMember
 from kview.simulate.traffic.producer import SimulatedProducer
 from kview.simulate.traffic.traffic import Traffic
-from kview.simulate.world import OFFSETS_TOPIC, World
+from kview.simulate.transactions.hanging import Hanging
+from kview.simulate.world import INTERNAL_TOPICS, World
 
 MOST_RECORDS_PER_SECOND = 1_000_000
 LEAST_BYTES_PER_SECOND = 1_000
 MOST_BYTES_PER_SECOND = 10_000_000_000
-MOST_MEMBERS = 100
+MOST_MEMBERS = MOST_PRODUCERS = 100
 """Limits of what can be asked for: more would test the machine, not a cluster."""
 
 
@@ -51,12 +52,14 @@ class Adjustments:
         quorum: Quorum,
         admin: Admin,
         traffic: Traffic,
+        hanging: Hanging,
     ) -> None:
         self._brokers = brokers
         self._configs = configs
         self._quorum = quorum
         self._admin = admin
         self._traffic = traffic
+        self._hanging = hanging
         self._paused_rates: dict[str, float] = {}
         """The rates of paused producers, to which they return."""
         self._initial_rates = {spec.client_id: spec.records_per_second for spec in world.producers}
@@ -77,6 +80,14 @@ class Adjustments:
                 return self._set_rate(wanted.name, wanted.amount)
             case CommandKind.PAUSE_PRODUCER | CommandKind.RESUME_PRODUCER:
                 return self._pause_producer(wanted.name, wanted.kind is CommandKind.PAUSE_PRODUCER)
+            case CommandKind.TAKE_OVER:
+                self._take_over(wanted.name)
+                return None
+            case CommandKind.HANG_TRANSACTION:
+                return self._hang_transaction(wanted.name)
+            case CommandKind.ABORT_TRANSACTION:
+                self._abort_transaction(wanted.name)
+                return None
             case CommandKind.SET | CommandKind.UNSET:
                 return self._set(wanted)
             case CommandKind.BANDWIDTH:
@@ -90,8 +101,10 @@ class Adjustments:
     def undo(self, back: Command) -> None:
         """Carry out an adjustment that undoes one, as soon as there is a controller if it needs one.
 
-        Raises BadUse if it is not possible.
+        Raises BadUse if it is not possible. A hanging transaction that somebody else has ended is undone.
         """
+        if back.kind is CommandKind.ABORT_TRANSACTION and not self._hanging.find(*self._led(back.name)):
+            return
         if back.kind not in _DECIDED or self._quorum.active():
             self.apply(back)
             return
@@ -114,13 +127,15 @@ class Adjustments:
             tuple(
                 self._topic(name, topic)
                 for name, topic in self._topics().items()
-                if name != OFFSETS_TOPIC and topic.partitions
+                if name not in INTERNAL_TOPICS and topic.partitions
             ),
         )
 
     def _producer(self, producer: SimulatedProducer) -> ProducerSetting:
         spec = producer.spec
         name, rate = spec.client_id, spec.records_per_second
+        if producer.is_fenced:
+            rate = 0.0
         return ProducerSetting(
             name,
             spec.topic,
@@ -183,6 +198,35 @@ class Adjustments:
             return Command(CommandKind.RESUME_PRODUCER, name=name)
         producer.set_rate(self._paused_rates.pop(name))
         return Command(CommandKind.PAUSE_PRODUCER, name=name)
+
+    def _take_over(self, name: str) -> None:
+        producer = self._named_producer(name)
+        if producer.transactions is None:
+            raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=name, reason="it does not use transactions")
+        _check(len(self._traffic.producers) + 1, 1, MOST_PRODUCERS)
+        self._traffic.take_over(name, self._paused_rates.get(name, producer.spec.records_per_second))
+
+    def _led(self, name: str) -> tuple[int, TopicPartition]:
+        """Return the leader of the partition `TOPIC-NUMBER`, and the partition. Raises BadUse if it has
+        none that answers."""
+        topic, _, number = name.rpartition("-")
+        topic_image = self._topics().get(topic)
+        if topic_image is None or not number.isdecimal() or int(number) >= len(topic_image.partitions):
+            raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=name, reason="there is no such partition")
+        leader = topic_image.partitions[int(number)].leader
+        if leader not in self._brokers or not self._brokers[leader].node.running:
+            raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=name, reason="it has no leader that answers")
+        return leader, (topic, int(number))
+
+    def _hang_transaction(self, name: str) -> Command:
+        _done(AdminResult(self._hanging.begin(*self._led(name))), name)
+        return Command(CommandKind.ABORT_TRANSACTION, name=name)
+
+    def _abort_transaction(self, name: str) -> None:
+        leader, key = self._led(name)
+        if not self._hanging.find(leader, key):
+            raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=name, reason="no transaction hangs in it")
+        _done(AdminResult(self._hanging.abort(leader, key)), name)
 
     def _set_bandwidth(self, broker: int, rate: float) -> Command:
         target = self._brokers.get(broker)

@@ -41,6 +41,7 @@ from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.traffic import Traffic
 from kview.simulate.transactions.asking import Asking
 from kview.simulate.transactions.coordinator import TransactionCoordinator
+from kview.simulate.transactions.hanging import Hanging
 from kview.simulate.transactions.markers import Markers
 from kview.simulate.transactions.settings import TransactionSettings
 from kview.simulate.warm import WarmStart, first_image
@@ -122,12 +123,27 @@ class Cluster:
                 host, of_transactions, partial(self.records.init_producer_id, b), partial(markers.send, b)
             ),
         )
-        self.traffic = Traffic(Connections(kernel, self.nodes, self.brokers, self.records, self.coordinators))
-        self.adjustments = Adjustments(
-            world, self.brokers, self.configs, self.quorum, self.admin, self.traffic
-        )
-
         self.asking = Asking(self.nodes, self.brokers, self._transactions)
+        self.traffic = Traffic(
+            Connections(
+                kernel,
+                self.nodes,
+                self.brokers,
+                self.records,
+                self.coordinators,
+                self._transactions,
+                self.asking,
+            )
+        )
+        self.adjustments = Adjustments(
+            world,
+            self.brokers,
+            self.configs,
+            self.quorum,
+            self.admin,
+            self.traffic,
+            Hanging(self.brokers, self.records, self._transactions, self.topics),
+        )
         self.records.on_marker(
             lambda b, key, producer_id, is_commit: (
                 self.groups(b).transaction_ended(key[1], producer_id, is_commit)
@@ -135,6 +151,11 @@ class Cluster:
                 else None
             )
         )
+
+    def load_coordinators(self) -> None:
+        """Let every coordinator load what its broker leads at once, for a warm start."""
+        self.coordinators.load()
+        self._transactions.load()
 
     # --- time
 
@@ -194,6 +215,7 @@ class Cluster:
                 "acknowledged": sum(p.counters.acknowledged),
                 "expired": sum(p.counters.expired),
                 "blocked": p.counters.blocked,
+                **(p.transactions.counters() if p.transactions is not None else {}),
             }
             for name, p in self.traffic.producers.items()
         }
@@ -202,6 +224,7 @@ class Cluster:
                 "read": sum(m.read_records for m in ms),
                 "reread": self.traffic.progress[name].reread,
                 "skipped": self.traffic.progress[name].skipped,
+                "aborted": self.traffic.progress[name].aborted,
             }
             for name, ms in self.traffic.members.items()
         }
@@ -231,7 +254,7 @@ def build(world: World, seed: int, start_ms: int) -> Cluster:
     )
     warm.boot()
     groups = warm.past()
-    cluster.coordinators.load()
+    cluster.load_coordinators()
     if world.traffic:
         cluster.traffic.start(world.producers, groups)
     return cluster

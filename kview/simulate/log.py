@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kview.simulate.records import CONTROL, TRANSACTIONAL, BatchHeader, header
 from kview.simulate.stream import Aborted, Stream
 
 
@@ -182,6 +183,36 @@ class Log:
                     yield one
                 if one.stable >= stop:
                     return
+
+    def control_records(self, start: int, stop: int) -> int:
+        """Return how many markers of transactions are in [start, stop)."""
+        return sum(
+            end - first
+            for first, end, head in self._in_transactions(start, stop)
+            if head.attributes & CONTROL
+        )
+
+    def aborted_records(self, start: int, stop: int) -> int:
+        """Return how many records in [start, stop) belong to transactions that have been aborted."""
+        aborted = list(self.aborted(start, stop))
+        if not aborted:
+            return 0
+        return sum(
+            end - first
+            for first, end, head in self._in_transactions(start, stop)
+            if not head.attributes & CONTROL
+            and any(one.producer_id == head.producer_id and one.first <= first < one.last for one in aborted)
+        )
+
+    def _in_transactions(self, start: int, stop: int) -> Iterator[tuple[int, int, BatchHeader]]:
+        """Yield (first offset, end, header) of what transactions have written in [start, stop), markers
+        included."""
+        if not self.is_transactional:
+            return
+        for span, at, first, end in self.entries(start, stop):
+            batch = span.stream.batches[at]
+            if batch is not None and (head := header(batch)).attributes & TRANSACTIONAL:
+                yield first, end, head
 
     def time_at(self, offset: int) -> int:
         """Return the creation time in µs of the record at `offset`, or −1.

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
 from kview.simulate.log import Log, Span
-from kview.simulate.records import HEADER_BYTES, BatchHeader, pack_batch, placed
+from kview.simulate.records import HEADER_BYTES, TRANSACTIONAL, BatchHeader, Sender, pack_batch, placed
 from kview.simulate.stream import Run
 from kview.wire.primitives import record_field, varint
 
@@ -45,14 +45,29 @@ class RecordMaker:
         if encoded is not None:
             self._cache.move_to_end(name)
             return encoded
-        encoded = self._make(topic, partition, epoch, run)
+        encoded = pack_batch(*self._make(topic, partition, epoch, run))
         self._cache[name] = encoded
         self._cached_bytes += len(encoded)
         while self._cached_bytes > CACHE_BYTES:
             self._cached_bytes -= len(self._cache.popitem(last=False)[1])
         return encoded
 
-    def _make(self, topic: str, partition: int, epoch: int, run: Run) -> bytes:
+    def transactional(self, topic: str, partition: int, run: Run, sender: Sender) -> bytes:
+        """Return the records of `run` as one batch that a transactional producer sends.
+
+        `run.base_offset` only numbers the records: their offsets are not known yet.
+        """
+        head, data = self._make(topic, partition, -1, run)
+        head = head._replace(
+            base_offset=0,
+            attributes=TRANSACTIONAL,
+            producer_id=sender.producer_id,
+            producer_epoch=sender.producer_epoch,
+            base_sequence=sender.base_sequence,
+        )
+        return pack_batch(head, data)
+
+    def _make(self, topic: str, partition: int, epoch: int, run: Run) -> tuple[BatchHeader, bytes]:
         client_id, keys = self._producers[run.producer]
         chosen: Sequence[bytes] = ()
         if keys is not None:
@@ -103,7 +118,7 @@ class RecordMaker:
             base_sequence=-1,
             records=run.records,
         )
-        return pack_batch(batch, data)
+        return batch, data
 
     def read(self, topic: str, partition: int, log: Log, offset: int, stop: int, max_bytes: int) -> bytes:
         """Return complete batches, from the one that contains `offset`, up to offset `stop` and `max_bytes`.

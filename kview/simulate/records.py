@@ -50,6 +50,14 @@ class BatchHeader(NamedTuple):
     records: int
 
 
+class Sender(NamedTuple):
+    """Who sends a batch: an idempotent producer, and the sequence number of the batch's first record."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
 class Marker(NamedTuple):
     """The end of a transaction in a partition: the only record of a control batch (EndTransactionMarker)."""
 

@@ -41,7 +41,11 @@ class ReadResult(NamedTuple):
 
 
 class TakeResult(NamedTuple):
-    """A simulated consumer's read: offsets and sizes, but no bytes. The next read starts at `next_offset`."""
+    """A simulated consumer's read: offsets and sizes, but no bytes. The next read starts at `next_offset`.
+
+    `records` is how many of the offsets before it have a record for the consumer: markers of transactions
+    have none.
+    """
 
     error_code: ErrorCode
     next_offset: int = -1
@@ -49,6 +53,8 @@ class TakeResult(NamedTuple):
     log_start_offset: int = -1
     size_bytes: int = 0
     last_time_us: int = -1
+    last_stable_offset: int = -1
+    records: int = 0
 
 
 class OffsetResult(NamedTuple):

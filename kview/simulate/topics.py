@@ -8,14 +8,21 @@ from dataclasses import dataclass, field
 from random import Random
 
 from kview.errors import BadUse
+from kview.simulate.alterations import MIN_ISR
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
 from kview.simulate.placement import Assignment
 from kview.simulate.refusals import wrong_config, wrong_topic_name
 from kview.simulate.results import AdminResult, CreateTopicResult
-from kview.simulate.settings import check_topic_configs
+from kview.simulate.settings import Settings, check_topic_configs
 from kview.simulate.topic_settings import TOPIC_CONFIG_KEYS
-from kview.simulate.world import INTERNAL_TOPICS
+from kview.simulate.world import (
+    INTERNAL_TOPICS,
+    OFFSETS_TOPIC_CONFIGS,
+    TRANSACTIONS_TOPIC,
+    TRANSACTIONS_TOPIC_CONFIGS,
+    TopicSpec,
+)
 
 PARTITIONS_MAX = 10_000
 """Limit of partitions per CreateTopics request, as in Kafka."""
@@ -30,6 +37,17 @@ class CreatableTopic:
     replication: int = -1
     assignment: Sequence[Sequence[int]] | None = None
     configs: Mapping[str, str] = field(default_factory=dict)
+
+
+def internal_topic(name: str, settings: Settings, brokers: int) -> TopicSpec:
+    """Return the topic of the coordinators of groups or transactions, as brokers create it."""
+    kind, configs = "offsets.topic", dict(OFFSETS_TOPIC_CONFIGS)
+    if name == TRANSACTIONS_TOPIC:
+        kind = "transaction.state.log"
+        least = min(settings.number(f"{kind}.min.isr"), brokers)
+        configs = {**TRANSACTIONS_TOPIC_CONFIGS, MIN_ISR: str(least)}
+    replication = min(settings.number(f"{kind}.replication.factor"), brokers)
+    return TopicSpec(name, settings.number(f"{kind}.num.partitions"), replication, configs)
 
 
 def name_refusal(image: MetadataImage, name: str) -> CreateTopicResult | None:

@@ -21,10 +21,10 @@ from kview.simulate.refusals import TOPIC_NAME_MAX
 from kview.simulate.requests.records import RecordRequests
 from kview.simulate.settings import ELR_VERSION, Settings, check_topic_configs
 from kview.simulate.stream import BATCH_OVERHEAD_BYTES
-from kview.simulate.topics import new_topic, new_topic_id, valid_topic_name
+from kview.simulate.topics import internal_topic, new_topic, new_topic_id, valid_topic_name
 from kview.simulate.traffic.keys import keys_of
 from kview.simulate.traffic.warm import WarmGroup, warm_group
-from kview.simulate.world import OFFSETS_TOPIC, OFFSETS_TOPIC_CONFIGS, ProducerSpec, TopicSpec, World
+from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ProducerSpec, World
 
 METADATA_RECORDS_PER_MS = 1 / 500
 """Records per millisecond in an idle metadata log, which has a no-op every half second."""
@@ -39,15 +39,14 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
     offset = 1 + round(world.warm_ms * METADATA_RECORDS_PER_MS)
     brokers = {spec.id: BrokerImage(spec.id, spec.rack, False, 1 + n) for n, spec in enumerate(world.brokers)}
     specs = list(world.topics)
-    if all(spec.name != OFFSETS_TOPIC for spec in specs):
-        specs.append(
-            TopicSpec(
-                OFFSETS_TOPIC,
-                settings.number("offsets.topic.num.partitions"),
-                min(settings.number("offsets.topic.replication.factor"), len(brokers)),
-                OFFSETS_TOPIC_CONFIGS,
-            )
-        )
+    internal = [OFFSETS_TOPIC]
+    if world.traffic and any(producer.transaction_ms for producer in world.producers):
+        internal.append(TRANSACTIONS_TOPIC)
+    specs += [
+        internal_topic(name, settings, len(brokers))
+        for name in internal
+        if all(spec.name != name for spec in specs)
+    ]
     topics: dict[str, TopicImage] = {}
     for spec in specs:
         placed = place(

@@ -56,7 +56,9 @@ class ProducerSpec:
     """A simulated producer.
 
     With `keys` 0, the producer has null keys and the sticky partitioner. Otherwise it has that many keys,
-    Zipf-distributed by `skew`.
+    Zipf-distributed by `skew`. With `transaction_ms`, it writes in transactions, each of which it ends after
+    that time: it aborts each `abort_every`-th (0: none), and commits the others. Its past before a warm start
+    is without transactions. `transactional_id` is the client id unless it is given.
     """
 
     client_id: str
@@ -66,6 +68,9 @@ class ProducerSpec:
     acks: int = -1
     keys: int = 0
     skew: float = 0.0
+    transaction_ms: int = 0
+    abort_every: int = 0
+    transactional_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,8 @@ class GroupSpec:
     `records_per_second` limits what one member processes (0: no limit). A group with `members` 0 has stopped:
     it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far the commits of a running group
     are behind the producers at a warm start. With `at_most_once`, a member commits a batch before it has
-    processed it, so that a crash loses the rest of the batch.
+    processed it, so that a crash loses the rest of the batch. With `read_committed`, members read only what
+    committed transactions have written (isolation.level).
     """
 
     name: str
@@ -87,6 +93,7 @@ class GroupSpec:
     warm_lag_seconds: float = 1.0
     stopped_ms: int = 0
     at_most_once: bool = False
+    read_committed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ from tests.errors import raises_saying
         ("set t a=b=c", Command(CommandKind.SET, name="t", key="a", value="b=c")),
         ("unset t a", Command(CommandKind.UNSET, name="t", key="a")),
         ("elect t", Command(CommandKind.ELECT, name="t")),
+        ("take-over p", Command(CommandKind.TAKE_OVER, name="p")),
+        ("hang-transaction t-0", Command(CommandKind.HANG_TRANSACTION, name="t-0")),
     ],
 )
 def test_a_line_is_a_command(line: str, command: Command) -> None:

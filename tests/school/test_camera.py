@@ -7,6 +7,7 @@ Offsets that move meanwhile lie between those of the camera's snapshots before a
 last readings of a dead broker may be half a second apart.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,11 +15,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kview.model.lab import Command, CommandKind
 from kview.model.snapshot import Snapshot, Table
 from kview.model.states import REBALANCING, BrokerState
 from kview.model.units import UNKNOWN
 from kview.simulate.traffic.member import Phase, SimulatedMember
-from kview.simulate.world import GroupSpec, TopicSpec, default_world
+from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, default_world
 from tests.school.both_ways import BothWays, both_ways, rows
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -32,6 +34,7 @@ KEYS = {
     "quorum": ("node",),
     "reassignments": ("topic", "partition"),
     "topic_configs": ("topic", "name"),
+    "transactions": ("topic", "partition", "producer_id"),
 }
 MOVES = {"log_start", "high_watermark", "last_stable", "log_end", "committed"}
 """Columns that only rise while nothing is truncated."""
@@ -46,6 +49,9 @@ UP = BrokerState.UP
 TIMES_MS = 2_500
 """How far the times of the same thing may be apart: both look twice a second, and the observer takes up to
 1.5 s to believe in a silence."""
+OF_TRANSACTIONS = {"last_stable_since_ms", "received_ms"}
+TRANSACTIONS_MS = 7_500
+"""The same for what both ask about transactions, every five seconds."""
 
 
 def differences(before: Snapshot, seen: Snapshot, after: Snapshot) -> list[str]:
@@ -89,7 +95,8 @@ def _alike(name: str, low: Any, one: Any, high: Any, old: int) -> bool:
     if one in (low, high):
         return True
     if name.endswith("_ms") and UNKNOWN not in (low, one, high):
-        return bool(low - TIMES_MS <= one <= high + TIMES_MS)
+        apart_ms = TRANSACTIONS_MS if name in OF_TRANSACTIONS else TIMES_MS
+        return bool(low - apart_ms <= one <= high + apart_ms)
     if name in RARELY and UNKNOWN not in (low, one, high):
         return bool(abs(one - low) < 0.2 * low + 1_000_000)
     if name in MOVES:
@@ -201,3 +208,30 @@ def test_camera_and_observer_see_the_same() -> None:
 
         cluster.act(faults.crash_controller)
         agreed(cluster, lambda seen: seen.observation.controller_epoch == 2, "another controller")
+
+
+@pytest.mark.slow
+def test_camera_and_observer_see_the_same_transactions() -> None:
+    topics = (TopicSpec("orders", 2, 3), TopicSpec("payment", 1, 3))
+    world = default_world(brokers=3, racks=1, topics=topics)
+    steady = ProducerSpec("steady", "payment", 50.0, transaction_ms=600_000)
+    producers = (ProducerSpec("orders-producer", "orders", 500.0), steady)
+    with both_ways(dataclasses.replace(world, producers=producers)) as cluster:
+        adjust = cluster.cluster.adjustments.apply
+        cluster.act(lambda: adjust(Command(CommandKind.HANG_TRANSACTION, name="orders-0")))
+        _, seen, _ = agreed(
+            cluster, lambda seen: set(seen.transactions.state) == {"hanging", "Ongoing"}, "two transactions"
+        )
+        known = {row: str(state) for row, state in enumerate(seen.transactions.state)}
+        (hanging,), (steady_row,) = (
+            [row for row, state in known.items() if state == wanted] for wanted in ("hanging", "Ongoing")
+        )
+        assert seen.transactions.topic[hanging] == "orders"
+        assert seen.transactions.transactional_id[steady_row] == "steady"
+        held = seen.partitions.last_stable < seen.partitions.high_watermark
+        assert list(zip(seen.partitions.topic[held], seen.partitions.partition[held], strict=True)) == [
+            ("orders", 0), ("payment", 0),
+        ]  # fmt: skip
+
+        cluster.act(lambda: adjust(Command(CommandKind.ABORT_TRANSACTION, name="orders-0")))
+        agreed(cluster, lambda seen: set(seen.transactions.state) == {"Ongoing"}, "one transaction")

@@ -16,7 +16,14 @@ MOST_S = 400
 
 @pytest.mark.parametrize(
     ("name", "answers"),
-    [("isr", True), ("groups", True), ("last-replica", True), ("delivery", True), ("leader-crash", False)],
+    [
+        ("isr", True),
+        ("groups", True),
+        ("last-replica", True),
+        ("delivery", True),
+        ("exactly-once", True),
+        ("leader-crash", False),
+    ],
 )
 def test_a_lesson_reaches_its_end_and_misses_nothing(name: str, answers: bool) -> None:
     lesson = lesson_of(name)

@@ -8,10 +8,14 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import NotEnoughReplicasError
+from kafka.protocol.admin import DescribeProducersRequest
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.producer import WriteTxnMarkersRequest
 
 from kview.errors import ErrorKind
 from kview.lab.messages import Ask
 from kview.model.lab import Command, CommandKind, LabSettings, Reply
+from tests.real_kafka.asking import Address, ask
 from tests.serve.clients import kafka_python_consumer
 from tests.served import Served
 from tests.waiting import PATIENCE_S, wait_until
@@ -168,6 +172,51 @@ def test_a_narrow_link_drives_its_broker_out_of_the_isr_and_back(cluster: Served
     wait_until(lambda: follower not in in_sync(), "the follower is out of the ISR")
     adjust(cluster, back)
     wait_until(lambda: follower in in_sync(), "the follower is back")
+
+
+def test_a_hanging_transaction_is_described_and_ended_by_an_admin(cluster: Served) -> None:
+    """The requests are those of `kafka-transactions find-hanging` and `abort`."""
+    adjust(cluster, Command(K.HANG_TRANSACTION, name=f"{TOPIC}-1"))
+    addresses = [(host, int(port)) for host, port in (s.split(":") for s in cluster.bootstrap.split(","))]
+    (at,) = [address for address in addresses if last_stable(address) >= 0]  # the leader
+    (hanging,) = open_producers(at)
+    assert hanging.coordinator_epoch == -1
+    held = last_stable(at)
+    assert held == hanging.current_txn_start_offset
+    marker = WriteTxnMarkersRequest.WritableTxnMarker
+    per_topic = marker.WritableTxnMarkerTopic
+    abort = marker(
+        version=1,
+        producer_id=hanging.producer_id,
+        producer_epoch=hanging.producer_epoch,
+        transaction_result=False,
+        coordinator_epoch=0,
+        topics=[per_topic(version=1, name=TOPIC, partition_indexes=[1])],
+    )
+    answer = ask(at, WriteTxnMarkersRequest(version=1, markers=[abort]))
+    assert answer.markers[0].topics[0].partitions[0].error_code == 0
+    wait_until(lambda: last_stable(at) > held, "the records that were held back")
+    assert not open_producers(at)
+
+
+def last_stable(at: Address) -> int:
+    """The last stable offset of partition 1, −1 if the broker does not lead it."""
+    per_topic = ListOffsetsRequest.ListOffsetsTopic
+    asked = per_topic.ListOffsetsPartition(version=5, partition_index=1, timestamp=-1)
+    topics = [per_topic(version=5, name=TOPIC, partitions=[asked])]
+    answer = ask(at, ListOffsetsRequest(version=5, replica_id=-1, isolation_level=1, topics=topics))
+    return int(answer.topics[0].partitions[0].offset)
+
+
+def open_producers(at: Address) -> list[Any]:
+    """The producers with an open transaction in partition 1."""
+    topic = DescribeProducersRequest.TopicRequest
+    answer = ask(
+        at,
+        DescribeProducersRequest(version=0, topics=[topic(version=0, name=TOPIC, partition_indexes=[1])]),
+    )
+    (partition,) = answer.topics[0].partitions
+    return [each for each in partition.active_producers or () if each.current_txn_start_offset >= 0]
 
 
 def test_without_a_controller_the_lab_changes_traffic_but_no_setting(cluster: Served) -> None:

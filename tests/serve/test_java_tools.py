@@ -11,6 +11,7 @@ import pytest
 
 from tests.serve.both import Cluster
 from tests.serve.clients import new_consumer, values_of
+from tests.served import Served
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -124,6 +125,18 @@ def test_transactions_of_javas_producer_are_read_and_described(tools: Tools) -> 
     assert mine and {words[-1] for words in mine} == {"None"}, "no transaction is open"
     assert facts[3] in {words[1] for words in mine}, "the last marker has the last epoch"
     assert lines(tools.tool("TransactionsCommand", "find-hanging", "--broker-id", "0"))[1:] == []
+
+
+def test_kafka_transactions_ends_what_hang_transaction_makes(kafka_runtime: tuple[Path, Path]) -> None:
+    with Served("--brokers", "3", "--racks", "1", "--topic", "orders:1:3") as cluster:
+        tools = Tools(kafka_runtime, cluster.bootstrap)
+        cluster.do("hang-transaction orders-0")
+        asked = ("describe-producers", "--topic", "orders", "--partition", "0")
+        (start,) = [words[-1] for words in lines(tools.tool("TransactionsCommand", *asked))[1:]]
+        place = ("--topic", "orders", "--partition", "0", "--start-offset", start)
+        tools.tool("TransactionsCommand", "abort", *place)
+        (left,) = [words[-1] for words in lines(tools.tool("TransactionsCommand", *asked))[1:]]
+        assert (start.isdecimal(), left) == (True, "None")
 
 
 def test_a_group_of_the_consumer_protocol_is_read_and_described(tools: Tools) -> None:

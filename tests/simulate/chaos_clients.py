@@ -14,7 +14,7 @@ from kview.simulate.metadata import TopicPartition
 from kview.simulate.records import decode_batch, header
 from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProduceResult
-from kview.simulate.world import OFFSETS_TOPIC
+from kview.simulate.world import INTERNAL_TOPICS
 from tests.simulate.client_batches import recompressed
 
 KEY = b"chaos"
@@ -141,7 +141,7 @@ class Writer:
 
 
 class Clients:
-    """Writers, a reader and a tool that commits, all active on all topics except the internal one."""
+    """Writers, a reader and a tool that commits, all active on all topics except the internal ones."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class Clients:
         if not running:
             return None
         image = self._cluster.image(self._random.choice(running))
-        keys = [(key, p.leader) for key, p in image.all_partitions() if key[0] != OFFSETS_TOPIC]
+        keys = [(key, p.leader) for key, p in image.all_partitions() if key[0] not in INTERNAL_TOPICS]
         return self._random.choice(keys) if keys else None
 
     def _at_a_leader(self, act: Callable[[int, str, int], None]) -> None:
@@ -250,7 +250,7 @@ class Clients:
             for batch in writer.sent:
                 assert len(batch.answers) == 1, f"{len(batch.answers)} answers to one batch"
         image = self._cluster.metadata.image
-        leaders = {key: p.leader for key, p in image.all_partitions() if key[0] != OFFSETS_TOPIC}
+        leaders = {key: p.leader for key, p in image.all_partitions() if key[0] not in INTERNAL_TOPICS}
         for key, leader in leaders.items():
             for _ in range(3):
                 self.read(leader, *key)
@@ -264,7 +264,9 @@ class Clients:
         found: dict[Place, dict[bytes, list[int]]] = {}
         for place, key in places.items():
             for base, data in self._cluster.records.client_batches(leaders[key], *key):
-                for at, _, value, _ in records_of(data):
+                for at, record_key, value, _ in records_of(data):
+                    if record_key != KEY:
+                        continue  # of a transactional producer
                     found.setdefault(place, {}).setdefault(value, []).append(base + at)
                     assert value.startswith(f"{place[0].hex()} {place[1]} ".encode())
         if self._loses_records:

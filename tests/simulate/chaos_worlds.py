@@ -2,10 +2,12 @@
 replicas, leaders and records."""
 
 import random
+from dataclasses import replace
 
+from kview.model.lab import Command, CommandKind
 from kview.simulate.cluster import build
 from kview.simulate.world import (
-    OFFSETS_TOPIC,
+    INTERNAL_TOPICS,
     BrokerSpec,
     GroupSpec,
     Placement,
@@ -20,6 +22,7 @@ from tests.simulate.chaos_members import ChaosMembers
 from tests.simulate.engine import START_MS, go
 from tests.simulate.group_invariants import of_the_cluster
 from tests.simulate.invariants import Checker
+from tests.simulate.reading_committed import committed_only
 
 PARTITIONS_MAX = 6
 """Of a topic, so that a world that adds partitions for five minutes stays small."""
@@ -32,13 +35,16 @@ TIMEOUT_MS = 5_000
 class ChaosWorld:
     """A world made of one seed, and its disturbances of the same seed.
 
-    With `members`, a consumer group reads all its topics.
+    With `members`, a consumer group reads all its topics. With `transactions`, its producer writes in
+    transactions, and is taken over by others now and then.
     """
 
-    def __init__(self, seed: int, members: bool = False) -> None:
+    def __init__(self, seed: int, members: bool = False, transactions: bool = False) -> None:
         self._random = random.Random(seed)
+        self._transactions = transactions
         self.variant = self._random.choice(list(VARIANTS))
         self.cluster = build(self._world(), seed, START_MS)
+        self._topic_id = self.cluster.metadata.image.topics["topic-0"].topic_id
         self.checker = Checker(self.cluster, others=of_the_cluster(self.cluster), every_event=True)
         self.clients = Clients(self.cluster, self._random, self.variant == "unclean", CODECS)
         self._members = ChaosMembers(self.cluster, seed) if members else None
@@ -57,13 +63,18 @@ class ChaosWorld:
             for number in range(source.randrange(1, 4))
         )
         first = topics[0].name
+        producer = ProducerSpec("producer", first, 50.0, acks=source.choice((1, -1)))
+        group = GroupSpec("group", (first,), source.randrange(1, 4))
+        if self._transactions:
+            producer = replace(producer, acks=-1, transaction_ms=source.randrange(100, 3_000), abort_every=4)
+            group = replace(group, read_committed=True)
         return World(
             brokers=brokers,
             topics=topics,
-            producers=(ProducerSpec("producer", first, 50.0, acks=source.choice((1, -1))),),
-            groups=(GroupSpec("group", (first,), source.randrange(1, 4)),),
+            producers=(producer,),
+            groups=(group,),
             placement=source.choice(list(Placement)),
-            settings={**QUICK, **VARIANTS[self.variant]},
+            settings={**QUICK, **VARIANTS[self.variant], "transaction.state.log.num.partitions": "2"},
         )
 
     def run(self, seconds: float) -> None:
@@ -77,6 +88,8 @@ class ChaosWorld:
                 if self._members is not None:
                     self._members.act()
             kind = source.random()
+            if self._transactions and source.random() < 0.1:
+                self.cluster.adjustments.apply(Command(CommandKind.TAKE_OVER, name=self._newest()))
             if kind < 0.2:
                 change_topics(self.cluster, source, source.choice(TOPICS), self._names)
             elif kind < 0.5:
@@ -88,6 +101,33 @@ class ChaosWorld:
         if self._members is not None:
             self._members.check()
 
+    def _newest(self) -> str:
+        """Return the client id of the producer that took the transactional id over last."""
+        return list(self.cluster.traffic.producers)[-1]
+
+    def check_transactions(self) -> None:
+        """Check in a healed cluster that what is committed is read, and nothing else, and that the producer
+        of the last epoch goes on, and no other one.
+
+        What cannot be delivered keeps a producer from asking its coordinator, and so from being fenced.
+        """
+        own = {
+            name: found
+            for name, each in self.cluster.traffic.producers.items()
+            if (found := each.transactions)
+        }
+        last = max(own, key=lambda name: own[name].producer)
+        before = {name: each.committed for name, each in own.items()}
+        go(self.cluster, 20)
+        ahead = {name for name, each in own.items() if each.committed > before[name]}
+        assert ahead <= {last}
+        for key, image in self.cluster.metadata.image.all_partitions():
+            if key[0] not in INTERNAL_TOPICS:
+                committed_only(self.cluster, image.leader, key)
+        topic = self.cluster.metadata.image.topics.get(self.cluster.world.producers[0].topic)
+        if topic is not None and topic.topic_id == self._topic_id:  # else its partitions may be gone
+            assert ahead
+
     def _administrate(self, kind: str) -> None:
         cluster, source = self.cluster, self._random
         keys = [key for key, _ in cluster.metadata.image.all_partitions()]
@@ -97,7 +137,7 @@ class ChaosWorld:
         key = source.choice(keys)
         if kind == "partitions":
             count = len(cluster.metadata.image.topics[key[0]].partitions) + 1
-            if count <= PARTITIONS_MAX and key[0] != OFFSETS_TOPIC:
+            if count <= PARTITIONS_MAX and key[0] not in INTERNAL_TOPICS:
                 cluster.admin.create_partitions(key[0], count, None, False)
         elif kind == "reassign":
             brokers = list(cluster.broker_ids())
@@ -110,5 +150,5 @@ class ChaosWorld:
             cluster.admin.elect_leaders(None, False)
         else:
             leader = cluster.image(running[0]).partition(*key)
-            if key[0] != OFFSETS_TOPIC and leader is not None and leader.leader in running:
+            if key[0] not in INTERNAL_TOPICS and leader is not None and leader.leader in running:
                 cluster.deletion.delete_records(leader.leader, *key, -1, TIMEOUT_MS, lambda result: None)

@@ -6,6 +6,7 @@ from typing import ClassVar, NamedTuple
 from kview.simulate.brokers.replica import Replica
 from kview.simulate.log import Log
 from kview.simulate.metadata import BrokerImage, PartitionImage, TopicPartition
+from kview.simulate.records import CONTROL, TRANSACTIONAL, header
 
 
 class Partition(NamedTuple):
@@ -182,6 +183,46 @@ class CommittedIsOnEveryIsrMember(Invariant):
         return None if held == len(image.isr) else f"{held} of ISR {image.isr} have a log"
 
 
+class TransactionsAreWholeAndUnfenced(Invariant):
+    """An invariant on what is committed of a partition's transactions: a producer's epochs never fall, and in
+    an epoch no sequence number is missing or there twice.
+
+    So a zombie writes nothing once its marker is there, and no retry writes a batch again. What is committed
+    may be lost as in `CommittedIsOnEveryIsrMember`, and records may be deleted. The check then starts over.
+    """
+
+    def __init__(self) -> None:
+        self._read_to: dict[tuple[bytes, int], int] = {}
+        self._producers: dict[tuple[bytes, int], dict[int, tuple[int, int]]] = {}
+        """Partition → producer → (its epoch, its next sequence number, −1 if any may follow)."""
+
+    def check(self, partition: Partition) -> str | None:
+        leader, place = partition.leader, partition.id
+        if leader is None or leader.high_watermark <= leader.log.start:
+            return None
+        read_to = self._read_to.get(place, 0)
+        if leader.log.start > read_to or leader.high_watermark < read_to or partition.image.recovering:
+            self._producers[place] = {}
+            read_to = leader.log.start
+        known = self._producers.setdefault(place, {})
+        self._read_to[place] = leader.high_watermark
+        for base, batch, _ in leader.log.batches(read_to, leader.high_watermark):
+            head = header(batch)
+            if not head.attributes & TRANSACTIONAL or head.producer_id < 0:
+                continue
+            epoch, sequence = known.get(head.producer_id, (head.producer_epoch, -1))
+            if head.producer_epoch < epoch:
+                return f"record {base}: epoch {head.producer_epoch} of producer {head.producer_id} < {epoch}"
+            if head.producer_epoch > epoch:
+                sequence = 0
+            if not head.attributes & CONTROL and head.base_sequence >= 0:
+                if sequence not in (-1, head.base_sequence):
+                    return f"record {base}: sequence number {head.base_sequence}, not {sequence}"
+                sequence = head.base_sequence + head.records
+            known[head.producer_id] = head.producer_epoch, sequence
+        return None
+
+
 def _cancelled_with_loss(before: PartitionImage, now: PartitionImage) -> bool:
     """Return whether a reassignment was cancelled that left no replica in sync with the previous ISR.
 
@@ -202,4 +243,5 @@ def standard() -> list[Invariant]:
         OffsetsAreInOrder(),
         WatermarkNeverFalls(),
         CommittedIsOnEveryIsrMember(),
+        TransactionsAreWholeAndUnfenced(),
     ]

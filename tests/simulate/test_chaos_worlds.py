@@ -36,6 +36,21 @@ def test_invariants_hold_and_the_world_heals(seed: int, request: pytest.FixtureR
     live(seed, request.config.getoption("--world-seconds"), members=True)
 
 
+FOUND_IN_TRANSACTIONS = [
+    1,  # a producer that was started while no broker answered never learned of its topic's partitions
+    16,  # a producer kept the records of a partition that was gone until they expired
+    20,  # a batch that is sent again and again was encoded each time
+]
+
+
+@pytest.mark.parametrize("number", [*FOUND_IN_TRANSACTIONS, 101, 102, 103])
+def test_in_all_that_transactions_are_whole_and_zombies_stay_fenced(number: int) -> None:
+    world = ChaosWorld(number, transactions=True)
+    print(f"seed {number}, {world.variant}")
+    world.run(60)
+    world.check_transactions()
+
+
 def test_every_invariant_is_checked() -> None:
     checker = ChaosWorld(1).checker
     assert {type(rule) for rule in checker.invariants} == set(Invariant.__subclasses__())

@@ -1,7 +1,7 @@
 """Transactions in the engine: what is committed is read, what is aborted is not, whoever dies in between."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -11,7 +11,6 @@ from kview.simulate.groups.results import CommitRequest, CommitResult, OffsetToC
 from kview.simulate.log import Log
 from kview.simulate.producers import ProducerStates
 from kview.simulate.records import (
-    CONTROL,
     TRANSACTIONAL,
     Marker,
     decode_batch,
@@ -28,6 +27,7 @@ from kview.simulate.transactions.results import EndResult
 from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kview.wire.primitives import MalformedBytes, Writer
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition
+from tests.simulate.reading_committed import taken
 
 NAME, TIMEOUT_MS = "payments", 60_000
 SETTINGS = {"transaction.state.log.num.partitions": "1", "broker.session.timeout.ms": "3000"}
@@ -116,24 +116,8 @@ def values(cluster: Cluster, committed: bool, number: int = 0) -> list[bytes]:
     leader = partition(cluster, number).leader
     read = cluster.records.read(leader, TOPIC, number, 0, 1 << 20, committed=committed)
     assert read.error_code is ErrorCode.NONE
-    return list(_values(read.records, dict.fromkeys(read.aborted)))
-
-
-def _values(data: bytes, aborted: dict[tuple[int, int], None]) -> Iterator[bytes]:
-    """The values as a consumer takes them: it leaves out an aborted producer's records up to its marker."""
-    at, leaving_out = 0, set()
-    while at < len(data):
-        head = header(data, at)
-        batch = data[at : at + head.size_bytes]
-        at += head.size_bytes
-        leaving_out |= {p for p, first in aborted if first <= head.base_offset + head.last_offset_delta}
-        if head.attributes & CONTROL:
-            leaving_out.discard(head.producer_id)
-            aborted = {
-                key: None for key in aborted if key[0] != head.producer_id or key[1] > head.base_offset
-            }
-        elif not (head.attributes & TRANSACTIONAL and head.producer_id in leaving_out):
-            yield from (record.value or b"" for record in decode_batch(batch))
+    batches = taken(read.records, dict.fromkeys(read.aborted))
+    return [record.value or b"" for _, batch in batches for record in decode_batch(batch)]
 
 
 def stable(cluster: Cluster, number: int = 0) -> int:
@@ -218,7 +202,8 @@ def test_a_transaction_that_takes_longer_than_its_timeout_is_aborted() -> None:
     assert stable(cluster) == 0
     go(cluster, 20)
     assert stable(cluster) == 2 and values(cluster, committed=True) == []
-    assert client.end(is_commit=True).error_code is ErrorCode.PRODUCER_FENCED
+    for is_commit in (True, False):
+        assert client.end(is_commit).error_code is ErrorCode.PRODUCER_FENCED
 
 
 def test_a_new_leader_knows_what_is_open_and_what_was_aborted() -> None:

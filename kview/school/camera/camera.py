@@ -20,6 +20,7 @@ from kview.model.snapshot import (
     Snapshot,
     TimePoints,
     TopicConfigs,
+    Transactions,
 )
 from kview.model.states import QuorumRole
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -27,6 +28,7 @@ from kview.school.camera.columns import shared, table
 from kview.school.camera.readings import Readings, TopicSeen
 from kview.school.camera.seen_brokers import SeenBrokers
 from kview.school.camera.seen_groups import SeenGroups
+from kview.school.camera.seen_transactions import SeenTransactions
 from kview.simulate.cluster import Cluster
 from kview.simulate.metadata import MetadataImage, PartitionImage, TopicPartition
 
@@ -51,6 +53,7 @@ class Camera:
         self._brokers = SeenBrokers(cluster.nodes, cluster.settings.number("broker.session.timeout.ms"))
         self._groups = SeenGroups(cluster)
         self._readings = Readings(cluster)
+        self._transactions = SeenTransactions(cluster)
         self._image: MetadataImage = cluster.metadata.image
         self._source = -1
         self._quorum: tuple[tuple[Any, ...], ...] = ()
@@ -82,6 +85,7 @@ class Camera:
         now_ms = self._now_ms
         serving = frozenset(broker for broker in answering if self._cluster.nodes.serves(broker))
         read.read_leaders(self._image, serving, now_ms)
+        self._transactions.ask(self._image, read.partitions, serving, now_ms)
         self._see_quorum(serving, now_ms)
         self._brokers.update(self._image, {row[0]: row[3] for row in self._quorum}, now_ms)
         for broker, size in read.read_sizes(sorted(serving), now_ms).items():
@@ -177,6 +181,7 @@ class Camera:
             quorum=table(Quorum, self._quorum),
             reassignments=table(Reassignments, self._reassignments),
             topic_configs=table(TopicConfigs, configs),
+            transactions=table(Transactions, self._transactions.rows()),
         )
         last = self._last
         if last is None:
@@ -204,7 +209,9 @@ class Camera:
             partition.elr if len(partition.isr) < min_isr else (),
             *seen.log_start,
             *seen.high_watermark,
-            *(*seen.high_watermark, UNKNOWN),  # nothing here writes in transactions
+            seen.high_watermark[0] if seen.stable_since_ms == UNKNOWN else seen.last_stable[0],
+            seen.last_stable[1],
+            seen.stable_since_ms,
             *seen.log_end,
             min_isr,
             seen.error_code or unled,

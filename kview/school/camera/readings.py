@@ -10,8 +10,8 @@ from kview.simulate.metadata import MetadataImage, PartitionImage, TopicPartitio
 
 EARLIEST, LATEST, CONSUMER, DEBUGGING = -2, -1, -1, -2
 """Timestamps and replica ids of ListOffsets."""
-LOG_DIRS_MS, CONFIGS_MS = 30_000, 60_000
-"""How often sizes and settings are asked for."""
+LOG_DIRS_MS, CONFIGS_MS, LAST_STABLE_MS = 30_000, 60_000, 5_000
+"""How often sizes, settings and last stable offsets are asked for, the latter each time while one is held."""
 POINT_AGES_S = (600, 300, 120, 60, 30, 10)
 """For which moments in the past the observer asks where a log ended, in seconds before the first question."""
 MIN_ISR = "min.insync.replicas"
@@ -35,9 +35,25 @@ class PartitionSeen:
     log_start: tuple[int, int] = (UNKNOWN, UNKNOWN)
     high_watermark: tuple[int, int] = (UNKNOWN, UNKNOWN)
     log_end: tuple[int, int] = (UNKNOWN, UNKNOWN)
+    last_stable: tuple[int, int] = (UNKNOWN, UNKNOWN)
+    stable_since_ms: int = UNKNOWN
+    """Since when a transaction has held the last stable offset where it is, UNKNOWN if none does."""
     error_code: int = 0
     replica_ends: dict[int, tuple[int, int]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def held_ms(self) -> int:
+        """How long a transaction has held the last stable offset, 0 if none does."""
+        return 0 if self.stable_since_ms == UNKNOWN else self.last_stable[1] - self.stable_since_ms
+
+    def read_stable(self, offset: int, now_ms: int) -> None:
+        """Store the last stable offset, which was read right after the high watermark."""
+        if offset >= self.high_watermark[0]:
+            self.stable_since_ms = UNKNOWN
+        elif offset != self.last_stable[0] or self.stable_since_ms == UNKNOWN:
+            self.stable_since_ms = now_ms
+        self.last_stable = (offset, now_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +129,10 @@ class Readings:
         if watermark.error_code is ErrorCode.NONE and end.error_code is ErrorCode.NONE:
             seen.high_watermark = (watermark.offset, now_ms)
             seen.log_end = seen.replica_ends[partition.leader] = (end.offset, now_ms)
+        due = seen.stable_since_ms != UNKNOWN or now_ms - seen.last_stable[1] >= LAST_STABLE_MS
+        if due and watermark.error_code is ErrorCode.NONE:
+            stable = ask(partition.leader, *key, LATEST, CONSUMER, committed=True)
+            seen.read_stable(stable.offset, now_ms)
 
     def read_sizes(self, answering: Iterable[int], now_ms: int) -> dict[int, int]:
         """Read the sizes of logs if they are due, and return the bytes on disk of the brokers asked."""

@@ -29,7 +29,7 @@ class Place(NamedTuple):
         return 2 if self.partition or self.group else 1
 
 
-_IN_LOG = frozenset({"end", "behind", "log-end", "log-start", "uncommitted"})
+_IN_LOG = frozenset({"end", "behind", "log-end", "log-start", "last-stable", "held-back", "uncommitted"})
 """Figures of a partition that only its own screen shows well."""
 
 _IN_LIST = frozenset({"rate", "min-isr"})

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from kview.language.verdicts import VERDICTS
+
 _NOUNS: Mapping[tuple[str, str], str] = {
     ("cluster", "severity"): "the verdict on the cluster",
     ("cluster", "headline"): "the headline",
@@ -29,6 +31,8 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("partition", "log-end"): "the log end of {0}",
     ("partition", "log-start"): "the log start of {0}",
     ("partition", "uncommitted"): "the number of uncommitted records in {0}",
+    ("partition", "last-stable"): "the last stable offset of {0}",
+    ("partition", "held-back"): "the number of records in {0} that wait for the end of a transaction",
     ("partition", "rate"): "the rate of {0}",
     ("partition", "min-isr"): "min.insync.replicas of {0}",
     ("partition", "gone"): "the number of records of {0} that are gone",
@@ -54,6 +58,7 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("group", "read"): "the number of records that {0} has read",
     ("group", "reread"): "the number of records that {0} has processed twice",
     ("group", "skipped"): "the number of records that {0} has skipped",
+    ("group", "aborted"): "the number of aborted records that {0} has processed",
     ("position", "committed"): "the offset of {0} in {1}",
     ("position", "lag"): "the lag of {0} in {1}",
     ("position", "owner"): "the owner of {1} in {0}",
@@ -67,6 +72,8 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("producer", "lost"): "the number of records that the producer {0} has given up",
     ("producer", "created"): "the number of records that the producer {0} has made",
     ("producer", "acknowledged"): "the number of acknowledged records of the producer {0}",
+    ("producer", "commits"): "the number of transactions that {0} has committed",
+    ("producer", "aborts"): "the number of transactions that {0} has aborted",
 }
 """What figures are called, by subject and name. `{0}` and `{1}` are names, and `{at}` is a broker."""
 
@@ -96,10 +103,14 @@ _COUNTED: Mapping[tuple[str, str], str] = {
     ("position", "lost"): "{0} has missed {n} record{s} of {1}",
     ("group", "reread"): "{0} has processed {n} record{s} twice",
     ("group", "skipped"): "{0} has skipped {n} record{s}",
+    ("group", "aborted"): "{0} has processed {n} aborted record{s}",
     ("member", "assigned"): "{0} owns {n} partition{s}",
     ("incident", "gone"): "{n} record{s} {are} gone",
     ("producer", "waiting"): "{n} record{s} of the producer {0} {wait} for an acknowledgement",
     ("producer", "lost"): "the producer {0} has given up {n} record{s}",
+    ("producer", "commits"): "{0} has committed {n} transaction{s}",
+    ("producer", "aborts"): "{0} has aborted {n} transaction{s}",
+    ("partition", "held-back"): "{n} record{s} of {0} {wait} for the end of a transaction",
 }
 """The sentences about how many there are of something. `{n}` is the number, such as `at least 2`."""
 
@@ -118,12 +129,16 @@ _SHORT: Mapping[tuple[str, str], str] = {
     ("group", "lost"): "records that {0} has missed",
     ("group", "reread"): "records that {0} has processed twice",
     ("group", "skipped"): "records that {0} has skipped",
+    ("group", "aborted"): "aborted records that {0} has processed",
     ("position", "committed"): "committed offset of {0} in {1}",
     ("position", "lag"): "lag of {0} in {1}",
     ("position", "lost"): "records of {1} that {0} has missed",
     ("member", "assigned"): "partitions of {0}",
     ("incident", "waited"): "longest wait of a write",
     ("producer", "waiting"): "unacknowledged records of the producer {0}",
+    ("producer", "commits"): "transactions that {0} has committed",
+    ("producer", "aborts"): "transactions that {0} has aborted",
+    ("partition", "held-back"): "records of {0} that wait for the end of a transaction",
 }
 """What figures are called next to their values, where their own names do not say it."""
 
@@ -174,9 +189,10 @@ _STATES: Mapping[tuple[str, str], Callable[[str, str], str]] = {
     ("partition", "status"): lambda of, value: f"{of} is {_STATUSES.get(value, value.replace('_', ' '))}",
     ("partition", "rack-safe"): lambda of, value: f"{of} {_RACKS.get(value, value)}",
     ("topic", "rack-safe"): lambda of, value: f"{of} {_RACKS.get(value, value)}",
-    ("group", "verdict"): lambda of, value: f"{of} is {value.replace('_', ' ')}",
+    ("group", "verdict"): lambda of, value: f"{of} is {VERDICTS.get(value, value)}",
     ("group", "reason"): lambda of, value: f"{of}: {value.replace('_', ' ')}",
     ("group", "state"): lambda of, value: f"{of} is in state {value}",
+    ("producer", "fenced"): lambda of, value: f"{of} is {'fenced' if value == 'yes' else 'not fenced'}",
     ("incident", "open"): lambda of, value: f"the incident is {'open' if value == 'yes' else 'over'}",
     ("incident", "kind"): lambda of, value: f"the incident is: {value.replace('_', ' ')}",
 }
@@ -199,6 +215,8 @@ _FINDINGS: Mapping[str, str] = {
     "unclean_election": "a leader that was not in sync was elected",
     "leader_records_lost": "records of an old leader are lost",
     "records_lost": "records were deleted before a group read them",
+    "open_transaction": "a transaction blocks a group",
+    "hanging_transaction": "a transaction hangs",
     "no_controller": "no controller is active",
     "quorum_silent": "there is no word from the controllers",
     "quorum_lost": "the controllers have no majority",

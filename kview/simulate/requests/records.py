@@ -21,6 +21,7 @@ from kview.simulate.records import (
     TRANSACTIONAL,
     BatchHeader,
     Marker,
+    Sender,
     encode_marker,
     end_of,
     header,
@@ -35,7 +36,7 @@ from kview.simulate.results import (
     ReadResult,
     TakeResult,
 )
-from kview.simulate.stream import BATCH_OVERHEAD_BYTES, Aborted, NewRun
+from kview.simulate.stream import BATCH_OVERHEAD_BYTES, Aborted, NewRun, Run
 
 DEBUGGING_REPLICA = -2
 PRODUCER_IDS_PER_BLOCK = 1000
@@ -370,6 +371,10 @@ class RecordRequests:
         """
         return self._maker.register(client_id, keys)
 
+    def transactional_batch(self, topic: str, partition: int, run: Run, sender: Sender) -> bytes:
+        """Return simulated records as a batch that a transactional producer sends with `produce`."""
+        return self._maker.transactional(topic, partition, run, sender)
+
     def init_producer_id(self, b: int) -> ProducerIdResult:
         """Return a producer id that was never given before."""
         producer_id = self._producer_ids
@@ -418,12 +423,20 @@ class RecordRequests:
         return ReadResult(ErrorCode.NONE, watermark, stable, log.start, data, aborted)
 
     def take(
-        self, b: int, topic: str, partition: int, offset: int, max_records: int, topic_id: bytes | None = None
+        self,
+        b: int,
+        topic: str,
+        partition: int,
+        offset: int,
+        max_records: int,
+        topic_id: bytes | None = None,
+        committed: bool = False,
     ) -> TakeResult:
         """Return how far a simulated consumer reads: up to `max_records` below the high watermark, without
         bytes.
 
-        The error is UNKNOWN_TOPIC_ID if broker b's topic of this name does not have the id `topic_id`.
+        The error is UNKNOWN_TOPIC_ID if broker b's topic of this name does not have the id `topic_id`. If
+        `committed`, it reads up to the last stable offset, and skips what was aborted.
         """
         error, replica = self._leader(b, topic, partition)
         if replica is None:
@@ -433,10 +446,21 @@ class RecordRequests:
         log, watermark = replica.log, replica.high_watermark
         if not log.start <= offset <= log.end:
             return TakeResult(ErrorCode.OFFSET_OUT_OF_RANGE, -1, watermark, log.start)
-        after = max(offset, min(watermark, offset + max_records))
+        stable = replica.last_stable()
+        after = max(offset, min(stable if committed else watermark, offset + max_records))
         size = log.size_between(offset, after) if after > offset else 0
         last_us = log.time_at(after - 1) if after > offset else -1
-        return TakeResult(ErrorCode.NONE, after, watermark, log.start, size, last_us)
+        skipped = log.control_records(offset, after)
+        if committed:
+            skipped += log.aborted_records(offset, after)
+        records = after - offset - skipped
+        return TakeResult(ErrorCode.NONE, after, watermark, log.start, size, last_us, stable, records)
+
+    def aborted_records(self, b: int, topic: str, partition: int, start: int, stop: int) -> int:
+        """Return how many records of aborted transactions are in [start, stop), below the last stable
+        offset."""
+        replica = self._brokers[b].replicas.get((topic, partition))
+        return 0 if replica is None else replica.log.aborted_records(start, stop)
 
     def client_batches(self, b: int, topic: str, partition: int) -> Iterator[tuple[int, bytes]]:
         """Yield (base offset, original bytes) of every client batch in broker b's own log."""

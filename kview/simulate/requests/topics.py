@@ -16,13 +16,15 @@ from kview.simulate.placement import Assignment, place
 from kview.simulate.requests.forwarding import Forwarding
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
 from kview.simulate.settings import check_topic_configs
-from kview.simulate.topics import CreatableTopic, inactive, new_topic, new_topic_id, refusal
-from kview.simulate.world import (
-    OFFSETS_TOPIC_CONFIGS,
-    TRANSACTIONS_TOPIC,
-    TRANSACTIONS_TOPIC_CONFIGS,
-    Placement,
+from kview.simulate.topics import (
+    CreatableTopic,
+    inactive,
+    internal_topic,
+    new_topic,
+    new_topic_id,
+    refusal,
 )
+from kview.simulate.world import Placement
 
 AUTO_CREATE_TIMEOUT_MS = 30_000
 
@@ -75,18 +77,8 @@ class TopicRequests:
         image = self._metadata.image
         if name in image.topics:
             return
-        settings = self._configs.settings
-        kind, configs = "offsets.topic", dict(OFFSETS_TOPIC_CONFIGS)
-        if name == TRANSACTIONS_TOPIC:
-            kind = "transaction.state.log"
-            least = min(settings.number(f"{kind}.min.isr"), len(image.brokers))
-            configs = {**TRANSACTIONS_TOPIC_CONFIGS, "min.insync.replicas": str(least)}
-        topic = CreatableTopic(
-            name,
-            settings.number(f"{kind}.num.partitions"),
-            min(settings.number(f"{kind}.replication.factor"), len(image.brokers)),
-            configs=configs,
-        )
+        spec = internal_topic(name, self._configs.settings, len(image.brokers))
+        topic = CreatableTopic(name, spec.partitions, spec.replication, configs=spec.configs)
         self.create_topic(b, topic, False, AUTO_CREATE_TIMEOUT_MS, lambda result: None)
 
     def delete_topic(

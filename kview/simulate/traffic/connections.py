@@ -10,13 +10,16 @@ from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.nodes import Nodes
 from kview.simulate.requests.records import RecordRequests
+from kview.simulate.transactions.asking import Asking
+from kview.simulate.transactions.coordinator import TransactionCoordinator
 
 
 @dataclass(frozen=True, slots=True)
 class Connections:
     """The brokers of a cluster as clients use them.
 
-    `nodes` say whether a broker answers, `records` and `coordinators` answer requests.
+    `nodes` say whether a broker answers, `records` and the two kinds of coordinators answer requests.
+    `asking` is the brokers' way to the coordinators of transactions.
     """
 
     kernel: Kernel
@@ -24,6 +27,8 @@ class Connections:
     brokers: Mapping[int, Broker]
     records: RecordRequests
     coordinators: Coordinators[GroupCoordinator]
+    transaction_coordinators: Coordinators[TransactionCoordinator]
+    asking: Asking
 
     def image(self, b: int) -> MetadataImage:
         """Return broker b's copy of the metadata."""
@@ -32,3 +37,7 @@ class Connections:
     def groups(self, b: int) -> GroupCoordinator:
         """Return the group coordinator on broker b, whether or not b answers."""
         return self.coordinators.of(b)
+
+    def transactions(self, b: int) -> TransactionCoordinator:
+        """Return the transaction coordinator on broker b, whether or not b answers."""
+        return self.transaction_coordinators.of(b)

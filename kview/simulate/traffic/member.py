@@ -16,7 +16,6 @@ from kview.simulate.groups.consumer_protocol import (
     by_topic,
     encode_subscription,
 )
-from kview.simulate.groups.coordinator import GroupCoordinator
 from kview.simulate.groups.results import (
     NO_GENERATION,
     CommitRequest,
@@ -30,9 +29,9 @@ from kview.simulate.groups.results import (
     SyncResult,
 )
 from kview.simulate.metadata import TopicPartition
-from kview.simulate.nodes import ProcessState
 from kview.simulate.traffic.assignment import KnownTopics, assign, assigned
 from kview.simulate.traffic.connections import Connections
+from kview.simulate.traffic.coordinator_link import CoordinatorLink
 from kview.simulate.traffic.metadata import ClientMetadata
 from kview.simulate.traffic.reader import Progress, Reader
 from kview.simulate.world import GroupSpec
@@ -44,8 +43,6 @@ ANSWER_US = 1_000
 """Time between a broker's answer and the client's next step."""
 RETRY_US = 100_000
 """Kafka's retry.backoff.ms."""
-REQUEST_TIMEOUT_US = 30_000_000
-"""A consumer's request.timeout.ms: the longest wait for a coordinator that hangs."""
 HEARTBEAT_US = 3_000_000
 """heartbeat.interval.ms."""
 SESSION_TIMEOUT_MS = 45_000
@@ -72,58 +69,6 @@ _SEARCH_AGAIN = (
 _LOST_MEMBERSHIP = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
 
 
-class _CoordinatorLink:
-    """The connection to the coordinator of `group`. `broker` is the coordinator, or −1 without one."""
-
-    def __init__(self, cluster: Connections, metadata: ClientMetadata, group: str) -> None:
-        self.broker = -1
-        self._cluster = cluster
-        self._metadata = metadata
-        self._group = group
-        self._silent_since_us: int | None = None
-
-    def coordinator(self) -> GroupCoordinator:
-        """Return the coordinator, which must be connected."""
-        return self._cluster.groups(self.broker)
-
-    def slow_us(self) -> int:
-        """Return the latency that a fault adds to the coordinator's answers, in µs."""
-        return self._cluster.nodes.slow_ms(self.broker) * 1000 if self.broker >= 0 else 0
-
-    def answers(self) -> bool:
-        """Return whether the coordinator answers. If so, forget since when it was silent."""
-        if self._cluster.nodes.serves(self.broker):
-            self._silent_since_us = None
-            return True
-        return False
-
-    def broken(self) -> bool:
-        """Return whether the connection to a coordinator that does not answer has ended.
-
-        If the coordinator hangs, it ends when the request times out.
-        """
-        if self._cluster.nodes.state(self.broker) is not ProcessState.HUNG:
-            return True
-        now_us = self._cluster.kernel.now_us
-        since_us = self._silent_since_us or now_us
-        self._silent_since_us = since_us
-        return now_us - since_us >= REQUEST_TIMEOUT_US
-
-    def drop(self) -> None:
-        """Drop the connection."""
-        self.broker = -1
-        self._silent_since_us = None
-
-    def find(self) -> bool:
-        """Ask any broker for the coordinator and connect to it, and return whether it answers."""
-        broker = self._metadata.any_broker()
-        coordinator = self._cluster.groups(broker).find(self._group) if broker >= 0 else -1
-        if coordinator < 0 or self._cluster.nodes.refuses(coordinator):
-            return False
-        self.broker = coordinator
-        return self._cluster.nodes.serves(coordinator)
-
-
 class SimulatedMember:
     """One member of a group."""
 
@@ -140,8 +85,15 @@ class SimulatedMember:
         self._kernel = cluster.kernel
         self._random: Random = cluster.kernel.random(f"member/{self.client_id}")
         self._metadata = ClientMetadata(cluster, spec.topics, self._random)
-        self._reader = Reader(cluster, self._metadata, spec.records_per_second, progress, spec.at_most_once)
-        self._link = _CoordinatorLink(cluster, self._metadata, spec.name)
+        self._reader = Reader(
+            cluster,
+            self._metadata,
+            spec.records_per_second,
+            progress,
+            spec.at_most_once,
+            spec.read_committed,
+        )
+        self._link = CoordinatorLink(cluster, self._metadata, cluster.groups, spec.name, self._given_up)
         self._led: KnownTopics | None = None
         """What this member knew when it made the group's assignment, or None if another member made it."""
         self._attempt = 0
@@ -170,7 +122,7 @@ class SimulatedMember:
 
     def leave(self) -> None:
         """Commit, leave the group, and do nothing more."""
-        if self.member_id and self.phase is not Phase.LEFT and self._reachable():
+        if self.member_id and self.phase is not Phase.LEFT and self._link.reachable():
             if self.phase is Phase.ASSIGNED:
                 self._reader.finish()
                 self._commit()
@@ -193,7 +145,7 @@ class SimulatedMember:
             return
         self._kernel.after(STEP_US, self._step)
         self._metadata.renew()
-        if not self._reachable():
+        if not self._link.reachable():
             if self.phase is Phase.ASSIGNED:
                 self._read()
             return
@@ -227,20 +179,8 @@ class SimulatedMember:
         else:
             self._reader.read_on()
 
-    def _reachable(self) -> bool:
-        """Return whether the coordinator can be asked, and look for one if the member has no connection."""
-        link = self._link
-        if link.broker >= 0:
-            if link.answers():
-                return True
-            if not link.broken():
-                return False
-            self._lost_coordinator()
-        return link.find()
-
-    def _lost_coordinator(self) -> None:
-        """Drop the connection to the coordinator, and all requests on it."""
-        self._link.drop()
+    def _given_up(self) -> None:
+        """Give up all requests to the coordinator, because the connection has ended."""
         self._attempt += 1
         self._committing = False
         if self.phase in (Phase.JOINING, Phase.SYNCING):
@@ -263,7 +203,7 @@ class SimulatedMember:
         if code is ErrorCode.NONE or code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return
         if code in _SEARCH_AGAIN:
-            self._lost_coordinator()
+            self._link.drop()
         elif code is ErrorCode.REBALANCE_IN_PROGRESS:
             self._rejoin(keep_id=True)
         elif code in _LOST_MEMBERSHIP:
@@ -319,7 +259,7 @@ class SimulatedMember:
             return
         if code is not ErrorCode.NONE:
             if code in _SEARCH_AGAIN:
-                self._lost_coordinator()
+                self._link.drop()
             elif code in _LOST_MEMBERSHIP:
                 self.member_id = ""
                 self._reader.owned = []
@@ -358,7 +298,7 @@ class SimulatedMember:
         if code is not ErrorCode.NONE:
             self.phase = Phase.OUTSIDE
             if code in _SEARCH_AGAIN:
-                self._lost_coordinator()
+                self._link.drop()
             elif code in _LOST_MEMBERSHIP:
                 self.member_id = ""
                 self._reader.owned = []

@@ -10,13 +10,17 @@ class Progress:
     """How far the members of one group have read each partition, all of them together.
 
     `reread` counts the records that were read again, and `skipped` those that no member has read, because a
-    member began at another offset than where the one before it had ended.
+    member began at another offset than where the one before it had ended. `aborted` counts the records that
+    were read and belong to aborted transactions, once they are aborted.
     """
 
     def __init__(self) -> None:
         self.reread = 0
         self.skipped = 0
+        self.aborted = 0
         self._next: dict[TopicPartition, int] = {}
+        self._decided: dict[TopicPartition, int] = {}
+        """Up to where `aborted` has counted a partition."""
 
     def begins(self, pair: TopicPartition, offset: int) -> None:
         """Note that a member begins to read a partition at `offset`."""
@@ -27,6 +31,16 @@ class Progress:
     def reads(self, pair: TopicPartition, until: int) -> None:
         """Note that a member has read a partition up to `until`."""
         self._next[pair] = until
+
+    def decides(self, pair: TopicPartition, begin: int, until: int) -> range:
+        """Return the offsets that a member has read of which it is known only now whether they were aborted.
+
+        The first member began to read at `begin`, and `until` is the last stable offset.
+        """
+        since = self._decided.get(pair, begin)
+        until = max(since, min(until, self._next[pair]))
+        self._decided[pair] = until
+        return range(since, until)
 
 
 POLL_RECORDS = 500
@@ -40,7 +54,8 @@ class Reader:
     """Reads the `owned` partitions that have a position. `positions` are the next offsets to read.
 
     With `records_per_second` 0, everything available is read. A reader that `commits_first` reads up to what
-    has been committed (`allow`), and no further.
+    has been committed (`allow`), and no further. One that reads `committed` records stops at the last stable
+    offset, and leaves out what was aborted.
     """
 
     def __init__(
@@ -50,6 +65,7 @@ class Reader:
         records_per_second: float,
         progress: Progress,
         commits_first: bool = False,
+        committed: bool = False,
     ) -> None:
         self.owned: list[TopicPartition] = []
         self.positions: dict[TopicPartition, int] = {}
@@ -62,8 +78,9 @@ class Reader:
         self._until_us = cluster.kernel.now_us
         self._progress = progress
         self._ends: dict[TopicPartition, int] = {}
-        """The high watermark of each partition at the last read."""
+        """How far each partition could be read at the last read."""
         self._commits_first = commits_first
+        self._committed = committed
         self._until: dict[TopicPartition, int] = {}
         """Where the batch of each partition ends, if batches are committed before they are read."""
 
@@ -156,7 +173,9 @@ class Reader:
         position = self.positions[pair]
         if self._commits_first:
             records = min(records, max(0, self._until[pair] - position))
-        taken = self._cluster.records.take(leader, *pair, position, records, self.topic_id(pair[0]))
+        taken = self._cluster.records.take(
+            leader, *pair, position, records, self.topic_id(pair[0]), self._committed
+        )
         if taken.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
             # Below the log's start, records were deleted; above its end, the log was truncated.
             self.positions[pair] = (
@@ -168,7 +187,13 @@ class Reader:
         if taken.error_code is not ErrorCode.NONE:
             self._metadata.refresh()
             return 0
-        self.positions[pair], self._ends[pair] = taken.next_offset, taken.high_watermark
+        self.positions[pair] = taken.next_offset
+        self._ends[pair] = taken.last_stable_offset if self._committed else taken.high_watermark
         self._progress.reads(pair, taken.next_offset)
-        self.records += taken.next_offset - position
+        if not self._committed:
+            decided = self._progress.decides(pair, position, taken.last_stable_offset)
+            self._progress.aborted += self._cluster.records.aborted_records(
+                leader, *pair, decided.start, decided.stop
+            )
+        self.records += taken.records
         return taken.next_offset - position

@@ -1,6 +1,8 @@
 """All simulated clients of a cluster."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
 
 from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.member import SimulatedMember
@@ -34,6 +36,23 @@ class Traffic:
         """Add a producer, in place of one with the same client id."""
         producer = self.producers[spec.client_id] = SimulatedProducer(self._connections, spec)
         return producer
+
+    def take_over(self, name: str, records_per_second: float) -> SimulatedProducer:
+        """Add a second instance of a transactional producer, which takes its transactional id over.
+
+        Its client id is that of the first, numbered: `shop-2`.
+        """
+        spec = self.producers[name].spec
+        first = spec.transactional_id or spec.client_id
+        number = next(n for n in count(2) if f"{first}-{n}" not in self.producers)
+        return self.add_producer(
+            replace(
+                spec,
+                client_id=f"{first}-{number}",
+                transactional_id=first,
+                records_per_second=records_per_second,
+            )
+        )
 
     def add_member(self, spec: GroupSpec) -> SimulatedMember:
         """Add a member to a group. The member still has to join."""

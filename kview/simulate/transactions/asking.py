@@ -11,6 +11,9 @@ from kview.simulate.transactions.coordinator import BUMPS_FROM, TransactionCoord
 
 TIMEOUT_US = 30_000_000
 """request.timeout.ms of the brokers."""
+RETRY_BACKOFF_US, RETRY_BACKOFF_MAX_US = 20_000, 100_000
+"""add.partitions.to.txn.retry.backoff.ms and .max.ms: how long a broker tries to add a partition while the
+transaction before is being completed, or another partition is being added."""
 
 
 class Asking:
@@ -58,6 +61,7 @@ class Asking:
         timer = broker.process.after(TIMEOUT_US, lambda: answer(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         self._number += 1
         number, asked = self._number, self._open[node]
+        tries_until_us = broker.kernel.now_us + RETRY_BACKOFF_MAX_US
 
         def answer(code: ErrorCode) -> None:
             if asked.pop(number, None) is None:
@@ -70,7 +74,10 @@ class Asking:
             then(code)
 
         def back(code: ErrorCode) -> None:
-            broker.process.after(way_us, answer, code)
+            if code is ErrorCode.CONCURRENT_TRANSACTIONS and adds and broker.kernel.now_us < tries_until_us:
+                broker.process.after(2 * way_us + RETRY_BACKOFF_US, arrived)
+            else:
+                broker.process.after(way_us, answer, code)
 
         def arrived() -> None:
             if not other.node.running:

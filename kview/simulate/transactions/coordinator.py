@@ -371,7 +371,7 @@ class TransactionCoordinator:
                 return done(EndResult(ErrorCode.NONE if same else ErrorCode.INVALID_TXN_STATE))
             case _:
                 return done(EndResult(ErrorCode.INVALID_TXN_STATE))
-        self._prepare(shard, name, is_commit, bumps, done)
+        self._prepare(shard, name, is_commit, int(bumps), done)
 
     def _ended_again(self, name: str, producer: tuple[int, int], is_commit: bool) -> EndResult:
         """Answer a client that asks again because it has not had the answer with its new epoch."""
@@ -387,17 +387,21 @@ class TransactionCoordinator:
         return EndResult(ErrorCode.NONE, value.producer_id, value.producer_epoch)
 
     def _fence(self, shard: TransactionShard, name: str) -> None:
-        """Abort a transaction with a new epoch, so that its producer cannot go on."""
-        self._prepare(shard, name, is_commit=False, bumps=True, done=lambda result: None)
+        """Abort a transaction with an epoch two higher, so that its producer cannot go on.
+
+        A producer that ends its transaction gets the next epoch, also if it asks again for the answer. The
+        one that is fenced must not be taken for it.
+        """
+        self._prepare(shard, name, is_commit=False, bumps=2, done=lambda result: None)
 
     def _prepare(
-        self, shard: TransactionShard, name: str, is_commit: bool, bumps: bool, done: EndDone
+        self, shard: TransactionShard, name: str, is_commit: bool, bumps: int, done: EndDone
     ) -> None:
-        """Write the decision, answer, and send the markers."""
+        """Write the decision, in an epoch that is `bumps` higher, answer, and send the markers."""
         value = shard.transactions[name].value
         after = value._replace(
             state=S.PREPARE_COMMIT if is_commit else S.PREPARE_ABORT,
-            producer_epoch=value.producer_epoch + bumps,
+            producer_epoch=min(value.producer_epoch + bumps, EPOCH_MAX),
             partitions=value.partitions if value.state is S.ONGOING else (),
             began_ms=value.began_ms if value.state is S.ONGOING else NO_TIME,
             version=BUMPS_FROM if bumps else value.version,
@@ -412,7 +416,7 @@ class TransactionCoordinator:
             if code is not ErrorCode.NONE:
                 return done(EndResult(code))
             if bumps:
-                shard.transactions[name].last_epoch = value.producer_epoch
+                shard.transactions[name].last_epoch = after.producer_epoch - 1
             self._complete(shard, name)
             done(EndResult(code, *_next(after)) if bumps else EndResult(code))
 
