@@ -14,7 +14,7 @@ from kview.model.lab import (
     ProducerSetting,
     TopicSetting,
 )
-from kview.simulate.alterations import Alteration, Operation
+from kview.simulate.alterations import MIN_ISR, Alteration, Operation
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
@@ -34,8 +34,6 @@ MOST_BYTES_PER_SECOND = 10_000_000_000
 MOST_MEMBERS = MOST_PRODUCERS = 100
 """Limits of what can be asked for: more would test the machine, not a cluster."""
 
-
-MIN_ISR = "min.insync.replicas"
 
 _DECIDED = (CommandKind.SET, CommandKind.UNSET, CommandKind.ELECT)
 """What only an active controller can do."""

@@ -138,7 +138,7 @@ def _wrong_threads(after: Configs, current: Callable[[str], str | None]) -> str 
 
     Source: kafka.server.DynamicThreadPool.validateReconfiguration.
     """
-    for name in THREADS & after.keys():
+    for name in sorted(THREADS & after.keys()):
         now, wanted = int(current(name) or 0), int(after[name])
         rule = ""
         if wanted < now // 2:

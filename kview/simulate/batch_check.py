@@ -27,21 +27,20 @@ from kview.simulate.records import (
     with_times,
 )
 from kview.simulate.results import RecordError
+from kview.simulate.setting import LONG_MAX
 from kview.wire.compression import TooLarge, Unreadable, inflated
 
 APPEND_TIME = "LogAppendTime"
 NO_TIMESTAMP = -1
 CODECS = range(5)
 """None, gzip, snappy, lz4 and zstd, as in a batch's attributes."""
-LONG_MAX = 2**63 - 1
 
 COMPRESSED_RECORDS_MAX = 250_000
 """Limit of the records of a compressed batch, so that a check holds nobody up. As many fit uncompressed into
 two batches of usual size."""
 
 RECORD_ERRORS_MAX = 1_000
-"""Limit of the records that a refusal names, so that its answer is not larger than the batch. Kafka names
-all."""
+"""Limit of the records that the refusals in an answer name. Kafka names all."""
 ERRORS_IN_MESSAGE = 3
 
 _MAGIC_AT = 16

@@ -37,6 +37,8 @@ class CreatableTopic:
     replication: int = -1
     assignment: Sequence[Sequence[int]] | None = None
     configs: Mapping[str, str] = field(default_factory=dict)
+    wrong: CreateTopicResult | None = None
+    """What is wrong with the request itself, which is said if its name is right."""
 
 
 def internal_topic(name: str, settings: Settings, brokers: int) -> TopicSpec:
@@ -66,9 +68,9 @@ def name_refusal(image: MetadataImage, name: str) -> CreateTopicResult | None:
 
 def refusal(image: MetadataImage, topic: CreatableTopic) -> CreateTopicResult | None:
     """Return why the topic cannot be created, or None if it can. Its counts are no longer −1."""
-    wrong_name = name_refusal(image, topic.name)
-    if wrong_name is not None:
-        return wrong_name
+    refused = name_refusal(image, topic.name) or topic.wrong
+    if refused is not None:
+        return refused
     partitions, replication = topic.partitions, topic.replication
     assignment, configs = topic.assignment, topic.configs
     if partitions < 1 and assignment is None:

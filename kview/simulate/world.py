@@ -17,6 +17,8 @@ TRANSACTIONS_TOPIC_CONFIGS: Mapping[str, str] = {
     "segment.bytes": "104857600",
     "unclean.leader.election.enable": "false",
 }
+METADATA_TOPIC = "__cluster_metadata"
+"""The name of the controllers' log, which no topic can have."""
 INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 CLIENT_BYTES_MAX = 536_870_912
 """Memory for clients' batches in a process (512 MiB). Above it, the largest logs drop their oldest half."""

@@ -17,8 +17,7 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from kview.serve.apis.messages import MESSAGES
-from kview.simulate.codes import ErrorCode
+from kview.simulate.codes import MESSAGES, ErrorCode
 from tests.real_kafka.asking import ask
 from tests.serve import questions as q
 from tests.serve.both import Cluster

@@ -8,12 +8,16 @@ import time
 from collections.abc import Callable, Sequence
 
 import pytest
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
+from kview.simulate.batch_check import RECORD_ERRORS_MAX
 from kview.simulate.records import encode_batch
 from kview.wire.compression import GZIP
 from tests.serve import questions as q
 from tests.serve.both import Cluster
+from tests.serve.unwired import Unwired, UnwiredClient
 from tests.simulate.client_batches import compressed_batch, raw_batch, record, with_field
+from tests.simulate.engine import TOPIC, cluster_of, go
 
 HOUR_MS = 3_600_000
 BASE_OFFSET, LENGTH, ATTRIBUTES, LAST_DELTA, PRODUCER, EPOCH, SEQUENCE, COUNT = 0, 8, 21, 23, 43, 51, 53, 57
@@ -174,6 +178,28 @@ def test_before_version_8_an_answer_names_no_records(cluster: Cluster, version: 
     cluster.create("rb-compact", [[0, 1]], TOPICS["rb-compact"])
     answer = q.produce_answer(cluster.leader, "rb-compact", batch((None, SOON)), version=version)
     assert (answer.error_code, list(answer.record_errors), answer.error_message) == (87, [], None)
+
+
+def test_an_answer_names_so_many_records_and_no_more() -> None:
+    cluster = cluster_of(configs={"cleanup.policy": "compact"})
+    go(cluster, 2)
+    client = UnwiredClient(cluster.image(0).topics[TOPIC].partitions[0].leader)
+    per_topic = ProduceRequest.TopicProduceData
+    data = [
+        per_topic.PartitionProduceData(version=9, index=0, records=batch(*[(None, 0)] * 600))
+        for _ in range(3)
+    ]
+    request = ProduceRequest(
+        version=9, transactional_id=None, acks=-1, timeout_ms=1_000,
+        topic_data=[per_topic(version=9, name=TOPIC, partition_data=data)],
+    )  # fmt: skip
+    Unwired(cluster).ask(client, request)
+    go(cluster, 1)
+    (frame,) = client.answers
+    assert frame is not None
+    answer = ProduceResponse.decode(frame[9:], version=9)
+    named = [len(row.record_errors) for row in answer.responses[0].partition_responses]
+    assert named == [600, RECORD_ERRORS_MAX - 600, 0]
 
 
 def numbers_hidden(message: str) -> str:

@@ -357,11 +357,11 @@ def test_who_is_unknown_is_told_so(offsets: Offsets) -> None:
     assert nowhere.ask(3).message == "Consumer group other not found."
     assert nowhere.ask(-1).message == "Group other not found."
     assert stranger.ask(-3).message == "MemberEpoch is invalid."
-    assert client(offsets, "").ask(3, version=0).message == "MemberId can't be empty."
+    assert client(offsets, "").ask(3, makes_its_id=False).message == "MemberId can't be empty."
     assert a.beat().error_code is ErrorCode.NONE
 
 
 def test_before_version_1_the_server_makes_the_id(offsets: Offsets) -> None:
     offsets.coordinator()
-    result = client(offsets, "").join(version=0)
+    result = client(offsets, "").join(makes_its_id=False)
     assert result.error_code is ErrorCode.NONE and result.member_id

@@ -285,12 +285,12 @@ def test_members_commit_with_their_epoch(offsets: Offsets) -> None:
     b.beat()
     assert b.commit(9, 2) is ErrorCode.STALE_MEMBER_EPOCH
     assert b.commit(0, 3) is ErrorCode.NONE
-    assert a.commit(version=8) is ErrorCode.UNSUPPORTED_VERSION
+    assert a.commit(knows_epochs=False) is ErrorCode.UNSUPPORTED_VERSION
     stranger = ConsumerClient(offsets, a.coordinator, "x")
     assert stranger.commit(epoch=3) is ErrorCode.UNKNOWN_MEMBER_ID
     stranger.group = "other"
     assert stranger.commit(epoch=3) is ErrorCode.GROUP_ID_NOT_FOUND
-    assert stranger.commit(epoch=3, version=8) is ErrorCode.ILLEGAL_GENERATION
+    assert stranger.commit(epoch=3, knows_epochs=False) is ErrorCode.ILLEGAL_GENERATION
 
 
 def test_transactions_commit_with_the_members_epoch(offsets: Offsets) -> None:

@@ -10,6 +10,7 @@ from kview.simulate.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
+from kview.simulate.groups.consumer_results import ConsumerHeartbeat
 from kview.simulate.groups.coordinator import GroupCoordinator
 from kview.simulate.groups.group import Group
 from kview.simulate.groups.results import GroupProtocol, LeavingMember
@@ -74,6 +75,43 @@ def test_an_empty_group_changes_at_once_and_keeps_its_offsets(offsets: Offsets) 
     offsets.run(0.1)
     (loaded,) = later.groups()
     assert isinstance(loaded, Group) and loaded.offsets["t", 0].offset == 5
+
+
+def test_a_refused_member_leaves_an_empty_group_as_it_is(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator()
+    ConsumerClient(offsets, coordinator, "n").join()
+    coordinator.consumer_heartbeat(ConsumerHeartbeat("g", "n", -1, "", ""), lambda _: None)
+    offsets.run(0.1)
+    without_protocols = Client(coordinator, name="c", protocols=())
+    without_protocols.join()
+    offsets.run(5)
+    assert without_protocols.result.error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    offsets.leader = 1  # what this coordinator does not know yet
+    late = classic(coordinator, "d")
+    late.join()
+    offsets.run(5)
+    assert [answer.error_code for answer in late.joined] == [ErrorCode.NOT_COORDINATOR]
+    assert group_of(coordinator).empty
+
+
+def test_of_two_protocols_in_the_log_the_last_one_counts(offsets: Offsets) -> None:
+    """The tombstones of the first one are lost."""
+    coordinator = offsets.coordinator()
+    new = ConsumerClient(offsets, coordinator, "n")
+    new.join()
+    new.leave()
+    kept = len(offsets.batches)
+    member = classic(coordinator, "c")
+    member.join()
+    offsets.run(5)
+    member.sync(((member.member_id, b""),))
+    offsets.run(0.1)
+    del offsets.batches[kept]
+    later = offsets.coordinator(1)
+    offsets.move(1)
+    offsets.run(0.1)
+    (loaded,) = later.groups()
+    assert isinstance(loaded, Group) and list(loaded.members) == [member.member_id]
 
 
 def test_members_of_both_protocols_share_and_the_last_change_is_back(offsets: Offsets) -> None:

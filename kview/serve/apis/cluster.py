@@ -18,12 +18,12 @@ from kafka.protocol.admin import (
     DescribeQuorumResponse,
 )
 
-from kview.serve.apis.messages import MESSAGES
 from kview.serve.apis.metadata import any_live_broker
 from kview.serve.apis.operations import OF_CLUSTER
 from kview.serve.call import Api, Call, Steps
-from kview.simulate.codes import ErrorCode
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.results import QuorumInfo, QuorumReplica
+from kview.simulate.world import METADATA_TOPIC
 
 BROKERS, CONTROLLERS = 1, 2
 MISMATCHED_ENDPOINT_TYPE = 114
@@ -32,7 +32,6 @@ MISMATCHED = (
     "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
 )
 NODES_FROM = 2
-METADATA_TOPIC = "__cluster_metadata"
 
 
 def describe_cluster(call: Call) -> None:

@@ -26,10 +26,9 @@ from kafka.protocol.admin import (
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, forward, message_of
 from kview.serve.apis.log_dirs import log_dir
-from kview.serve.apis.messages import MESSAGES
 from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.alterations import Alteration, Operation
-from kview.simulate.codes import ErrorCode
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.refusals import wrong_topic_name
 from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.results import AdminResult, ConfigEntry
@@ -98,6 +97,7 @@ def _static(call: Call) -> dict[str, str]:
     return {
         "advertised.listeners": here,
         "controller.listener.names": "CONTROLLER",
+        "group.coordinator.rebalance.protocols": "classic,consumer",
         "listeners": here,
         "log.dirs": log_dir(call.broker),
         "max.incremental.fetch.session.cache.slots": "0",

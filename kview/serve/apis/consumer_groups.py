@@ -1,12 +1,12 @@
 """ConsumerGroupHeartbeat (68) 0–1, ConsumerGroupDescribe (69) 0–1: members of consumer groups (KIP-848).
 
 ConsumerGroupHeartbeat: v1 adds regular expressions, and a member makes its id itself. ConsumerGroupDescribe:
-v1 adds whether a member uses the consumer protocol or the classic one. Left out on purpose: authorized
-operations (null).
+v1 adds whether a member uses the consumer protocol or the classic one.
 """
 
 from typing import Any
 
+from kview.serve.apis.operations import NOT_ASKED, OF_GROUP, bits
 from kview.serve.call import Api, Call, Steps, id_bytes, shortened, topic_uuid
 from kview.simulate.groups.consumer_group import ConsumerMember
 from kview.simulate.groups.consumer_records import Partitions
@@ -22,7 +22,7 @@ from kview.wire.group_messages import (
     ConsumerGroupHeartbeatResponse,
 )
 
-REGEX_FROM = 1
+REGEX_FROM = MAKES_ITS_ID_FROM = 1
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
@@ -69,7 +69,7 @@ def heartbeat(call: Call) -> None:
             request.subscribed_topic_regex if version >= REGEX_FROM else None,
             request.server_assignor,
             _owned(request.topic_partitions),
-            version,
+            version >= MAKES_ITS_ID_FROM,
         ),
         call.later(answer),
     )
@@ -78,28 +78,29 @@ def heartbeat(call: Call) -> None:
 def _owned(topics: Any) -> Partitions | None:
     if topics is None:
         return None
-    owned: dict[bytes, frozenset[int]] = {}
+    owned: dict[bytes, set[int]] = {}
     for topic in topics:
-        topic_id = id_bytes(topic.topic_id)
-        owned[topic_id] = owned.get(topic_id, frozenset()).union(topic.partitions)
-    return owned
+        owned.setdefault(id_bytes(topic.topic_id), set()).update(topic.partitions)
+    return {topic_id: frozenset(partitions) for topic_id, partitions in owned.items()}
 
 
 def describe(call: Call) -> Steps:
     """Answer with the state of each group and with what its members have and are to have."""
     coordinator, groups = call.cluster.groups(call.broker), []
-    for name in sorted(call.request.group_ids, key=bool):
+    for name in sorted(dict.fromkeys(call.request.group_ids), key=bool):  # '' first, as in Kafka
         group = coordinator.describe_consumer_group(name)
         members = []
         for member in group.members:
             members.append(_member(call, member, group.targets.get(member.member_id, {})))
             yield
-        groups.append(_described(call.version, group, members))
+        groups.append(_described(call, group, members))
         yield
     call.answer(ConsumerGroupDescribeResponse(version=call.version, groups=groups))
 
 
-def _described(version: int, group: DescribedConsumerGroup, members: list[Any]) -> Any:
+def _described(call: Call, group: DescribedConsumerGroup, members: list[Any]) -> Any:
+    version = call.version
+    asked = call.request.include_authorized_operations and not group.error_code
     return ConsumerGroupDescribeResponse.DescribedGroup(
         version=version,
         error_code=group.error_code,
@@ -110,6 +111,7 @@ def _described(version: int, group: DescribedConsumerGroup, members: list[Any]) 
         assignment_epoch=group.target_epoch,
         assignor_name=group.assignor,
         members=members,
+        authorized_operations=bits(OF_GROUP) if asked else NOT_ASKED,
     )
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
 
-from kview.serve.apis.messages import MESSAGES
 from kview.serve.call import Api, Call, Steps
-from kview.simulate.codes import ErrorCode
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 GROUP, TRANSACTION = 0, 1

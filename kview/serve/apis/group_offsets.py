@@ -93,7 +93,7 @@ def commit(call: Call) -> Steps:
                 request.generation_id_or_member_epoch,
                 request.member_id,
                 request.group_instance_id,
-                version=call.version,
+                knows_epochs=call.version >= MEMBERS_FROM,
             ),
             call.later(lambda result: done(result.error_codes)),
         )

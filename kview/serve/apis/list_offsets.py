@@ -9,7 +9,7 @@ every partition.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -130,12 +130,12 @@ def list_offsets(call: Call) -> Steps:
 Rows = Sequence[tuple[int, int, int]]
 
 
-def _merged(topics: Sequence[tuple[str, Rows]]) -> dict[str, Rows]:
+def _merged(topics: Sequence[tuple[str, Rows]]) -> Mapping[str, Rows]:
     """Return the rows of each topic that has any, as Kafka answers them."""
-    merged: dict[str, Rows] = {}
+    merged: dict[str, list[tuple[int, int, int]]] = {}
     for name, rows in topics:
         if rows:
-            merged[name] = [*merged[name], *rows] if name in merged else rows
+            merged.setdefault(name, []).extend(rows)
     return merged
 
 

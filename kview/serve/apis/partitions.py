@@ -16,6 +16,7 @@ from kafka.protocol.admin import (
 )
 
 from kview.serve.apis.gather import Gather, ask_in_parts, by_topic, forward, message_of
+from kview.serve.apis.topics import DUPLICATE_NAME
 from kview.serve.call import Api, Call, Steps
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
@@ -43,7 +44,7 @@ def create_partitions(call: Call) -> Steps:
             gather.put(place, row)
 
         if times[entry.name] > 1:
-            created(AdminResult(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
+            created(AdminResult(ErrorCode.INVALID_REQUEST, DUPLICATE_NAME))
             yield
             continue
         assigned = entry.assignments

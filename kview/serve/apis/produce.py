@@ -17,6 +17,7 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from kview.serve.call import Api, Call, Steps
 from kview.serve.frames import MAX_REQUEST_BYTES
+from kview.simulate.batch_check import RECORD_ERRORS_MAX
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.records import codec, transactional
@@ -49,6 +50,7 @@ def produce(call: Call) -> Steps:
     waiting = 1  # starts at 1 for the loop itself, because results may arrive at once
     results: dict[tuple[int, int], ProduceResult] = {}
 
+    errors_left = RECORD_ERRORS_MAX
     unauthorized = not request.transactional_id and any(
         transactional(data.records or b"") for entry in request.topic_data for data in entry.partition_data
     )
@@ -65,7 +67,10 @@ def produce(call: Call) -> Steps:
             yield
 
             def decided(result: ProduceResult, place: tuple[int, int] = (t, p)) -> None:
-                results[place] = result
+                nonlocal errors_left
+                named = result.record_errors[:errors_left]
+                errors_left -= len(named)
+                results[place] = result._replace(record_errors=named)
                 done()
 
             waiting += 1

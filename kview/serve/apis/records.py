@@ -14,9 +14,8 @@ from kafka.protocol.admin import (
 )
 
 from kview.serve.apis.gather import Gather, by_topic
-from kview.serve.apis.messages import MESSAGES
 from kview.serve.call import Api, Call, Steps, shortened
-from kview.simulate.codes import ErrorCode
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.refusals import wrong_topic_name
 from kview.simulate.results import ActiveProducer, DeletedRecords
 

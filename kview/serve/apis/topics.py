@@ -18,21 +18,18 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, message_of
-from kview.serve.apis.messages import MESSAGES
 from kview.serve.call import Api, Call, Steps, topic_uuid
-from kview.simulate.codes import ErrorCode
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
-from kview.simulate.topics import CreatableTopic, name_refusal
+from kview.simulate.topics import PARTITIONS_MAX, CreatableTopic
+from kview.simulate.world import METADATA_TOPIC
 
 TOPIC_ENTRIES_FROM = 6
 CONFIGS_FROM = 5
-METADATA_TOPIC = "__cluster_metadata"
 NO_INTERNAL_TOPIC = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
 NAME_OF_ID = "The provided topic name maps to an ID that was already supplied."
 DUPLICATE_NAME, DUPLICATE_ID = "Duplicate topic name.", "Duplicate topic id."
-PARTITIONS_PER_REQUEST = 10_000
-"""Limit of the partitions that one CreateTopics request creates, as in Kafka."""
 
 
 def create_topics(call: Call) -> Steps:
@@ -43,7 +40,7 @@ def create_topics(call: Call) -> Steps:
     rows = ConfigRows(lambda setting: config_row(per_topic.CreatableTopicConfigs, version, setting))
     times = Counter(entry.name for entry in request.topics)
     once = [entry for entry in request.topics if times[entry.name] == 1 and entry.name != METADATA_TOPIC]
-    too_many = sum(map(_partitions, once)) > PARTITIONS_PER_REQUEST
+    too_many = sum(map(_partitions, once)) > PARTITIONS_MAX
     for entry in once:
         yield
         place = gather.place()
@@ -65,10 +62,6 @@ def create_topics(call: Call) -> Steps:
             message = "Excessively large number of partitions per request."
             created(CreateTopicResult(ErrorCode.POLICY_VIOLATION, message))
             continue
-        wrong = name_refusal(call.image, entry.name) or _wrong_entry(entry)
-        if wrong is not None:
-            created(wrong)
-            continue
         by_index = sorted((a.partition_index, tuple(a.broker_ids)) for a in entry.assignments)
         call.cluster.topics.create_topic(
             call.broker,
@@ -78,6 +71,7 @@ def create_topics(call: Call) -> Steps:
                 entry.replication_factor,
                 [replicas for _, replicas in by_index] or None,
                 {c.name: c.value for c in entry.configs},
+                _wrong_entry(entry),
             ),
             request.validate_only,
             FORWARD_TIMEOUT_MS,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.consumer_group import AWAY_EPOCH, LEFT_EPOCH, ConsumerMember
 from kview.simulate.groups.consumer_records import OwnedPartitions, Partitions
-from kview.simulate.groups.consumer_results import CLIENT_MADE_IDS_FROM, ConsumerHeartbeat, Refused
+from kview.simulate.groups.consumer_results import ConsumerHeartbeat, Refused
 
 TOPICS_MAX = 20_000
 """Limit of the topics that a member names, more than a cluster has. Kafka's limit is the size of a record."""
@@ -17,7 +17,7 @@ TOPICS_MAX = 20_000
 def check(request: ConsumerHeartbeat, assignors: Sequence[str]) -> None:
     """Check a request by itself. `assignors` are those that there are. Raises Refused."""
     epoch = request.member_epoch
-    if request.version >= CLIENT_MADE_IDS_FROM or epoch > 0 or epoch == LEFT_EPOCH:
+    if request.makes_its_id or epoch > 0 or epoch == LEFT_EPOCH:
         _check_text(request.member_id, "MemberId")
     _check_text(request.group, "GroupId")
     _check_text(request.instance_id, "InstanceId")

@@ -4,7 +4,7 @@ A group changes only by `replay`, with the changes that are written to the log. 
 replays the log, has the same group.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -85,10 +85,12 @@ class ConsumerGroup:
     """Topic → how many members name it."""
     regex_counts: dict[str, int] = field(default_factory=dict)
     """Regular expression → how many members subscribe to it."""
-    topics_checked: Mapping[str, object] | None = None
-    """The metadata of which the hash is known to be up to date."""
+    topics_checked: int = -1
+    """The number of the topics of which the hash is known to be up to date."""
     resolving: bool = False
     """Whether the topics of its regular expressions are being found."""
+    not_resolved_ms: int | None = None
+    """When these topics were found last and were too many for the log."""
 
     @property
     def protocol_type(self) -> str:

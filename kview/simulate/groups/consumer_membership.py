@@ -4,7 +4,7 @@ A heartbeat does it all: it changes a member's subscription, which raises the gr
 target assignment of that epoch if there is none yet; and it brings the member nearer to the target.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 
 from kview.simulate.codes import ErrorCode
@@ -125,6 +125,15 @@ class ConsumerMembership:
         self._matches = Matches()
         self._hashes = MetadataHashes()
         self._topics_offset = -1
+        self._topics: Mapping[str, object] | None = None
+        self._topics_number = 0
+
+    def _number_of_topics(self) -> int:
+        """Return a number that is another one after each change of the topics."""
+        topics = self._shard.host.metadata().topics
+        if topics is not self._topics:
+            self._topics, self._topics_number = topics, self._topics_number + 1
+        return self._topics_number
 
     def topics_created(self) -> None:
         """React to new topics, which regular expressions may match."""
@@ -262,13 +271,14 @@ class ConsumerMembership:
         names_changed = before.topics != after.topics
         draft.subscription_changed = names_changed or regex is not RegexChange.NONE
         raises = names_changed or regex is RegexChange.RESOLVED
-        if raises or group.topics_checked is not metadata.topics:
+        number = self._number_of_topics()
+        if raises or group.topics_checked != number:
             counted = before if is_known else None
             hashed = self._hashes.of(topics_after(group, counted, after), metadata)
             if raises or hashed != group.metadata_hash:
                 draft.epoch = next_epoch(group)
                 draft.changes.append((EpochKey(group.name), EpochValue(draft.epoch, hashed)))
-            draft.topics = metadata.topics
+            draft.topics = number
 
     def _update_regex(self, draft: Draft) -> RegexChange:
         """Note a changed regular expression, and have the topics of the group's expressions found."""
@@ -291,6 +301,8 @@ class ConsumerMembership:
             return
         now_ms, interval_ms = self._shard.now_ms, self._shard.settings.consumer_regex_refresh_interval_ms
         last_ms = min((regex.resolved_ms for regex in group.regexes.values()), default=None)
+        if group.not_resolved_ms is not None and group.not_resolved_ms + REGEX_REFRESH_MIN_MS > now_ms:
+            return
         if last_ms is not None:
             unresolved = len(group.regexes) != len(group.regex_counts)
             outdated = min(regex.offset for regex in group.regexes.values()) < self._topics_offset
@@ -318,7 +330,9 @@ class ConsumerMembership:
         if changed or hashed != group.metadata_hash:
             changes.append((EpochKey(group.name), EpochValue(next_epoch(group), hashed)))
         if self._shard.change_group(group, changes, lambda code: None):
-            group.topics_checked = metadata.topics
+            group.topics_checked, group.not_resolved_ms = self._number_of_topics(), None
+        else:
+            group.not_resolved_ms = self._shard.now_ms
 
     def retarget(self, draft: Draft) -> tuple[int, Partitions]:
         """Return the epoch of the target assignment and the member's part of it, after calculating it if the

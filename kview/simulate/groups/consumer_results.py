@@ -7,9 +7,6 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.consumer_group import ConsumerMember
 from kview.simulate.groups.consumer_records import OwnedPartitions, Partitions
 
-CLIENT_MADE_IDS_FROM = 1
-"""The version of ConsumerGroupHeartbeat from which a member makes its id itself."""
-
 
 class Refused(Exception):
     """Raised when a coordinator refuses a request. `message` is for the client, in Kafka's words."""
@@ -40,7 +37,7 @@ class ConsumerHeartbeat:
     regex: str | None = None
     assignor: str | None = None
     owned: Partitions | None = None
-    version: int = 1
+    makes_its_id: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ first. The callback must not call back into the coordinator.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.host import Host
@@ -144,7 +145,7 @@ class GroupCoordinator:
         """
         return self._known(group, refusal) if group else (None, ErrorCode.INVALID_GROUP_ID)
 
-    def _known(self, group: str, refusal: ErrorCode) -> tuple[Group | ConsumerGroup | None, ErrorCode]:
+    def _known(self, group: str, refusal: ErrorCode) -> tuple[AnyGroup | None, ErrorCode]:
         """Do the same as `_find` for requests that take the empty name, which can have offsets."""
         code = self.refusal(group)
         if code is not ErrorCode.NONE:
@@ -175,9 +176,15 @@ class GroupCoordinator:
             self._classic_members[partition].join(group, request, done)
             return
         if isinstance(group, ConsumerGroup):
-            shard.write(list(group.tombstones()), None, lambda code: None)
-            group = Group(request.group, state_since_ms=shard.now_ms, offsets=group.offsets)
-            shard.groups[request.group] = group
+            before, group = group, Group(request.group, state_since_ms=shard.now_ms, offsets=group.offsets)
+            if not group.supports(request.protocol_type, (offered.name for offered in request.protocols)):
+                done(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+                return
+            become = partial(shard.groups.__setitem__, request.group, group)
+            refusals: list[ErrorCode] = []
+            if not shard.change(list(before.tombstones()), become, refusals.append):
+                done(JoinResult(refusals[0], request.member_id))
+                return
         elif group is None:
             group = Group(request.group, state_since_ms=shard.now_ms)
             shard.groups[request.group] = group

@@ -9,7 +9,6 @@ from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.membership import Membership
 from kview.simulate.groups.records import Change, OffsetKey, OffsetValue
 from kview.simulate.groups.results import (
-    MEMBER_EPOCHS_FROM,
     NO_OFFSET,
     CommitDone,
     CommitRequest,
@@ -29,7 +28,7 @@ def commit_refusal(group: AnyGroup | None, request: CommitRequest) -> ErrorCode:
     if group is None:
         if request.generation < 0:
             return ErrorCode.NONE
-        knows = request.producer is None and request.version >= MEMBER_EPOCHS_FROM
+        knows = request.producer is None and request.knows_epochs
         return ErrorCode.GROUP_ID_NOT_FOUND if knows else ErrorCode.ILLEGAL_GENERATION
     if request.generation < 0 and not group.members:
         return ErrorCode.NONE
@@ -53,7 +52,7 @@ def _epoch_refusal(group: ConsumerGroup, request: CommitRequest) -> ErrorCode:
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     classic = member.metadata.classic is not None
-    if request.producer is None and not classic and request.version < MEMBER_EPOCHS_FROM:
+    if request.producer is None and not classic and not request.knows_epochs:
         return ErrorCode.UNSUPPORTED_VERSION
     if request.generation > member.current.epoch:
         return _stale(member, request)

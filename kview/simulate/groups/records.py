@@ -71,7 +71,6 @@ _GROUP_KEY_VERSION = 2
 _OFFSET_VALUE_VERSION = 4
 _GROUP_VALUE_VERSION = 3
 _TOPIC_ID_TAG = 0
-_TOPIC_ID_BYTES = 16
 
 
 def encode_key(key: Key) -> bytes:
@@ -148,7 +147,7 @@ def decode_value(key: Key, data: bytes) -> OffsetValue | GroupValue | ConsumerVa
             raise MalformedBytes(f"an offset of version {version}")
         offset, epoch, metadata = reader.int64(), reader.int32(), reader.compact_string()
         commit_ms = reader.int64()
-        topic_id = reader.tagged_fields().get(_TOPIC_ID_TAG, bytes(_TOPIC_ID_BYTES))
+        topic_id = reader.tagged_fields().get(_TOPIC_ID_TAG, bytes(consumer_records.TOPIC_ID_BYTES))
         return OffsetValue(offset, epoch, metadata, commit_ms, topic_id)
     return GroupValue(
         protocol_type=reader.string(),

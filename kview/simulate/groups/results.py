@@ -16,9 +16,6 @@ NO_EPOCH = -1
 NO_MEMBER = None, -1
 """The id and epoch of a client outside the group."""
 
-MEMBER_EPOCHS_FROM = 9
-"""The version of OffsetCommit and OffsetFetch from which members of consumer groups may use them."""
-
 
 class GroupProtocol(NamedTuple):
     """An assignment protocol that a member offers: the assignor's name and the subscription's bytes."""
@@ -137,7 +134,7 @@ class CommitRequest:
     """An OffsetCommit or TxnOffsetCommit request (API keys 8 and 28). A client outside the group sends
     generation −1 and an empty member id. `producer` is the id and epoch of the transaction's producer.
 
-    A member of a consumer group has an epoch in place of the generation, and uses `MEMBER_EPOCHS_FROM`.
+    A member of a consumer group has an epoch in place of the generation, if the client `knows_epochs`.
     """
 
     group: str
@@ -146,7 +143,7 @@ class CommitRequest:
     member_id: str = ""
     group_instance_id: str | None = None
     producer: tuple[int, int] | None = None
-    version: int = MEMBER_EPOCHS_FROM
+    knows_epochs: bool = True
 
 
 @dataclass(frozen=True, slots=True)

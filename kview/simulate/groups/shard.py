@@ -34,7 +34,7 @@ Pending = dict[tuple[str, str, int], OffsetValue]
 COMPACT_AFTER_BATCHES = 2_000
 """Batches in a partition's log before it is compacted. Loading this many takes about 100 ms."""
 COMPACT_CHANGES = 200
-"""Changes per batch of a compaction, few enough to stay well below max.message.bytes."""
+"""The most changes per batch of a compaction."""
 
 
 class GroupShard(Shard):
@@ -74,8 +74,11 @@ class GroupShard(Shard):
                     values.pop(key.group, None)
                     if isinstance(value, GroupValue):
                         values[key.group] = value
+                        consumer_groups.pop(key.group, None)
                 elif not isinstance(key, OffsetKey):
                     assert not isinstance(value, OffsetValue | GroupValue)
+                    if value is not None:
+                        values.pop(key.group, None)
                     _replay(consumer_groups, key, value)
                 else:
                     of_group = offsets.setdefault(key.group, {})
@@ -219,7 +222,17 @@ class GroupShard(Shard):
             changes += group.changes()
             changes += [(OffsetKey(group.name, *key), value) for key, value in group.offsets.items()]
         parts = [changes[i : i + COMPACT_CHANGES] for i in range(0, len(changes), COMPACT_CHANGES)]
-        self.write_again([encode_batch(part, self.now_ms) for part in parts])
+        self.write_again([batch for part in parts for batch in self._batches_of(part)])
+
+    def _batches_of(self, changes: Sequence[Change]) -> Iterator[bytes]:
+        """Yield changes as batches that the log takes: in halves if they are too large for one."""
+        batch = encode_batch(changes, self.now_ms)
+        if len(batch) <= BATCH_BYTES_MAX or len(changes) == 1:
+            yield batch
+            return
+        half = len(changes) // 2
+        yield from self._batches_of(changes[:half])
+        yield from self._batches_of(changes[half:])
 
 
 def _replay(groups: dict[str, ConsumerGroup], key: ConsumerKey, value: ConsumerValue | None) -> None:

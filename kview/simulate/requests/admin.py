@@ -36,6 +36,8 @@ OK = AdminResult(ErrorCode.NONE)
 
 GROUPS_MAX = 10_000
 """Limit of the groups with configurations. They need not exist."""
+GROUP_NAME_MAX = 1_000
+"""Limit of the characters in the name of such a group."""
 UNKNOWN_TOPIC = AdminResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 NO_CONTROLLER = AdminResult(ErrorCode.REQUEST_TIMED_OUT)
 
@@ -266,9 +268,11 @@ class Admin:
         before = configs.pop(group, {})
         if len(configs) >= GROUPS_MAX:
             return AdminResult(ErrorCode.INVALID_CONFIG, "Too many groups with configurations.")
+        if len(group) > GROUP_NAME_MAX:
+            return AdminResult(ErrorCode.INVALID_CONFIG, "The group's name is too long for configurations.")
         after = group_configs_after({} if others_too else before, alterations, self._configs.settings)
         if isinstance(after, AdminResult):
             return after
-        if not validate_only:
+        if not validate_only and after != before:
             self._metadata.commit({}, group_configs={**configs, group: after} if after else configs)
         return OK

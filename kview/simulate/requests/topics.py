@@ -6,7 +6,7 @@ Source: org.apache.kafka.controller.ReplicationControlManager.
 from collections.abc import Callable
 from dataclasses import replace
 
-from kview.simulate.codes import ErrorCode
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.config_entries import topic_entries
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.election import Elections
@@ -137,9 +137,8 @@ class TopicRequests:
     def delete(self, name: str) -> DeleteTopicResult:
         """Delete one topic as the controller does."""
         if name not in self._metadata.image.topics:
-            return DeleteTopicResult(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
-            )
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return DeleteTopicResult(unknown, MESSAGES[unknown])
         self._metadata.commit({}, None, removed=[name])
         self._configs.forget(name)
         return DeleteTopicResult(ErrorCode.NONE)
