@@ -7,15 +7,13 @@ import click
 from click.core import ParameterSource
 
 from kview.lab.worlds import world_of
+from kview.simulate.world import TRANSACTION_MS_MAX
 
 __all__ = ["WORLD_NAMES", "given_flags", "world_of", "world_options"]
 
 MAX_BROKERS = 100
 """Each broker has its own listener, port and connections, so more of them would test the machine, not a
 cluster."""
-
-MAX_TRANSACTION_MS = 60_000
-"""transaction.timeout.ms of the producers. A coordinator aborts what takes longer."""
 
 WORLD_NAMES = ("brokers", "racks", "topics", "placement", "settings", "no_traffic", "transaction_ms")
 """The flags that describe a world, as `world_of` takes them."""
@@ -85,7 +83,7 @@ _OPTIONS = (
     click.option(
         "--transactions",
         "transaction_ms",
-        type=click.IntRange(0, MAX_TRANSACTION_MS),
+        type=click.IntRange(0, TRANSACTION_MS_MAX),
         default=0,
         metavar="MS",
         help="Producers write in transactions and commit each after MS milliseconds; groups read only what"

@@ -9,7 +9,7 @@ from kview.lab.worlds import pairs, world_of
 from kview.school.expectations import duration_ms
 from kview.school.figures import NotAFigure
 from kview.school.lesson import LessonWorld
-from kview.simulate.world import GroupSpec, LinkSpec, ProducerSpec, World
+from kview.simulate.world import TRANSACTION_MS_MAX, GroupSpec, LinkSpec, ProducerSpec, World
 
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 """A number that a cluster can have of anything: neither infinite nor negative."""
@@ -81,7 +81,7 @@ def _producer(text: str, topics: set[str]) -> ProducerSpec:
             case "bytes":
                 spec = replace(spec, record_bytes=int(_number(value, LEAST_BYTES, MOST_BYTES)))
             case "transaction":
-                spec = replace(spec, transaction_ms=int(_number(value, 1, MOST_MS)))
+                spec = replace(spec, transaction_ms=int(_number(value, 1, TRANSACTION_MS_MAX)))
             case "abort-every":
                 spec = replace(spec, abort_every=int(_number(value, 0, MOST_KEYS)))
             case _:
@@ -89,6 +89,8 @@ def _producer(text: str, topics: set[str]) -> ProducerSpec:
                     f"{key}={value} is not an option of a producer",
                     "use acks, keys, skew, bytes, transaction or abort-every",
                 )
+    if spec.abort_every and not spec.transaction_ms:
+        raise NotAFigure(f"{name} has no transactions to abort", "add transaction=1000")
     if spec.transaction_ms and spec.acks != -1:
         raise NotAFigure(f"{name} cannot have transactions with acks={spec.acks}", "use acks=all")
     return spec

@@ -101,8 +101,10 @@ class Adjustments:
 
         Raises BadUse if it is not possible. A hanging transaction that somebody else has ended is undone.
         """
-        if back.kind is CommandKind.ABORT_TRANSACTION and not self._hanging.find(*self._led(back.name)):
-            return
+        if back.kind is CommandKind.ABORT_TRANSACTION:
+            topic = back.name.rpartition("-")[0]
+            if topic not in self._topics() or not self._hanging.find(*self._led(back.name)):
+                return
         if back.kind not in _DECIDED or self._quorum.active():
             self.apply(back)
             return
@@ -132,12 +134,10 @@ class Adjustments:
     def _producer(self, producer: SimulatedProducer) -> ProducerSetting:
         spec = producer.spec
         name, rate = spec.client_id, spec.records_per_second
-        if producer.is_fenced:
-            rate = 0.0
         return ProducerSetting(
             name,
             spec.topic,
-            self._paused_rates.get(name, rate),
+            0.0 if producer.is_fenced else self._paused_rates.get(name, rate),
             self._initial_rates.get(name, rate),
             name in self._paused_rates,
             spec.record_bytes,
@@ -177,6 +177,8 @@ class Adjustments:
         producer = self._traffic.producers.get(name)
         if producer is None:
             raise BadUse(ErrorKind.PRODUCER_UNKNOWN, name=name, known=tuple(self._traffic.producers))
+        if producer.is_fenced:
+            raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=name, reason="it is fenced and has stopped")
         return producer
 
     def _set_rate(self, name: str, rate: float) -> Command:
@@ -217,7 +219,10 @@ class Adjustments:
         return leader, (topic, int(number))
 
     def _hang_transaction(self, name: str) -> Command:
-        _done(AdminResult(self._hanging.begin(*self._led(name))), name)
+        leader, key = self._led(name)
+        if key[0] in INTERNAL_TOPICS:
+            raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=name, reason="coordinators write it")
+        _done(AdminResult(self._hanging.begin(leader, key)), name)
         return Command(CommandKind.ABORT_TRANSACTION, name=name)
 
     def _abort_transaction(self, name: str) -> None:

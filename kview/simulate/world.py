@@ -25,6 +25,11 @@ CLIENT_BYTES_MAX = 536_870_912
 CONTROLLERS = (101, 102, 103)
 
 
+TRANSACTION_MS_MAX = 30_000
+"""Longest time in ms in which a simulated producer commits: half of its transaction.timeout.ms, after which
+its coordinator aborts."""
+
+
 class Placement(StrEnum):
     """How replicas are spread over brokers when a topic is created."""
 

@@ -142,10 +142,12 @@ def test_kafka_transactions_ends_what_hang_transaction_makes(kafka_runtime: tupl
 def test_a_group_of_the_consumer_protocol_is_read_and_described(tools: Tools) -> None:
     """Java's own consumer of the new protocol reads, and the tool describes its group in all its views."""
     group, command = "tools-kip848", "consumer.group.ConsumerGroupCommand"
-    tools.tool("ConsoleProducer", "--topic", TOPIC, given="one\ntwo\nthree\n")
+    topic = "tools-kip848"
+    tools.tool("TopicCommand", "--create", "--topic", topic, "--partitions", "2", "--replication-factor", "2")
+    tools.tool("ConsoleProducer", "--topic", topic, given="one\ntwo\nthree\n")
     read = tools.tool(
         "consumer.ConsoleConsumer",
-        *("--topic", TOPIC, "--group", group, "--from-beginning", "--max-messages", "3"),
+        *("--topic", topic, "--group", group, "--from-beginning", "--max-messages", "3"),
         *("--command-property", "group.protocol=consumer"),
     )
     assert len(read.split()) == 3
@@ -158,13 +160,13 @@ def test_a_group_of_the_consumer_protocol_is_read_and_described(tools: Tools) ->
     listed = lines(tools.tool(command, "--list", "--type", "consumer", "--state", "empty"))
     assert [group, "Consumer", "Empty"] in listed
     with new_consumer(tools.bootstrap, group, client_id="member") as member:
-        member.subscribe([TOPIC])
+        member.subscribe([topic])
         wait_until(lambda: values_of(member) is not None and len(member.assignment()) == 2, "both partitions")
         (row,) = lines(tools.tool(command, *asked, "--members", "--verbose"))[1:]
-        assert row[2:] == ["/127.0.0.1", "member", "2", "4", f"{TOPIC}:0,1", "4", f"{TOPIC}:0,1"]
+        assert row[2:] == ["/127.0.0.1", "member", "2", "4", f"{topic}:0,1", "4", f"{topic}:0,1"]
         assert state() == ["uniform", "Stable", "4", "4", "1"]
         offsets = lines(tools.tool(command, *asked, "--offsets", "--verbose"))[1:]
-        assert {tuple(words[1:3]) for words in offsets} == {(TOPIC, "0"), (TOPIC, "1")}
+        assert {tuple(words[1:3]) for words in offsets} == {(topic, "0"), (topic, "1")}
         assert {(words[6], words[-1]) for words in offsets} == {("0", "member")}
     tools.tool(command, "--delete", "--group", group)
     assert [group] not in lines(tools.tool(command, "--list"))

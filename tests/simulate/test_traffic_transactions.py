@@ -105,6 +105,27 @@ def test_committed_transactions_are_read_and_aborted_ones_are_not() -> None:
     assert loose["aborted"] > 1000
 
 
+def test_a_program_whose_transaction_took_too_long_starts_again() -> None:
+    world = World(
+        racked_brokers(3, 1),
+        (TopicSpec("t", PARTITIONS, 1),),
+        (ProducerSpec("p", "t", 300.0, transaction_ms=1000),),
+        settings=SETTINGS,
+        warm_ms=0,
+    )
+    cluster = build(world, 1, START_MS)
+    go(cluster, 5)
+    leads = next(b for b in cluster.broker_ids() if b != coordinator(cluster))
+    cluster.faults.crash(leads)
+    go(cluster, 80)
+    cluster.faults.start(leads)
+    go(cluster, 10)
+    its = transactions(cluster)
+    before = its.committed
+    go(cluster, 20)
+    assert its.phase is not Phase.FENCED and its.aborted >= 1 and its.committed - before >= 10
+
+
 def test_a_reader_of_committed_records_waits_for_the_end_of_a_transaction() -> None:
     cluster = at_work()
     for _ in range(20):

@@ -409,6 +409,25 @@ def test_a_marker_counts_when_it_is_committed_and_the_log_start_is_the_least() -
     assert leader.last_stable() == 2, "the transaction began at 0"
 
 
+def test_a_decision_that_is_committed_after_everybody_has_given_up_is_carried_out() -> None:
+    cluster = cluster_of(settings=SETTINGS)
+    client = Client(cluster)
+    client.begin()
+    assert client.send(b"late") is ErrorCode.NONE
+    coordinator = client.coordinator
+    followers = [b for b in cluster.broker_ids() if b != coordinator]
+    for broker in followers:
+        cluster.faults.hang(broker)
+    assert client.end(is_commit=True).error_code is ErrorCode.REQUEST_TIMED_OUT
+    go(cluster, 70)
+    assert cluster.transactions(coordinator).describe(NAME).state == "Ongoing"
+    for broker in followers:
+        cluster.faults.start(broker)
+    go(cluster, 30)
+    assert cluster.transactions(client.coordinator).describe(NAME).state == "CompleteCommit"
+    assert values(cluster, committed=True) == [b"late"]
+
+
 def test_what_a_dead_coordinator_was_asked_is_answered_at_once() -> None:
     cluster = cluster_of(brokers=4, settings=SETTINGS)
     client = Client(cluster)

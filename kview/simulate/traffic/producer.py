@@ -177,12 +177,19 @@ class SimulatedProducer:
             self._send()
 
     def _create(self, now_us: int) -> None:
-        """Create the records that are due, at each partition's own rate."""
+        """Create the records that are due, at each partition's own rate.
+
+        The program has not made those of which it could not do anything for long.
+        """
+        oldest_us = now_us - DELIVERY_TIMEOUT_US // 2
         room = BUFFER_BYTES // self.spec.record_bytes - self._buffered
         for i, step_us in enumerate(self._steps_us):
             first_us = self._next_us[i]
             if not step_us or first_us > now_us:
                 continue
+            missed = max(0, (oldest_us - first_us) // step_us)
+            self.counters.blocked += missed
+            first_us += missed * step_us
             due = (now_us - first_us) // step_us + 1
             self._next_us[i] = first_us + due * step_us
             count = min(due, max(0, room))

@@ -44,6 +44,9 @@ class Traffic:
         """
         spec = self.producers[name].spec
         first = spec.transactional_id or spec.client_id
+        for producer in self.producers.values():
+            if producer.transactions is not None and producer.transactions.name == first:
+                producer.transactions.is_replaced = True
         number = next(n for n in count(2) if f"{first}-{n}" not in self.producers)
         return self.add_producer(
             replace(

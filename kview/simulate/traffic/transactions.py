@@ -20,11 +20,11 @@ from kview.simulate.traffic.coordinator_link import REQUEST_TIMEOUT_US, Coordina
 from kview.simulate.traffic.metadata import RETRY_BACKOFF_US, ClientMetadata
 from kview.simulate.transactions.coordinator import BUMPS_FROM
 from kview.simulate.transactions.results import EndResult
-from kview.simulate.world import ProducerSpec
+from kview.simulate.world import TRANSACTION_MS_MAX, ProducerSpec
 
 ANSWER_US = 1_000
 """Time between a coordinator's answer and the client's next step."""
-TIMEOUT_MS = 60_000
+TIMEOUT_MS = 2 * TRANSACTION_MS_MAX
 """transaction.timeout.ms."""
 NOBODY = (-1, -1)
 
@@ -67,11 +67,13 @@ class Transactions:
         """Its id and epoch."""
         self.committed = 0
         self.aborted = 0
+        self.is_replaced = False
+        """Whether a second instance of the program takes its transactional id over."""
         self._spec = spec
         self._cluster = cluster
         self._kernel = cluster.kernel
-        self._name = spec.transactional_id or spec.client_id
-        self._link = CoordinatorLink(cluster, metadata, cluster.transactions, self._name, self._given_up)
+        self.name = spec.transactional_id or spec.client_id
+        self._link = CoordinatorLink(cluster, metadata, cluster.transactions, self.name, self._given_up)
         self._attempt = 0
         self._asked_us: int | None = None
         """When the request was sent that has not been answered yet."""
@@ -121,7 +123,7 @@ class Transactions:
 
         def admit(producer_id: int, epoch: int, then: Callable[[ErrorCode], None]) -> None:
             key = (topic, partition)
-            self._cluster.asking.admit(b, self._name, (producer_id, epoch), key, True, then)
+            self._cluster.asking.admit(b, self.name, (producer_id, epoch), key, True, then)
 
         self._cluster.records.produce(b, topic, partition, batch, acks, admit)
 
@@ -158,11 +160,11 @@ class Transactions:
         self._asked_us = now_us
         if self.phase is Phase.STARTING:
             self._link.coordinator().init_producer_id(
-                self._name, TIMEOUT_MS, NOBODY, self._answer(self._started)
+                self.name, TIMEOUT_MS, NOBODY, self._answer(self._started)
             )
         else:
             self._link.coordinator().end(
-                self._name, self.producer, not self._aborts, BUMPS_FROM, self._answer(self._ended)
+                self.name, self.producer, not self._aborts, BUMPS_FROM, self._answer(self._ended)
             )
 
     def _given_up(self) -> None:
@@ -203,8 +205,11 @@ class Transactions:
         """Return whether a request succeeded. If not, it is made again, unless the producer is fenced."""
         if code is ErrorCode.NONE:
             return True
-        if code in _FENCED:
+        if code in _FENCED and self.is_replaced:
             self.phase = Phase.FENCED
+        elif code in _FENCED:  # The coordinator has aborted what took too long, and the program starts again.
+            self.aborted += self.phase is Phase.ENDING
+            self.phase = Phase.STARTING
         elif code is ErrorCode.INVALID_TXN_STATE:
             self._aborts = True
         elif code in _SEARCH_AGAIN:

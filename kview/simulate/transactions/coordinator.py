@@ -90,8 +90,13 @@ class TransactionShard(Shard):
         self.transactions = {name: Transaction(value) for name, value in values.items()}
         self.loading = False
 
-    def change(self, name: str, value: TransactionValue, answer: CodeDone) -> None:
-        """Write a transactional id's new state, which is in force once that is committed."""
+    def change(
+        self, name: str, value: TransactionValue, answer: CodeDone, then: Callable[[], None] = lambda: None
+    ) -> None:
+        """Write a transactional id's new state, which is in force once that is committed.
+
+        `then` is called at that moment, which may be long after `answer` has given up waiting for it.
+        """
         known = self.transactions.get(name)
         if known is None:
             known = self.transactions[name] = Transaction(value._replace(producer_epoch=NO_EPOCH))
@@ -100,6 +105,7 @@ class TransactionShard(Shard):
 
         def apply() -> None:
             known.value, known.pending = value, None
+            then()
 
         def answered(code: ErrorCode) -> None:
             if code is not ErrorCode.NONE:
@@ -294,6 +300,10 @@ class TransactionCoordinator:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         if known.pending is not None:  # Who asks may know an id and an epoch that are being written.
             return ErrorCode.CONCURRENT_TRANSACTIONS
+        if producer_id not in (NO_PRODUCER_ID, known.value.producer_id) and (
+            producer_id == known.value.next_producer_id
+        ):
+            return ErrorCode.CONCURRENT_TRANSACTIONS  # The markers are on their way.
         if known.value.producer_id != producer_id:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         if known.value.producer_epoch != producer_epoch:
@@ -412,15 +422,16 @@ class TransactionCoordinator:
                 return done(EndResult(given.error_code))
             after = after._replace(next_producer_id=given.producer_id)
 
-        def written(code: ErrorCode) -> None:
-            if code is not ErrorCode.NONE:
-                return done(EndResult(code))
+        def decided() -> None:
             if bumps:
                 shard.transactions[name].last_epoch = after.producer_epoch - 1
             self._complete(shard, name)
-            done(EndResult(code, *_next(after)) if bumps else EndResult(code))
 
-        shard.change(name, after, written)
+        def written(code: ErrorCode) -> None:
+            is_new = bumps and code is ErrorCode.NONE
+            done(EndResult(code, *_next(after)) if is_new else EndResult(code))
+
+        shard.change(name, after, written, decided)
 
     def _complete(self, shard: TransactionShard, name: str) -> None:
         """Send the markers of a decision, and write that the transaction is complete once all have them."""
