@@ -29,9 +29,9 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
       status          counters       quit
 
     NODE is a broker (0, 1 …) or a controller (101, 102, 103). elect holds an unclean
-    leader election. take-over starts a second instance of a producer with transactions.
-    hang-transaction opens a transaction that no coordinator knows of. Each command gets a
-    one-line reply.
+    leader election. take-over starts a second instance of a producer with transactions,
+    and cannot be undone. hang-transaction opens a transaction that no coordinator knows
+    of, and abort-transaction ends it. Each command gets a one-line reply.
     """
     from kview.lab.serving import control_socket, report_not_started
     from kview.lab.serving import serve as run

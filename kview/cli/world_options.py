@@ -87,7 +87,7 @@ _OPTIONS = (
         default=0,
         metavar="MS",
         help="Producers write in transactions and commit each after MS milliseconds; groups read only what"
-        " is committed.",
+        " is committed. Such records take memory, so that the oldest are deleted after some minutes.",
     ),
     click.option("--no-traffic", is_flag=True, help="Do not start simulated producers or consumer groups."),
 )

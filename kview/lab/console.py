@@ -17,7 +17,7 @@ _UNDO = Command(CommandKind.UNDO)
 _ON_A_NODE = (CommandKind.CRASH, CommandKind.STOP, CommandKind.HANG, CommandKind.SLOW, CommandKind.START)
 
 _MEMBERS = {CommandKind.ADD_MEMBER: 1, CommandKind.REMOVE_MEMBER: -1}
-_TRAFFIC = {
+_SAME_THING = {
     CommandKind.RESUME: CommandKind.PAUSE,
     CommandKind.RESUME_PRODUCER: CommandKind.PAUSE_PRODUCER,
     CommandKind.UNSET: CommandKind.SET,
@@ -219,7 +219,7 @@ class _Changes:
         if back.kind in _MEMBERS:
             self._members[back.name] = self._members.get(back.name, 0) + _MEMBERS[back.kind]
             return
-        kind = _TRAFFIC.get(back.kind, back.kind)
+        kind = _SAME_THING.get(back.kind, back.kind)
         self._back.setdefault((kind, back.name, back.node, back.key), back)
 
     def taken(self) -> list[Command]:

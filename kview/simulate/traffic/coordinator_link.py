@@ -7,8 +7,10 @@ from kview.simulate.nodes import ProcessState
 from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.metadata import ClientMetadata
 
+ANSWER_US = 1_000
+"""Time between a coordinator's answer and the client's next step."""
 REQUEST_TIMEOUT_US = 30_000_000
-"""request.timeout.ms of a client: the longest wait for a coordinator that hangs."""
+"""request.timeout.ms of a client: the longest wait for a broker that hangs."""
 
 
 class Found(Protocol):

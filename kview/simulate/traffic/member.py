@@ -31,7 +31,7 @@ from kview.simulate.groups.results import (
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.traffic.assignment import KnownTopics, assign, assigned
 from kview.simulate.traffic.connections import Connections
-from kview.simulate.traffic.coordinator_link import CoordinatorLink
+from kview.simulate.traffic.coordinator_link import ANSWER_US, CoordinatorLink
 from kview.simulate.traffic.metadata import ClientMetadata
 from kview.simulate.traffic.reader import Progress, Reader
 from kview.simulate.world import GroupSpec
@@ -39,10 +39,6 @@ from kview.simulate.world import GroupSpec
 STEP_US = 500_000
 """Interval at which a member acts. It need not be shorter, because other clients see only the member's
 commits, which are seconds apart."""
-ANSWER_US = 1_000
-"""Time between a broker's answer and the client's next step."""
-RETRY_US = 100_000
-"""Kafka's retry.backoff.ms."""
 HEARTBEAT_US = 3_000_000
 """heartbeat.interval.ms."""
 SESSION_TIMEOUT_MS = 45_000

@@ -18,6 +18,7 @@ from kview.simulate.requests.records import Acks, ProduceDone, nobody
 from kview.simulate.results import ProduceResult
 from kview.simulate.stream import NewRun, Run
 from kview.simulate.traffic.connections import Connections
+from kview.simulate.traffic.coordinator_link import REQUEST_TIMEOUT_US
 from kview.simulate.traffic.keys import KEY_PREFIX, keys_of
 from kview.simulate.traffic.metadata import RETRY_BACKOFF_US, ClientMetadata
 from kview.simulate.traffic.transactions import Phase, Transactions
@@ -31,8 +32,6 @@ REQUEST_BYTES_MAX = 1_048_576
 """max.request.size."""
 BUFFER_BYTES = 33_554_432
 """buffer.memory. When the buffer is full, the producing application blocks."""
-REQUEST_TIMEOUT_US = 30_000_000
-"""request.timeout.ms."""
 DELIVERY_TIMEOUT_US = 120_000_000
 """delivery.timeout.ms. Older records expire."""
 BUNCHES_MAX = 16

@@ -16,14 +16,12 @@ from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProducerIdResult
 from kview.simulate.stream import Run
 from kview.simulate.traffic.connections import Connections
-from kview.simulate.traffic.coordinator_link import REQUEST_TIMEOUT_US, CoordinatorLink
+from kview.simulate.traffic.coordinator_link import ANSWER_US, REQUEST_TIMEOUT_US, CoordinatorLink
 from kview.simulate.traffic.metadata import RETRY_BACKOFF_US, ClientMetadata
 from kview.simulate.transactions.coordinator import BUMPS_FROM
 from kview.simulate.transactions.results import EndResult
 from kview.simulate.world import TRANSACTION_MS_MAX, ProducerSpec
 
-ANSWER_US = 1_000
-"""Time between a coordinator's answer and the client's next step."""
 TIMEOUT_MS = 2 * TRANSACTION_MS_MAX
 """transaction.timeout.ms."""
 NOBODY = (-1, -1)
@@ -55,7 +53,7 @@ class Phase(Enum):
     ENDING = "ending"
     """It waits until its coordinator has decided to commit or to abort."""
     FENCED = "fenced"
-    """Another producer has its transactional id. It does nothing more."""
+    """A second instance has its transactional id. It does nothing more."""
 
 
 class Transactions:
