@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.e2e.processes import exists
 from tests.real_kafka.cluster import RealKafka
@@ -31,12 +31,8 @@ def test_a_topic_is_placed_as_asked_and_keeps_records(real_kafka: RealKafka) -> 
     with KafkaProducer(bootstrap_servers=real_kafka.bootstrap_servers, acks="all") as producer:
         for number in range(30):
             producer.send("placed", b"%d" % number, partition=number % 3).get(timeout=30)
-    consumer = KafkaConsumer(
-        "placed",
-        bootstrap_servers=real_kafka.bootstrap_servers,
-        group_id="placed-readers",
-        auto_offset_reset="earliest",
-    )
+    consumer = KafkaConsumer(bootstrap_servers=real_kafka.bootstrap_servers, auto_offset_reset="earliest")
+    consumer.assign([TopicPartition("placed", partition) for partition in range(3)])
     read: list[int] = []
 
     def all_read() -> bool:
