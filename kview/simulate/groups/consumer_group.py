@@ -32,6 +32,7 @@ from kview.simulate.groups.consumer_records import (
     TargetValue,
 )
 from kview.simulate.groups.records import OffsetValue
+from kview.simulate.groups.results import refusal_of
 
 FIRST_EPOCH = 1
 """The epoch of a new group and of its empty target assignment, which are in no record."""
@@ -143,13 +144,7 @@ class ConsumerGroup:
 
     def refusal_of(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
         """Return why a request of this member is refused, or NONE."""
-        if group_instance_id is not None:
-            known = self.static_members.get(group_instance_id)
-            if known is None:
-                return ErrorCode.UNKNOWN_MEMBER_ID
-            if known != member_id:
-                return ErrorCode.FENCED_INSTANCE_ID
-        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+        return refusal_of(self.members, self.static_members, member_id, group_instance_id)
 
     # --- changes
 

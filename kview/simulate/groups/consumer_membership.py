@@ -4,6 +4,7 @@ A heartbeat does it all: it changes a member's subscription, which raises the gr
 target assignment of that epoch if there is none yet; and it brings the member nearer to the target.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 
@@ -273,8 +274,8 @@ class ConsumerMembership:
         raises = names_changed or regex is RegexChange.RESOLVED
         number = self._number_of_topics()
         if raises or group.topics_checked != number:
-            counted = before if is_known else None
-            hashed = self._hashes.of(topics_after(group, counted, after), metadata)
+            topics = topics_after(group, [before] if is_known else [], [after])
+            hashed = self._hashes.of(topics, metadata)
             if raises or hashed != group.metadata_hash:
                 draft.epoch = next_epoch(group)
                 draft.changes.append((EpochKey(group.name), EpochValue(draft.epoch, hashed)))
@@ -426,19 +427,15 @@ class ConsumerMembership:
             after = downgraded(group, members, None, self._shard)
             return self.downgrade(group, after, written, rebalances=True)
         changes: list[Change] = []
-        names, patterns = dict(group.topic_counts), dict(group.regex_counts)
         for member in members:
             changes += removal(group, member)
-            for topic in member.metadata.topics:
-                names[topic] -= 1
-            if member.metadata.regex:
-                patterns[member.metadata.regex] -= 1
-        topics = {topic for topic, count in names.items() if count}
-        for pattern, count in patterns.items():
-            if not count:
-                changes.append((RegexKey(group.name, pattern), None))
-            elif pattern in group.regexes:
-                topics |= group.regexes[pattern].topics
+        gone = Counter(member.metadata.regex for member in members)
+        changes += [
+            (RegexKey(group.name, pattern), None)
+            for pattern, count in group.regex_counts.items()
+            if count == gone[pattern]
+        ]
+        topics = topics_after(group, [member.metadata for member in members], [])
         hashed = self._hashes.of(topics, self._shard.host.metadata())
         changes.append((EpochKey(group.name), EpochValue(next_epoch(group), hashed)))
         if not self._shard.change_group(group, changes, written):

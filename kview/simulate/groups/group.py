@@ -14,6 +14,7 @@ from kview.simulate.groups.results import (
     JoinResult,
     SyncDone,
     SyncResult,
+    refusal_of,
 )
 from kview.simulate.kernel import Timer
 from kview.wire.primitives import MalformedBytes
@@ -194,13 +195,7 @@ class Group:
 
     def refusal_of(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
         """Return why a request of this member is refused, or NONE."""
-        if group_instance_id is not None:
-            known = self.static_members.get(group_instance_id)
-            if known is None:
-                return ErrorCode.UNKNOWN_MEMBER_ID
-            if known != member_id:
-                return ErrorCode.FENCED_INSTANCE_ID
-        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+        return refusal_of(self.members, self.static_members, member_id, group_instance_id)
 
     def changes(self) -> Iterator[tuple[GroupKey, GroupValue]]:
         """Yield the group as changes for the log. A group that only has offsets has none."""

@@ -3,7 +3,7 @@
 Times are in ms. Topics are identified by name.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -242,3 +242,16 @@ class OffsetDeleteResult:
 
 
 OffsetDeleteDone = Callable[[OffsetDeleteResult], None]
+
+
+def refusal_of(
+    members: Container[str], static_members: Mapping[str, str], member_id: str, group_instance_id: str | None
+) -> ErrorCode:
+    """Return why a request of a member is refused, or NONE. `static_members` has ids by instance id."""
+    if group_instance_id is not None:
+        known = static_members.get(group_instance_id)
+        if known is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if known != member_id:
+            return ErrorCode.FENCED_INSTANCE_ID
+    return ErrorCode.NONE if member_id in members else ErrorCode.UNKNOWN_MEMBER_ID

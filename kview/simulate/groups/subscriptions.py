@@ -1,6 +1,6 @@
 """What the members of a group subscribe to, by the topics that exist."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from kview.simulate.groups.consumer_group import ConsumerGroup
@@ -12,12 +12,13 @@ Topics = Mapping[str, TopicImage]
 
 
 def topics_after(
-    group: ConsumerGroup, before: MemberMetadata | None, after: MemberMetadata | None
+    group: ConsumerGroup, before: Sequence[MemberMetadata], after: Sequence[MemberMetadata]
 ) -> set[str]:
-    """Return the topics that a group reads once one of its members has changed, come or gone."""
+    """Return the topics that a group reads once members have said, instead of what was `before`, what is
+    `after`. Who comes had said nothing before, and who goes says nothing after."""
     names, patterns = dict(group.topic_counts), dict(group.regex_counts)
-    for metadata, by in ((before, -1), (after, 1)):
-        if metadata is not None:
+    for members, by in ((before, -1), (after, 1)):
+        for metadata in members:
             for topic in metadata.topics:
                 names[topic] = names.get(topic, 0) + by
             if metadata.regex:
