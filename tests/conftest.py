@@ -1,6 +1,7 @@
 """What the whole suite has in common: its fixtures, its options, and which tests one worker takes.
 
-    pytest -n3                 everything, on three workers; with CI=true what is marked `slow`, too
+    pytest -n3                 all that is quick, on three workers; with CI=true what is marked `slow`, too:
+                               whatever needs a real cluster, and what a quick test guards most of
     pytest tests/derive        one folder, in this process
 
 Fixtures. Clusters are shared: a test names topics and groups of its own, and need not undo its faults.
@@ -92,12 +93,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a real cluster, and give each worker whole files, or all tests of a shared fixture, one
-    after another. The workers read these marks in the same hook, hence first."""
+    """Mark what needs a real cluster, which is slow, and give each worker whole files, or all tests of a
+    shared fixture, one after another. The workers read these marks in the same hook, hence first."""
     places: dict[str, int] = {}
     for place, item in enumerate(items):
         if KAFKA in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real_cluster)
+        if item.get_closest_marker("real_cluster") is not None:
+            item.add_marker(pytest.mark.slow)
         item.add_marker(pytest.mark.xdist_group(group_of(item)))
         places.setdefault(group_of(item), place)
     items.sort(key=lambda item: places[group_of(item)])

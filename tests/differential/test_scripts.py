@@ -148,7 +148,6 @@ def test_it_does_the_same_behind_its_sockets(side_by_side: SideBySide, script: s
     assert differences(recorded(script), play.seen, play.watched) == explained(script)
 
 
-@pytest.mark.slow
 def test_the_real_cluster_does_what_was_recorded(
     real_lab: Lab, script: str, request: pytest.FixtureRequest
 ) -> None:
