@@ -56,7 +56,7 @@ ClusterFactory = Callable[..., RealKafka]
 
 COUNTS: tuple[tuple[str, int | float, str], ...] = (
     ("--seeds", 1, "more seeds to try random faults with, three ways each"),
-    ("--incident-seeds", 40, "how many simulated clusters' incidents to check"),
+    ("--incident-seeds", 20, "how many simulated clusters' incidents to check"),
     ("--recordings", 100, "how many recordings a report on a fleet of them has"),
     ("--worlds", 8, "how many random worlds live through chaos"),
     ("--world-seconds", 60.0, "simulated seconds of chaos in each of them"),

@@ -25,14 +25,10 @@ SCRIPTS: dict[str, Script] = {script.__name__: script for room in ROOMS for scri
 
 CHOSEN = (
     "controller_crash",
-    "leader_crash",
-    "unreplicated_records",
     "clean_stop",
     "hang",
     "from_the_elr",
-    "acks",
     "coordinator_loss",
-    "deleted_records",
     "created_again_with_a_broker_slow",
     "offsets_by_time",
 )
