@@ -127,6 +127,14 @@ class Console:
                 if node < 0:
                     raise _Refused(BadUse(ErrorKind.NO_ACTIVE_CONTROLLER), _UNDO)
                 return Done(command, (node,), NodeRole.CONTROLLER), Command(CommandKind.START, node)
+            case CommandKind.FENCE_NOW:
+                brokers = cluster.broker_ids()
+                if command.node not in brokers:
+                    known = tuple(map(str, brokers))
+                    raise _Refused(BadUse(ErrorKind.BROKER_UNKNOWN, name=str(command.node), known=known))
+                if not cluster.faults.fence_now(command.node):
+                    raise _Refused(BadUse(ErrorKind.NO_ACTIVE_CONTROLLER), _UNDO)
+                return Done(command, (command.node,)), None
             case CommandKind.LOSE_RACK:
                 racks = sorted({broker.rack for broker in cluster.world.brokers})
                 if command.name not in racks:

@@ -73,6 +73,10 @@ _WORDS: Mapping[CommandKind, _Words] = {
         "killing the active controller",
         "kill the active controller: the other voters elect a new one",
     ),
+    CommandKind.FENCE_NOW: _Words(
+        "the controller has ended the session of {node}: it is fenced until it sends a heartbeat",
+        "fencing {node}",
+    ),
     CommandKind.UNDO: _Words(
         "all faults undone; nodes that were down are starting",
         "undoing all faults",

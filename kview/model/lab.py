@@ -22,6 +22,8 @@ class CommandKind(StrEnum):
     START = "start"
     LOSE_RACK = "lose-rack"
     CRASH_CONTROLLER = "crash-controller"
+    FENCE_NOW = "fence-now"
+    """The controller ends a broker's session at once. A broker that lives comes back with a heartbeat."""
     UNDO = "undo"
     RATE = "rate"
     """A producer creates `amount` records per second from now on."""
@@ -77,6 +79,7 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
     CommandKind.START: (Argument.NODE,),
     CommandKind.LOSE_RACK: (Argument.RACK,),
     CommandKind.CRASH_CONTROLLER: (),
+    CommandKind.FENCE_NOW: (Argument.BROKER,),
     CommandKind.UNDO: (),
     CommandKind.RATE: (Argument.PRODUCER, Argument.RATE),
     CommandKind.PAUSE: (Argument.GROUP,),

@@ -99,7 +99,9 @@ class Cluster:
         shutdown = ControlledShutdown(
             kernel, self.nodes, self.metadata, self.controller, self.brokers, replication
         )
-        self.faults = Faults(kernel, self.nodes, self.quorum, self.brokers, replication, shutdown)
+        self.faults = Faults(
+            kernel, self.nodes, self.quorum, self.brokers, replication, shutdown, self.controller
+        )
         filler = bytes(kernel.random("filler").choices(FILLER_CHARACTERS, k=4096))
         rules = BatchRules(kernel, self.metadata, self.configs)
         self.records = RecordRequests(self.brokers, self.quorum, rules, self.retention, RecordMaker(filler))

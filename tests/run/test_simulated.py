@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from kview.errors import BadUse, ErrorKind, KviewError
+from kview.lab.child import SimulatedCluster
 from kview.lab.client import ControlClient
 from kview.language.errors import message
 from kview.model.lab import ActiveFault, Command, CommandKind, FaultState
 from kview.run.observing import SourceEnded
-from kview.run.simulated import SimulatedCluster, SimulatedSource
+from kview.run.simulated import SimulatedSource
 from tests.e2e.processes import runs
 from tests.errors import raises_saying
 from tests.waiting import wait_until

@@ -1,0 +1,373 @@
+"""A cluster for tests: its process, its faults, its topics, and waiting for what it does."""
+
+import asyncio
+import re
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import wraps
+from itertools import count
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+
+from kview.config.messages import encode, messages
+from kview.errors import KviewError, error_of
+from kview.lab.child import SimulatedCluster
+from kview.lab.commands import parse
+from kview.lab.messages import Answer, Ask, Request, answers
+from kview.language.errors import sentence
+from kview.model.address import Address
+from kview.model.lab import Command, CommandKind, Done, Reply, Status
+
+PATIENCE_S = 30.0
+"""How long is waited for what takes a moment, unless the test says otherwise."""
+
+POLL_S = 0.01
+
+ANSWERED_WITHIN_S = 20.0
+"""A command takes microseconds: a cluster that takes longer than this is stuck."""
+
+T = TypeVar("T")
+
+
+class ClusterError(Exception):
+    """Raised for what the cluster refuses, for a wait that has lasted too long, and for a cluster that has
+    ended. Its text is a sentence."""
+
+
+class Partition(NamedTuple):
+    """A partition as a broker knows it. A leader of −1 means that there is none."""
+
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+class Cluster:
+    """A simulated cluster in a child process, which ends with this one.
+
+    Brokers are 0, 1, 2 …, controllers 101, 102, 103. They have Kafka's own times and limits, but for a first
+    rebalance that waits for nobody; `settings` are broker settings by Kafka's names. `racks` is how many
+    racks the brokers are in. There are no topics and no clients but yours. Any thread may call the methods.
+
+    Raises ClusterError if it cannot start.
+    """
+
+    def __init__(
+        self, *, brokers: int = 3, racks: int = 1, settings: Mapping[str, str] | None = None, seed: int = 1
+    ) -> None:
+        given = {"group.initial.rebalance.delay.ms": "0", **(settings or {})}
+        flags = ["--empty", "--brokers", str(brokers), "--racks", str(racks), "--seed", str(seed)]
+        self._child = SimulatedCluster(
+            [*flags, *(w for k, v in given.items() for w in ("--set", f"{k}={v}"))]
+        )
+        self._one_at_a_time = threading.Lock()
+        self._numbers = count(1)
+        self._made: list[str] = []
+        self._groups: list[str] = []
+        self._touched = False
+        """Whether something may have to be healed."""
+        try:
+            self._addresses = self._child.bootstrap_servers()
+        except KviewError as error:
+            self._child.end()
+            raise ClusterError(sentence(error)) from None
+        self._child.control.settimeout(ANSWERED_WITHIN_S)
+        self.brokers = tuple(range(len(self._addresses)))
+        """The ids of the brokers."""
+        self.bootstrap_servers = ",".join(map(str, self._addresses))
+        """What clients connect to: `HOST:PORT,HOST:PORT,…`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the cluster. What it held is gone."""
+        self._child.end()
+
+    @property
+    def running(self) -> bool:
+        """Whether the cluster's process runs."""
+        return self._child.ended() is None
+
+    @property
+    def pid(self) -> int:
+        """The id of the cluster's process."""
+        return self._child.pid
+
+    def bootstrap(self, broker: int) -> str:
+        """Return the `HOST:PORT` of one broker."""
+        return str(self._addresses[broker])
+
+    # -- faults
+
+    def crash(self, node: int) -> None:
+        """Kill a node's process (kill −9)."""
+        self._do(Command(CommandKind.CRASH, node))
+
+    def stop(self, node: int) -> None:
+        """Begin to shut a node down cleanly: a broker hands over its leaderships before it exits."""
+        self._do(Command(CommandKind.STOP, node))
+
+    def hang(self, node: int) -> None:
+        """Freeze a node (kill −STOP): it accepts connections and does not answer."""
+        self._do(Command(CommandKind.HANG, node))
+
+    def slow(self, node: int, ms: float) -> None:
+        """Let each of a node's answers and fetches take `ms` milliseconds longer."""
+        self._do(Command(CommandKind.SLOW, node, amount=ms))
+
+    def start(self, node: int) -> None:
+        """End a node's faults: start what is down, resume what hangs."""
+        self._do(Command(CommandKind.START, node))
+
+    def fence_now(self, broker: int) -> None:
+        """End a broker's session now, instead of after broker.session.timeout.ms (9 s). A broker that lives
+        comes back with its next heartbeat."""
+        self._do(Command(CommandKind.FENCE_NOW, broker))
+
+    def lose_rack(self, rack: str) -> None:
+        """Kill every broker of a rack, such as `R1`."""
+        self._do(Command(CommandKind.LOSE_RACK, name=rack))
+
+    def crash_controller(self) -> int:
+        """Kill the active controller, and return its id."""
+        return self._do(Command(CommandKind.CRASH_CONTROLLER)).nodes[0]
+
+    def undo(self) -> None:
+        """End every fault, and take back what was changed by a line of `do`."""
+        self._do(Command(CommandKind.UNDO))
+
+    def do(self, line: str) -> None:
+        """Carry out a command as `kview serve` takes it: `kafka.do("hang-transaction orders-0")`."""
+        try:
+            command = parse(line)
+        except KviewError as error:
+            raise ClusterError(sentence(error)) from None
+        self._do(command)
+
+    # -- topics and groups
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int | None = None,
+        *,
+        assignment: Sequence[Sequence[int]] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic, and wait until every broker that runs knows it.
+
+        It has three replicas if there are that many brokers, or those of `assignment`, by partition.
+        """
+        from kview.testing import admin
+
+        self._touched = True
+        replicas = min(3, len(self.brokers)) if replication_factor is None else replication_factor
+        why = self._ask_any(
+            lambda address: admin.create_topic(
+                address, name, partitions, replicas, assignment, settings or {}
+            )
+        )
+        if why:
+            raise ClusterError(f"topic {name!r} was not created: {why}")
+        self._made.append(name)
+        self.wait(lambda: all(admin.partitions(a, name) for a in self._up()), f"topic {name!r} everywhere")
+
+    def new_topic(self, /, name: str = "topic", partitions: int = 1, **options: Any) -> str:
+        """Create a topic that no other test has, and return its name. `options` are those of
+        `create_topic`."""
+        unique = f"{_legal(name)}-{next(self._numbers)}"
+        self.create_topic(unique, partitions, **options)
+        return unique
+
+    def new_group(self, name: str = "group") -> str:
+        """Return a name for a group that no other test has."""
+        self._groups.append(f"{_legal(name)}-{next(self._numbers)}")
+        return self._groups[-1]
+
+    def partition(self, topic: str, partition: int = 0) -> Partition:
+        """Return who leads a partition, its replicas and which are in sync, as a broker that runs has it."""
+        from kview.testing import admin
+
+        rows = self._ask_any(lambda address: admin.partitions(address, topic))
+        if partition >= len(rows):
+            raise ClusterError(f"topic {topic!r} has no partition {partition}")
+        return rows[partition]
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """Return the broker that leads a partition, −1 if none does."""
+        return self.partition(topic, partition).leader
+
+    # -- waiting
+
+    def wait(self, probe: Callable[[], T], what: str, within_s: float = PATIENCE_S) -> T:
+        """Call `probe` until it returns something true, and return that.
+
+        Raises ClusterError with `what` was waited for after `within_s` seconds.
+        """
+        until_s = time.monotonic() + within_s
+        while not (found := probe()):
+            if time.monotonic() > until_s:
+                raise ClusterError(f"not within {within_s:g} s: {what}")
+            time.sleep(POLL_S)
+        return found
+
+    def wait_full_isr(self, within_s: float = PATIENCE_S) -> None:
+        """Wait until no fault is in force, every broker is unfenced and every replica in sync."""
+        self.wait(lambda: self.status().healthy, "every broker is back and every ISR full", within_s)
+
+    def wait_leader(
+        self, topic: str, partition: int = 0, *, other_than: int, within_s: float = PATIENCE_S
+    ) -> int:
+        """Wait until a partition is led by another broker, and return that."""
+
+        def led() -> tuple[int, ...]:
+            leader = self.leader(topic, partition)
+            return (leader,) if leader not in (-1, other_than) else ()
+
+        return self.wait(led, f"{topic}-{partition} has another leader than {other_than}", within_s)[0]
+
+    def status(self) -> Status:
+        """Return the cluster in a few numbers, and the faults in force."""
+        answer = self._request(Ask.STATUS)
+        assert isinstance(answer, Status)
+        return answer
+
+    def heal(self, within_s: float = PATIENCE_S) -> None:
+        """Make the cluster as it was: no faults, full ISRs, without the topics and groups made here."""
+        if not self._touched:
+            return
+        self.undo()
+        self.wait_full_isr(within_s)
+        if self._made or self._groups:
+            from kview.testing import admin
+
+            if self._made:
+                self._ask_any(lambda address: admin.delete_topics(address, self._made))
+            for address in self._addresses if self._groups else ():
+                admin.delete_groups(address, self._groups)
+        self._made, self._groups, self._touched = [], [], False
+
+    # -- requests
+
+    def _up(self) -> list[Address]:
+        down = {fault.node for fault in self.status().active}
+        return [
+            address
+            for broker, address in zip(self.brokers, self._addresses, strict=True)
+            if broker not in down
+        ]
+
+    def _ask_any(self, question: Callable[[Address], T]) -> T:
+        """Ask the brokers that run, one after another, until one answers."""
+        failed: OSError | None = None
+        for address in self._up():
+            try:
+                return question(address)
+            except OSError as error:
+                failed = error
+        raise ClusterError("no broker answers" if failed is None else f"no broker answers: {failed}")
+
+    def _do(self, command: Command) -> Done:
+        self._touched = True
+        reply = self._request(command)
+        assert isinstance(reply, Reply)
+        if reply.done is None:
+            assert reply.refused is not None
+            raise ClusterError(sentence(error_of(reply.refused)))
+        return reply.done
+
+    def _request(self, request: Request) -> Answer:
+        with self._one_at_a_time:
+            try:
+                self._child.control.sendall(encode(request))
+                answer = next(messages(self._child.control, answers), None)
+            except TimeoutError:
+                self.close()  # or a late answer would be taken for the next one
+                raise ClusterError(
+                    "the cluster's process does not answer: it or the machine is stuck"
+                ) from None
+            except OSError:
+                answer = None
+        if answer is None:
+            raise ClusterError("the cluster's process has ended")
+        return answer
+
+
+P = ParamSpec("P")
+
+
+def _awaited(
+    method: Callable[Concatenate[Cluster, P], T],
+) -> Callable[Concatenate["AsyncCluster", P], Coroutine[Any, Any, T]]:
+    """Return a method that does the same on a thread, so that the event loop goes on meanwhile."""
+
+    @wraps(method)
+    async def call(self: "AsyncCluster", /, *args: P.args, **options: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self.cluster, *args, **options)
+
+    return call
+
+
+class AsyncCluster:
+    """A cluster for asyncio: `async with AsyncCluster(brokers=3) as kafka`. Its methods are those of
+    `Cluster`, to be awaited."""
+
+    def __init__(self, cluster: Cluster | None = None, **options: Any) -> None:
+        """Take a cluster that runs, or start one with the `options` of `Cluster`, on `async with`."""
+        self._started = cluster
+        self._options = options
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster itself."""
+        if self._started is None:
+            raise ClusterError("the cluster has not been started: async with AsyncCluster() as kafka")
+        return self._started
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to."""
+        return self.cluster.bootstrap_servers
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """The ids of the brokers."""
+        return self.cluster.brokers
+
+    async def __aenter__(self) -> Self:
+        if self._started is None:
+            self._started = await asyncio.to_thread(Cluster, **self._options)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.cluster.close)
+
+    crash = _awaited(Cluster.crash)
+    stop = _awaited(Cluster.stop)
+    hang = _awaited(Cluster.hang)
+    slow = _awaited(Cluster.slow)
+    start = _awaited(Cluster.start)
+    fence_now = _awaited(Cluster.fence_now)
+    lose_rack = _awaited(Cluster.lose_rack)
+    crash_controller = _awaited(Cluster.crash_controller)
+    undo = _awaited(Cluster.undo)
+    do = _awaited(Cluster.do)
+    create_topic = _awaited(Cluster.create_topic)
+    new_topic = _awaited(Cluster.new_topic)
+    new_group = _awaited(Cluster.new_group)
+    partition = _awaited(Cluster.partition)
+    leader = _awaited(Cluster.leader)
+    wait_full_isr = _awaited(Cluster.wait_full_isr)
+    wait_leader = _awaited(Cluster.wait_leader)
+    status = _awaited(Cluster.status)
+    heal = _awaited(Cluster.heal)
+
+
+def _legal(name: str) -> str:
+    """Return a name with what Kafka allows in names of topics, and not too long."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:200] or "test"

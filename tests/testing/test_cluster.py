@@ -1,0 +1,129 @@
+"""Clusters for tests: faults, topics, waiting, and what is said of wrong use."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from kview.testing import AsyncCluster, Cluster, ClusterError
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Cluster]:
+    with Cluster(racks=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def kafka(shared: Cluster) -> Iterator[Cluster]:
+    yield shared
+    shared.heal()
+
+
+def write(kafka: Cluster, topic: str, values: list[bytes]) -> list[str]:
+    """Write values with acks=all, and return the errors that there were."""
+    errors: list[str] = []
+    client = Producer({"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True})
+    for value in values:
+        client.produce(topic, value, on_delivery=lambda error, _: errors.append(str(error)) if error else None)
+    left = client.flush(30)
+    return [*errors, *["not delivered"] * left]
+
+
+def test_a_leader_that_crashes_is_replaced_once_it_is_fenced_and_nothing_is_lost(kafka: Cluster) -> None:
+    topic = kafka.new_topic("orders")
+    first = kafka.leader(topic)
+    assert write(kafka, topic, [b"before"]) == []
+    kafka.crash(first)
+    assert kafka.leader(topic) == first, "its session lasts for nine seconds"
+    kafka.fence_now(first)
+    second = kafka.wait_leader(topic, other_than=first)
+    assert kafka.partition(topic).isr and first not in kafka.partition(topic).isr
+    assert write(kafka, topic, [b"after"]) == []
+    kafka.start(first)
+    kafka.wait_full_isr()
+    assert set(kafka.partition(topic).isr) == {0, 1, 2} and kafka.leader(topic) == second
+
+
+def test_topics_and_groups_have_names_of_their_own_and_are_gone_after_healing(kafka: Cluster) -> None:
+    names = {kafka.new_topic("a b/ü"), kafka.new_topic("a b/ü"), kafka.new_topic("x" * 300)}
+    assert len(names) == 3 and kafka.new_group() != kafka.new_group()
+    kafka.create_topic("mine", 2, 1, settings={"retention.ms": "1000"})
+    kafka.create_topic("placed", assignment=[[2, 0]])
+    assert kafka.partition("mine", 1).replicas and kafka.partition("placed").replicas == (2, 0)
+    kafka.heal()
+    for gone in (*names, "mine"):
+        with pytest.raises(ClusterError, match="has no partition 0"):
+            kafka.leader(gone)
+
+
+def test_a_rack_and_a_controller_are_lost_and_undone(kafka: Cluster) -> None:
+    kafka.lose_rack("R2")
+    controller = kafka.crash_controller()
+    assert controller in (101, 102, 103)
+    assert {fault.node for fault in kafka.status().active} == {1, controller}
+    kafka.slow(0, 20)
+    kafka.hang(2)
+    kafka.undo()
+    kafka.wait_full_isr()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda kafka: kafka.crash(9), "there is no node 9: the brokers are 0 to 2"),
+        (lambda kafka: kafka.fence_now(101), "there is no broker 101: available brokers: 0, 1, 2"),
+        (lambda kafka: kafka.do("crahs 1"), "did you mean crash"),
+        (lambda kafka: kafka.start(1), "is running normally"),
+        (lambda kafka: kafka.create_topic("t", replication_factor=4), "'t' was not created: error 38"),
+        (lambda kafka: kafka.create_topic("a b"), "'a b' was not created: error 17"),
+        (lambda kafka: kafka.leader("nothing"), "has no partition 0"),
+        (lambda kafka: kafka.wait(lambda: False, "the moon", 0.02), "not within 0.02 s: the moon"),
+    ],
+)
+def test_what_is_wrong_is_a_sentence(kafka: Cluster, wrong: object, said: str) -> None:
+    with pytest.raises(ClusterError, match=said):
+        wrong(kafka)  # type: ignore[operator]
+
+
+def test_a_cluster_that_cannot_start_says_why() -> None:
+    with pytest.raises(ClusterError, match="--racks 5 is more than --brokers 3"):
+        Cluster(brokers=3, racks=5)
+    with pytest.raises(ClusterError, match="no.such.setting"):
+        Cluster(settings={"no.such.setting": "1"})
+
+
+def test_while_asyncio_waits_for_the_cluster_its_loop_goes_on() -> None:
+    async def crash() -> tuple[int, int]:
+        turns = 0
+
+        async def turn() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async with AsyncCluster(brokers=1) as kafka:
+            turning = asyncio.create_task(turn())
+            topic = await kafka.new_topic(partitions=2)
+            leader = await kafka.leader(topic, 1)
+            turning.cancel()
+        with pytest.raises(ClusterError, match="has ended"):
+            await kafka.crash(0)
+        return leader, turns
+
+    leader, turns = asyncio.run(crash())
+    assert leader == 0 and turns > 10
+
+
+def test_a_killed_cluster_is_said_to_have_ended_by_whatever_asks_next() -> None:
+    with Cluster(brokers=1) as kafka:
+        os.kill(kafka.pid, signal.SIGKILL)
+        with pytest.raises(ClusterError, match="has ended"):
+            kafka.crash(0)
+        with pytest.raises(ClusterError, match="has ended"):
+            kafka.heal()
+    assert not kafka.running
