@@ -89,6 +89,7 @@ class ErrorKind(StrEnum):
     LINE_TOO_LONG = "line too long"
     NOT_A_NODE_ID = "not a node id"
     NOT_A_LATENCY = "not a latency"
+    NOT_A_TIME_TO_PASS = "not a time to pass"
     NODE_UNKNOWN = "node unknown"
     NODE_WITHOUT_FAULT = "node without fault"
     NODE_DOWN = "node down"

@@ -21,7 +21,7 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
     \b
       crash NODE      stop NODE      hang NODE      slow NODE 200ms
       start NODE      undo           lose-rack RACK crash-controller
-      fence-now NODE
+      fence-now NODE  advance TIME   advance-all TIME
       rate PRODUCER RECORDS/S        pause-producer PRODUCER  resume-producer PRODUCER
       pause GROUP     resume GROUP   add-member GROUP         remove-member GROUP
       kill-member GROUP              bandwidth BROKER BYTES/S elect TOPIC
@@ -30,7 +30,8 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
       status          counters       quit
 
     NODE is a broker (0, 1 …) or a controller (101, 102, 103). fence-now ends a broker's
-    session at once, so that nobody waits for its time-out. elect holds an unclean
+    session at once, so that nobody waits for its time-out. advance lets a TIME such as 10m pass at
+    once; connected members keep their sessions, with advance-all they end, too. elect holds an unclean
     leader election. take-over starts a second instance of a producer with transactions,
     and cannot be undone. hang-transaction opens a transaction that no coordinator knows
     of, and abort-transaction ends it. Each command gets a one-line reply.

@@ -16,7 +16,11 @@ MAX_SLOW_MS = 60_000
 """Limit of the latency that a fault may add. With more, the node would look hung, because clients give up
 first."""
 
-_DURATION = re.compile(r"([0-9]{1,9})(ms|s)?")
+MAX_ADVANCE_MS = 30 * 86_400_000
+"""Limit of the time that may pass at once: a month, which takes the cluster minutes."""
+
+_DURATION = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)?")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, None: 1}
 _AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kMG]?)")
 _TIMES = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 _NODE = re.compile(r"[0-9]{1,9}")
@@ -51,11 +55,23 @@ def typed(command: Command) -> str:
 
 def latency_ms(text: str) -> int:
     """Return the milliseconds in `200ms`, `2s` or `200`. Raises BadUse."""
-    match = _DURATION.fullmatch(text)
-    latency = int(match[1]) * (1000 if match[2] == "s" else 1) if match else 0
+    latency = _milliseconds(text)
     if not 1 <= latency <= MAX_SLOW_MS:
         raise BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS)
     return latency
+
+
+def time_ms(text: str) -> int:
+    """Return the milliseconds in `200ms`, `90s`, `10m`, `2h` or `7d`. Raises BadUse."""
+    length = 0 if text.isdigit() else _milliseconds(text)
+    if not 1 <= length <= MAX_ADVANCE_MS:
+        raise BadUse(ErrorKind.NOT_A_TIME_TO_PASS, text=text, most_d=MAX_ADVANCE_MS // _UNIT_MS["d"])
+    return length
+
+
+def _milliseconds(text: str) -> int:
+    match = _DURATION.fullmatch(text)
+    return int(match[1]) * _UNIT_MS[match[2]] if match else 0
 
 
 def amount(text: str) -> float:
@@ -106,6 +122,7 @@ _TYPED: Mapping[Argument, _Typed] = {
     Argument.LATENCY: _Typed(
         lambda text: {"amount": latency_ms(text)}, lambda command: f"{command.amount:.0f}ms"
     ),
+    Argument.TIME: _Typed(lambda text: {"amount": time_ms(text)}, lambda command: f"{command.amount:.0f}ms"),
     Argument.RATE: _Typed(
         lambda text: {"amount": amount(text)},
         lambda command: f"{command.amount:.6f}".rstrip("0").rstrip("."),

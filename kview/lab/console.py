@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kview.errors import BadUse, ErrorKind
-from kview.lab.commands import MAX_SLOW_MS
+from kview.lab.commands import MAX_ADVANCE_MS, MAX_SLOW_MS
 from kview.lab.messages import Answer, Ask, Counters, Ending, Request
 from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, NodeRole, Reply, Status
 from kview.simulate.cluster import Cluster
@@ -40,7 +40,8 @@ class Console:
     """Carries out requests to `cluster`.
 
     `counters` returns the cluster's counters, `behind_ms` returns how far the cluster's clock is behind the
-    wall clock, and `end` ends the run.
+    wall clock, and `end` ends the run. `skip` lets that many microseconds pass at once; with True,
+    sessions of clients end, too.
     """
 
     def __init__(
@@ -49,8 +50,10 @@ class Console:
         counters: Callable[[], Mapping[str, Any]],
         behind_ms: Callable[[], int],
         end: Callable[[], None],
+        skip: Callable[[int, bool], None] | None = None,
     ) -> None:
         self._cluster = cluster
+        self._skip = skip or (lambda us, _: cluster.run_until(cluster.kernel.now_us + us))
         self._counters = counters
         self._behind_ms = behind_ms
         self._end = end
@@ -122,6 +125,12 @@ class Console:
             case CommandKind.UNDO:
                 undone = self._undo_changes()
                 return Done(command, cluster.faults.undo(), undone_changes=undone), None
+            case CommandKind.ADVANCE | CommandKind.ADVANCE_ALL:
+                if not 1 <= command.amount <= MAX_ADVANCE_MS:
+                    text, most_d = f"{command.amount:.0f}ms", MAX_ADVANCE_MS // 86_400_000
+                    raise _Refused(BadUse(ErrorKind.NOT_A_TIME_TO_PASS, text=text, most_d=most_d))
+                self._skip(round(command.amount) * 1000, command.kind is CommandKind.ADVANCE_ALL)
+                return Done(command), None
             case CommandKind.CRASH_CONTROLLER:
                 node = cluster.faults.crash_controller()
                 if node < 0:

@@ -69,7 +69,9 @@ class _Run:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end)
         server = Server(self._cluster, self._ports, fail)
-        console = Console(self._cluster, self._cluster.counters, lambda: server.clock.held_us // 1000, end)
+        console = Console(
+            self._cluster, self._cluster.counters, lambda: server.clock.held_us // 1000, end, server.skip
+        )
 
         def now(act: Callable[[], T]) -> T:
             """Advance the cluster to the current time, and return the result of `act`."""

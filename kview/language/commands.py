@@ -77,6 +77,10 @@ _WORDS: Mapping[CommandKind, _Words] = {
         "the controller has ended the session of {node}: it is fenced until it sends a heartbeat",
         "fencing {node}",
     ),
+    CommandKind.ADVANCE: _Words("{amount} have passed for the cluster", "letting time pass"),
+    CommandKind.ADVANCE_ALL: _Words(
+        "{amount} have passed for the cluster, and members' sessions have ended", "letting time pass"
+    ),
     CommandKind.UNDO: _Words(
         "all faults undone; nodes that were down are starting",
         "undoing all faults",
@@ -155,6 +159,7 @@ _NEEDS: Mapping[Argument, _Needs] = {
     Argument.TOPIC: _Needs("a topic", "payment"),
     Argument.PARTITION: _Needs("a partition", "payment-0"),
     Argument.LATENCY: _Needs("a latency", "200ms"),
+    Argument.TIME: _Needs("a time", "10m"),
     Argument.RATE: _Needs("records per second", "200"),
     Argument.BANDWIDTH: _Needs("bytes per second", "200k"),
     Argument.KEY: _Needs("a setting", "min.insync.replicas"),
@@ -209,6 +214,8 @@ def _filled(words: str, command: Command, node: str = "") -> str:
             amount = rate(command.amount)
         case CommandKind.BANDWIDTH:
             amount = size(round(command.amount))
+        case CommandKind.ADVANCE | CommandKind.ADVANCE_ALL:
+            amount = duration(round(command.amount))
         case _:
             amount = f"{command.amount:.0f}"
     what = "node" if command.kind is CommandKind.START else "broker"

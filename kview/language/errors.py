@@ -324,6 +324,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NOT_A_LATENCY: ErrorWords(
         "{text!r} is not a valid latency", "give 1ms to {most_ms}ms, such as 200ms or 2s"
     ),
+    ErrorKind.NOT_A_TIME_TO_PASS: ErrorWords(
+        "{text!r} is not a time to let pass", "give 1ms to {most_d}d, such as 90s, 10m or 7d"
+    ),
     ErrorKind.NODE_UNKNOWN: ErrorWords(
         "there is no node {node}", "the brokers are {first} to {last}, the controllers {controllers}"
     ),

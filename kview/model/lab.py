@@ -24,6 +24,10 @@ class CommandKind(StrEnum):
     CRASH_CONTROLLER = "crash-controller"
     FENCE_NOW = "fence-now"
     """The controller ends a broker's session at once. A broker that lives comes back with a heartbeat."""
+    ADVANCE = "advance"
+    """`amount` milliseconds pass at once. Members that are connected keep their sessions."""
+    ADVANCE_ALL = "advance-all"
+    """The same, and sessions end, too."""
     UNDO = "undo"
     RATE = "rate"
     """A producer creates `amount` records per second from now on."""
@@ -65,6 +69,7 @@ class Argument(StrEnum):
     TOPIC = "TOPIC"
     PARTITION = "TOPIC-NUMBER"
     LATENCY = "LATENCY"
+    TIME = "TIME"
     RATE = "RATE"
     BANDWIDTH = "BANDWIDTH"
     KEY = "KEY"
@@ -80,6 +85,8 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
     CommandKind.LOSE_RACK: (Argument.RACK,),
     CommandKind.CRASH_CONTROLLER: (),
     CommandKind.FENCE_NOW: (Argument.BROKER,),
+    CommandKind.ADVANCE: (Argument.TIME,),
+    CommandKind.ADVANCE_ALL: (Argument.TIME,),
     CommandKind.UNDO: (),
     CommandKind.RATE: (Argument.PRODUCER, Argument.RATE),
     CommandKind.PAUSE: (Argument.GROUP,),
@@ -103,7 +110,8 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
 class Command(Struct, frozen=True):
     """Something to be done to a node, or to the rack, producer, group, topic or partition `name`.
 
-    `amount` is in milliseconds for SLOW, records per second for RATE, bytes per second for BANDWIDTH.
+    `amount` is in milliseconds for SLOW and ADVANCE, records per second for RATE, bytes per second for
+    BANDWIDTH.
     """
 
     kind: CommandKind

@@ -112,6 +112,10 @@ class WireBroker:
         """Forget a connection that has ended."""
         self._connections.discard(connection)
 
+    def members(self) -> list[tuple[str, str]]:
+        """Return the (group, member id) whose heartbeats the open connections have brought."""
+        return [connection.member for connection in self._connections if connection.member is not None]
+
     def shut(self) -> None:
         """Close the port and all connections, because the entire cluster ends."""
         self._port.refuse(self._loop)

@@ -42,6 +42,7 @@ class Client(Protocol):
     """The methods of a connection that a call needs."""
 
     host: str
+    member: tuple[str, str] | None
     when_closed: Callable[[], None] | None
 
     def run(self, steps: Steps) -> None:
@@ -176,6 +177,10 @@ class Call:
     def hang_up(self) -> None:
         """Close the connection, which is how Kafka reports an error of a request that has no response."""
         self._connection.close()
+
+    def is_from_member(self, group: str, member_id: str) -> None:
+        """Note who sends heartbeats on this connection."""
+        self._connection.member = group, member_id
 
     def when_client_leaves(self, cancel: Callable[[], None]) -> None:
         """Register `cancel`, to be called if the client disconnects before the answer."""

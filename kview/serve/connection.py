@@ -75,6 +75,8 @@ class Connection(asyncio.BufferedProtocol):
         self.when_closed: Callable[[], None] | None = None
         """Set by a request that waits, and called if the client disconnects before the answer."""
         self.host = ""
+        self.member: tuple[str, str] | None = None
+        """The group and member id of the last heartbeat that came this way."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

@@ -57,6 +57,16 @@ class Server:
         self.cluster.nodes.on_port_open(lambda broker: self._brokers[broker].listen())
         self.driver.start()
 
+    def skip(self, us: int, with_sessions: bool) -> None:
+        """Let so much time pass at once. Members that are connected keep their sessions, because they had no
+        time for heartbeats, unless those are to end, too: `with_sessions`."""
+        if not with_sessions:
+            members = {member for broker in self._brokers.values() for member in broker.members()}
+            for broker in self.cluster.broker_ids():
+                self.cluster.groups(broker).hold_sessions(members, us)
+        self.clock.skip(us)
+        self.cluster.run_until(self.cluster.kernel.now_us + us)
+
     def close(self) -> None:
         """Close every socket and stop the engine."""
         self.driver.stop()

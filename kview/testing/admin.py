@@ -4,15 +4,18 @@ Each question has a connection of its own, so that nothing of an earlier one is 
 """
 
 import socket
+import warnings
 from collections.abc import Mapping, Sequence
 from struct import unpack
 from typing import Any
 
-from kafka.protocol.admin import CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest
-from kafka.protocol.metadata import MetadataRequest
-
 from kview.model.address import Address
 from kview.testing.cluster import Partition
+
+with warnings.catch_warnings():  # of kafka-python's own, which would be those of the test that is running
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.protocol.admin import CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest
+    from kafka.protocol.metadata import MetadataRequest
 
 ANSWERED_WITHIN_S = 10.0
 CREATE_TOPICS, DELETE_TOPICS, DELETE_GROUPS, METADATA = 7, 5, 2, 12

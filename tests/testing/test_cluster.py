@@ -6,9 +6,13 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from kafka.protocol.consumer import JoinGroupRequest
 
 from kview.testing import AsyncCluster, Cluster, ClusterError
+from tests.real_kafka.asking import ask
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +32,32 @@ def write(kafka: Cluster, topic: str, values: list[bytes]) -> list[str]:
     errors: list[str] = []
     client = Producer({"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True})
     for value in values:
-        client.produce(topic, value, on_delivery=lambda error, _: errors.append(str(error)) if error else None)
+        client.produce(
+            topic, value, on_delivery=lambda error, _: errors.append(str(error)) if error else None
+        )
     left = client.flush(30)
     return [*errors, *["not delivered"] * left]
+
+
+def reading(kafka: Cluster, group: str, topic: str) -> Consumer:
+    """A member of a group that has read a record."""
+    client = Consumer(
+        {"bootstrap.servers": kafka.bootstrap_servers, "group.id": group, "auto.offset.reset": "earliest"}
+    )
+    client.subscribe([topic])
+    wait_until(lambda: client.consume(1, timeout=0.1), "the first record")
+    return client
+
+
+def join_and_go(kafka: Cluster, group: str) -> None:
+    """Join a group over a connection that then closes, as that of a member whose process dies."""
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"")
+    request = JoinGroupRequest(
+        version=3, group_id=group, session_timeout_ms=30_000, rebalance_timeout_ms=30_000, member_id="",
+        protocol_type="consumer", protocols=[protocol],
+    )  # fmt: skip
+    hosts = (kafka.bootstrap(broker).split(":") for broker in kafka.brokers)
+    assert 0 in [ask((host, int(port)), request).error_code for host, port in hosts], "one coordinates it"
 
 
 def test_a_leader_that_crashes_is_replaced_once_it_is_fenced_and_nothing_is_lost(kafka: Cluster) -> None:
@@ -44,6 +71,7 @@ def test_a_leader_that_crashes_is_replaced_once_it_is_fenced_and_nothing_is_lost
     assert kafka.partition(topic).isr and first not in kafka.partition(topic).isr
     assert write(kafka, topic, [b"after"]) == []
     kafka.start(first)
+    kafka.advance(3)  # it takes two seconds to start
     kafka.wait_full_isr()
     assert set(kafka.partition(topic).isr) == {0, 1, 2} and kafka.leader(topic) == second
 
@@ -67,8 +95,41 @@ def test_a_rack_and_a_controller_are_lost_and_undone(kafka: Cluster) -> None:
     assert {fault.node for fault in kafka.status().active} == {1, controller}
     kafka.slow(0, 20)
     kafka.hang(2)
-    kafka.undo()
-    kafka.wait_full_isr()
+    kafka.heal()
+    assert kafka.status().healthy, "although the rack's old sessions last for nine seconds"
+
+
+def test_time_that_passes_at_once_ends_sessions_of_clients_that_are_gone_and_of_no_others(
+    kafka: Cluster,
+) -> None:
+    topic, here, gone = kafka.new_topic(), kafka.new_group(), kafka.new_group()
+    assert write(kafka, topic, [b"1"]) == []
+    client = reading(kafka, here, topic)
+    join_and_go(kafka, gone)
+    asked = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+
+    def members() -> list[int]:
+        told = asked.describe_consumer_groups([here, gone])
+        return [len(told[group].result(10).members) for group in (here, gone)]
+
+    assert members() == [1, 1]
+    kafka.advance(60)
+    assert members() == [1, 0]
+    kafka.advance(60, with_sessions=True)
+    assert members() == [0, 0]
+    client.close()
+
+
+def test_records_are_deleted_once_their_time_has_passed(kafka: Cluster) -> None:
+    hour = {"retention.ms": "3600000", "segment.ms": "600000", "message.timestamp.type": "LogAppendTime"}
+    topic = kafka.new_topic(settings=hour)
+    assert write(kafka, topic, [b"old"]) == []
+    kafka.advance(2 * 3600)
+    assert write(kafka, topic, [b"new"]) == []
+    kafka.advance(600)
+    client = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": kafka.new_group()})
+    assert client.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (1, 2)
+    client.close()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +153,7 @@ def test_what_is_wrong_is_a_sentence(kafka: Cluster, wrong: object, said: str) -
 def test_a_cluster_that_cannot_start_says_why() -> None:
     with pytest.raises(ClusterError, match="--racks 5 is more than --brokers 3"):
         Cluster(brokers=3, racks=5)
-    with pytest.raises(ClusterError, match="no.such.setting"):
+    with pytest.raises(ClusterError, match=r"no\.such\.setting"):
         Cluster(settings={"no.such.setting": "1"})
 
 

@@ -29,6 +29,7 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 def heartbeat(call: Call) -> None:
     """Let a member join, stay or leave, and answer when that is committed."""
     request, version = call.request, call.version
+    call.is_from_member(request.group_id, request.member_id)
 
     def answer(result: ConsumerHeartbeatResult) -> None:
         response = ConsumerGroupHeartbeatResponse

@@ -91,6 +91,7 @@ def join_group(call: Call) -> None:
 def sync_group(call: Call) -> None:
     """Accept the leader's assignment or wait for it, then answer with the member's own part."""
     request, version = call.request, call.version
+    call.is_from_member(request.group_id, request.member_id)
 
     def synced(result: SyncResult) -> None:
         call.answer(
@@ -120,6 +121,7 @@ def sync_group(call: Call) -> None:
 def heartbeat(call: Call) -> None:
     """Restart a member's session timeout."""
     request = call.request
+    call.is_from_member(request.group_id, request.member_id)
     error = call.cluster.groups(call.broker).heartbeat(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
     )

@@ -478,6 +478,11 @@ class ConsumerMembership:
         for kind in Kind:
             self.timeouts.cancel((kind, group, member_id))
 
+    def hold(self, group: str, member_id: str, longer_us: int) -> None:
+        """Let the time-outs of a member end later."""
+        for kind in Kind:
+            self.timeouts.hold((kind, group, member_id), longer_us)
+
     def start_session(self, group: ConsumerGroup, member_id: str) -> None:
         """Restart a member's session, whose length a member of the classic protocol chooses itself."""
         classic = group.members[member_id].metadata.classic
