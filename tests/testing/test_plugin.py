@@ -1,6 +1,7 @@
 """The fixture `kafka` in another project's pytest."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -68,14 +69,16 @@ def test_it_works_in_a_project_that_has_kview_installed(tmp_path: Path) -> None:
     if not entry_points(group="pytest11", name="kview"):
         pytest.fail("the installed kview is older than its pytest plugin: pip install --no-deps -e .")
     (tmp_path / "test_theirs.py").write_text(PROJECT)
+    (readme,) = re.findall("```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "test_readme.py").write_text(readme)
     plain = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "CI"))}
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers", tmp_path],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "--strict-markers"],
         cwd=tmp_path,
         env={**plain, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "6 passed, 1 error" in ran.stdout, ran.stdout + ran.stderr
+    assert "7 passed, 1 error" in ran.stdout, ran.stdout + ran.stderr
     assert "the mark kafka takes names: kafka(brokers=3)" in ran.stdout
