@@ -36,6 +36,9 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
     and cannot be undone. hang-transaction opens a transaction that no coordinator knows
     of, and abort-transaction ends it. Each command gets a one-line reply.
     """
+    from kview.wire.kafka_package import without_clients
+
+    without_clients()
     from kview.lab.serving import control_socket, report_not_started
     from kview.lab.serving import serve as run
 
