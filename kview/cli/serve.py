@@ -22,6 +22,7 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
       crash NODE      stop NODE      hang NODE      slow NODE 200ms
       start NODE      undo           lose-rack RACK crash-controller
       fence-now NODE  advance TIME   advance-all TIME
+      fail API ERROR WHERE           delay API TIME WHERE     drop API before|after WHERE
       rate PRODUCER RECORDS/S        pause-producer PRODUCER  resume-producer PRODUCER
       pause GROUP     resume GROUP   add-member GROUP         remove-member GROUP
       kill-member GROUP              bandwidth BROKER BYTES/S elect TOPIC
@@ -34,7 +35,12 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
     once; connected members keep their sessions, with advance-all they end, too. elect holds an unclean
     leader election. take-over starts a second instance of a producer with transactions,
     and cannot be undone. hang-transaction opens a transaction that no coordinator knows
-    of, and abort-transaction ends it. Each command gets a one-line reply.
+    of, and abort-transaction ends it. fail, delay and drop are about
+    requests of clients: of the API Produce, Fetch …, and WHERE is all or some of
+    times=2,broker=1,topic=orders,partition=0,percent=20. `fail Produce NOT_LEADER_OR_FOLLOWER
+    times=2` is an error that passes, `drop Produce after times=1` makes an idempotent producer
+    send a batch twice, `delay Fetch 5s broker=1` is a slow broker. undo ends all of it.
+    Each command gets a one-line reply.
     """
     from kview.wire.kafka_package import without_clients
 

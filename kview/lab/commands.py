@@ -5,9 +5,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from kview.errors import BadUse, ErrorKind
 from kview.language.commands import example, needs
-from kview.model.lab import ARGUMENTS, Argument, Command, CommandKind
+from kview.model.lab import ARGUMENTS, Argument, Command, CommandKind, Where
+from kview.simulate.codes import ErrorCode
 
 OTHER_WORDS = ("status", "counters", "quit")
 """Lines that ask for something other than a command."""
@@ -23,7 +26,7 @@ _DURATION = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)?")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, None: 1}
 _AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kMG]?)")
 _TIMES = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
-_NODE = re.compile(r"[0-9]{1,9}")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def parse(line: str) -> Command:
@@ -82,8 +85,57 @@ def amount(text: str) -> float:
     return float(match[1]) * _TIMES[match[2]]
 
 
+def error_code(text: str) -> int:
+    """Return the number of an error of Kafka's, given as `NOT_LEADER_OR_FOLLOWER` or `6`. Raises BadUse."""
+    if text in ErrorCode.__members__:
+        return ErrorCode[text].value
+    if not _NUMBER.fullmatch(text) or text == "0":
+        near = difflib.get_close_matches(text.upper(), ErrorCode.__members__, n=1)
+        raise BadUse(ErrorKind.NOT_AN_ERROR, text=text, nearest=near[0] if near else "NOT_LEADER_OR_FOLLOWER")
+    return int(text)
+
+
+def where_of(text: str) -> Where:
+    """Return the requests in `all` or `times=3,broker=1,topic=orders,partition=0,percent=20`. Raises
+    BadUse."""
+    values: dict[str, Any] = {}
+    for part in () if text == "all" else text.split(","):
+        name, sign, value = part.partition("=")
+        number = _NUMBER.fullmatch(value) is not None
+        if name == "topic" and value:
+            values[name] = value
+        elif sign and number and name in ("times", "broker", "partition"):
+            values[name] = int(value)
+        elif name == "percent" and number and 1 <= int(value) <= 100:
+            values[name] = float(value)
+        else:
+            raise BadUse(ErrorKind.NOT_A_WHERE, text=part)
+    if "partition" in values and "topic" not in values:
+        raise BadUse(ErrorKind.NOT_A_WHERE, text=f"partition={values['partition']} without topic=")
+    return Where(**values)
+
+
+def where_text(where: Where) -> str:
+    """Return it as it is typed."""
+    default, pairs = Where(), structs.asdict(where).items()
+    given = [f"{name}={value:.0f}" if name == "percent" else f"{name}={value}" for name, value in pairs
+             if value != getattr(default, name)]  # fmt: skip
+    return ",".join(given) or "all"
+
+
+def _moment(text: str) -> dict[str, Any]:
+    if text not in ("before", "after"):
+        raise BadUse(ErrorKind.NOT_A_MOMENT, text=text)
+    return {"key": text}
+
+
+def _error(text: str) -> dict[str, Any]:
+    error_code(text)
+    return {"key": text}
+
+
 def _node(text: str) -> int:
-    if not _NODE.fullmatch(text):
+    if not _NUMBER.fullmatch(text):
         raise BadUse(ErrorKind.NOT_A_NODE_ID, text=text)
     return int(text)
 
@@ -130,6 +182,10 @@ _TYPED: Mapping[Argument, _Typed] = {
     Argument.BANDWIDTH: _Typed(
         lambda text: {"amount": amount(text)}, lambda command: f"{command.amount:.0f}"
     ),
+    Argument.API: _A_NAME,
+    Argument.ERROR: _Typed(_error, lambda command: command.key),
+    Argument.MOMENT: _Typed(_moment, lambda command: command.key),
+    Argument.WHERE: _Typed(lambda text: {"where": where_of(text)}, lambda command: where_text(command.where)),
     Argument.KEY: _Typed(lambda text: {"key": text}, lambda command: command.key),
     Argument.SETTING: _Typed(_setting, lambda command: f"{command.key}={command.value}"),
 }

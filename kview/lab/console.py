@@ -1,14 +1,24 @@
 """Carries out requests to a running simulated cluster: commands, status, counters and the end of the run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from kview.errors import BadUse, ErrorKind
 from kview.lab.commands import MAX_ADVANCE_MS, MAX_SLOW_MS
-from kview.lab.messages import Answer, Ask, Counters, Ending, Request
-from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, NodeRole, Reply, Status
+from kview.lab.messages import Answer, Ask, Counters, Ending, Request, Requests
+from kview.model.lab import (
+    ActiveFault,
+    Command,
+    CommandKind,
+    Done,
+    FaultState,
+    LoggedRequest,
+    NodeRole,
+    Reply,
+    Status,
+)
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 
@@ -36,12 +46,35 @@ class _Refused(Exception):
         self.undone_by = undone_by
 
 
+class OnDemand(Protocol):
+    """Rules for requests of clients, and the log of these."""
+
+    def add(self, rule: Command) -> None:
+        """Add a rule, for requests from now on. Raises BadUse."""
+
+    def clear(self) -> int:
+        """Forget all rules, and return how many there were."""
+
+    def read(self) -> tuple[LoggedRequest, ...]:
+        """Return the requests that are kept, and keep those that come from now on."""
+
+
+class Clients(Protocol):
+    """What can be done to clients, where a cluster has those of others."""
+
+    @property
+    def on_demand(self) -> OnDemand:
+        """The rules and the log."""
+
+    def skip(self, us: int, with_sessions: bool) -> None:
+        """Let so many microseconds pass at once. Only `with_sessions`, those of connected members end."""
+
+
 class Console:
     """Carries out requests to `cluster`.
 
     `counters` returns the cluster's counters, `behind_ms` returns how far the cluster's clock is behind the
-    wall clock, and `end` ends the run. `skip` lets that many microseconds pass at once; with True,
-    sessions of clients end, too.
+    wall clock, and `end` ends the run. `clients` is what can be done where the cluster has clients of others.
     """
 
     def __init__(
@@ -50,10 +83,10 @@ class Console:
         counters: Callable[[], Mapping[str, Any]],
         behind_ms: Callable[[], int],
         end: Callable[[], None],
-        skip: Callable[[int, bool], None] | None = None,
+        clients: Clients | None = None,
     ) -> None:
         self._cluster = cluster
-        self._skip = skip or (lambda us, _: cluster.run_until(cluster.kernel.now_us + us))
+        self._clients = clients
         self._counters = counters
         self._behind_ms = behind_ms
         self._end = end
@@ -70,6 +103,8 @@ class Console:
                 return self.counters()
             case Ask.SETTINGS:
                 return self._cluster.adjustments.settings()
+            case Ask.REQUESTS:
+                return Requests(() if self._clients is None else self._clients.on_demand.read())
             case Ask.QUIT:
                 self.quit()
                 return Ending()
@@ -123,13 +158,18 @@ class Console:
         cluster = self._cluster
         match command.kind:
             case CommandKind.UNDO:
-                undone = self._undo_changes()
+                undone = self._undo_changes() + (self._clients.on_demand.clear() if self._clients else 0)
                 return Done(command, cluster.faults.undo(), undone_changes=undone), None
             case CommandKind.ADVANCE | CommandKind.ADVANCE_ALL:
                 if not 1 <= command.amount <= MAX_ADVANCE_MS:
                     text, most_d = f"{command.amount:.0f}ms", MAX_ADVANCE_MS // 86_400_000
                     raise _Refused(BadUse(ErrorKind.NOT_A_TIME_TO_PASS, text=text, most_d=most_d))
-                self._skip(round(command.amount) * 1000, command.kind is CommandKind.ADVANCE_ALL)
+                self._with_clients().skip(
+                    round(command.amount) * 1000, command.kind is CommandKind.ADVANCE_ALL
+                )
+                return Done(command), None
+            case CommandKind.FAIL | CommandKind.DELAY | CommandKind.DROP:
+                self._with_clients().on_demand.add(command)
                 return Done(command), None
             case CommandKind.CRASH_CONTROLLER:
                 node = cluster.faults.crash_controller()
@@ -159,6 +199,11 @@ class Console:
             self._changes.note(undone_by)
         nodes = (command.node,) if command.kind is CommandKind.BANDWIDTH else ()
         return Done(command, nodes), undone_by
+
+    def _with_clients(self) -> Clients:
+        if self._clients is None:
+            raise _Refused(BadUse(ErrorKind.NO_CLIENTS_HERE))
+        return self._clients
 
     def _undo_changes(self) -> int:
         """Undo the changes in force. Returns how many there were; one that is refused now is kept."""

@@ -70,7 +70,7 @@ class _Run:
             loop.add_signal_handler(number, end)
         server = Server(self._cluster, self._ports, fail)
         console = Console(
-            self._cluster, self._cluster.counters, lambda: server.clock.held_us // 1000, end, server.skip
+            self._cluster, self._cluster.counters, lambda: server.clock.held_us // 1000, end, server
         )
 
         def now(act: Callable[[], T]) -> T:

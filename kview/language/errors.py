@@ -324,6 +324,20 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NOT_A_LATENCY: ErrorWords(
         "{text!r} is not a valid latency", "give 1ms to {most_ms}ms, such as 200ms or 2s"
     ),
+    ErrorKind.API_UNKNOWN: ErrorWords("there is no API {name!r}", "available APIs: {known}"),
+    ErrorKind.API_WITHOUT_ERRORS: ErrorWords(
+        "answers of {name} have no place for an error", "let its requests wait or lose their connection"
+    ),
+    ErrorKind.NOT_AN_ERROR: ErrorWords("{text!r} is not one of Kafka's errors", "did you mean {nearest}?"),
+    ErrorKind.NOT_A_WHERE: ErrorWords(
+        "{text!r} does not say which requests",
+        "write all, or times=3,broker=1,topic=orders,partition=0,percent=20",
+    ),
+    ErrorKind.NOT_A_MOMENT: ErrorWords("{text!r} is not a moment", "write before or after"),
+    ErrorKind.TOO_MANY_RULES: ErrorWords("there are {most} rules already", "undo ends all of them"),
+    ErrorKind.NO_CLIENTS_HERE: ErrorWords(
+        "this cluster has no clients but its own", "kview serve and kview.testing have"
+    ),
     ErrorKind.NOT_A_TIME_TO_PASS: ErrorWords(
         "{text!r} is not a time to let pass", "give 1ms to {most_d}d, such as 90s, 10m or 7d"
     ),

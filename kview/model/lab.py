@@ -28,6 +28,12 @@ class CommandKind(StrEnum):
     """`amount` milliseconds pass at once. Members that are connected keep their sessions."""
     ADVANCE_ALL = "advance-all"
     """The same, and sessions end, too."""
+    FAIL = "fail"
+    """Requests of the API `name` get the error `key`."""
+    DELAY = "delay"
+    """Requests of the API `name` are handled `amount` milliseconds later."""
+    DROP = "drop"
+    """Requests of the API `name` lose their connection `before` or `after` they took effect."""
     UNDO = "undo"
     RATE = "rate"
     """A producer creates `amount` records per second from now on."""
@@ -70,6 +76,10 @@ class Argument(StrEnum):
     PARTITION = "TOPIC-NUMBER"
     LATENCY = "LATENCY"
     TIME = "TIME"
+    API = "API"
+    ERROR = "ERROR"
+    MOMENT = "before|after"
+    WHERE = "WHERE"
     RATE = "RATE"
     BANDWIDTH = "BANDWIDTH"
     KEY = "KEY"
@@ -87,6 +97,9 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
     CommandKind.FENCE_NOW: (Argument.BROKER,),
     CommandKind.ADVANCE: (Argument.TIME,),
     CommandKind.ADVANCE_ALL: (Argument.TIME,),
+    CommandKind.FAIL: (Argument.API, Argument.ERROR, Argument.WHERE),
+    CommandKind.DELAY: (Argument.API, Argument.TIME, Argument.WHERE),
+    CommandKind.DROP: (Argument.API, Argument.MOMENT, Argument.WHERE),
     CommandKind.UNDO: (),
     CommandKind.RATE: (Argument.PRODUCER, Argument.RATE),
     CommandKind.PAUSE: (Argument.GROUP,),
@@ -107,6 +120,17 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
 """The words of each command, in the order in which they are typed."""
 
 
+class Where(Struct, frozen=True):
+    """Which requests of an API: at a broker, about a topic or one of its partitions, the next so many, a
+    share of them. −1 and "" stand for any."""
+
+    broker: int = -1
+    topic: str = ""
+    partition: int = -1
+    times: int = -1
+    percent: float = 100.0
+
+
 class Command(Struct, frozen=True):
     """Something to be done to a node, or to the rack, producer, group, topic or partition `name`.
 
@@ -120,6 +144,7 @@ class Command(Struct, frozen=True):
     amount: float = 0.0
     key: str = ""
     value: str = ""
+    where: Where = Where()
 
 
 class NodeRole(StrEnum):
@@ -287,3 +312,32 @@ class Lab(Protocol):
     async def settings_now(self) -> LabSettings | None:
         """Return what is set now, or None if the cluster does not say."""
         ...
+
+
+class LoggedBatch(Struct, frozen=True):
+    """A batch in a Produce request. Without idempotence the producer id, epoch and sequence are −1."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    sequence: int
+    records: int
+    crc: int
+
+
+class LoggedRequest(Struct, frozen=True):
+    """A request that a client has sent: when the cluster had it, what it was about, and which rule it met
+    (`fail`, `delay`, `drop`, or "")."""
+
+    number: int
+    at_ms: int
+    api: str
+    version: int
+    broker: int
+    client_id: str
+    partitions: tuple[str, ...] = ()
+    """As `TOPIC-NUMBER`, the first hundred."""
+    group: str = ""
+    batches: tuple[LoggedBatch, ...] = ()
+    rule: str = ""

@@ -29,6 +29,9 @@ P = ParamSpec("P")
 Steps = Iterator[None]
 """Work that yields after each small step, so that it can be done in slices."""
 
+Handler = Callable[["Call"], Steps | None]
+"""What answers a request."""
+
 READ_COMMITTED = 1
 """The isolation level of clients that want records of committed transactions only."""
 
@@ -68,6 +71,8 @@ class Wire:
     cluster: Cluster
     ports: Mapping[int, int]
     apis: "Mapping[int, Api]"
+    instead: "Callable[[Call], Handler | None]" = lambda call: None
+    """Returns what handles a request in place of its API, if anything does."""
 
     def endpoint(self, broker: int) -> tuple[str, int]:
         """Return the host and port of a broker. If there is no such broker, return ('', -1), as in Kafka."""
@@ -89,7 +94,7 @@ class Api:
     key: int
     request: Any
     versions: tuple[int, int]
-    handle: "Callable[[Call], Steps | None]"
+    handle: Handler
     advertised_from: int | None = None
     unsupported: "Callable[[Call], None] | None" = None
     plain_header: bool = False
@@ -267,7 +272,8 @@ def _handled(
         raise Garbage(f"no message: {error!r}") from error
     call = Call(wire, broker, connection, api, header, request)
     try:
-        yield from _blamed(wire.cluster.kernel, connection.failed, lambda: api.handle(call))
+        handle = wire.instead(call) or api.handle
+        yield from _blamed(wire.cluster.kernel, connection.failed, lambda: handle(call))
     except Garbage:
         raise
     except Exception as error:

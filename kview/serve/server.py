@@ -13,6 +13,7 @@ from kview.serve.clock import Clock
 from kview.serve.driver import Driver
 from kview.serve.listener import HOST, Port
 from kview.serve.memory import Requests, Unread
+from kview.serve.rules import OnDemand
 from kview.serve.slices import Slices
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
@@ -38,7 +39,9 @@ class Server:
         self.bootstrap_servers = ",".join(f"{HOST}:{number}" for number in numbers.values())
         loop = asyncio.get_running_loop()
         self.driver = Driver(cluster.kernel, self.clock.now_us, loop, failed)
-        wire, unread, requests = Wire(cluster, numbers, all_apis()), Unread(), Requests()
+        apis = all_apis()
+        self.on_demand = OnDemand(cluster, apis)
+        wire, unread, requests = Wire(cluster, numbers, apis, self.on_demand), Unread(), Requests()
         slices = Slices(loop.call_soon, loop.time, self.driver.rearm)
         self._brokers = {
             broker: WireBroker(broker, port, wire, self.driver, failed, unread, requests, slices)

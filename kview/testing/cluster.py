@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from itertools import count
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypedDict, TypeVar, Unpack
 
 from kview.config.messages import encode, messages
 from kview.errors import KviewError, error_of
 from kview.lab.child import SimulatedCluster
-from kview.lab.commands import parse
-from kview.lab.messages import Answer, Ask, Request, answers
+from kview.lab.commands import error_code, parse, where_of
+from kview.lab.messages import Answer, Ask, Request, Requests, answers
 from kview.language.errors import sentence
 from kview.model.address import Address
-from kview.model.lab import Command, CommandKind, Done, Reply, Status
+from kview.model.lab import Command, CommandKind, Done, LoggedRequest, Reply, Status, Where
 
 PATIENCE_S = 30.0
 """How long is waited for what takes a moment, unless the test says otherwise."""
@@ -40,6 +40,17 @@ class Partition(NamedTuple):
     leader: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+
+
+class Which(TypedDict, total=False):
+    """Which requests of an API are meant: the next `times`, those at a `broker`, about a `topic` or one
+    `partition` of it, `percent` of them by the cluster's seed. Without any, all of them."""
+
+    times: int
+    broker: int
+    topic: str
+    partition: int
+    percent: int
 
 
 class Cluster:
@@ -72,6 +83,9 @@ class Cluster:
             self._child.end()
             raise ClusterError(sentence(error)) from None
         self._child.control.settimeout(ANSWERED_WITHIN_S)
+        self._seen = 0
+        """The number of the last request before the cluster was healed."""
+        self.requests()  # They are kept from the first time that somebody asks for them.
         self.brokers = tuple(range(len(self._addresses)))
         """The ids of the brokers."""
         self.bootstrap_servers = ",".join(map(str, self._addresses))
@@ -154,6 +168,38 @@ class Cluster:
         except KviewError as error:
             raise ClusterError(sentence(error)) from None
         self._do(command)
+
+    # -- errors on demand
+
+    def fail(self, /, api: str, error: str | int, **where: Unpack[Which]) -> None:
+        """Let requests of an API, such as `Produce`, fail with one of Kafka's errors, such as
+        `NOT_LEADER_OR_FOLLOWER` or 6, and not take effect.
+
+        `where` says which (see `Which`). Where a request is about several partitions, those that are not
+        meant are handled. The rule is in force until `undo` or `heal`.
+        """
+        self._do(Command(CommandKind.FAIL, name=api, key=_error(error), where=_where(where)))
+
+    def delay(self, /, api: str, ms: float, **where: Unpack[Which]) -> None:
+        """Let requests of an API be handled `ms` milliseconds after they came."""
+        self._do(Command(CommandKind.DELAY, name=api, amount=ms, where=_where(where)))
+
+    def drop(self, /, api: str, *, after: bool = False, **where: Unpack[Which]) -> None:
+        """Let requests of an API lose their connection, before or after they took effect."""
+        self._do(Command(CommandKind.DROP, name=api, key="after" if after else "before", where=_where(where)))
+
+    def requests(self, api: str = "", topic: str = "") -> list[LoggedRequest]:
+        """Return the requests that clients have sent since the cluster was healed, or those of an API or
+        about a topic."""
+        answer = self._request(Ask.REQUESTS)
+        assert isinstance(answer, Requests)
+        return [
+            request
+            for request in answer.requests
+            if request.number > self._seen
+            and api in ("", request.api)
+            and (not topic or any(place.rpartition("-")[0] == topic for place in request.partitions))
+        ]
 
     # -- topics and groups
 
@@ -247,6 +293,7 @@ class Cluster:
     def heal(self, within_s: float = PATIENCE_S) -> None:
         """Make the cluster as it was: no faults, full ISRs, without the topics and groups made here."""
         if not self._touched:
+            self._seen = max((request.number for request in self.requests()), default=self._seen)
             return
         self.undo()
         until_s = time.monotonic() + within_s
@@ -262,6 +309,7 @@ class Cluster:
             for address in self._addresses if self._groups else ():
                 admin.delete_groups(address, self._groups)
         self._made, self._groups, self._touched = [], [], False
+        self._seen = max((request.number for request in self.requests()), default=self._seen)
 
     # -- requests
 
@@ -368,6 +416,10 @@ class AsyncCluster:
     lose_rack = _awaited(Cluster.lose_rack)
     crash_controller = _awaited(Cluster.crash_controller)
     undo = _awaited(Cluster.undo)
+    fail = _awaited(Cluster.fail)
+    delay = _awaited(Cluster.delay)
+    drop = _awaited(Cluster.drop)
+    requests = _awaited(Cluster.requests)
     do = _awaited(Cluster.do)
     create_topic = _awaited(Cluster.create_topic)
     new_topic = _awaited(Cluster.new_topic)
@@ -378,6 +430,21 @@ class AsyncCluster:
     wait_leader = _awaited(Cluster.wait_leader)
     status = _awaited(Cluster.status)
     heal = _awaited(Cluster.heal)
+
+
+def _error(error: str | int) -> str:
+    try:
+        error_code(str(error))
+    except KviewError as wrong:
+        raise ClusterError(sentence(wrong)) from None
+    return str(error)
+
+
+def _where(given: Mapping[str, Any]) -> Where:
+    try:
+        return where_of(",".join(f"{name}={value}" for name, value in given.items()) or "all")
+    except KviewError as wrong:
+        raise ClusterError(sentence(wrong)) from None
 
 
 def _legal(name: str) -> str:
