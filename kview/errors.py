@@ -95,6 +95,7 @@ class ErrorKind(StrEnum):
     NOT_A_WHERE = "not a where"
     NOT_A_MOMENT = "not a moment"
     TOO_MANY_RULES = "too many rules"
+    NOT_FILMED = "not filmed"
     NO_CLIENTS_HERE = "no clients here"
     NOT_A_TIME_TO_PASS = "not a time to pass"
     NODE_UNKNOWN = "node unknown"

@@ -1,11 +1,15 @@
 """`kview serve`: the simulated cluster without a dashboard, for any client."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kview.cli.world_options import world_of, world_options
 from kview.errors import KviewError
+
+if TYPE_CHECKING:
+    from kview.run.film import Film
+    from kview.simulate.cluster import Cluster
 
 
 @click.command()
@@ -28,7 +32,7 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
       kill-member GROUP              bandwidth BROKER BYTES/S elect TOPIC
       set TOPIC KEY=VALUE            unset TOPIC KEY          take-over PRODUCER
       hang-transaction TOPIC-NUMBER  abort-transaction TOPIC-NUMBER
-      status          counters       quit
+      film            record FOLDER  status                   counters       quit
 
     NODE is a broker (0, 1 …) or a controller (101, 102, 103). fence-now ends a broker's
     session at once, so that nobody waits for its time-out. advance lets a TIME such as 10m pass at
@@ -39,7 +43,8 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
     requests of clients: of the API Produce, Fetch …, and WHERE is all or some of
     times=2,broker=1,topic=orders,partition=0,percent=20. `fail Produce NOT_LEADER_OR_FOLLOWER
     times=2` is an error that passes, `drop Produce after times=1` makes an idempotent producer
-    send a batch twice, `delay Fetch 5s broker=1` is a slow broker. undo ends all of it.
+    send a batch twice, `delay Fetch 5s broker=1` is a slow broker. undo ends all of it. film keeps
+    what happens from then on, ten minutes at most, and record writes it as a recording.
     Each command gets a one-line reply.
     """
     from kview.wire.kafka_package import without_clients
@@ -48,15 +53,20 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
     from kview.lab.serving import control_socket, report_not_started
     from kview.lab.serving import serve as run
 
+    def film_of(cluster: "Cluster") -> "Film":
+        from kview.run.film import Film  # which imports much, for those who want it
+
+        return Film(cluster)
+
     control = None if control_fd is None else control_socket(control_fd)
     try:
         if lesson:
             from kview.school.demo_worlds import demo_world
 
             world, seed, past_ms = demo_world(lesson, seed)
-            run(world, seed, port, control, past_ms)
+            run(world, seed, port, control, film_of, past_ms)
         else:
-            run(world_of(**flags), seed, port, control)
+            run(world_of(**flags), seed, port, control, film_of)
     except KviewError as error:
         if control is not None:
             report_not_started(control, error)

@@ -183,6 +183,7 @@ _TYPED: Mapping[Argument, _Typed] = {
         lambda text: {"amount": amount(text)}, lambda command: f"{command.amount:.0f}"
     ),
     Argument.API: _A_NAME,
+    Argument.FOLDER: _A_NAME,
     Argument.ERROR: _Typed(_error, lambda command: command.key),
     Argument.MOMENT: _Typed(_moment, lambda command: command.key),
     Argument.WHERE: _Typed(lambda text: {"where": where_of(text)}, lambda command: where_text(command.where)),

@@ -1,11 +1,12 @@
 """Carries out requests to a running simulated cluster: commands, status, counters and the end of the run."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from kview.errors import BadUse, ErrorKind
+from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.commands import MAX_ADVANCE_MS, MAX_SLOW_MS
 from kview.lab.messages import Answer, Ask, Counters, Ending, Request, Requests
 from kview.model.lab import (
@@ -65,6 +66,12 @@ class Clients(Protocol):
     @property
     def on_demand(self) -> OnDemand:
         """The rules and the log."""
+
+    def film(self) -> None:
+        """Keep what happens from now on in memory."""
+
+    def record(self, folder: Path) -> None:
+        """Write what was filmed as a recording. Raises KviewError."""
 
     def skip(self, us: int, with_sessions: bool) -> None:
         """Let so many microseconds pass at once. Only `with_sessions`, those of connected members end."""
@@ -168,6 +175,11 @@ class Console:
                     round(command.amount) * 1000, command.kind is CommandKind.ADVANCE_ALL
                 )
                 return Done(command), None
+            case CommandKind.FILM:
+                self._with_clients().film()
+                return Done(command), None
+            case CommandKind.RECORD:
+                return self._record(command), None
             case CommandKind.FAIL | CommandKind.DELAY | CommandKind.DROP:
                 self._with_clients().on_demand.add(command)
                 return Done(command), None
@@ -199,6 +211,15 @@ class Console:
             self._changes.note(undone_by)
         nodes = (command.node,) if command.kind is CommandKind.BANDWIDTH else ()
         return Done(command, nodes), undone_by
+
+    def _record(self, command: Command) -> Done:
+        try:
+            self._with_clients().record(Path(command.name))
+        except BadUse:
+            raise
+        except KviewError as error:
+            raise _Refused(BadUse.of(error)) from None
+        return Done(command)
 
     def _with_clients(self) -> Clients:
         if self._clients is None:

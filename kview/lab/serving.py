@@ -14,7 +14,8 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 from kview.config.messages import encode, next_message
 from kview.errors import BadUse, ErrorKind, KviewError
@@ -23,29 +24,86 @@ from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ready, Request, requests
 from kview.serve.precise_loop import precise_loop
 from kview.serve.server import Server, reserve_ports
-from kview.simulate.cluster import build
+from kview.simulate.cluster import Cluster, build
 from kview.simulate.world import World
 
 _log = logging.getLogger(__name__)
 
+FRAME_US = 250_000
+"""The cluster's time between two snapshots of a film."""
 
 T = TypeVar("T")
 
 
-def serve(world: World, seed: int, port: int | None, control: socket.socket | None, past_ms: int = 0) -> None:
+class Film(Protocol):
+    """Keeps what a cluster does."""
+
+    def begin(self) -> None:
+        """Forget what was taken."""
+
+    def take(self) -> None:
+        """Take a snapshot."""
+
+    def write(self, folder: Path) -> None:
+        """Write what was taken as a recording. Raises KviewError."""
+
+
+def serve(
+    world: World,
+    seed: int,
+    port: int | None,
+    control: socket.socket | None,
+    film_of: Callable[[Cluster], Film],
+    past_ms: int = 0,
+) -> None:
     """Serve the cluster until something ends it.
 
     `control` is a child's end of its control channel, if any. The cluster has already lived for `past_ms`
-    when it begins to serve. Raises BadUse.
+    when it begins to serve. `film_of` makes what films it. Raises BadUse.
     """
     with asyncio.Runner(loop_factory=precise_loop) as runner:
-        runner.run(_Run(world, seed, port, control, past_ms).run())
+        runner.run(_Run(world, seed, port, control, past_ms, film_of).run())
+
+
+class _Clients:
+    """What can be done to the clients of a server."""
+
+    def __init__(self, server: Server, film_of: Callable[[Cluster], Film]) -> None:
+        self.on_demand = server.on_demand
+        self.skip = server.skip
+        self._cluster = server.cluster
+        self._film_of = film_of
+        self._film: Film | None = None
+
+    def film(self) -> None:
+        """Begin to film, or begin anew."""
+        if self._film is None:
+            self._film = self._film_of(self._cluster)
+            self._go_on(self._film)
+        self._film.begin()
+
+    def record(self, folder: Path) -> None:
+        """Write what was filmed. Raises KviewError."""
+        if self._film is None:
+            raise BadUse(ErrorKind.NOT_FILMED)
+        self._film.write(folder)
+
+    def _go_on(self, film: Film) -> None:
+        film.take()
+        self._cluster.kernel.after(FRAME_US, self._go_on, film)
 
 
 class _Run:
     def __init__(
-        self, world: World, seed: int, port: int | None, control: socket.socket | None, past_ms: int
+        self,
+        world: World,
+        seed: int,
+        port: int | None,
+        control: socket.socket | None,
+        past_ms: int,
+        film_of: Callable[[Cluster], Film],
     ) -> None:
+        self._film_of = film_of
         self._control = control
         self._ports = reserve_ports(len(world.brokers), port)
         self._cluster = build(world, seed, time.time_ns() // 1_000_000 - past_ms)
@@ -70,7 +128,11 @@ class _Run:
             loop.add_signal_handler(number, end)
         server = Server(self._cluster, self._ports, fail)
         console = Console(
-            self._cluster, self._cluster.counters, lambda: server.clock.held_us // 1000, end, server
+            self._cluster,
+            self._cluster.counters,
+            lambda: server.clock.held_us // 1000,
+            end,
+            _Clients(server, self._film_of),
         )
 
         def now(act: Callable[[], T]) -> T:

@@ -86,6 +86,8 @@ _WORDS: Mapping[CommandKind, _Words] = {
     CommandKind.DROP: _Words(
         "requests of {name} now lose their connection, {key} they took effect", "making a rule"
     ),
+    CommandKind.FILM: _Words("what happens from now on can be recorded: record FOLDER", "filming"),
+    CommandKind.RECORD: _Words("recorded: kview replay {name}", "writing the recording"),
     CommandKind.UNDO: _Words(
         "all faults undone; nodes that were down are starting",
         "undoing all faults",
@@ -166,6 +168,7 @@ _NEEDS: Mapping[Argument, _Needs] = {
     Argument.LATENCY: _Needs("a latency", "200ms"),
     Argument.TIME: _Needs("a time", "10m"),
     Argument.API: _Needs("an API", "Produce"),
+    Argument.FOLDER: _Needs("a folder", "/tmp/crash"),
     Argument.ERROR: _Needs("an error", "NOT_LEADER_OR_FOLLOWER"),
     Argument.MOMENT: _Needs("a moment", "after"),
     Argument.WHERE: _Needs("which requests", "times=2,topic=payment"),

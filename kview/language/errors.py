@@ -335,6 +335,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.NOT_A_MOMENT: ErrorWords("{text!r} is not a moment", "write before or after"),
     ErrorKind.TOO_MANY_RULES: ErrorWords("there are {most} rules already", "undo ends all of them"),
+    ErrorKind.NOT_FILMED: ErrorWords("nothing was filmed", "begin with the line: film"),
     ErrorKind.NO_CLIENTS_HERE: ErrorWords(
         "this cluster has no clients but its own", "kview serve and kview.testing have"
     ),

@@ -34,6 +34,10 @@ class CommandKind(StrEnum):
     """Requests of the API `name` are handled `amount` milliseconds later."""
     DROP = "drop"
     """Requests of the API `name` lose their connection `before` or `after` they took effect."""
+    FILM = "film"
+    """From now on, what happens is kept in memory, for `record`."""
+    RECORD = "record"
+    """What was filmed becomes a recording in the folder `name`."""
     UNDO = "undo"
     RATE = "rate"
     """A producer creates `amount` records per second from now on."""
@@ -80,6 +84,7 @@ class Argument(StrEnum):
     ERROR = "ERROR"
     MOMENT = "before|after"
     WHERE = "WHERE"
+    FOLDER = "FOLDER"
     RATE = "RATE"
     BANDWIDTH = "BANDWIDTH"
     KEY = "KEY"
@@ -100,6 +105,8 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
     CommandKind.FAIL: (Argument.API, Argument.ERROR, Argument.WHERE),
     CommandKind.DELAY: (Argument.API, Argument.TIME, Argument.WHERE),
     CommandKind.DROP: (Argument.API, Argument.MOMENT, Argument.WHERE),
+    CommandKind.FILM: (),
+    CommandKind.RECORD: (Argument.FOLDER,),
     CommandKind.UNDO: (),
     CommandKind.RATE: (Argument.PRODUCER, Argument.RATE),
     CommandKind.PAUSE: (Argument.GROUP,),

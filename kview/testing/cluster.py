@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from itertools import count
+from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypedDict, TypeVar, Unpack
 
 from kview.config.messages import encode, messages
@@ -200,6 +201,14 @@ class Cluster:
             and api in ("", request.api)
             and (not topic or any(place.rpartition("-")[0] == topic for place in request.partitions))
         ]
+
+    def film(self) -> None:
+        """Keep what happens from now on, for `record`: ten minutes at most."""
+        self._request(Command(CommandKind.FILM))
+
+    def record(self, folder: str | Path) -> None:
+        """Write what was filmed as a recording, which `kview replay FOLDER` plays."""
+        self._do(Command(CommandKind.RECORD, name=str(folder)))
 
     # -- topics and groups
 
@@ -420,6 +429,8 @@ class AsyncCluster:
     delay = _awaited(Cluster.delay)
     drop = _awaited(Cluster.drop)
     requests = _awaited(Cluster.requests)
+    film = _awaited(Cluster.film)
+    record = _awaited(Cluster.record)
     do = _awaited(Cluster.do)
     create_topic = _awaited(Cluster.create_topic)
     new_topic = _awaited(Cluster.new_topic)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kview.recording.reader import Recording
+from tests.recording.snapshots import all_of
+
 ROOT = Path(__file__).resolve().parents[2]
 
 PROJECT = '''
@@ -58,6 +61,13 @@ def test_wrong_use_is_said(kafka):
     """Fails."""
 
 
+def test_a_failure_has_a_recording(async_kafka):
+    import asyncio
+
+    asyncio.run(async_kafka.crash(2))
+    raise AssertionError("on purpose")
+
+
 def test_nothing_heavy_was_imported():
     with Cluster(brokers=1) as kafka:
         kafka.new_topic()
@@ -69,6 +79,7 @@ def test_it_works_in_a_project_that_has_kview_installed(tmp_path: Path) -> None:
     if not entry_points(group="pytest11", name="kview"):
         pytest.fail("the installed kview is older than its pytest plugin: pip install --no-deps -e .")
     (tmp_path / "test_theirs.py").write_text(PROJECT)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nkafka_recordings = kept\n")
     (readme,) = re.findall("```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     (tmp_path / "test_readme.py").write_text(readme)
     plain = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "CI"))}
@@ -80,5 +91,13 @@ def test_it_works_in_a_project_that_has_kview_installed(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "7 passed, 1 error" in ran.stdout, ran.stdout + ran.stderr
+    assert "1 failed, 7 passed, 1 error" in ran.stdout, ran.stdout + ran.stderr
+    assert "what the Kafka cluster did" in ran.stdout
+    (recording,) = re.findall(r"^kview replay (\S+)", ran.stdout, re.MULTILINE)
+    assert Path(recording).parent == tmp_path / "kept"
+    first, *_, last = all_of(Recording.open(recording))
+    assert (first.brokers.answers.tolist(), last.brokers.answers.tolist()) == (
+        [True] * 3,
+        [True, True, False],
+    )
     assert "the mark kafka takes names: kafka(brokers=3)" in ran.stdout
