@@ -1,18 +1,30 @@
 """`kview serve`: the simulated cluster without a dashboard, for any client."""
 
+import contextlib
 from typing import Any
 
 import click
 
 from kview.cli.world_options import world_of, world_options
 from kview.errors import KviewError
+from kview.lab.ways import WAYS, Way
 
 
 @click.command()
 @world_options
+@click.option(
+    "--security",
+    type=click.Choice(WAYS, case_sensitive=False),
+    metavar="PROTOCOL[:MECHANISM]",
+    help="Secure the listeners: sasl_ssl, sasl_plaintext (with :scram-sha-512, :scram-sha-256 or :plain),"
+    " ssl, or mtls, for which clients need a certificate. Prints where a client.properties is. With logins or"
+    " mtls, ACLs are enforced.",
+)
 @click.option("--control-fd", type=int, hidden=True)
 @click.option("--lesson", hidden=True, default="")
-def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **flags: Any) -> None:
+def serve(
+    seed: int, port: int | None, control_fd: int | None, lesson: str, security: str | None, **flags: Any
+) -> None:
     """Run the simulated cluster until you stop it.
 
     The first line printed is bootstrap.servers=…, for any Kafka client. Then type commands, one per
@@ -33,6 +45,7 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
     and cannot be undone. hang-transaction opens a transaction that no coordinator knows
     of, and abort-transaction ends it. Each command gets a one-line reply.
     """
+    from kview.lab.securing import Secured
     from kview.lab.serving import control_socket, report_not_started
     from kview.lab.serving import serve as run
 
@@ -44,7 +57,10 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
             world, seed, past_ms = demo_world(lesson, seed)
             run(world, seed, port, control, past_ms)
         else:
-            run(world_of(**flags), seed, port, control)
+            with contextlib.ExitStack() as stack:
+                secured = None if security is None else stack.enter_context(Secured(Way.of(security)))
+                world = world_of(**flags)
+                run(secured.world(world) if secured else world, seed, port, control, security=secured)
     except KviewError as error:
         if control is not None:
             report_not_started(control, error)

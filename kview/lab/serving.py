@@ -21,7 +21,9 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
 from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ready, Request, requests
+from kview.lab.securing import Secured
 from kview.serve.precise_loop import precise_loop
+from kview.serve.security import PLAINTEXT
 from kview.serve.server import Server, reserve_ports
 from kview.simulate.cluster import build
 from kview.simulate.world import World
@@ -32,20 +34,34 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-def serve(world: World, seed: int, port: int | None, control: socket.socket | None, past_ms: int = 0) -> None:
+def serve(
+    world: World,
+    seed: int,
+    port: int | None,
+    control: socket.socket | None,
+    past_ms: int = 0,
+    security: Secured | None = None,
+) -> None:
     """Serve the cluster until something ends it.
 
     `control` is a child's end of its control channel, if any. The cluster has already lived for `past_ms`
-    when it begins to serve. Raises BadUse.
+    when it begins to serve. `security` is that of all listeners, or None for plaintext. Raises BadUse.
     """
     with asyncio.Runner(loop_factory=precise_loop) as runner:
-        runner.run(_Run(world, seed, port, control, past_ms).run())
+        runner.run(_Run(world, seed, port, control, past_ms, security).run())
 
 
 class _Run:
     def __init__(
-        self, world: World, seed: int, port: int | None, control: socket.socket | None, past_ms: int
+        self,
+        world: World,
+        seed: int,
+        port: int | None,
+        control: socket.socket | None,
+        past_ms: int,
+        security: Secured | None,
     ) -> None:
+        self._security = security
         self._control = control
         self._ports = reserve_ports(len(world.brokers), port)
         self._cluster = build(world, seed, time.time_ns() // 1_000_000 - past_ms)
@@ -68,7 +84,9 @@ class _Run:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end)
-        server = Server(self._cluster, self._ports, fail)
+        secured = self._security
+        listeners = PLAINTEXT if secured is None else secured.listeners(self._cluster.settings)
+        server = Server(self._cluster, self._ports, fail, listeners)
         console = Console(self._cluster, self._cluster.counters, lambda: server.clock.held_us // 1000, end)
 
         def now(act: Callable[[], T]) -> T:
@@ -88,6 +106,8 @@ class _Run:
             # The cluster exists until the end, and scanning it in each collection would delay answers.
             gc.freeze()
             _print(f"bootstrap.servers={server.bootstrap_servers}")
+            if secured is not None:
+                _print(secured.line)
             listening = None
             if self._control is None:
                 _read_lines(loop, lambda line: _print(now(lambda: answer(console, line))))

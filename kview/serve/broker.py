@@ -9,6 +9,7 @@ from kview.serve.call import Wire, take_request
 from kview.serve.connection import Connection
 from kview.serve.driver import Driver
 from kview.serve.listener import Port, reset
+from kview.serve.login import Login
 from kview.serve.memory import Requests, Unread
 from kview.serve.slices import Slices
 from kview.simulate.nodes import ProcessState
@@ -16,6 +17,9 @@ from kview.simulate.nodes import ProcessState
 MAX_CONNECTIONS = 2_000
 """Limit of connections per broker. Further connections are reset, so that a client that connects in a loop
 does not use up all file descriptors."""
+
+HANDSHAKE_S = 10.0
+"""Limit of a TLS handshake, in seconds."""
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +103,13 @@ class WireBroker:
         take_request(self._wire, self._id, connection, frame)
         self._driver.rearm()
 
+    def new_login(self) -> Login | None:
+        """Return the login of a new connection, or None if clients need not log in."""
+        cluster, logins = self._wire.cluster, self._wire.security.logins
+        if logins is None:
+            return None
+        return Login(logins, lambda: cluster.image(self._id), lambda: cluster.kernel.now_us)
+
     def opened(self, connection: Connection) -> None:
         """Register a new connection."""
         self._connecting -= 1
@@ -128,7 +139,13 @@ class WireBroker:
 
     async def _connect(self, sock: socket.socket) -> None:
         try:
-            await self._loop.connect_accepted_socket(lambda: Connection(self, self._loop), sock)
-        except OSError as error:  # the client has already hung up
+            tls = self._wire.security.tls
+            await self._loop.connect_accepted_socket(
+                lambda: Connection(self, self._loop),
+                sock,
+                ssl=tls,
+                ssl_handshake_timeout=None if tls is None else HANDSHAKE_S,
+            )
+        except OSError as error:  # the client has already hung up, or does not speak TLS as this port does
             self._connecting -= 1
             log.info("a connection to broker %d ended at once: %s", self._id, error)

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol
 from uuid import UUID
 
-from kview.serve.frames import Garbage, Header, pack, parse_header
+from kview.serve.frames import Garbage, Header, pack, pack_token, parse_header
 from kview.serve.listener import HOST
+from kview.serve.login import Login
+from kview.serve.sasl import Refused
+from kview.serve.security import PLAINTEXT, ListenerSecurity
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Blame, Kernel
@@ -42,7 +45,13 @@ class Client(Protocol):
     """The methods of a connection that a call needs."""
 
     host: str
+    login: Login | None
     when_closed: Callable[[], None] | None
+
+    @property
+    def principal(self) -> str:
+        """Who the client is, such as `User:alice`."""
+        ...
 
     def run(self, steps: Steps) -> None:
         """Do work, now or in slices. It ends early if the client disconnects."""
@@ -50,6 +59,10 @@ class Client(Protocol):
 
     def answered(self, frame: bytes | None) -> None:
         """Send the answer to the latest request, or None if Kafka sends no response."""
+        ...
+
+    def answered_last(self, frame: bytes) -> None:
+        """Send the answer to the latest request, and then close the connection."""
         ...
 
     def close(self) -> None: ...
@@ -61,12 +74,13 @@ class Client(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The objects that all connections share: the simulated cluster, the port of each broker, and the APIs by
-    their keys."""
+    """The objects that all connections share: the simulated cluster, the port of each broker, the APIs by
+    their keys, and how connections are secured."""
 
     cluster: Cluster
     ports: Mapping[int, int]
     apis: "Mapping[int, Api]"
+    security: ListenerSecurity = PLAINTEXT
 
     def endpoint(self, broker: int) -> tuple[str, int]:
         """Return the host and port of a broker. If there is no such broker, return ('', -1), as in Kafka."""
@@ -136,6 +150,16 @@ class Call:
         """The client's address, in the form that DescribeGroups returns."""
         return f"/{self._connection.host}"
 
+    @property
+    def login(self) -> Login | None:
+        """The login of the connection, or None if its listener asks for none."""
+        return self._connection.login
+
+    @property
+    def principal(self) -> str:
+        """Who the client is, such as `User:alice`."""
+        return self._connection.principal
+
     def later(self, callback: Callable[P, None]) -> Callable[P, None]:
         """Return `callback` in the form in which the engine gets it.
 
@@ -168,6 +192,12 @@ class Call:
         """Send a response body that is already encoded and consists of these pieces."""
         tagged_header = self.api.flexible(self.version) and not self.api.plain_header
         self._connection.answered(pack(self._header.correlation_id, body, tagged_header))
+
+    def last_answer(self, response: Any) -> None:
+        """Encode a short `response`, send it, and close the connection."""
+        body = response.encode(version=self.version)
+        tagged_header = self.api.flexible(self.version)
+        self._connection.answered_last(pack(self._header.correlation_id, (body,), tagged_header))
 
     def answer_nothing(self) -> None:
         """Finish a request that has no response (Produce with acks=0)."""
@@ -219,8 +249,14 @@ def take_request(wire: Wire, broker: int, connection: Client, frame: memoryview)
     Raises Garbage if a real broker would close the connection, because the API or version is unknown, or the
     bytes are not a valid request.
 
+    A client that must log in first may send only some requests, or tokens, which are no requests at all.
+
     A bug in the handler, or in an event that the request schedules, ends this connection and nothing else.
     """
+    login = connection.login
+    if login is not None and not login.admits(frame):
+        connection.answered(_token_answer(login, frame))
+        return
     try:
         header = parse_header(frame)
         api = wire.apis.get(header.api_key)
@@ -239,6 +275,14 @@ def take_request(wire: Wire, broker: int, connection: Client, frame: memoryview)
     except Exception as error:
         raise Garbage(f"no header: {error!r}") from error
     connection.run(_handled(wire, broker, connection, api, header, frame, begin))
+
+
+def _token_answer(login: Login, frame: memoryview) -> bytes:
+    """Return the answer to a token without a header. Raises Garbage if the login is refused."""
+    try:
+        return pack_token(login.take(bytes(frame)))
+    except Refused as refused:
+        raise Garbage(str(refused)) from None
 
 
 def _handled(

@@ -9,7 +9,9 @@ from struct import pack
 from typing import Protocol
 
 from kview.serve.frames import Garbage, frame_size
+from kview.serve.login import ANONYMOUS, Login
 from kview.serve.memory import Requests, Unread
+from kview.serve.security import principal_of
 from kview.serve.slices import Late, Slices
 
 READ_BUFFER_BYTES = 64 * 1024
@@ -38,6 +40,10 @@ class Broker(Protocol):
 
     @property
     def latency_s(self) -> float: ...
+
+    def new_login(self) -> Login | None:
+        """Return the login of a new connection, or None if clients need not log in."""
+        ...
 
     def handle(self, connection: "Connection", frame: memoryview) -> None:
         """Handle a request.
@@ -75,12 +81,19 @@ class Connection(asyncio.BufferedProtocol):
         self.when_closed: Callable[[], None] | None = None
         """Set by a request that waits, and called if the client disconnects before the answer."""
         self.host = ""
+        self.login: Login | None = None
+        self._principal = ANONYMOUS
+        self._ends = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self.host = peer[0] if peer else ""
+        self.login = self._broker.new_login()
+        session = transport.get_extra_info("ssl_object")
+        if session is not None and self.login is None:
+            self._principal = principal_of(session)
         self._broker.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -153,6 +166,16 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._write(frame)
 
+    def answered_last(self, frame: bytes) -> None:
+        """Send the answer to the latest request, and then close the connection."""
+        self._ends = True
+        self.answered(frame)
+
+    @property
+    def principal(self) -> str:
+        """Who the client is, such as `User:alice`."""
+        return self._principal if self.login is None else self.login.principal
+
     def freeze(self) -> None:
         """Stop reading and writing, because the broker hangs."""
         self._read(False)
@@ -189,6 +212,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         if frame is not None and self._transport is not None:
             self._transport.write(frame)
+            if self._ends:
+                self.close()
+                return
         self._busy = False
         self.when_closed = None
         if self._frame_bytes:
@@ -238,7 +264,7 @@ class Connection(asyncio.BufferedProtocol):
         have = self._end - self._begin
         if have < 4:
             return None
-        size = frame_size(self._buffer, self._begin)
+        size = frame_size(self._buffer, self._begin, self._limit_bytes())
         if have < 4 + size:
             return None
         start = self._begin + 4
@@ -254,6 +280,9 @@ class Connection(asyncio.BufferedProtocol):
             return frame
         return memoryview(bytes(self._buffer[start : self._begin]))
 
+    def _limit_bytes(self) -> int | None:
+        return None if self.login is None else self.login.largest_frame
+
     def _make_room(self) -> None:
         """Move unread bytes to the front of a new buffer that has more room.
 
@@ -265,7 +294,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         unread = self._buffer[self._begin : self._end]
         try:
-            wanted = 4 + frame_size(unread, 0) if len(unread) >= 4 else 0
+            wanted = 4 + frame_size(unread, 0, self._limit_bytes()) if len(unread) >= 4 else 0
         except Garbage:  # reported when the frame's turn comes
             wanted = 0
         self._buffer = bytearray(max(READ_BUFFER_BYTES, min(wanted, GROW_AT_ONCE_BYTES), 2 * len(unread)))

@@ -13,6 +13,7 @@ from kview.serve.clock import Clock
 from kview.serve.driver import Driver
 from kview.serve.listener import HOST, Port
 from kview.serve.memory import Requests, Unread
+from kview.serve.security import PLAINTEXT, ListenerSecurity
 from kview.serve.slices import Slices
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
@@ -26,11 +27,17 @@ class Server:
     """A simulated cluster that clients can connect to.
 
     Create, start and close the server on the same running event loop. `ports` has one port per broker (see
-    `reserve_ports`). `failed` is called with the exception of a bug, after which the cluster has stopped for
-    good.
+    `reserve_ports`), all with the same `security`. `failed` is called with the exception of a bug, after
+    which the cluster has stopped for good.
     """
 
-    def __init__(self, cluster: Cluster, ports: Sequence[Port], failed: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        ports: Sequence[Port],
+        failed: Callable[[Exception], None],
+        security: ListenerSecurity = PLAINTEXT,
+    ) -> None:
         self.cluster = cluster
         cluster.kernel.unblamed = _event_failed
         self.clock = Clock(time.monotonic_ns, cluster.kernel.now_us)
@@ -38,7 +45,7 @@ class Server:
         self.bootstrap_servers = ",".join(f"{HOST}:{number}" for number in numbers.values())
         loop = asyncio.get_running_loop()
         self.driver = Driver(cluster.kernel, self.clock.now_us, loop, failed)
-        wire, unread, requests = Wire(cluster, numbers, all_apis()), Unread(), Requests()
+        wire, unread, requests = Wire(cluster, numbers, all_apis(), security), Unread(), Requests()
         slices = Slices(loop.call_soon, loop.time, self.driver.rearm)
         self._brokers = {
             broker: WireBroker(broker, port, wire, self.driver, failed, unread, requests, slices)

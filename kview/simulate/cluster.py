@@ -34,6 +34,7 @@ from kview.simulate.requests.descriptions import Descriptions
 from kview.simulate.requests.forwarding import Forwarding
 from kview.simulate.requests.record_deletion import RecordDeletion
 from kview.simulate.requests.records import RecordRequests
+from kview.simulate.requests.scram_users import ScramUsers
 from kview.simulate.requests.topics import TopicRequests
 from kview.simulate.settings import Settings
 from kview.simulate.touched import Touched
@@ -60,9 +61,9 @@ class Cluster:
     `nodes` are the processes, and `faults` what can happen to them. `quorum`, `metadata`, `configs` and
     `controller` are the controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin`. `transactions` are the coordinators of transactional ids, and `asking` is the
-    brokers' way to them. `traffic` are the clients inside, and `adjustments` change the
-    cluster and them while they run. `touched` collects changed partitions for the invariants.
+    `forwarding`, to `admin` and `scram_users`. `transactions` are the coordinators of transactional
+    ids, and `asking` is the brokers' way to them. `traffic` are the clients inside, and `adjustments` change
+    the cluster and them while they run. `touched` collects changed partitions for the invariants.
     """
 
     def __init__(self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage) -> None:
@@ -109,6 +110,7 @@ class Cluster:
         self.topics = TopicRequests(
             kernel, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
+        self.scram_users = ScramUsers(self.metadata)
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
         parts = self.nodes, self.brokers, self.records, self.retention
         of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)

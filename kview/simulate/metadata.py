@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kview.simulate.scram import ScramCredential, ScramUser
+
 NO_LEADER = -1
 
 TopicPartition = tuple[str, int]
@@ -65,7 +67,7 @@ class MetadataImage:
 
     Brokers are sorted by id. Fenced brokers stay listed, with a flag. `broker_configs` are the brokers'
     dynamic configurations by broker id as text, with those of all brokers under the empty text.
-    `group_configs` are those of groups, by group id.
+    `group_configs` are those of groups, by group id. `scram` are the credentials of users.
     """
 
     cluster_id: str
@@ -75,6 +77,7 @@ class MetadataImage:
     topic_names: Mapping[bytes, str]
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    scram: Mapping[ScramUser, ScramCredential] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """Return a topic's partition by its number, or None if it does not exist."""

@@ -61,7 +61,8 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
     raw = kernel.random("cluster-id").getrandbits(128).to_bytes(16, "big")
     cluster_id = base64.urlsafe_b64encode(raw).decode().rstrip("=")
     names = {topic.topic_id: name for name, topic in topics.items()}
-    return MetadataImage(cluster_id, offset, brokers, topics, names, _broker_configs(settings))
+    configs = _broker_configs(settings)
+    return MetadataImage(cluster_id, offset, brokers, topics, names, configs, scram=world.scram)
 
 
 def _broker_configs(settings: Settings) -> dict[str, dict[str, str]]:

@@ -29,6 +29,8 @@ FILES = (
     "producer_ids",
     "reassignments",
     "records",
+    "sasl",
+    "scram_users",
     "topic_partitions",
     "topics",
     "transactions",

@@ -31,6 +31,8 @@ def api_versions(call: Call) -> None:
     if version >= FEATURES_FROM and not all(map(_SOFTWARE.fullmatch, software)):
         call.answer(ApiVersionsResponse(version=version, error_code=ErrorCode.INVALID_REQUEST, api_keys=[]))
         return
+    if call.login is not None:
+        call.login.versions_told()
     call.answer(_response(call.version, ErrorCode.NONE, call.wire.apis.values()))
 
 

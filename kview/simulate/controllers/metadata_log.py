@@ -15,6 +15,7 @@ from kview.simulate.metadata import (
     TopicImage,
     TopicPartition,
 )
+from kview.simulate.scram import ScramCredential, ScramUser
 from kview.simulate.touched import Touched
 
 CHANGES_KEPT = 1000
@@ -59,6 +60,7 @@ class MetadataLog:
         altered: Sequence[TopicImage] = (),
         broker_configs: Mapping[str, Mapping[str, str]] | None = None,
         group_configs: Mapping[str, Mapping[str, str]] | None = None,
+        scram: Mapping[ScramUser, ScramCredential] | None = None,
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
@@ -98,6 +100,7 @@ class MetadataLog:
             names,
             image.broker_configs if broker_configs is None else broker_configs,
             image.group_configs if group_configs is None else group_configs,
+            image.scram if scram is None else scram,
         )
         # Idle no-op records may lie between two steps. So the empty entry says that the list is complete from
         # the offset after the previous step on.
