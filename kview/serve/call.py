@@ -10,6 +10,7 @@ from kview.serve.listener import HOST
 from kview.serve.login import Login
 from kview.serve.sasl import Refused
 from kview.serve.security import PLAINTEXT, ListenerSecurity
+from kview.simulate.acls import CLUSTER_NAME, OPERATIONS, AclOperation, ResourceType
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Blame, Kernel
@@ -159,6 +160,31 @@ class Call:
     def principal(self) -> str:
         """Who the client is, such as `User:alice`."""
         return self._connection.principal
+
+    def may(self, operation: AclOperation, resource: ResourceType, name: str = CLUSTER_NAME) -> bool:
+        """Return whether the client may do an operation with a resource, the cluster without `name`."""
+        cluster = self.wire.cluster
+        authorizer = cluster.authorizer
+        if authorizer is None:
+            return True
+        host, acls = self._connection.host, cluster.image(self.broker).acls
+        return authorizer.allows(acls, self._connection.principal, host, operation, resource, name)
+
+    def may_any(self, operation: AclOperation, resource: ResourceType) -> bool:
+        """Return whether the client may do an operation with at least one resource of this kind."""
+        authorizer = self.wire.cluster.authorizer
+        if authorizer is None:
+            return True
+        return authorizer.allows_any(
+            self.image.acls, self.principal, self._connection.host, operation, resource
+        )
+
+    def operations(self, resource: ResourceType, name: str = CLUSTER_NAME) -> frozenset[AclOperation]:
+        """Return all that the client may do with a resource, which is the cluster without `name`."""
+        all_of_them = OPERATIONS[resource]
+        if self.wire.cluster.authorizer is None:
+            return all_of_them
+        return frozenset(each for each in all_of_them if self.may(each, resource, name))
 
     def later(self, callback: Callable[P, None]) -> Callable[P, None]:
         """Return `callback` in the form in which the engine gets it.

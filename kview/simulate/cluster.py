@@ -9,6 +9,7 @@ is cancelled, or if the process of a group coordinator dies first.
 from functools import partial
 
 from kview.simulate.adjusting import Adjustments
+from kview.simulate.authorizer import Authorizer
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
 from kview.simulate.brokers.gone import gone
@@ -28,6 +29,7 @@ from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.nodes import Nodes
 from kview.simulate.reading import RecordMaker
+from kview.simulate.requests.acl_rules import AclRules
 from kview.simulate.requests.admin import Admin
 from kview.simulate.requests.batch_rules import BatchRules
 from kview.simulate.requests.descriptions import Descriptions
@@ -58,10 +60,11 @@ _TOPIC_COUNTERS = ("log_end", "high_watermark", "no_leader", "gone", "gone_commi
 class Cluster:
     """A simulated Kafka cluster, created with `build`.
 
-    `nodes` are the processes, and `faults` what can happen to them. `quorum`, `metadata`, `configs` and
-    `controller` are the controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
+    `authorizer` says who may do what, and is None if everyone may do everything. `nodes` are the processes,
+    and `faults` what can happen to them. `quorum`, `metadata`, `configs` and `controller` are the
+    controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin` and `scram_users`. `transactions` are the coordinators of transactional
+    `forwarding`, to `admin`, `acls` and `scram_users`. `transactions` are the coordinators of transactional
     ids, and `asking` is the brokers' way to them. `traffic` are the clients inside, and `adjustments` change
     the cluster and them while they run. `touched` collects changed partitions for the invariants.
     """
@@ -71,6 +74,7 @@ class Cluster:
         self.settings = settings
         self.kernel = kernel
         self.touched = Touched()
+        self.authorizer = Authorizer.of(settings)
         self.nodes = Nodes(kernel, {spec.id: spec.rack for spec in world.brokers}, world.controllers)
         self.quorum = Quorum(kernel, settings, self.nodes, world.controllers, image.offset)
         self.metadata = MetadataLog(kernel, self.quorum, image, self.touched)
@@ -111,6 +115,7 @@ class Cluster:
             kernel, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
         self.scram_users = ScramUsers(self.metadata)
+        self.acls = AclRules(self.metadata)
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
         parts = self.nodes, self.brokers, self.records, self.retention
         of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kview.simulate.acls import Acls
 from kview.simulate.scram import ScramCredential, ScramUser
 
 NO_LEADER = -1
+NO_ACLS = Acls()
 
 TopicPartition = tuple[str, int]
 
@@ -67,7 +69,8 @@ class MetadataImage:
 
     Brokers are sorted by id. Fenced brokers stay listed, with a flag. `broker_configs` are the brokers'
     dynamic configurations by broker id as text, with those of all brokers under the empty text.
-    `group_configs` are those of groups, by group id. `scram` are the credentials of users.
+    `group_configs` are those of groups, by group id. `scram` are the credentials of users, and
+    `acls` what they may do.
     """
 
     cluster_id: str
@@ -78,6 +81,7 @@ class MetadataImage:
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     scram: Mapping[ScramUser, ScramCredential] = field(default_factory=dict)
+    acls: Acls = NO_ACLS
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """Return a topic's partition by its number, or None if it does not exist."""

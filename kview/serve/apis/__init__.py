@@ -9,6 +9,7 @@ from importlib import import_module
 from kview.serve.call import Api
 
 FILES = (
+    "acls",
     "api_versions",
     "cluster",
     "configs",

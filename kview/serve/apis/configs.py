@@ -27,6 +27,7 @@ from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, forward, message_of
 from kview.serve.apis.log_dirs import log_dir
 from kview.serve.call import Api, Call, Steps, shortened
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.refusals import wrong_topic_name
@@ -53,7 +54,12 @@ def describe_configs(call: Call) -> Steps:
 
 
 def _resource(call: Call, entry: Any, rows: ConfigRows) -> Any:
-    error, message, entries = _entries(call, entry.resource_type, entry.resource_name)
+    kind, name = entry.resource_type, entry.resource_name
+    refused = _refusal(call, AclOperation.DESCRIBE_CONFIGS, kind, name)
+    if refused is None:
+        error, message, entries = _entries(call, kind, name)
+    else:
+        error, message, entries = refused, MESSAGES[refused], ()
     named = frozenset(entry.configuration_keys or ())
     return DescribeConfigsResponse.DescribeConfigsResult(
         version=call.version,
@@ -90,10 +96,22 @@ def _entries(call: Call, kind: int, name: str) -> Entries:
     return ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}", ()
 
 
+def _refusal(call: Call, operation: AclOperation, kind: int, name: str) -> ErrorCode | None:
+    """Return the error for a client that may not see or change the settings of a resource, or None."""
+    if kind == TOPIC:
+        may = call.may(operation, ResourceType.TOPIC, name)
+        return None if may else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if kind == GROUP:
+        may = call.may(operation, ResourceType.GROUP, name)
+        return None if may else ErrorCode.GROUP_AUTHORIZATION_FAILED
+    may = call.may(operation, ResourceType.CLUSTER)
+    return None if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
 def _static(call: Call) -> dict[str, str]:
     """Return the settings of this broker that only its network side knows, as if they were in its file."""
     host, port = call.wire.endpoint(call.broker)
-    here = f"PLAINTEXT://{host}:{port}"
+    here = f"{call.wire.security.protocol}://{host}:{port}"
     return {
         "advertised.listeners": here,
         "controller.listener.names": "CONTROLLER",
@@ -199,6 +217,8 @@ def _alter(
     wrong = None
     if times[kind, name] > 1:
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+    elif (code := _refusal(call, AclOperation.ALTER_CONFIGS, kind, name)) is not None:
+        wrong = AdminResult(code, MESSAGES[code])
     elif kind == TOPIC and (message := wrong_topic_name(name)) is not None:
         wrong = AdminResult(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
     elif kind == BROKER and (message := _wrong_broker(call, name, "Node id", ",")) is not None:
@@ -216,6 +236,10 @@ def _alter(
 def list_config_resources(call: Call) -> None:
     """Answer with the resources of the requested types, or of all types, that can have settings."""
     version, image = call.version, call.image
+    if not call.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER):
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        call.answer(ListConfigResourcesResponse(version=version, error_code=code, config_resources=[]))
+        return
     if version == CLIENT_METRICS_ONLY:
         types: Sequence[int] = (CLIENT_METRICS,)
     else:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from kafka.protocol.consumer import FetchRequest
 
 from kview.serve.call import READ_COMMITTED, Api, Call, Steps, id_bytes
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import ReadResult
 from kview.wire.primitives import INT32, array_length, string, uvarint
@@ -42,7 +43,11 @@ _PARTITION_V5 = Struct(">ihqqqi")  # with the log start offset before the last f
 _PARTITION_V12 = Struct(">ihqqq")  # without aborted transactions, which are a compact array
 _ABORTED = Struct(">qq")  # producer id, first offset
 NO_REPLICA = -1
-NOT_KNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+NOT_READ = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
 NULL_ARRAY = NO_TAGS = b"\0"
 
 
@@ -118,8 +123,13 @@ def _read(call: Call) -> Generator[None, None, tuple[list[FetchedTopic], int, bo
         topic = call.topic(entry, "topic", TOPIC_IDS_FROM)
         key: str | bytes = entry.topic if call.version < TOPIC_IDS_FROM else id_bytes(entry.topic_id)
         partitions = []
+        refused = (topic is not None or call.version < TOPIC_IDS_FROM) and not call.may(
+            AclOperation.READ, ResourceType.TOPIC, entry.topic if topic is None else topic.name
+        )
         for p in entry.partitions:
-            if topic is None:
+            if refused:
+                result = ReadResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            elif topic is None:
                 by_id = call.version >= TOPIC_IDS_FROM
                 result = ReadResult(
                     ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -167,9 +177,9 @@ def lists_aborted(error: int, read_committed: bool) -> bool:
     """Return whether a partition's aborted transactions are a list, not null.
 
     As in Kafka, they are for a client with isolation level read_committed, and for a partition that the
-    broker does not know, but not if reading failed.
+    broker does not know or that the client may not read, but not if reading failed.
     """
-    return error in NOT_KNOWN or (read_committed and not error)
+    return error in NOT_READ or (read_committed and not error)
 
 
 def _pack_plain(

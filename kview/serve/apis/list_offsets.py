@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from kafka.protocol.consumer import ListOffsetsRequest
 
 from kview.serve.call import READ_COMMITTED, Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.requests.offset_lookup import LATEST
 from kview.simulate.requests.records import DEBUGGING_REPLICA
@@ -111,6 +112,12 @@ def list_offsets(call: Call) -> Steps:
     pieces = [INT32.pack(0) if version >= 2 else b"", array_length(len(by_topic), flexible)]
     for name, rows in by_topic.items():
         pieces.append(string(name, flexible))
+        if not call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            refused = OffsetResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            pieces.append(array_length(len(rows), flexible))
+            pieces += [pack_partition(version, index, refused) for index, _, _ in rows]
+            pieces.append(b"\0" if flexible else b"")
+            continue
         rows, twice = _unique(rows)
         pieces.append(array_length(len(rows) + len(twice), flexible))
         pieces += [pack_partition(version, index, OffsetResult(ErrorCode.INVALID_REQUEST)) for index in twice]

@@ -7,7 +7,11 @@ cordoned. A broker has one log directory.
 from kafka.protocol.admin import DescribeLogDirsRequest, DescribeLogDirsResponse
 
 from kview.serve.call import Api, Call
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import ErrorCode
 from kview.simulate.results import LogDirRow
+
+ERROR_FROM = 3
 
 
 def log_dir(broker: int) -> str:
@@ -21,6 +25,10 @@ def describe_log_dirs(call: Call) -> None:
     The lag of a replica is relative to its own high watermark, as in Kafka.
     """
     request, version = call.request, call.version
+    if not call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER):
+        error = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED} if version >= ERROR_FROM else {}
+        call.answer(DescribeLogDirsResponse(version=version, results=[], **error))
+        return
     asked = None if request.topics is None else {t.topic: set(t.partitions) for t in request.topics}
     by_topic: dict[str, list[LogDirRow]] = {}
     for row in call.cluster.descriptions.log_dirs(call.broker):

@@ -10,17 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafka.protocol.admin import (
-    DescribeAclsRequest,
-    DescribeAclsResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
 
 from kview.serve.call import Api, Call, shortened
 from kview.simulate.codes import ErrorCode
-
-UNKNOWN = 0
-"""The number of an element of a filter that a broker does not know."""
 
 EXACT, IP = 0, "ip"
 ENTITIES = ("user", "client-id", IP)
@@ -29,29 +24,6 @@ IP_ALONE = (
     "Invalid entity filter component combination. IP filter component should not be used with user or "
     "clientId filter component."
 )
-
-
-def describe_acls(call: Call) -> None:
-    """Answer that no authorizer is configured. As in Kafka, a filter for what is unknown ends the
-    connection."""
-    request = call.request
-    filters = (
-        request.resource_type_filter,
-        request.pattern_type_filter,
-        request.operation,
-        request.permission_type,
-    )
-    if UNKNOWN in filters:
-        call.hang_up()
-        return
-    call.answer(
-        DescribeAclsResponse(
-            version=call.version,
-            error_code=ErrorCode.SECURITY_DISABLED,
-            error_message="No Authorizer is configured on the broker",
-            resources=[],
-        )
-    )
 
 
 def describe_client_quotas(call: Call) -> None:
@@ -93,7 +65,4 @@ def _wrong_filter(components: Sequence[Any]) -> tuple[ErrorCode, str] | None:
     return None
 
 
-APIS = (
-    Api(29, DescribeAclsRequest, (1, 3), describe_acls),
-    Api(48, DescribeClientQuotasRequest, (0, 1), describe_client_quotas),
-)
+APIS = (Api(48, DescribeClientQuotasRequest, (0, 1), describe_client_quotas),)

@@ -18,7 +18,8 @@ from kafka.protocol.admin import (
 from kview.serve.apis.gather import Gather, ask_in_parts, by_topic, forward, message_of
 from kview.serve.apis.topics import DUPLICATE_NAME
 from kview.serve.call import Api, Call, Steps
-from kview.simulate.codes import ErrorCode
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.results import AdminResult
@@ -45,6 +46,10 @@ def create_partitions(call: Call) -> Steps:
 
         if times[entry.name] > 1:
             created(AdminResult(ErrorCode.INVALID_REQUEST, DUPLICATE_NAME))
+            yield
+            continue
+        if not call.may(AclOperation.ALTER, ResourceType.TOPIC, entry.name):
+            created(AdminResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             yield
             continue
         assigned = entry.assignments
@@ -76,7 +81,11 @@ def elect_leaders(call: Call) -> Steps:
         error = NO_CONTROLLER.error_code if late else ErrorCode.NONE
         call.run(_answer_elections(call, error, results or ()))
 
-    if kind not in (PREFERRED, UNCLEAN):
+    if not call.may(AclOperation.ALTER, ResourceType.CLUSTER):
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        refused = AdminResult(code, MESSAGES[code])
+        yield from _answer_elections(call, code, [(key, refused) for key in keys or ()])
+    elif kind not in (PREFERRED, UNCLEAN):
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unknown election type {kind}")
         yield from _answer_elections(call, wrong.error_code, [(key, wrong) for key in keys or ()])
     elif keys is None:

@@ -17,6 +17,7 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from kview.serve.call import Api, Call, Steps
 from kview.serve.frames import MAX_REQUEST_BYTES
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.batch_check import RECORD_ERRORS_MAX
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
@@ -51,7 +52,7 @@ def produce(call: Call) -> Steps:
     results: dict[tuple[int, int], ProduceResult] = {}
 
     errors_left = RECORD_ERRORS_MAX
-    unauthorized = not request.transactional_id and any(
+    unauthorized = not _may_write_transaction(call) and any(
         transactional(data.records or b"") for entry in request.topic_data for data in entry.partition_data
     )
 
@@ -63,6 +64,10 @@ def produce(call: Call) -> Steps:
 
     for t, entry in enumerate(request.topic_data):
         topic = call.topic(entry, ids_from=TOPIC_IDS_FROM)
+        name = entry.name if topic is None else topic.name
+        refused = (topic is not None or call.version < TOPIC_IDS_FROM) and not call.may(
+            AclOperation.WRITE, ResourceType.TOPIC, name
+        )
         for p, data in enumerate(entry.partition_data):
             yield
 
@@ -76,6 +81,8 @@ def produce(call: Call) -> Steps:
             waiting += 1
             if unauthorized:
                 decided(ProduceResult(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            elif refused:
+                decided(ProduceResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             elif topic is None:
                 by_id = call.version >= TOPIC_IDS_FROM
                 decided(
@@ -99,6 +106,11 @@ def produce(call: Call) -> Steps:
                     partial(admit, call, (topic.name, data.index)),
                 )
     done()
+
+
+def _may_write_transaction(call: Call) -> bool:
+    name = call.request.transactional_id
+    return bool(name) and call.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name)
 
 
 def admit(

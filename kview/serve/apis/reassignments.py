@@ -16,7 +16,8 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.gather import ask_in_parts, by_topic, forward, message_of
 from kview.serve.call import Api, Call, Steps
-from kview.simulate.codes import ErrorCode
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.results import AdminResult, Reassignment
 
@@ -24,9 +25,23 @@ Asked = tuple[str, int, Sequence[int] | None]
 """Topic, partition, and the new replicas or None."""
 
 
+REFUSED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
 def alter_reassignments(call: Call) -> Steps:
     """Begin or cancel each reassignment, and answer with each result."""
     request, admin = call.request, call.cluster.admin
+    if not call.may(AclOperation.ALTER, ResourceType.CLUSTER):
+        call.answer(
+            AlterPartitionReassignmentsResponse(
+                version=call.version,
+                allow_replication_factor_change=True,
+                error_code=REFUSED,
+                error_message=MESSAGES[REFUSED],
+                responses=[],
+            )
+        )
+        return
     asked = [(t.name, p.partition_index, p.replicas) for t in request.topics for p in t.partitions]
     may_change = call.version < 1 or request.allow_replication_factor_change
 
@@ -75,6 +90,13 @@ def _answer_altered(
 def list_reassignments(call: Call) -> None:
     """Answer with the reassignments in progress of the requested partitions, or of all."""
     request, version, admin = call.request, call.version, call.cluster.admin
+    if not call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER):
+        call.answer(
+            ListPartitionReassignmentsResponse(
+                version=version, error_code=REFUSED, error_message=MESSAGES[REFUSED], topics=[]
+            )
+        )
+        return
     wanted = None
     if request.topics is not None:
         wanted = {(t.name, p) for t in request.topics for p in t.partition_indexes}

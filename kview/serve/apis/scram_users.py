@@ -16,7 +16,8 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.gather import forward
 from kview.serve.call import Api, Call, Steps, shortened
-from kview.simulate.codes import ErrorCode
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.requests.scram_users import Deletion, Upsertion
 from kview.simulate.results import AdminResult
@@ -27,6 +28,14 @@ UNKNOWN = "Attempt to describe a user credential that does not exist: "
 
 def describe_users(call: Call) -> Steps:
     """Answer with the mechanisms of each user, or of all users."""
+    if not call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER):
+        refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        call.answer(
+            DescribeUserScramCredentialsResponse(
+                version=call.version, error_code=refused, error_message=MESSAGES[refused], results=[]
+            )
+        )
+        return
     per_user = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
     known: dict[str, list[tuple[int, int]]] = {}
     for (name, mechanism), credential in sorted(call.image.scram.items()):
@@ -71,6 +80,10 @@ def alter_users(call: Call) -> None:
     names = dict.fromkeys(
         [each.name for each in deletions] + [each.name for each in upsertions], NO_CONTROLLER
     )
+    if not call.may(AclOperation.ALTER, ResourceType.CLUSTER):
+        refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        call.answer(_altered(call.version, dict.fromkeys(names, AdminResult(refused, MESSAGES[refused]))))
+        return
     forward(
         call,
         lambda: call.cluster.scram_users.alter(deletions, upsertions),

@@ -19,6 +19,7 @@ from kafka.protocol.admin import (
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, message_of
 from kview.serve.call import Api, Call, Steps, topic_uuid
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
@@ -41,23 +42,32 @@ def create_topics(call: Call) -> Steps:
     times = Counter(entry.name for entry in request.topics)
     once = [entry for entry in request.topics if times[entry.name] == 1 and entry.name != METADATA_TOPIC]
     too_many = sum(map(_partitions, once)) > PARTITIONS_MAX
+    may_create_any = call.may(AclOperation.CREATE, ResourceType.CLUSTER)
     for entry in once:
         yield
         place = gather.place()
 
         def created(result: CreateTopicResult, place: int = place, name: str = entry.name) -> None:
+            hidden = not result.error_code and not call.may(
+                AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name
+            )
+            refused = {"topic_config_error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED} if hidden else {}
             row = per_topic(
                 version=version,
                 name=name,
                 topic_id=topic_uuid(result.topic_id),
                 error_code=result.error_code,
                 error_message=message_of(result),
-                num_partitions=result.partitions,
-                replication_factor=result.replication,
-                configs=rows.of(result.configs) if version >= CONFIGS_FROM else None,
+                num_partitions=-1 if hidden else result.partitions,
+                replication_factor=-1 if hidden else result.replication,
+                configs=(rows.of(() if hidden else result.configs)) if version >= CONFIGS_FROM else None,
+                **(refused if version >= CONFIGS_FROM else {}),
             )
             gather.put(place, row)
 
+        if not may_create_any and not call.may(AclOperation.CREATE, ResourceType.TOPIC, entry.name):
+            created(CreateTopicResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."))
+            continue
         if too_many:
             message = "Excessively large number of partitions per request."
             created(CreateTopicResult(ErrorCode.POLICY_VIOLATION, message))
@@ -133,18 +143,24 @@ def delete_topics(call: Call) -> Steps:
         else:
             topic = topics.get(name)
         wrong = _wrong_deletion(name, id_bytes, times[name, id_bytes])
+        known = name if topic is None else topic.name
+        hidden = known is not None and not _may_delete(call, AclOperation.DESCRIBE, known)
+        asked_for = wrong is None and known is not None and (topic is not None or hidden)
+        if asked_for and not _may_delete(call, AclOperation.DELETE, known or ""):
+            refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            wrong = DeleteTopicResult(refused, MESSAGES[refused])
         if wrong is None and topic is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             wrong = DeleteTopicResult(unknown, MESSAGES[unknown])
         elif wrong is None and topic is not None and name is not None and topic.topic_id in ids:
             wrong = DeleteTopicResult(ErrorCode.INVALID_REQUEST, NAME_OF_ID)
-        elif topic is not None:
+        elif wrong is None and topic is not None:
             id_bytes = topic.topic_id
 
         def deleted(
             result: DeleteTopicResult,
             place: int = place,
-            name: str | None = topic.name if topic is not None else name,
+            name: str | None = topic.name if topic is not None and not hidden else name,
             topic_id: bytes | None = id_bytes,
         ) -> None:
             row = DeleteTopicsResponse.DeletableTopicResult(
@@ -162,6 +178,12 @@ def delete_topics(call: Call) -> Steps:
         else:
             call.cluster.topics.delete_topic(call.broker, topic.name, FORWARD_TIMEOUT_MS, call.later(deleted))
     gather.close()
+
+
+def _may_delete(call: Call, operation: AclOperation, name: str) -> bool:
+    """Return whether the client may do this with a topic, or delete all topics."""
+    delete = AclOperation.DELETE
+    return call.may(operation, ResourceType.TOPIC, name) or call.may(delete, ResourceType.CLUSTER)
 
 
 def _wrong_deletion(name: str | None, topic_id: bytes | None, times: int) -> DeleteTopicResult | None:

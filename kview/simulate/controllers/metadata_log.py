@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
+from kview.simulate.acls import Acls
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Kernel
 from kview.simulate.layers import layered
@@ -61,6 +62,7 @@ class MetadataLog:
         broker_configs: Mapping[str, Mapping[str, str]] | None = None,
         group_configs: Mapping[str, Mapping[str, str]] | None = None,
         scram: Mapping[ScramUser, ScramCredential] | None = None,
+        acls: Acls | None = None,
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
@@ -101,6 +103,7 @@ class MetadataLog:
             image.broker_configs if broker_configs is None else broker_configs,
             image.group_configs if group_configs is None else group_configs,
             image.scram if scram is None else scram,
+            image.acls if acls is None else acls,
         )
         # Idle no-op records may lie between two steps. So the empty entry says that the list is complete from
         # the offset after the previous step on.

@@ -1,0 +1,139 @@
+"""Requests of every API by a user with few rights: the simulated cluster refuses what a real one refuses."""
+
+import random
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import CreateAclsRequest
+
+from kview.serve import apis
+from kview.serve.call import Api
+from tests.real_kafka.asking import Address, create_topic
+from tests.real_kafka.secured import NOBODY, NOBODYS_PASSWORD, PASSWORD, USER, SecuredKafka
+from tests.serve import questions as q
+from tests.serve.examples import Examples
+from tests.serve.secured import ADMIN, ALICE, Client, SecuredServed
+from tests.serve.test_same_answers import LAST, LEFT_OUT, USUAL, common
+from tests.served import QUICK_TIMES
+from tests.waiting import wait_until
+
+TOPICS = ("same-1", "same-2")
+TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
+READ, WRITE, DESCRIBE = 3, 4, 8
+LITERAL, PREFIXED = 3, 4
+ALLOW = 3
+GRANTED = (
+    (TOPIC, "same-2", LITERAL, READ),
+    (TOPIC, "same-1", LITERAL, DESCRIBE),
+    (GROUP, "same-", PREFIXED, DESCRIBE),
+    (TRANSACTIONAL_ID, "same-", PREFIXED, DESCRIBE),
+    (CLUSTER, "kafka-cluster", LITERAL, DESCRIBE),
+)
+"""What the user may do in the second round of questions."""
+
+CHANGES = {33, 44, 45, 37, 43}
+"""APIs whose error message is a long description of an object of Java."""
+
+
+class Side:
+    """One of the two clusters, of one broker, and how to ask as the user with few rights."""
+
+    def __init__(self, address: Address, admin: tuple[str, str], user: tuple[str, str]) -> None:
+        self.address = address
+        self.admin = admin
+        self.user = user
+        self.anonymous: Any = partial(self.ask, admin)
+        for name in TOPICS:
+            q.create_topic(self.anonymous, name, validate_only=False)
+            wait_until(lambda: q.metadata(self.anonymous, name) == 0, "the topic is known")
+        self.topics = [(name, q.topic_id(self.anonymous, name).bytes) for name in TOPICS]
+
+    def ask(self, who: tuple[str, str], request: Any, timeout_s: float = 0.0) -> Any:
+        with Client(self.address) as client:
+            answer = client.plain(*who)
+            assert not answer.error_code, answer
+            return client.send(request)
+
+    def grant(self) -> None:
+        creations = [
+            CreateAclsRequest.AclCreation(
+                version=3,
+                resource_type=resource,
+                resource_name=name,
+                resource_pattern_type=pattern,
+                principal=f"User:{self.user[0]}",
+                host="*",
+                operation=operation,
+                permission_type=ALLOW,
+            )
+            for resource, name, pattern, operation in GRANTED
+        ]
+        answer = self.anonymous(CreateAclsRequest(version=3, creations=creations))
+        assert [row.error_code for row in answer.results] == [0] * len(GRANTED)
+
+    def answer(self, api: Api, version: int, now_ms: int) -> Any:
+        examples = Examples(random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=USUAL)
+        try:
+            answer = self.ask(self.user, examples.request(api, version))
+        except ConnectionResetError:
+            return "closed"
+        return without_messages(common(answer.to_dict()))
+
+
+def without_messages(value: Any) -> Any:
+    """Return an answer without the messages that print an object of Java."""
+    if isinstance(value, dict):
+        return {
+            name: "…" if name == "error_message" and field else without_messages(field)
+            for name, field in value.items()
+        }
+    return [without_messages(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.fixture(scope="module")
+def sides(
+    kafka_runtime: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Side, Side]]:
+    java, jars = kafka_runtime
+    one = ("offsets.topic.num.partitions=1", "transaction.state.log.num.partitions=1")
+    flags = ("--no-traffic", "--brokers", "1", "--racks", "1")
+    with (
+        SecuredServed("sasl_plaintext:plain", *flags, settings=(*QUICK_TIMES, *one)) as served,
+        SecuredKafka(tmp_path_factory.mktemp("refusals"), java, jars) as kafka,
+    ):
+        real = Side(kafka.address("SP"), (USER, PASSWORD), (NOBODY, NOBODYS_PASSWORD))
+        simulated = Side(served.addresses[0], (ADMIN, served.password()), (ALICE, served.password(ALICE)))
+        yield real, simulated
+
+
+ORDER = sorted(apis.all_apis().values(), key=lambda api: (LAST.get(api.key, 0), api.key))
+ASKED = [
+    (granted, api, version)
+    for granted in (False, True)
+    for api in ORDER
+    if api.key not in LEFT_OUT.keys() - {11, 16, 26, 47, 55}
+    for version in range(api.versions[0], api.versions[1] + 1)
+    if version in (api.versions[0], api.versions[1])
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("granted", "api", "version"),
+    ASKED,
+    ids=[f"{api.request.__name__} v{v}{' granted' * granted}" for granted, api, v in ASKED],
+)
+def test_a_user_with_few_rights_is_refused_alike(
+    sides: tuple[Side, Side], granted: bool, api: Api, version: int
+) -> None:
+    real, simulated = sides
+    if granted and not hasattr(real, "granted"):
+        real.granted = True  # type: ignore[attr-defined]
+        for side in sides:
+            side.grant()
+    now_ms = round(time.time() * 1000)
+    assert simulated.answer(api, version, now_ms) == real.answer(api, version, now_ms)
