@@ -12,14 +12,12 @@ from kview.serve.listener import Port, reset
 from kview.serve.login import Login
 from kview.serve.memory import Requests, Unread
 from kview.serve.slices import Slices
+from kview.serve.tls import TlsLayer
 from kview.simulate.nodes import ProcessState
 
 MAX_CONNECTIONS = 2_000
 """Limit of connections per broker. Further connections are reset, so that a client that connects in a loop
 does not use up all file descriptors."""
-
-HANDSHAKE_S = 10.0
-"""Limit of a TLS handshake, in seconds."""
 
 log = logging.getLogger(__name__)
 
@@ -137,15 +135,16 @@ class WireBroker:
         self._connecting += 1
         self._loop.create_task(self._connect(sock))
 
+    def _protocol(self) -> asyncio.BaseProtocol:
+        connection, tls = Connection(self, self._loop), self._wire.security.tls
+        return connection if tls is None else TlsLayer(tls, connection, self._loop, self._not_opened)
+
+    def _not_opened(self) -> None:
+        self._connecting -= 1
+
     async def _connect(self, sock: socket.socket) -> None:
         try:
-            tls = self._wire.security.tls
-            await self._loop.connect_accepted_socket(
-                lambda: Connection(self, self._loop),
-                sock,
-                ssl=tls,
-                ssl_handshake_timeout=None if tls is None else HANDSHAKE_S,
-            )
-        except OSError as error:  # the client has already hung up, or does not speak TLS as this port does
-            self._connecting -= 1
+            await self._loop.connect_accepted_socket(self._protocol, sock)
+        except OSError as error:  # the client has already hung up
+            self._not_opened()
             log.info("a connection to broker %d ended at once: %s", self._id, error)

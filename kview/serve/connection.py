@@ -91,8 +91,8 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         self.host = peer[0] if peer else ""
         self.login = self._broker.new_login()
-        session = transport.get_extra_info("ssl_object")
-        if session is not None and self.login is None:
+        session = transport.get_extra_info("ssl_object") if self.login is None else None
+        if session is not None:
             self._principal = principal_of(session)
         self._broker.opened(self)
 

@@ -12,8 +12,8 @@ from kafka.protocol.admin import CreateAclsRequest
 
 from kview.serve import apis
 from kview.serve.call import Api
-from tests.real_kafka.asking import Address, create_topic
-from tests.real_kafka.secured import NOBODY, NOBODYS_PASSWORD, PASSWORD, USER, SecuredKafka
+from tests.real_kafka.asking import Address
+from tests.real_kafka.secured import NOBODY, NOBODYS_PASSWORD, PASSWORD, SESSION_MS, USER, SecuredKafka
 from tests.serve import questions as q
 from tests.serve.examples import Examples
 from tests.serve.secured import ADMIN, ALICE, Client, SecuredServed
@@ -46,11 +46,19 @@ class Side:
         self.address = address
         self.admin = admin
         self.user = user
-        self.anonymous: Any = partial(self.ask, admin)
+        self.as_admin: Any = partial(self.ask, admin)
         for name in TOPICS:
-            q.create_topic(self.anonymous, name, validate_only=False)
-            wait_until(lambda: q.metadata(self.anonymous, name) == 0, "the topic is known")
-        self.topics = [(name, q.topic_id(self.anonymous, name).bytes) for name in TOPICS]
+            q.create_topic(self.as_admin, name, validate_only=False)
+            wait_until(partial(self._knows, name), "the topic is known")
+        wait_until(self._has_coordinator, "a coordinator")
+        wait_until(lambda: q.delete_groups(self.as_admin, ["none"]) == [69], "the groups are loaded")
+        self.topics = [(name, q.topic_id(self.as_admin, name).bytes) for name in TOPICS]
+
+    def _knows(self, topic: str) -> bool:
+        return q.metadata(self.as_admin, topic) == 0
+
+    def _has_coordinator(self) -> bool:
+        return q.find_coordinator(self.as_admin, USUAL["group_id"], 0)[0] == 0
 
     def ask(self, who: tuple[str, str], request: Any, timeout_s: float = 0.0) -> Any:
         with Client(self.address) as client:
@@ -72,7 +80,7 @@ class Side:
             )
             for resource, name, pattern, operation in GRANTED
         ]
-        answer = self.anonymous(CreateAclsRequest(version=3, creations=creations))
+        answer = self.as_admin(CreateAclsRequest(version=3, creations=creations))
         assert [row.error_code for row in answer.results] == [0] * len(GRANTED)
 
     def answer(self, api: Api, version: int, now_ms: int) -> Any:
@@ -102,7 +110,11 @@ def sides(
     one = ("offsets.topic.num.partitions=1", "transaction.state.log.num.partitions=1")
     flags = ("--no-traffic", "--brokers", "1", "--racks", "1")
     with (
-        SecuredServed("sasl_plaintext:plain", *flags, settings=(*QUICK_TIMES, *one)) as served,
+        SecuredServed(
+            "sasl_plaintext:plain",
+            *flags,
+            settings=(*QUICK_TIMES, *one, f"connections.max.reauth.ms={SESSION_MS}"),
+        ) as served,
         SecuredKafka(tmp_path_factory.mktemp("refusals"), java, jars) as kafka,
     ):
         real = Side(kafka.address("SP"), (USER, PASSWORD), (NOBODY, NOBODYS_PASSWORD))

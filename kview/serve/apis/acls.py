@@ -85,7 +85,7 @@ def describe_acls(call: Call) -> Steps:
         DescribeAclsResponse(
             version=version,
             error_code=ErrorCode.NONE if refused is None else refused.error_code,
-            error_message=None if refused is None else refused.message,
+            error_message="" if refused is None else refused.message,
             resources=rows,
         )
     )

@@ -15,7 +15,7 @@ from kafka.protocol.sasl import (
 )
 
 from kview.serve.call import Api, Call
-from kview.serve.login import MECHANISMS, Login, Stage
+from kview.serve.login import ANONYMOUS, MECHANISMS, Login, Stage
 from kview.serve.sasl import Refused
 from kview.simulate.codes import ErrorCode
 
@@ -33,11 +33,14 @@ def sasl_handshake(call: Call) -> None:
             )
         )
         return
+    renews = login.principal != ANONYMOUS
     enabled = login.begin(call.request.mechanism or "", call.version)
     error = ErrorCode.NONE if enabled else ErrorCode.UNSUPPORTED_SASL_MECHANISM
     answer = SaslHandshakeResponse(version=call.version, error_code=error, mechanisms=list(MECHANISMS))
     if enabled:
         call.answer(answer)
+    elif renews:
+        call.hang_up()
     else:
         _refuse(call, login, answer)
 

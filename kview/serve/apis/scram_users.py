@@ -28,15 +28,25 @@ UNKNOWN = "Attempt to describe a user credential that does not exist: "
 
 def describe_users(call: Call) -> Steps:
     """Answer with the mechanisms of each user, or of all users."""
+    per_user = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
     if not call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER):
         refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        rows = [
+            per_user(
+                version=call.version,
+                user="",
+                error_code=refused,
+                error_message=None,
+                credential_infos=[],
+            )
+            for _ in call.request.users or ()
+        ]
         call.answer(
             DescribeUserScramCredentialsResponse(
-                version=call.version, error_code=refused, error_message=MESSAGES[refused], results=[]
+                version=call.version, error_code=refused, error_message=None, results=rows
             )
         )
         return
-    per_user = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
     known: dict[str, list[tuple[int, int]]] = {}
     for (name, mechanism), credential in sorted(call.image.scram.items()):
         known.setdefault(name, []).append((mechanism, credential.iterations))
@@ -64,7 +74,7 @@ def describe_users(call: Call) -> Steps:
         )
     call.answer(
         DescribeUserScramCredentialsResponse(
-            version=call.version, error_code=ErrorCode.NONE, error_message=None, results=results
+            version=call.version, error_code=ErrorCode.NONE, error_message="", results=results
         )
     )
 
