@@ -275,7 +275,7 @@ def take_request(wire: Wire, broker: int, connection: Client, frame: memoryview)
     Raises Garbage if a real broker would close the connection, because the API or version is unknown, or the
     bytes are not a valid request.
 
-    A client that must log in first may send only some requests, or tokens, which are no requests at all.
+    A client that must log in first may send only some requests, or tokens, which have no header.
 
     A bug in the handler, or in an event that the request schedules, ends this connection and nothing else.
     """

@@ -34,7 +34,7 @@ WRONG_PASSWORD = "Authentication failed: Invalid username or password"
 
 
 class Refused(Exception):
-    """Raised for a login that fails. The client is told why only if there is a message."""
+    """Raised for a login that fails. The client learns why only if there is a message."""
 
 
 class Exchange(Protocol):

@@ -14,7 +14,7 @@ HANDSHAKE_S = 10.0
 """Limit of a handshake, in seconds."""
 
 NOT_TLS = bytes([21, 3, 3, 0, 2, 2, 80])
-"""The alert `internal_error`, which a broker sends to a client that does not speak TLS. OpenSSL sends none."""
+"""The alert `internal_error`, which brokers send to clients that do not speak TLS. OpenSSL sends none."""
 
 log = logging.getLogger(__name__)
 

@@ -100,7 +100,7 @@ IMPLYING = {
     ),
     AclOperation.DESCRIBE_CONFIGS: frozenset({AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS}),
 }
-"""Operations that are allowed to whoever may do one of these."""
+"""Who may do one of these operations may do the one before the colon, too."""
 
 
 class Acl(NamedTuple):
@@ -114,6 +114,11 @@ class Acl(NamedTuple):
     operation: int
     permission: int
 
+    @property
+    def has_unknown(self) -> bool:
+        """Whether a number is UNKNOWN, which Kafka takes for a broken request."""
+        return UNKNOWN in (self.resource, self.pattern, self.operation, self.permission)
+
 
 class AclFilter(NamedTuple):
     """A filter of rules, in which a number may be ANY, and a text None. `pattern` may be MATCH."""
@@ -125,6 +130,11 @@ class AclFilter(NamedTuple):
     host: str | None
     operation: int
     permission: int
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether a number is UNKNOWN, which Kafka takes for a broken request."""
+        return UNKNOWN in (self.resource, self.pattern, self.operation, self.permission)
 
     def matches(self, acl: Acl) -> bool:
         """Return whether the filter selects a rule."""

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import CreateAclsRequest
+from kafka.protocol.admin import (
+    AlterUserScramCredentialsRequest,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+    DescribeUserScramCredentialsRequest,
+)
 
 from kview.serve import apis
 from kview.serve.call import Api
@@ -149,3 +155,138 @@ def test_a_user_with_few_rights_is_refused_alike(
             side.grant()
     now_ms = round(time.time() * 1000)
     assert simulated.answer(api, version, now_ms) == real.answer(api, version, now_ms)
+
+
+def creation(
+    resource: int = TOPIC,
+    name: str = "alike",
+    pattern: int = LITERAL,
+    principal: str = "User:dave",
+    operation: int = READ,
+    permission: int = ALLOW,
+) -> Any:
+    return CreateAclsRequest(
+        version=3,
+        creations=[
+            CreateAclsRequest.AclCreation(
+                version=3,
+                resource_type=resource,
+                resource_name=name,
+                resource_pattern_type=pattern,
+                principal=principal,
+                host="*",
+                operation=operation,
+                permission_type=permission,
+            )
+        ],
+    )
+
+
+def description(resource: int = 1, name: str | None = None, pattern: int = 1, operation: int = 1) -> Any:
+    return DescribeAclsRequest(
+        version=3,
+        resource_type_filter=resource,
+        resource_name_filter=name,
+        pattern_type_filter=pattern,
+        principal_filter="User:dave",
+        host_filter=None,
+        operation=operation,
+        permission_type=1,
+    )
+
+
+def deletion(resource: int = 1, name: str | None = None, pattern: int = 1, operation: int = 1) -> Any:
+    each = DeleteAclsRequest.DeleteAclsFilter(
+        version=3,
+        resource_type_filter=resource,
+        resource_name_filter=name,
+        pattern_type_filter=pattern,
+        principal_filter="User:dave",
+        host_filter=None,
+        operation=operation,
+        permission_type=1,
+    )
+    return DeleteAclsRequest(version=3, filters=[each])
+
+
+def upsertion(*users: tuple[str, int, int]) -> Any:
+    per_user = AlterUserScramCredentialsRequest.ScramCredentialUpsertion
+    upsertions = [
+        per_user(
+            version=0,
+            name=name,
+            mechanism=mechanism,
+            iterations=iterations,
+            salt=b"salt",
+            salted_password=b"p" * 32,
+        )
+        for name, mechanism, iterations in users
+    ]
+    return AlterUserScramCredentialsRequest(version=0, deletions=[], upsertions=upsertions)
+
+
+def scram_deletion(*users: tuple[str, int]) -> Any:
+    per_user = AlterUserScramCredentialsRequest.ScramCredentialDeletion
+    deletions = [per_user(version=0, name=name, mechanism=mechanism) for name, mechanism in users]
+    return AlterUserScramCredentialsRequest(version=0, deletions=deletions, upsertions=[])
+
+
+def scram_description(*users: str) -> Any:
+    per_user = DescribeUserScramCredentialsRequest.UserName
+    return DescribeUserScramCredentialsRequest(
+        version=0, users=[per_user(version=0, name=name) for name in users]
+    )
+
+
+AS_ADMIN = {
+    "a rule": creation(),
+    "the same rule": creation(),
+    "a prefix": creation(name="al", pattern=PREFIXED),
+    "everything": creation(name="*"),
+    "a group": creation(resource=GROUP),
+    "a rule about the cluster": creation(resource=CLUSTER, name="kafka-cluster"),
+    "another cluster": creation(resource=CLUSTER, name="other"),
+    "no name": creation(name=""),
+    "resource 0": creation(resource=0),
+    "resource 1": creation(resource=1),
+    "resource 99": creation(resource=99),
+    "pattern 1": creation(pattern=1),
+    "pattern 2": creation(pattern=2),
+    "pattern 99": creation(pattern=99),
+    "operation 1": creation(operation=1),
+    "operation 99": creation(operation=99),
+    "permission 1": creation(permission=1),
+    "permission 99": creation(permission=99),
+    "no type of principal": creation(principal="dave"),
+    "all rules": description(),
+    "rules that match": description(TOPIC, "alike", 2),
+    "literal rules": description(TOPIC, "alike", LITERAL),
+    "rules of operation 99": description(operation=99),
+    "rules of resource 99": description(resource=99),
+    "deletion of resource 0": deletion(resource=0),
+    "deletion of resource 99": deletion(resource=99),
+    "deletion of operation 99": deletion(operation=99),
+    "deletion of a prefix": deletion(TOPIC, "al", PREFIXED),
+    "deletion of what matches": deletion(TOPIC, "alike", 2),
+    "deletion": deletion(),
+    "users": upsertion(("dave", 1, 4096), ("erin", 2, 16384), ("frank", 1, 4095), ("grace", 1, 16385)),
+    "wrong users": upsertion(("", 1, 4096), ("heidi", 0, 4096), ("ivan", 99, 4096)),
+    "a user twice": upsertion(("judy", 1, 4096), ("judy", 2, 4096), ("dave", 2, 4096)),
+    "description of users": scram_description("dave", "erin", "nobody", "judy", "judy"),
+    "deletion of users": scram_deletion(("dave", 1), ("erin", 1), ("nobody", 1), ("judy", 1), ("judy", 2)),
+    "description afterwards": scram_description("dave", "erin"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", AS_ADMIN)
+def test_requests_about_rules_and_users_are_answered_alike(sides: tuple[Side, Side], asked: str) -> None:
+    answers = []
+    for side in sides:
+        try:
+            answer = side.as_admin(AS_ADMIN[asked])
+        except ConnectionResetError:
+            answers.append("closed")
+        else:
+            answers.append(common(answer.to_dict()))
+    assert answers[1] == answers[0]

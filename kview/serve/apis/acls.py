@@ -20,7 +20,7 @@ from kview.serve.apis.gather import forward, message_of
 from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.acls import Acl, AclFilter, AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
-from kview.simulate.requests.acl_rules import only_for_filters, unknown_number
+from kview.simulate.requests.acl_rules import only_for_filters
 from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.results import AdminResult
 
@@ -49,7 +49,7 @@ def describe_acls(call: Call) -> Steps:
     """Answer with the rules that the filter selects. As in Kafka, a filter for what is unknown ends the
     connection."""
     wanted = _filter(call.request)
-    if unknown_number(wanted):
+    if wanted.has_unknown:
         call.hang_up()
         return
     refused = _refused(call, AclOperation.DESCRIBE, NO_AUTHORIZER_HERE)
@@ -105,7 +105,7 @@ def create_acls(call: Call) -> None:
         )
         for each in call.request.creations
     ]
-    if any(map(unknown_number, rules)):
+    if any(rule.has_unknown for rule in rules):
         call.hang_up()
         return
     refused = _refused(call, AclOperation.ALTER, NO_AUTHORIZER)
@@ -132,7 +132,7 @@ def _answer_created(call: Call, results: Sequence[AdminResult]) -> None:
 def delete_acls(call: Call) -> None:
     """Delete the rules that each filter selects, and answer with them."""
     filters = [_filter(each) for each in call.request.filters]
-    if any(map(unknown_number, filters)):
+    if any(each.has_unknown for each in filters):
         call.hang_up()
         return
     refused = _refused(call, AclOperation.ALTER, NO_AUTHORIZER)

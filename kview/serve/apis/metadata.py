@@ -234,7 +234,7 @@ class Packers:
 
 
 def _topic(packers: Packers, name_and_id: tuple[str | None, bytes], creates: bool) -> bytes:
-    """Encode a topic named by name or id. Whether one exists is told only to clients that may know it."""
+    """Encode a topic named by name or id. Only clients that may describe it learn whether it exists."""
     call, (name, topic_id) = packers.call, name_and_id
     image = call.image
     topic = image.topic_by_id(topic_id) if name is None else image.topics.get(name)

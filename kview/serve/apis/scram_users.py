@@ -54,7 +54,7 @@ def describe_users(call: Call) -> Steps:
     results = []
     for name, number in times.items():
         yield
-        error, message = ErrorCode.NONE, None
+        error, message = ErrorCode.NONE, ""
         if number > 1:
             error, message = ErrorCode.DUPLICATE_RESOURCE, shortened(TWICE + name)
         elif name not in known:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from kview.simulate.acls import (
     ANY,
     CLUSTER_NAME,
-    UNKNOWN,
     Acl,
     AclFilter,
     AclOperation,
@@ -18,7 +17,7 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.results import AdminResult
 
-OK = AdminResult(ErrorCode.NONE)
+OK = AdminResult(ErrorCode.NONE, "")
 RULES_MAX = 10_000
 TEXT_MAX = 1_000
 """Limits of the rules, and of the characters in each text of one. Kafka has none."""
@@ -46,11 +45,14 @@ class AclRules:
             self._metadata.commit({}, acls=Acls((*known, *added)))
         return results
 
-    def delete(self, filters: Sequence[AclFilter]) -> list[list[Acl]]:
-        """Remove all rules that any filter selects, in one step. Return what each filter has selected."""
+    def delete(self, filters: Sequence[AclFilter]) -> list[list[Acl] | AdminResult]:
+        """Remove all rules that any filter selects, in one step.
+
+        Return what each filter has selected, or what is wrong with it.
+        """
         known = self._metadata.image.acls
-        selected = [[rule for rule in known if each.matches(rule)] for each in filters]
-        gone = {rule for rules in selected for rule in rules}
+        selected = [wrong_filter(each) or [rule for rule in known if each.matches(rule)] for each in filters]
+        gone = {rule for rules in selected if isinstance(rules, list) for rule in rules}
         if gone:
             self._metadata.commit({}, acls=Acls(rule for rule in known if rule not in gone))
         return selected
@@ -62,19 +64,30 @@ def wrong_rule(rule: Acl) -> str | None:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     if not rule.name:
         return "Invalid empty resource name"
+    for number, known, what in (
+        (rule.resource, ResourceType, "resourceType"),
+        (rule.pattern, PatternType, "patternType"),
+        (rule.operation, AclOperation, "operation"),
+        (rule.permission, Permission, "permissionType"),
+    ):
+        if number not in known.__members__.values():
+            return f"Invalid {what} UNKNOWN"
+    if ":" not in rule.principal:
+        why = "no colon is present separating the principal type from the principal name"
+        return f"Could not parse principal from `{rule.principal}` ({why})"
     if max(map(len, (rule.name, rule.principal, rule.host))) > TEXT_MAX:
         return f"A text in an ACL may have at most {TEXT_MAX} characters."
     return None
 
 
-def unknown_number(rule: Acl | AclFilter) -> bool:
-    """Return whether a number in a rule or filter has no meaning, which Kafka takes for a broken request."""
-    return (
-        rule.resource not in (ANY, *ResourceType)
-        or rule.pattern not in (ANY, *PatternType)
-        or rule.operation not in (ANY, *AclOperation)
-        or rule.permission not in (ANY, *Permission)
-    ) or UNKNOWN in (rule.resource, rule.pattern, rule.operation, rule.permission)
+def wrong_filter(wanted: AclFilter) -> AdminResult | None:
+    """Return the error for a filter with a number that has no meaning, or None."""
+    of_pattern = wanted.resource in (ANY, *ResourceType) and wanted.pattern in (ANY, *PatternType)
+    of_entry = wanted.operation in (ANY, *AclOperation) and wanted.permission in (ANY, *Permission)
+    if of_pattern and of_entry:
+        return None
+    what = "entryFilter" if of_pattern else "patternFilter"
+    return AdminResult(ErrorCode.INVALID_REQUEST, f"Unknown {what}.")
 
 
 def only_for_filters(rule: Acl) -> bool:
