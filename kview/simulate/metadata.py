@@ -70,7 +70,7 @@ class MetadataImage:
     Brokers are sorted by id. Fenced brokers stay listed, with a flag. `broker_configs` are the brokers'
     dynamic configurations by broker id as text, with those of all brokers under the empty text.
     `group_configs` are those of groups, by group id. `scram` are the credentials of users, and
-    `acls` what they may do.
+    `acls` what they may do. `features` are the levels of those that are on.
     """
 
     cluster_id: str
@@ -82,6 +82,7 @@ class MetadataImage:
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     scram: Mapping[ScramUser, ScramCredential] = field(default_factory=dict)
     acls: Acls = NO_ACLS
+    features: Mapping[str, int] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """Return a topic's partition by its number, or None if it does not exist."""

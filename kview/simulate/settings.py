@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from kview.errors import BadUse, ErrorKind
+from kview.simulate.features import ELR_VERSION
 from kview.simulate.setting import INT_MAX, LONG_MAX, ConfigType, Key, boolean, checked, number
 from kview.simulate.topic_settings import TOPIC_KEYS
 
 FOLLOWER_THROTTLE = "follower.replication.throttled.rate"
 LEADER_THROTTLE = "leader.replication.throttled.rate"
-ELR_VERSION = "eligible.leader.replicas.version"
 AUTHORIZER, STANDARD_AUTHORIZER = (
     "authorizer.class.name",
     "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

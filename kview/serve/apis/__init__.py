@@ -14,6 +14,7 @@ FILES = (
     "cluster",
     "configs",
     "consumer_groups",
+    "features",
     "fetch",
     "find_coordinator",
     "group_deletion",

@@ -10,6 +10,7 @@ from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import Api, Call, Steps, id_bytes, shortened, topic_uuid
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
+from kview.simulate.features import GROUP_VERSION
 from kview.simulate.groups.consumer_group import ConsumerMember
 from kview.simulate.groups.consumer_records import Partitions
 from kview.simulate.groups.consumer_results import (
@@ -58,6 +59,9 @@ def heartbeat(call: Call) -> None:
         )
 
     topics = request.subscribed_topic_names
+    if not call.image.features.get(GROUP_VERSION):
+        answer(ConsumerHeartbeatResult(ErrorCode.UNSUPPORTED_VERSION))
+        return
     if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
         answer(ConsumerHeartbeatResult(ErrorCode.GROUP_AUTHORIZATION_FAILED))
         return
@@ -97,6 +101,10 @@ def describe(call: Call) -> Steps:
     """Answer with the state of each group and with what its members have and are to have."""
     coordinator, groups = call.cluster.groups(call.broker), []
     for name in sorted(dict.fromkeys(call.request.group_ids), key=bool):  # '' first, as in Kafka
+        if not call.image.features.get(GROUP_VERSION):
+            off = DescribedConsumerGroup(name, ErrorCode.UNSUPPORTED_VERSION)
+            groups.append(_described(call, off, []))
+            continue
         if not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, name):
             groups.append(
                 _described(call, DescribedConsumerGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED), [])

@@ -63,6 +63,7 @@ class MetadataLog:
         group_configs: Mapping[str, Mapping[str, str]] | None = None,
         scram: Mapping[ScramUser, ScramCredential] | None = None,
         acls: Acls | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
@@ -104,6 +105,7 @@ class MetadataLog:
             image.group_configs if group_configs is None else group_configs,
             image.scram if scram is None else scram,
             image.acls if acls is None else acls,
+            image.features if features is None else features,
         )
         # Idle no-op records may lie between two steps. So the empty entry says that the list is complete from
         # the offset after the previous step on.
