@@ -1,7 +1,7 @@
 """A request to the simulated cluster, as the handler of an API receives and answers it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ParamSpec, Protocol
 from uuid import UUID
 
@@ -10,7 +10,9 @@ from kview.serve.listener import HOST
 from kview.serve.login import Login
 from kview.serve.sasl import Refused
 from kview.serve.security import PLAINTEXT, ListenerSecurity
+from kview.serve.throttles import Throttles
 from kview.simulate.acls import CLUSTER_NAME, OPERATIONS, AclOperation, ResourceType
+from kview.simulate.client_quotas import Limit, limit_of
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Blame, Kernel
@@ -39,6 +41,9 @@ READ_COMMITTED = 1
 NO_ID = bytes(16)
 """The id of no topic."""
 
+CONTROLLER = -1
+"""The key of what clients have used of the controller."""
+
 _END = object()
 
 
@@ -53,6 +58,12 @@ class Client(Protocol):
     def principal(self) -> str:
         """Who the client is, such as `User:alice`."""
         ...
+
+    def mute(self) -> None:
+        """Handle no further request until `unmute` is called."""
+        ...
+
+    def unmute(self) -> None: ...
 
     def run(self, steps: Steps) -> None:
         """Do work, now or in slices. It ends early if the client disconnects."""
@@ -82,6 +93,11 @@ class Wire:
     ports: Mapping[int, int]
     apis: "Mapping[int, Api]"
     security: ListenerSecurity = PLAINTEXT
+    throttles: dict[int, Throttles] = field(default_factory=dict)
+
+    def throttles_of(self, node: int) -> Throttles:
+        """Return what clients of a broker, or of the CONTROLLER, have used of their quotas."""
+        return self.throttles.setdefault(node, Throttles())
 
     def endpoint(self, broker: int) -> tuple[str, int]:
         """Return the host and port of a broker. If there is no such broker, return ('', -1), as in Kafka."""
@@ -119,11 +135,19 @@ class Call:
     """One decoded request to broker `broker`. Its handler calls `hang_up` or one of the `answer` methods,
     once."""
 
-    __slots__ = ("_connection", "_header", "api", "broker", "request", "version", "wire")
+    __slots__ = ("_connection", "_header", "api", "broker", "request", "size", "version", "wire")
 
     def __init__(
-        self, wire: Wire, broker: int, connection: Client, api: Api, header: Header, request: Any
+        self,
+        wire: Wire,
+        broker: int,
+        connection: Client,
+        api: Api,
+        header: Header,
+        request: Any,
+        size: int = 0,
     ) -> None:
+        self.size = size
         self.wire = wire
         self.broker = broker
         self.api = api
@@ -178,6 +202,31 @@ class Call:
         return authorizer.allows_any(
             self.image.acls, self.principal, self._connection.host, operation, resource
         )
+
+    def limit(self, key: str) -> Limit | None:
+        """Return the client's quota of a kind, or None."""
+        quotas = self.image.client_quotas
+        if not quotas:
+            return None
+        return limit_of(quotas, key, self.principal.partition(":")[2], self.client_id)
+
+    def used(self, key: str, value: float) -> int:
+        """Note what the client has used of a quota. Return how long it has to wait now, in milliseconds."""
+        limit = self.limit(key)
+        if limit is None:
+            return 0
+        rate, now_ms = self.wire.throttles_of(self.broker).rate(key, limit), self._now_ms()
+        rate.record(value, now_ms)
+        return rate.throttle_ms(limit.value, now_ms)
+
+    def _now_ms(self) -> float:
+        return self.cluster.kernel.now_us / 1000
+
+    def mute(self, throttle_ms: int) -> None:
+        """Handle no further request of this connection for a time. The answer to this one is not delayed."""
+        if throttle_ms > 0:
+            self._connection.mute()
+            self.cluster.kernel.after(throttle_ms * 1000, self.later(self._connection.unmute))
 
     def operations(self, resource: ResourceType, name: str = CLUSTER_NAME) -> frozenset[AclOperation]:
         """Return all that the client may do with a resource, which is the cluster without `name`."""
@@ -330,7 +379,7 @@ def _handled(
         Exception
     ) as error:  # invalid bytes make the codec raise anything: IndexError, UnicodeDecodeError …
         raise Garbage(f"no message: {error!r}") from error
-    call = Call(wire, broker, connection, api, header, request)
+    call = Call(wire, broker, connection, api, header, request, len(frame) - begin)
     try:
         yield from _blamed(wire.cluster.kernel, connection.failed, lambda: api.handle(call))
     except Garbage:

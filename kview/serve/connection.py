@@ -84,6 +84,7 @@ class Connection(asyncio.BufferedProtocol):
         self.login: Login | None = None
         self._principal = ANONYMOUS
         self._ends = False
+        self._muted = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -117,7 +118,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._closing():
             return
         self._end += nbytes
-        if not self._busy:
+        if not self._busy and not self._muted:
             self._take_turn()
         elif self._end - self._begin >= READ_BUFFER_BYTES:
             self._read(False)
@@ -175,6 +176,15 @@ class Connection(asyncio.BufferedProtocol):
     def principal(self) -> str:
         """Who the client is, such as `User:alice`."""
         return self._principal if self.login is None else self.login.principal
+
+    def mute(self) -> None:
+        """Handle no further request until `unmute` is called."""
+        self._muted = True
+
+    def unmute(self) -> None:
+        """Go on with what has arrived."""
+        self._muted = False
+        self._turn_soon()
 
     def freeze(self) -> None:
         """Stop reading and writing, because the broker hangs."""
@@ -240,7 +250,7 @@ class Connection(asyncio.BufferedProtocol):
         self._in_turn = True
         try:
             for _ in range(REQUESTS_PER_TURN):
-                if self._busy or not self._client_reads or self._broker.frozen or self._transport is None:
+                if self._waits() or self._transport is None:
                     return
                 frame = self._next_frame()
                 if frame is None:
@@ -255,6 +265,10 @@ class Connection(asyncio.BufferedProtocol):
             self.failed(error)
         finally:
             self._in_turn = False
+
+    def _waits(self) -> bool:
+        """Return whether no request can be handled now."""
+        return self._busy or self._muted or not self._client_reads or self._broker.frozen
 
     def _refuse(self, garbage: Garbage) -> None:
         log.info("connection closed: %s", garbage)

@@ -35,6 +35,7 @@ from kview.simulate.requests.batch_rules import BatchRules
 from kview.simulate.requests.descriptions import Descriptions
 from kview.simulate.requests.feature_updates import FeatureUpdates
 from kview.simulate.requests.forwarding import Forwarding
+from kview.simulate.requests.quota_changes import QuotaChanges
 from kview.simulate.requests.record_deletion import RecordDeletion
 from kview.simulate.requests.records import RecordRequests
 from kview.simulate.requests.scram_users import ScramUsers
@@ -65,10 +66,10 @@ class Cluster:
     and `faults` what can happen to them. `quorum`, `metadata`, `configs` and `controller` are the
     controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin`, `acls`, `features` and `scram_users`. `transactions` are the coordinators of
-    transactional ids, and `asking` is the brokers' way to them. `traffic` are the clients inside, and
-    `adjustments` change the cluster and them while they run. `touched` collects changed partitions for the
-    invariants.
+    `forwarding`, to `admin`, `acls`, `features`, `quotas` and `scram_users`. `transactions` are the
+    coordinators of transactional ids, and `asking` is the brokers' way to them. `traffic` are the clients
+    inside, and `adjustments` change the cluster and them while they run. `touched` collects changed
+    partitions for the invariants.
     """
 
     def __init__(self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage) -> None:
@@ -118,6 +119,7 @@ class Cluster:
         )
         self.scram_users = ScramUsers(self.metadata)
         self.acls = AclRules(self.metadata)
+        self.quotas = QuotaChanges(self.metadata)
         self.features = FeatureUpdates(self.metadata, self.quorum)
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
         parts = self.nodes, self.brokers, self.records, self.retention

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kview.simulate.acls import Acls
+from kview.simulate.client_quotas import Quotas
 from kview.simulate.scram import ScramCredential, ScramUser
 
 NO_LEADER = -1
@@ -70,7 +71,8 @@ class MetadataImage:
     Brokers are sorted by id. Fenced brokers stay listed, with a flag. `broker_configs` are the brokers'
     dynamic configurations by broker id as text, with those of all brokers under the empty text.
     `group_configs` are those of groups, by group id. `scram` are the credentials of users, and
-    `acls` what they may do. `features` are the levels of those that are on.
+    `acls` what they may do. `features` are the levels of those that are on,
+    `client_quotas` how much clients may use.
     """
 
     cluster_id: str
@@ -83,6 +85,7 @@ class MetadataImage:
     scram: Mapping[ScramUser, ScramCredential] = field(default_factory=dict)
     acls: Acls = NO_ACLS
     features: Mapping[str, int] = field(default_factory=dict)
+    client_quotas: Quotas = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """Return a topic's partition by its number, or None if it does not exist."""

@@ -21,6 +21,7 @@ class UnwiredClient:
         self.host = "127.0.0.1"
         self.login: Login | None = None
         self.principal = ANONYMOUS
+        self.muted = False
         self.when_closed: Callable[[], None] | None = None
         self.answers: list[bytes | None] = []
         self.failures: list[Exception] = []
@@ -36,6 +37,12 @@ class UnwiredClient:
         self.answers.append(frame)
         self.busy = False
         self.when_closed = None
+
+    def mute(self) -> None:
+        self.muted = True
+
+    def unmute(self) -> None:
+        self.muted = False
 
     def answered_last(self, frame: bytes) -> None:
         self.answered(frame)

@@ -19,6 +19,7 @@ from kview.serve.call import Api, Call, Steps
 from kview.serve.frames import MAX_REQUEST_BYTES
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.batch_check import RECORD_ERRORS_MAX
+from kview.simulate.client_quotas import PRODUCER
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.records import codec, transactional
@@ -133,6 +134,8 @@ def admit(
 
 def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> Steps:
     request, version = call.request, call.version
+    throttle_ms = call.used(PRODUCER, call.size)
+    call.mute(throttle_ms)
     if request.acks == 0:
         if any(result.error_code for result in results.values()):
             call.hang_up()
@@ -169,7 +172,7 @@ def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> Steps:
         topics.append(
             per_topic(version=version, name=entry.name, topic_id=entry.topic_id, partition_responses=answers)
         )
-    call.answer(ProduceResponse(version=version, responses=topics))
+    call.answer(ProduceResponse(version=version, responses=topics, throttle_time_ms=throttle_ms))
 
 
 APIS = (Api(0, ProduceRequest, (3, 13), produce, advertised_from=0, max_bytes=MAX_REQUEST_BYTES),)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from kview.simulate.acls import Acls
+from kview.simulate.client_quotas import Quotas
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Kernel
 from kview.simulate.layers import layered
@@ -64,6 +65,7 @@ class MetadataLog:
         scram: Mapping[ScramUser, ScramCredential] | None = None,
         acls: Acls | None = None,
         features: Mapping[str, int] | None = None,
+        client_quotas: Quotas | None = None,
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
@@ -106,6 +108,7 @@ class MetadataLog:
             image.scram if scram is None else scram,
             image.acls if acls is None else acls,
             image.features if features is None else features,
+            image.client_quotas if client_quotas is None else client_quotas,
         )
         # Idle no-op records may lie between two steps. So the empty entry says that the list is complete from
         # the offset after the previous step on.

@@ -1,0 +1,125 @@
+"""Quotas throttle clients: the answer says how long, and until then the connection handles nothing."""
+
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer import FetchRequest, FetchResponse
+from kafka.protocol.metadata import ApiVersionsRequest
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from kview.simulate.client_quotas import CONSUMER, PRODUCER
+from kview.simulate.records import encode_batch
+from kview.simulate.requests.quota_changes import QuotaChange
+from tests.serve.unwired import Unwired, UnwiredClient
+from tests.simulate.engine import TOPIC, cluster_of, go
+
+ME = (("client-id", "tests"),)
+LIMIT = 1_000
+
+
+def limited(key: str) -> Unwired:
+    """A cluster in which clients named `tests` may use 1,000 bytes a second."""
+    cluster = cluster_of(settings={"min.insync.replicas": "1"})
+    cluster.quotas.alter([QuotaChange(ME, ((key, float(LIMIT)),))], False)
+    go(cluster, 1)
+    return Unwired(cluster)
+
+
+def produce(wire: Unwired, client: UnwiredClient, size: int, acks: int = 1) -> int:
+    """Write a record of so many bytes, and return the throttle time in the answer, −1 without one."""
+    batch = encode_batch([(b"", bytes(size), wire.cluster.kernel.now_us // 1000)])
+    per_topic = ProduceRequest.TopicProduceData
+    data = per_topic.PartitionProduceData(version=9, index=0, records=batch)
+    request = ProduceRequest(
+        version=9,
+        transactional_id=None,
+        acks=acks,
+        timeout_ms=1000,
+        topic_data=[per_topic(version=9, name=TOPIC, partition_data=[data])],
+    )
+    wire.ask(client, request)
+    answer = client.answers[-1]
+    if answer is None:
+        return -1
+    return int(ProduceResponse.decode(answer[9:], version=9).throttle_time_ms)
+
+
+def fetch(wire: Unwired, client: UnwiredClient, offset: int = 0) -> Any:
+    """Read, and return the answer."""
+    per_topic = FetchRequest.FetchTopic
+    partition = per_topic.FetchPartition(
+        version=11,
+        partition=0,
+        current_leader_epoch=-1,
+        fetch_offset=offset,
+        log_start_offset=-1,
+        partition_max_bytes=1 << 20,
+    )
+    request = FetchRequest(
+        version=11,
+        replica_id=-1,
+        max_wait_ms=0,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        topics=[per_topic(version=11, topic=TOPIC, partitions=[partition])],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+    wire.ask(client, request)
+    answer = client.answers[-1]
+    assert answer is not None
+    return FetchResponse.decode(answer[8:], version=11)
+
+
+def test_a_producer_above_its_quota_is_muted_for_the_time_that_it_is_told() -> None:
+    wire, client = limited(PRODUCER), UnwiredClient(0)
+    assert produce(wire, client, 5_000) == 0 and not client.muted
+    throttle_ms = produce(wire, client, 15_000)
+    assert throttle_ms == pytest.approx(10_000, abs=400), "20,000 bytes at 1,000 a second, less 10 s"
+    assert client.muted
+    go(wire.cluster, throttle_ms / 1000 - 0.01)
+    assert client.muted
+    go(wire.cluster, 0.02)
+    assert not client.muted
+    go(wire.cluster, 12)
+    assert produce(wire, client, 5_000) == 0
+
+
+def test_a_producer_without_answers_is_muted_too() -> None:
+    wire, client = limited(PRODUCER), UnwiredClient(0)
+    assert produce(wire, client, 20_000, acks=0) == -1
+    assert client.muted
+
+
+def test_another_client_has_its_own_quota() -> None:
+    wire, client = limited(PRODUCER), UnwiredClient(0)
+    wire.cluster.quotas.alter([QuotaChange(ME, ((PRODUCER, None),))], False)
+    wire.cluster.quotas.alter([QuotaChange((("client-id", "other"),), ((PRODUCER, 1.0),))], False)
+    go(wire.cluster, 1)
+    assert produce(wire, client, 20_000) == 0
+
+
+def test_a_consumer_above_its_quota_gets_nothing_and_then_the_records() -> None:
+    wire, writer, reader = limited(CONSUMER), UnwiredClient(0), UnwiredClient(0)
+    for _ in range(3):
+        assert produce(wire, writer, 6_000) == 0
+    go(wire.cluster, 1)
+    first = fetch(wire, reader)
+    assert first.throttle_time_ms == 0
+    assert len(first.responses[0].partitions[0].records) < 10_000, "one batch, not to be throttled by itself"
+    throttled = fetch(wire, reader, 1)
+    assert throttled.responses == [] and 0 < throttled.throttle_time_ms < 4_000
+    assert reader.muted
+    go(wire.cluster, throttled.throttle_time_ms / 1000 + 0.01)
+    assert not reader.muted
+    go(wire.cluster, 11)
+    assert fetch(wire, reader, 1).responses[0].partitions[0].records
+
+
+def test_a_request_that_is_not_limited_is_answered_at_once() -> None:
+    wire, client = limited(PRODUCER), UnwiredClient(0)
+    wire.ask(client, ApiVersionsRequest(version=0))
+    assert len(client.answers) == 1 and not client.muted
