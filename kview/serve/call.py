@@ -215,11 +215,13 @@ class Call:
         limit = self.limit(key)
         if limit is None:
             return 0
-        rate, now_ms = self.wire.throttles_of(self.broker).rate(key, limit), self._now_ms()
+        rate, now_ms = self.wire.throttles_of(self.broker).rate(key, limit), self.now_ms
         rate.record(value, now_ms)
         return rate.throttle_ms(limit.value, now_ms)
 
-    def _now_ms(self) -> float:
+    @property
+    def now_ms(self) -> float:
+        """The engine's time in milliseconds."""
         return self.cluster.kernel.now_us / 1000
 
     def mute(self, throttle_ms: int) -> None:

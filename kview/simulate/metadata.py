@@ -72,7 +72,7 @@ class MetadataImage:
     dynamic configurations by broker id as text, with those of all brokers under the empty text.
     `group_configs` are those of groups, by group id. `scram` are the credentials of users, and
     `acls` what they may do. `features` are the levels of those that are on,
-    `client_quotas` how much clients may use.
+    `client_quotas` how much clients may use, `client_metrics` the configurations of subscriptions.
     """
 
     cluster_id: str
@@ -86,6 +86,7 @@ class MetadataImage:
     acls: Acls = NO_ACLS
     features: Mapping[str, int] = field(default_factory=dict)
     client_quotas: Quotas = field(default_factory=dict)
+    client_metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """Return a topic's partition by its number, or None if it does not exist."""

@@ -3,24 +3,25 @@
 from typing import Any
 
 import pytest
+from kafka.protocol.admin import CreateTopicsRequest, CreateTopicsResponse
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from kview.simulate.client_quotas import CONSUMER, PRODUCER
+from kview.simulate.client_quotas import CONSUMER, MUTATIONS, PRODUCER
 from kview.simulate.records import encode_batch
 from kview.simulate.requests.quota_changes import QuotaChange
 from tests.serve.unwired import Unwired, UnwiredClient
 from tests.simulate.engine import TOPIC, cluster_of, go
 
 ME = (("client-id", "tests"),)
-LIMIT = 1_000
+LIMIT = 1_000.0
 
 
-def limited(key: str) -> Unwired:
-    """A cluster in which clients named `tests` may use 1,000 bytes a second."""
+def limited(key: str, limit: float = LIMIT) -> Unwired:
+    """A cluster in which clients named `tests` may use so much a second."""
     cluster = cluster_of(settings={"min.insync.replicas": "1"})
-    cluster.quotas.alter([QuotaChange(ME, ((key, float(LIMIT)),))], False)
+    cluster.quotas.alter([QuotaChange(ME, ((key, limit),))], False)
     go(cluster, 1)
     return Unwired(cluster)
 
@@ -123,3 +124,38 @@ def test_a_request_that_is_not_limited_is_answered_at_once() -> None:
     wire, client = limited(PRODUCER), UnwiredClient(0)
     wire.ask(client, ApiVersionsRequest(version=0))
     assert len(client.answers) == 1 and not client.muted
+
+
+def create(wire: Unwired, client: UnwiredClient, name: str, partitions: int, version: int) -> tuple[int, int]:
+    """Create a topic, and return its error and the throttle time in the answer."""
+    per_topic = CreateTopicsRequest.CreatableTopic
+    topic = per_topic(
+        version=version,
+        name=name,
+        num_partitions=partitions,
+        replication_factor=1,
+        assignments=[],
+        configs=[],
+    )
+    request = CreateTopicsRequest(version=version, topics=[topic], timeout_ms=1000, validate_only=False)
+    before = len(client.answers)
+    wire.ask(client, request)
+    go(wire.cluster, 0.1)
+    assert len(client.answers) == before + 1
+    answer = client.answers[-1]
+    assert answer is not None
+    decoded = CreateTopicsResponse.decode(answer[8 + (version >= 5) :], version=version)
+    return decoded.topics[0].error_code, decoded.throttle_time_ms
+
+
+def test_changes_above_their_quota_are_refused_or_throttled_by_the_version() -> None:
+    wire, client = limited(MUTATIONS, 1.0), UnwiredClient(0)
+    assert create(wire, client, "first", 20, 7) == (0, 0), "above the 11 credits, but not at first"
+    error, throttle_ms = create(wire, client, "second", 1, 7)
+    assert error == 89 and throttle_ms == pytest.approx(9_000, abs=300)
+    assert client.muted and "second" not in wire.cluster.metadata.image.topics
+    go(wire.cluster, throttle_ms / 1000)
+    assert not client.muted
+    error, throttle_ms = create(wire, client, "third", 5, 4)
+    assert error == 0 and throttle_ms == pytest.approx(5_000, abs=300)
+    assert "third" in wire.cluster.metadata.image.topics

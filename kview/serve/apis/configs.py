@@ -3,8 +3,8 @@
 
 DescribeConfigs: v1 adds the source of a value, v3 types and documentation, v4 is flexible. AlterConfigs
 replaces all settings of a resource, IncrementalAlterConfigs changes single ones. ListConfigResources v0 lists
-client metrics only. A broker describes all settings that Kafka's has; most of them change nothing here. Left
-out on purpose: documentation (null), log levels and client metrics (INVALID_REQUEST).
+client metrics only. A broker describes all settings that Kafka's has; most of them change nothing here, nor
+do its log levels and subscriptions of client metrics. Left out on purpose: documentation (null).
 """
 
 import re
@@ -91,9 +91,16 @@ def _entries(call: Call, kind: int, name: str) -> Entries:
         return ErrorCode.INVALID_REQUEST, "Group name must not be empty", ()
     if kind == GROUP:
         return ErrorCode.NONE, "", call.cluster.descriptions.group_configs(call.broker, name)
-    if kind not in RESOURCE_TYPES:
-        return ErrorCode.INVALID_REQUEST, MESSAGES[ErrorCode.INVALID_REQUEST], ()
-    return ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}", ()
+    if kind == BROKER_LOGGER:
+        wrong = _wrong_broker(call, name, "Broker id", "") if name else "Broker id must not be empty"
+        if wrong is not None:
+            return ErrorCode.INVALID_REQUEST, wrong, ()
+        return ErrorCode.NONE, "", call.cluster.descriptions.loggers(call.broker).entries()
+    if kind == CLIENT_METRICS and not name:
+        return ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty", ()
+    if kind == CLIENT_METRICS:
+        return ErrorCode.NONE, "", call.cluster.descriptions.client_metrics(call.broker, name)
+    return ErrorCode.INVALID_REQUEST, MESSAGES[ErrorCode.INVALID_REQUEST], ()
 
 
 def _refusal(call: Call, operation: AclOperation, kind: int, name: str) -> ErrorCode | None:
@@ -133,6 +140,15 @@ def _wrong_broker(call: Call, name: str, what: str, or_empty: str) -> str | None
     if not _ID.fullmatch(name):
         return f"{what} must be an integer, but it is: {name}"
     return f"Unexpected broker id, expected {call.broker}{or_empty} but received {name}"
+
+
+def _wrong_node(call: Call, name: str) -> str | None:
+    """Return why this broker does not change the log levels of the broker `name`."""
+    if name == str(call.broker):
+        return None
+    if not _ID.fullmatch(name):
+        return f"Node id must be an integer, but it is: {name}"
+    return f"Unexpected node id. Expected {call.broker}, but received {name}"
 
 
 def _row(call: Call, entry: ConfigEntry) -> Any:
@@ -212,6 +228,8 @@ def _alter(
             return admin.alter_topic(name, changes, others_too, validate_only)
         if kind == GROUP:
             return admin.alter_group(name, changes, others_too, validate_only)
+        if kind == CLIENT_METRICS:
+            return admin.alter_client_metrics(name, changes, others_too, validate_only)
         return admin.alter_broker(name, changes, others_too, validate_only)
 
     wrong = None
@@ -223,10 +241,13 @@ def _alter(
         wrong = AdminResult(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
     elif kind == BROKER and (message := _wrong_broker(call, name, "Node id", ",")) is not None:
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, message)
-    elif kind not in RESOURCE_TYPES:
+    elif kind == BROKER_LOGGER and not others_too:
+        message = _wrong_node(call, name)
+        wrong = AdminResult(ErrorCode.INVALID_REQUEST, message)
+        if message is None:
+            wrong = call.cluster.descriptions.loggers(call.broker).alter(changes, validate_only)
+    elif kind not in (TOPIC, BROKER, GROUP, CLIENT_METRICS):
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
-    elif kind not in (TOPIC, BROKER, GROUP):
-        wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     if wrong is not None:
         altered(wrong)
     else:
@@ -249,6 +270,7 @@ def list_config_resources(call: Call) -> None:
         BROKER: [str(broker) for broker in image.live_brokers()],
         BROKER_LOGGER: [str(broker) for broker in image.live_brokers()],
         GROUP: list(image.group_configs),
+        CLIENT_METRICS: list(image.client_metrics),
     }
     known = set(types) <= set(RESOURCE_TYPES)
     rows = [

@@ -16,6 +16,7 @@ from kafka.protocol.admin import (
 )
 
 from kview.serve.apis.gather import Gather, ask_in_parts, by_topic, forward, message_of
+from kview.serve.apis.mutations import EXCEEDED, WHY_EXCEEDED, Mutations
 from kview.serve.apis.topics import DUPLICATE_NAME
 from kview.serve.call import Api, Call, Steps
 from kview.simulate.acls import AclOperation, ResourceType
@@ -25,6 +26,7 @@ from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.results import AdminResult
 
 PREFERRED, UNCLEAN = 0, 1
+STRICT_FROM = 3
 ELECTION_TYPE_FROM = 1
 
 Election = tuple[TopicPartition, AdminResult]
@@ -33,7 +35,13 @@ Election = tuple[TopicPartition, AdminResult]
 def create_partitions(call: Call) -> Steps:
     """Add partitions to each topic, and answer once the controller has decided on all."""
     request, version, admin = call.request, call.version, call.cluster.admin
-    gather = Gather(call, lambda rows: CreatePartitionsResponse(version=version, results=rows))
+    mutations = Mutations(call, STRICT_FROM)
+    gather = Gather(
+        call,
+        lambda rows: CreatePartitionsResponse(
+            version=version, throttle_time_ms=mutations.throttle(), results=rows
+        ),
+    )
     times = Counter(entry.name for entry in request.topics)
     for entry in {entry.name: entry for entry in request.topics}.values():
         place = gather.place()
@@ -50,6 +58,11 @@ def create_partitions(call: Call) -> Steps:
             continue
         if not call.may(AclOperation.ALTER, ResourceType.TOPIC, entry.name):
             created(AdminResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            yield
+            continue
+        known = call.image.topics.get(entry.name)
+        if known is not None and not mutations.allows(max(0, entry.count - len(known.partitions))):
+            created(AdminResult(EXCEEDED, WHY_EXCEEDED))
             yield
             continue
         assigned = entry.assignments

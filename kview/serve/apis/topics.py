@@ -18,6 +18,7 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, message_of
+from kview.serve.apis.mutations import EXCEEDED, WHY_EXCEEDED, Mutations
 from kview.serve.call import Api, Call, Steps, topic_uuid
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
@@ -28,6 +29,7 @@ from kview.simulate.world import METADATA_TOPIC
 
 TOPIC_ENTRIES_FROM = 6
 CONFIGS_FROM = 5
+STRICT_CREATION_FROM, STRICT_DELETION_FROM = 6, 5
 NO_INTERNAL_TOPIC = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
 NAME_OF_ID = "The provided topic name maps to an ID that was already supplied."
 DUPLICATE_NAME, DUPLICATE_ID = "Duplicate topic name.", "Duplicate topic id."
@@ -37,7 +39,13 @@ def create_topics(call: Call) -> Steps:
     """Create each topic, and answer once the controller has decided on all."""
     request, version = call.request, call.version
     per_topic = CreateTopicsResponse.CreatableTopicResult
-    gather = Gather(call, lambda topics: CreateTopicsResponse(version=version, topics=topics))
+    mutations = Mutations(call, STRICT_CREATION_FROM)
+    gather = Gather(
+        call,
+        lambda topics: CreateTopicsResponse(
+            version=version, throttle_time_ms=mutations.throttle(), topics=topics
+        ),
+    )
     rows = ConfigRows(lambda setting: config_row(per_topic.CreatableTopicConfigs, version, setting))
     times = Counter(entry.name for entry in request.topics)
     once = [entry for entry in request.topics if times[entry.name] == 1 and entry.name != METADATA_TOPIC]
@@ -67,6 +75,9 @@ def create_topics(call: Call) -> Steps:
 
         if not may_create_any and not call.may(AclOperation.CREATE, ResourceType.TOPIC, entry.name):
             created(CreateTopicResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."))
+            continue
+        if not mutations.allows(_partitions_or(entry, call.cluster.settings.number("num.partitions"))):
+            created(CreateTopicResult(EXCEEDED, WHY_EXCEEDED))
             continue
         if too_many:
             message = "Excessively large number of partitions per request."
@@ -117,6 +128,13 @@ def _wrong_entry(entry: Any) -> CreateTopicResult | None:
     return None
 
 
+def _partitions_or(entry: Any, default: int) -> int:
+    """Return how many partitions a new topic is to have."""
+    if entry.assignments:
+        return len(entry.assignments)
+    return int(entry.num_partitions) if entry.num_partitions > 0 else default
+
+
 def _partitions(entry: Any) -> int:
     return int(max(1, entry.num_partitions, len(entry.assignments)))
 
@@ -124,7 +142,13 @@ def _partitions(entry: Any) -> int:
 def delete_topics(call: Call) -> Steps:
     """Delete each topic, given by name or id, and answer once the controller has decided on all."""
     request, version = call.request, call.version
-    gather = Gather(call, lambda rows: DeleteTopicsResponse(version=version, responses=rows))
+    mutations = Mutations(call, STRICT_DELETION_FROM)
+    gather = Gather(
+        call,
+        lambda rows: DeleteTopicsResponse(
+            version=version, throttle_time_ms=mutations.throttle(), responses=rows
+        ),
+    )
     if version >= TOPIC_ENTRIES_FROM:
         asked = [(entry.name, entry.topic_id.bytes if entry.topic_id else None) for entry in request.topics]
     else:
@@ -172,6 +196,8 @@ def delete_topics(call: Call) -> Steps:
             )
             gather.put(place, row)
 
+        if wrong is None and topic is not None and not mutations.allows(len(topic.partitions)):
+            wrong = DeleteTopicResult(EXCEEDED, WHY_EXCEEDED)
         if wrong is not None or topic is None:
             assert wrong is not None
             deleted(wrong)

@@ -66,6 +66,7 @@ class MetadataLog:
         acls: Acls | None = None,
         features: Mapping[str, int] | None = None,
         client_quotas: Quotas | None = None,
+        client_metrics: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
@@ -109,6 +110,7 @@ class MetadataLog:
             image.acls if acls is None else acls,
             image.features if features is None else features,
             image.client_quotas if client_quotas is None else client_quotas,
+            image.client_metrics if client_metrics is None else client_metrics,
         )
         # Idle no-op records may lie between two steps. So the empty entry says that the list is complete from
         # the offset after the previous step on.
