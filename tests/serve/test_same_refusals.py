@@ -261,6 +261,7 @@ FEATURES = {
     for updates in (
         (),
         (("nobodys.version", 1, 1),),
+        (("nobodys.version", 0, 1),),
         ((GROUPS, 1, 1),),
         ((GROUPS, 0, 1),),
         ((GROUPS, 0, 2),),

@@ -63,6 +63,8 @@ class FeatureUpdates:
         if level < 0:
             return "A feature version cannot be less than 0."
         local = f"Local controller {self._quorum.leader}"
+        if name not in SUPPORTED and level == 0:
+            return f"Feature {name} not found."
         if name not in SUPPORTED:
             return f"{local} does not support this feature."
         low, high = SUPPORTED[name]
