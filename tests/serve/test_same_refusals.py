@@ -13,12 +13,19 @@ from kafka.protocol.admin import (
     AlterClientQuotasRequest,
     AlterUserScramCredentialsRequest,
     CreateAclsRequest,
+    CreateTopicsRequest,
     DeleteAclsRequest,
+    DeleteTopicsRequest,
     DescribeAclsRequest,
     DescribeClientQuotasRequest,
+    DescribeClusterRequest,
+    DescribeGroupsRequest,
+    DescribeTopicPartitionsRequest,
     DescribeUserScramCredentialsRequest,
     UpdateFeaturesRequest,
 )
+from kafka.protocol.consumer import OffsetFetchRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from kview.serve import apis
 from kview.serve.call import Api
@@ -33,12 +40,15 @@ from tests.waiting import wait_until
 
 TOPICS = ("same-1", "same-2")
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
-READ, WRITE, DESCRIBE = 3, 4, 8
+READ, CREATE, DELETE, DESCRIBE = 3, 5, 6, 8
 LITERAL, PREFIXED = 3, 4
 ALLOW = 3
+REFUSED = 29
 GRANTED = (
     (TOPIC, "same-2", LITERAL, READ),
     (TOPIC, "same-1", LITERAL, DESCRIBE),
+    (TOPIC, "mine-", PREFIXED, CREATE),
+    (TOPIC, "mine-", PREFIXED, DELETE),
     (GROUP, "same-", PREFIXED, DESCRIBE),
     (TRANSACTIONAL_ID, "same-", PREFIXED, DESCRIBE),
     (CLUSTER, "kafka-cluster", LITERAL, DESCRIBE),
@@ -56,6 +66,7 @@ class Side:
         self.address = address
         self.admin = admin
         self.user = user
+        self._granted = False
         self.as_admin: Any = partial(self.ask, admin)
         for name in TOPICS:
             q.create_topic(self.as_admin, name, validate_only=False)
@@ -76,22 +87,20 @@ class Side:
             assert not answer.error_code, answer
             return client.send(request)
 
-    def grant(self) -> None:
-        creations = [
-            CreateAclsRequest.AclCreation(
-                version=3,
-                resource_type=resource,
-                resource_name=name,
-                resource_pattern_type=pattern,
-                principal=f"User:{self.user[0]}",
-                host="*",
-                operation=operation,
-                permission_type=ALLOW,
-            )
-            for resource, name, pattern, operation in GRANTED
-        ]
-        answer = self.as_admin(CreateAclsRequest(version=3, creations=creations))
-        assert [row.error_code for row in answer.results] == [0] * len(GRANTED)
+    def let(self, granted: bool) -> None:
+        """Let the user do what is GRANTED, or nothing at all."""
+        if granted is self._granted:
+            return
+        self._granted = granted
+        principal = f"User:{self.user[0]}"
+        if granted:
+            rules = [creation(kind, name, pattern, principal, op) for kind, name, pattern, op in GRANTED]
+            for rule in rules:
+                assert self.as_admin(rule).results[0].error_code == 0
+        else:
+            self.as_admin(deletion(principal=principal))
+        as_user: Any = partial(self.ask, self.user)
+        wait_until(lambda: q.metadata(as_user, "same-1") == (0 if granted else REFUSED), "the rules count")
 
     def answer(self, api: Api, version: int, now_ms: int) -> Any:
         examples = Examples(random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=USUAL)
@@ -153,10 +162,8 @@ def test_a_user_with_few_rights_is_refused_alike(
     sides: tuple[Side, Side], granted: bool, api: Api, version: int
 ) -> None:
     real, simulated = sides
-    if granted and not hasattr(real, "granted"):
-        real.granted = True  # type: ignore[attr-defined]
-        for side in sides:
-            side.grant()
+    for side in sides:
+        side.let(granted)
     now_ms = round(time.time() * 1000)
     assert simulated.answer(api, version, now_ms) == real.answer(api, version, now_ms)
 
@@ -199,13 +206,19 @@ def description(resource: int = 1, name: str | None = None, pattern: int = 1, op
     )
 
 
-def deletion(resource: int = 1, name: str | None = None, pattern: int = 1, operation: int = 1) -> Any:
+def deletion(
+    resource: int = 1,
+    name: str | None = None,
+    pattern: int = 1,
+    operation: int = 1,
+    principal: str = "User:dave",
+) -> Any:
     each = DeleteAclsRequest.DeleteAclsFilter(
         version=3,
         resource_type_filter=resource,
         resource_name_filter=name,
         pattern_type_filter=pattern,
-        principal_filter="User:dave",
+        principal_filter=principal,
         host_filter=None,
         operation=operation,
         permission_type=1,
@@ -419,3 +432,72 @@ def test_requests_about_rules_users_and_quotas_are_answered_alike(
         wait_until(lambda: answer_as_admin(real, request) == answer, "the broker knows", WAIT_S)
     else:
         assert answer == answer_as_admin(real, request)
+
+
+def metadata(version: int, topics: list[str] | None, **asked: bool) -> Any:
+    per_topic = MetadataRequest.MetadataRequestTopic
+    named = None if topics is None else [per_topic(version=version, name=n, topic_id=None) for n in topics]
+    return MetadataRequest(version=version, topics=named, allow_auto_topic_creation=False, **asked)
+
+
+def offsets(topics: list[str] | None) -> Any:
+    group = OffsetFetchRequest.OffsetFetchRequestGroup
+    named = None
+    if topics is not None:
+        named = [group.OffsetFetchRequestTopics(version=8, name=n, partition_indexes=[0]) for n in topics]
+    return OffsetFetchRequest(
+        version=8, groups=[group(version=8, group_id=USUAL["group_id"], topics=named)], require_stable=False
+    )
+
+
+def partitions(*topics: str) -> Any:
+    per_topic = DescribeTopicPartitionsRequest.TopicRequest
+    return DescribeTopicPartitionsRequest(
+        version=0,
+        topics=[per_topic(version=0, name=name) for name in topics],
+        response_partition_limit=100,
+        cursor=None,
+    )
+
+
+def creation_of(*topics: str) -> Any:
+    per_topic = CreateTopicsRequest.CreatableTopic
+    named = [
+        per_topic(version=7, name=n, num_partitions=1, replication_factor=1, assignments=[], configs=[])
+        for n in topics
+    ]
+    return CreateTopicsRequest(version=7, topics=named, timeout_ms=q.TIMEOUT_MS, validate_only=True)
+
+
+def deletion_of(*topics: str) -> Any:
+    return DeleteTopicsRequest(version=5, topic_names=list(topics), timeout_ms=q.TIMEOUT_MS)
+
+
+BOTH = {"include_cluster_authorized_operations": True, "include_topic_authorized_operations": True}
+AS_USER = {
+    "all topics": metadata(12, None),
+    "operations of all topics": metadata(10, None, **BOTH),
+    "operations of some topics": metadata(10, ["same-1", "none", "same-none"], **BOTH),
+    "operations of the cluster": DescribeClusterRequest(
+        version=1, endpoint_type=1, include_cluster_authorized_operations=True
+    ),
+    "operations of groups": DescribeGroupsRequest(
+        version=5, groups=["none", "same-none"], include_authorized_operations=True
+    ),
+    "all partitions": partitions(),
+    "some partitions": partitions("same-1", "none", "same-2"),
+    "all offsets": offsets(None),
+    "some offsets": offsets(["same-1", "none", "same-2"]),
+    "creation": creation_of("same-1", "none", "mine-1"),
+    "deletion": deletion_of("same-1", "none", "mine-none"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("granted", [False, True])
+@pytest.mark.parametrize("asked", AS_USER)
+def test_what_a_user_may_not_see_is_hidden_alike(sides: tuple[Side, Side], asked: str, granted: bool) -> None:
+    for side in sides:
+        side.let(granted)
+    answers = [without_messages(common(side.ask(side.user, AS_USER[asked]).to_dict())) for side in sides]
+    assert answers[1] == answers[0]
