@@ -12,7 +12,7 @@ from kview.serve.sasl import Refused
 from kview.serve.security import PLAINTEXT, ListenerSecurity
 from kview.serve.throttles import Throttles
 from kview.simulate.acls import CLUSTER_NAME, OPERATIONS, AclOperation, ResourceType
-from kview.simulate.client_quotas import Limit, limit_of
+from kview.simulate.client_quotas import REQUESTS, Limit, limit_of
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Blame, Kernel
@@ -20,7 +20,7 @@ from kview.simulate.metadata import MetadataImage, TopicImage
 from kview.simulate.topics import valid_topic_name
 from kview.wire.kafka_requests import request_decoder
 from kview.wire.kafka_responses import response_encoder
-from kview.wire.primitives import skip_tagged_fields
+from kview.wire.primitives import INT32, skip_tagged_fields
 
 MESSAGE_CHARACTERS = 1_000
 """Limit of an error message, which may repeat what a client sent. A string on the wire has 32,767 bytes at
@@ -35,11 +35,17 @@ P = ParamSpec("P")
 Steps = Iterator[None]
 """Work that yields after each small step, so that it can be done in slices."""
 
+REQUEST_THROTTLE_MS_MAX = 1000
+"""Limit of the wait for a request's cost, which is Kafka's `quota.window.size.seconds`."""
+
 READ_COMMITTED = 1
 """The isolation level of clients that want records of committed transactions only."""
 
 NO_ID = bytes(16)
 """The id of no topic."""
+
+NEVER = 1 << 15
+"""A version that no API has."""
 
 CONTROLLER = -1
 """The key of what clients have used of the controller."""
@@ -64,6 +70,10 @@ class Client(Protocol):
         ...
 
     def unmute(self) -> None: ...
+
+    def work_s(self) -> float:
+        """Return how long the work on the latest request has taken so far, without waiting, in seconds."""
+        ...
 
     def run(self, steps: Steps) -> None:
         """Do work, now or in slices. It ends early if the client disconnects."""
@@ -114,6 +124,7 @@ class Api:
     it, such a request closes its connection, as does a request of more than `max_bytes`. `plain_header` is
     True only for ApiVersions, whose response header never has tagged fields. `decode` is faster than the
     codec: (version, frame, start of body) → (request, end), or None for a version that it does not know.
+    `throttle_from` is the first version whose packed response begins with the throttle time.
     """
 
     key: int
@@ -125,6 +136,7 @@ class Api:
     plain_header: bool = False
     max_bytes: int = REQUEST_BYTES_MAX
     decode: Callable[[int, memoryview, int], tuple[Any, int] | None] | None = None
+    throttle_from: int = NEVER
 
     def flexible(self, version: int) -> bool:
         """Return whether this version uses compact fields and tagged fields."""
@@ -219,6 +231,14 @@ class Call:
         rate.record(value, now_ms)
         return rate.throttle_ms(limit.value, now_ms)
 
+    def _request_throttle_ms(self) -> int:
+        """Return how long the client has to wait for the cost of this request, and mute it for that time."""
+        if not self.image.client_quotas:
+            return 0
+        throttle_ms = min(self.used(REQUESTS, self._connection.work_s() * 100), REQUEST_THROTTLE_MS_MAX)
+        self.mute(throttle_ms)
+        return throttle_ms
+
     @property
     def now_ms(self) -> float:
         """The engine's time in milliseconds."""
@@ -254,12 +274,15 @@ class Call:
 
     def answer(self, response: Any) -> None:
         """Encode `response` in the version of the request and send it."""
+        throttle_ms = self._request_throttle_ms()
+        if throttle_ms and hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = max(throttle_ms, response.throttle_time_ms or 0)
         self.run(self._encoded(response))
 
     def _encoded(self, response: Any) -> Steps:
         kind: Any = type(response)
         body = yield from response_encoder(kind, self.version)(response)
-        self.answer_packed((body,))
+        self._send((body,))
 
     def run(self, steps: Steps) -> None:
         """Do work for this request, now or in slices."""
@@ -267,6 +290,13 @@ class Call:
 
     def answer_packed(self, body: Sequence[bytes | bytearray]) -> None:
         """Send a response body that is already encoded and consists of these pieces."""
+        throttle_ms = self._request_throttle_ms()
+        if throttle_ms and self.version >= self.api.throttle_from:
+            (before_ms,) = INT32.unpack_from(body[0])
+            body = (INT32.pack(max(throttle_ms, before_ms)), body[0][INT32.size :], *body[1:])
+        self._send(body)
+
+    def _send(self, body: Sequence[bytes | bytearray]) -> None:
         tagged_header = self.api.flexible(self.version) and not self.api.plain_header
         self._connection.answered(pack(self._header.correlation_id, body, tagged_header))
 

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterator
 from functools import partial
 from struct import pack
+from time import perf_counter
 from typing import Protocol
 
 from kview.serve.frames import Garbage, frame_size
@@ -84,7 +85,9 @@ class Connection(asyncio.BufferedProtocol):
         self.login: Login | None = None
         self._principal = ANONYMOUS
         self._ends = False
-        self._muted = False
+        self._muted = 0
+        self._worked_s = 0.0
+        self._working_since_s: float | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -147,6 +150,9 @@ class Connection(asyncio.BufferedProtocol):
         if self._broker.frozen:
             self._held_work.append(steps)
             return True
+        outermost = self._working_since_s is None
+        if outermost:
+            self._working_since_s = perf_counter()
         try:
             for _ in steps:
                 if late():
@@ -155,7 +161,15 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(garbage)
         except Exception as error:
             self.failed(error)
+        finally:
+            if outermost:
+                self._worked_s, self._working_since_s = self.work_s(), None
         return True
+
+    def work_s(self) -> float:
+        """Return how long the work on the latest request has taken so far, without waiting, in seconds."""
+        since_s = self._working_since_s
+        return self._worked_s + (0.0 if since_s is None else perf_counter() - since_s)
 
     def answered(self, frame: bytes | None) -> None:
         """Send the answer to the latest request.
@@ -179,11 +193,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def mute(self) -> None:
         """Handle no further request until `unmute` is called."""
-        self._muted = True
+        self._muted += 1
 
     def unmute(self) -> None:
-        """Go on with what has arrived."""
-        self._muted = False
+        """Go on with what has arrived, unless something else mutes the connection, too."""
+        self._muted -= 1
         self._turn_soon()
 
     def freeze(self) -> None:
@@ -257,6 +271,7 @@ class Connection(asyncio.BufferedProtocol):
                     self._read(True)
                     return
                 self._busy = True
+                self._worked_s = 0.0
                 self._broker.handle(self, frame)
             self._turn_soon()
         except Garbage as garbage:
@@ -268,7 +283,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _waits(self) -> bool:
         """Return whether no request can be handled now."""
-        return self._busy or self._muted or not self._client_reads or self._broker.frozen
+        return self._busy or self._muted > 0 or not self._client_reads or self._broker.frozen
 
     def _refuse(self, garbage: Garbage) -> None:
         log.info("connection closed: %s", garbage)

@@ -4,7 +4,7 @@ import ssl
 from dataclasses import dataclass
 
 from kview.config.security import Protocol
-from kview.serve.login import ANONYMOUS, Logins
+from kview.serve.login import ANONYMOUS, MECHANISMS, Logins
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,18 @@ class ListenerSecurity:
     protocol: Protocol = Protocol.PLAINTEXT
     tls: ssl.SSLContext | None = None
     logins: Logins | None = None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings that a broker's file would have for this."""
+        settings = {}
+        if self.logins is not None:
+            settings["sasl.enabled.mechanisms"] = ",".join(MECHANISMS)
+        if self.tls is not None:
+            wants_certificate = self.tls.verify_mode is ssl.CERT_REQUIRED
+            settings["ssl.client.auth"] = "required" if wants_certificate else "none"
+            settings["ssl.keystore.type"] = "PEM"
+        return settings
 
 
 PLAINTEXT = ListenerSecurity()

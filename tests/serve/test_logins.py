@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+import random
 from struct import pack
 from typing import Any
 
@@ -361,3 +362,34 @@ def test_frames_before_a_login_are_small() -> None:
     assert client.login is not None and client.login.largest_frame == TOKEN_BYTES_MAX == 524_288
     door.plain(client)
     assert client.login.largest_frame is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_frame_fails_before_a_login(seed: int) -> None:
+    source, door = random.Random(seed), Door()
+    door.new_user("carol", SHA_256)
+    for _ in range(20):
+        client = door.client()
+        for _ in range(4):
+            if client.closed or client.busy:
+                break
+            kind = source.randrange(4)
+            if kind == 0:
+                door.wire.send(client, source.randbytes(source.choice((0, 1, 2, 7, 8, 40))))
+            elif kind == 1:
+                key = source.choice((17, 18, 36))
+                header = pack(">hhih", key, source.choice((-1, 0, 1, 2, 99)), 7, -1)
+                door.wire.send(client, header + source.randbytes(source.randrange(12)))
+            elif kind == 2:
+                mechanism = source.choice(("PLAIN", "SCRAM-SHA-256", "", "x" * 9_000))
+                door.handshake(client, mechanism, source.choice((0, 1)))
+            else:
+                token = source.choice(
+                    (b"", b"\0" * 9, b"n,,n=carol,r=a", b"c=biws,r=a,p=", source.randbytes(50))
+                )
+                door.authenticate(client, token, source.choice((0, 1, 2)))
+        door.pass_time(200_000)
+        assert client.failures == []
+        assert client.login is not None and client.login.principal == "User:ANONYMOUS"
+    assert door.wire.event_failures == []
+    assert door.plain(door.client()).error_code == 0

@@ -23,6 +23,7 @@ from tests.serve.secured import ADMIN, ALICE, SecuredServed
 
 SMALL = ("--no-traffic", "--brokers", "1", "--racks", "1", "--topic", "orders:2:1")
 RECORDS = [b"one", b"two"]
+API_VERSIONS = bytes.fromhex("0000000a 0012 0000 00000007 ffff")
 NOT_TLS = bytes.fromhex("15030300020250")
 
 
@@ -174,3 +175,28 @@ def test_each_way_is_a_protocol_and_perhaps_a_mechanism(way: str) -> None:
     assert parsed.knows_users == (way != "ssl")
     assert parsed.protocol.has_login == (parsed.mechanism is not None) == way.startswith("sasl")
     assert parsed.protocol.has_tls == (not way.startswith("sasl_plaintext"))
+
+
+def test_a_broker_that_crashes_resets_its_tls_connections_and_one_that_hangs_is_silent() -> None:
+    flags = ("--no-traffic", "--brokers", "2", "--racks", "1", "--topic", "orders:1:1")
+    with SecuredServed("ssl", *flags) as cluster:
+        context = ssl.create_default_context(cafile=str(cluster.folder / "ca.pem"))
+        for broker, fault in ((0, "hang"), (1, "crash")):
+            with (
+                socket.create_connection(cluster.addresses[broker], timeout=10) as plain,
+                context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
+            ):
+                connection.sendall(API_VERSIONS)
+                assert len(connection.recv(9999)) > 4
+                cluster.do(f"{fault} {broker}")
+                if fault == "hang":
+                    connection.sendall(API_VERSIONS)
+                    connection.settimeout(0.3)
+                    with pytest.raises(TimeoutError):
+                        connection.recv(1)
+                    cluster.do(f"start {broker}")
+                    connection.settimeout(10)
+                    assert connection.recv(1)
+                else:
+                    with pytest.raises(ConnectionResetError):
+                        connection.recv(1)

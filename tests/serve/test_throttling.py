@@ -1,17 +1,25 @@
 """Quotas throttle clients: the answer says how long, and until then the connection handles nothing."""
 
+import time
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest, CreateTopicsResponse
+from kafka.protocol.admin import AlterClientQuotasRequest, CreateTopicsRequest, CreateTopicsResponse
 from kafka.protocol.consumer import FetchRequest, FetchResponse
-from kafka.protocol.metadata import ApiVersionsRequest
+from kafka.protocol.metadata import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from kview.simulate.client_quotas import CONSUMER, MUTATIONS, PRODUCER
+from kview.simulate.client_quotas import CONSUMER, MUTATIONS, PRODUCER, REQUESTS
 from kview.simulate.records import encode_batch
 from kview.simulate.requests.quota_changes import QuotaChange
+from tests.serve.secured import Client
 from tests.serve.unwired import Unwired, UnwiredClient
+from tests.served import Served
 from tests.simulate.engine import TOPIC, cluster_of, go
 
 ME = (("client-id", "tests"),)
@@ -159,3 +167,80 @@ def test_changes_above_their_quota_are_refused_or_throttled_by_the_version() -> 
     error, throttle_ms = create(wire, client, "third", 5, 4)
     assert error == 0 and throttle_ms == pytest.approx(5_000, abs=300)
     assert "third" in wire.cluster.metadata.image.topics
+
+
+@pytest.mark.parametrize("version", [0, 12])
+def test_the_time_that_requests_take_is_limited_and_waits_are_short(version: int) -> None:
+    wire, client = limited(REQUESTS, 1.0), UnwiredClient(0)
+    wire.ask(client, MetadataRequest(version=version, topics=[], allow_auto_topic_creation=False))
+    assert not client.muted
+    client.worked_s = 0.5
+    wire.ask(client, MetadataRequest(version=version, topics=[], allow_auto_topic_creation=False))
+    answer = client.answers[-1]
+    assert answer is not None and client.muted
+    if version:
+        assert MetadataResponse.decode(answer[9:], version=version).throttle_time_ms == 1_000
+    go(wire.cluster, 1.01)
+    assert not client.muted
+    client.worked_s = 0.0
+    wire.ask(client, ApiVersionsRequest(version=1))
+    answer = client.answers[-1]
+    assert answer is not None
+    assert ApiVersionsResponse.decode(answer[8:], version=1).throttle_time_ms == 1_000, "50 % in 10 s"
+
+
+def test_connections_above_the_quota_of_their_address_end(simulated_cluster: Served) -> None:
+    per_entity = AlterClientQuotasRequest.EntryData
+    address = per_entity.EntityData(version=1, entity_type="ip", entity_name="127.0.0.1")
+
+    def quota(client: Client, remove: bool) -> None:
+        rate = per_entity.OpData(version=1, key="connection_creation_rate", value=1.0, remove=remove)
+        entry = per_entity(version=1, entity=[address], ops=[rate])
+        answer = client.send(AlterClientQuotasRequest(version=1, entries=[entry], validate_only=False))
+        assert [row.error_code for row in answer.entries] == [0]
+
+    with Client(simulated_cluster.addresses[0]) as admin:
+        quota(admin, remove=False)
+        served = refused = 0
+        try:
+            while not refused:
+                with Client(simulated_cluster.addresses[0]) as client:
+                    try:
+                        client.send(ApiVersionsRequest(version=0))
+                        served += 1
+                    except ConnectionResetError:
+                        refused += 1
+        finally:
+            quota(admin, remove=True)
+    assert served == 10, "one in each of 10 s"
+    with Client(simulated_cluster.addresses[0]) as client:
+        client.send(ApiVersionsRequest(version=0))
+
+
+def test_a_muted_connection_handles_its_next_request_later(simulated_cluster: Served) -> None:
+    simulated_cluster.create("throttled", [[0]])
+    per_entity = AlterClientQuotasRequest.EntryData
+    name = per_entity.EntityData(version=1, entity_type="client-id", entity_name="tests")
+    rate = per_entity.OpData(version=1, key=PRODUCER, value=10_000.0, remove=False)
+    batch = encode_batch([(b"", bytes(103_000), 1_700_000_000_000)])
+    per_topic = ProduceRequest.TopicProduceData
+    data = per_topic.PartitionProduceData(version=9, index=0, records=batch)
+    request = ProduceRequest(
+        version=9,
+        transactional_id=None,
+        acks=1,
+        timeout_ms=1000,
+        topic_data=[per_topic(version=9, name="throttled", partition_data=[data])],
+    )
+    with Client(simulated_cluster.addresses[0]) as client:
+        entry = per_entity(version=1, entity=[name], ops=[rate])
+        client.send(AlterClientQuotasRequest(version=1, entries=[entry], validate_only=False))
+        throttle_ms = client.send(request).throttle_time_ms
+        assert 200 < throttle_ms < 500, "103,000 bytes are 300 ms too many"
+        began_s = time.monotonic()
+        client.send(ApiVersionsRequest(version=0))
+        waited_ms = (time.monotonic() - began_s) * 1000
+        assert waited_ms > throttle_ms - 100
+        gone = per_entity.OpData(version=1, key=PRODUCER, value=0.0, remove=True)
+        entry = per_entity(version=1, entity=[name], ops=[gone])
+        client.send(AlterClientQuotasRequest(version=1, entries=[entry], validate_only=False))

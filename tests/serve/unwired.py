@@ -22,6 +22,7 @@ class UnwiredClient:
         self.login: Login | None = None
         self.principal = ANONYMOUS
         self.muted = False
+        self.worked_s = 0.0
         self.when_closed: Callable[[], None] | None = None
         self.answers: list[bytes | None] = []
         self.failures: list[Exception] = []
@@ -37,6 +38,9 @@ class UnwiredClient:
         self.answers.append(frame)
         self.busy = False
         self.when_closed = None
+
+    def work_s(self) -> float:
+        return self.worked_s
 
     def mute(self) -> None:
         self.muted = True

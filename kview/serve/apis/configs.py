@@ -127,6 +127,7 @@ def _static(call: Call) -> dict[str, str]:
         "log.dirs": log_dir(call.broker),
         "max.incremental.fetch.session.cache.slots": "0",
         "process.roles": "broker",
+        **call.wire.security.settings,
     }
 
 

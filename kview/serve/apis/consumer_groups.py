@@ -58,6 +58,9 @@ def heartbeat(call: Call) -> None:
             )
         )
 
+    def may_describe(topic: str) -> bool:
+        return call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+
     topics = request.subscribed_topic_names
     if not call.image.features.get(GROUP_VERSION):
         answer(ConsumerHeartbeatResult(ErrorCode.UNSUPPORTED_VERSION))
@@ -65,7 +68,7 @@ def heartbeat(call: Call) -> None:
     if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
         answer(ConsumerHeartbeatResult(ErrorCode.GROUP_AUTHORIZATION_FAILED))
         return
-    if not all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in topics or ()):
+    if not all(map(may_describe, topics or ())):
         answer(ConsumerHeartbeatResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         return
     call.cluster.groups(call.broker).consumer_heartbeat(
@@ -83,6 +86,7 @@ def heartbeat(call: Call) -> None:
             request.server_assignor,
             _owned(request.topic_partitions),
             version >= MAKES_ITS_ID_FROM,
+            None if call.cluster.authorizer is None else may_describe,
         ),
         call.later(answer),
     )

@@ -249,4 +249,4 @@ def _pack_flexible(
     pieces.append(b"\0")
 
 
-APIS = (Api(1, FetchRequest, (4, 18), fetch),)
+APIS = (Api(1, FetchRequest, (4, 18), fetch, throttle_from=4),)

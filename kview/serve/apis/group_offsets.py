@@ -277,4 +277,7 @@ def _topic(version: int, topic: FetchedTopic) -> Any:
     return per_topic(version=version, name=topic.name, partitions=partitions)
 
 
-APIS = (Api(8, OffsetCommitRequest, (2, 10), commit), Api(9, OffsetFetchRequest, (1, 10), fetch_offsets))
+APIS = (
+    Api(8, OffsetCommitRequest, (2, 10), commit),
+    Api(9, OffsetFetchRequest, (1, 10), fetch_offsets, throttle_from=8),
+)

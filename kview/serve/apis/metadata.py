@@ -272,4 +272,4 @@ def _create(call: Call, names: Sequence[str]) -> None:
         )
 
 
-APIS = (Api(3, MetadataRequest, (0, 13), metadata),)
+APIS = (Api(3, MetadataRequest, (0, 13), metadata, throttle_from=3),)

@@ -1,7 +1,7 @@
 """DescribeClientQuotas (48) 0–1 and AlterClientQuotas (49) 0–1: how much clients may use.
 
 v1 of each is flexible. A broker describes the quotas in its metadata, the controller changes them. Brokers
-enforce those of bytes and of changes by the controller; those of time and of connections are only kept.
+enforce all of them. That of requests is measured by the time that this process takes for them.
 """
 
 from collections.abc import Sequence
