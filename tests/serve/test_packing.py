@@ -82,6 +82,7 @@ def fetch_by_codec(version: int, committed: bool, topics: list[FetchedTopic], er
     )
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("version", range(4, 19))
 @given(
     names=st.lists(st.text(min_size=1, max_size=200), max_size=3),

@@ -263,9 +263,8 @@ def run_transaction(client: Client, ledger: Ledger, source: random.Random, numbe
     client.begin()
 
 
-@pytest.mark.parametrize(
-    "seed", [1, 2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
-)
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_whoever_dies_transactions_are_whole_or_not_there(seed: int) -> None:
     source = random.Random(seed)
     settings = {**SETTINGS, "min.insync.replicas": "2", "offsets.topic.num.partitions": "1"}
