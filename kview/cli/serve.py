@@ -1,11 +1,13 @@
 """`kview serve`: the simulated cluster without a dashboard, for any client."""
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kview.cli.world_options import world_of, world_options
 from kview.errors import KviewError
+from kview.lab.ways import WAYS, Way
 
 if TYPE_CHECKING:
     from kview.run.film import Film
@@ -14,9 +16,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @world_options
+@click.option(
+    "--security",
+    type=click.Choice(WAYS, case_sensitive=False),
+    metavar="PROTOCOL[:MECHANISM]",
+    help="Secure the listeners: sasl_ssl, sasl_plaintext (with :scram-sha-512, :scram-sha-256 or :plain),"
+    " ssl, or mtls, for which clients need a certificate. Prints where a client.properties is. With logins or"
+    " mtls, ACLs are enforced.",
+)
 @click.option("--control-fd", type=int, hidden=True)
 @click.option("--lesson", hidden=True, default="")
-def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **flags: Any) -> None:
+def serve(
+    seed: int, port: int | None, control_fd: int | None, lesson: str, security: str | None, **flags: Any
+) -> None:
     """Run the simulated cluster until you stop it.
 
     The first line printed is bootstrap.servers=…, for any Kafka client. Then type commands, one per
@@ -50,6 +62,7 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
     from kview.wire.kafka_package import without_clients
 
     without_clients()
+    from kview.lab.securing import Secured
     from kview.lab.serving import control_socket, report_not_started
     from kview.lab.serving import serve as run
 
@@ -66,7 +79,12 @@ def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **fl
             world, seed, past_ms = demo_world(lesson, seed)
             run(world, seed, port, control, film_of, past_ms)
         else:
-            run(world_of(**flags), seed, port, control, film_of)
+            with contextlib.ExitStack() as stack:
+                secured = None if security is None else stack.enter_context(Secured(Way.of(security)))
+                world = world_of(**flags)
+                run(
+                    secured.world(world) if secured else world, seed, port, control, film_of, security=secured
+                )
     except KviewError as error:
         if control is not None:
             report_not_started(control, error)

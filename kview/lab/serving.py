@@ -22,7 +22,9 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
 from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ready, Request, requests
+from kview.lab.securing import Secured
 from kview.serve.precise_loop import precise_loop
+from kview.serve.security import PLAINTEXT
 from kview.serve.server import Server, reserve_ports
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.world import World
@@ -55,14 +57,16 @@ def serve(
     control: socket.socket | None,
     film_of: Callable[[Cluster], Film],
     past_ms: int = 0,
+    security: Secured | None = None,
 ) -> None:
     """Serve the cluster until something ends it.
 
     `control` is a child's end of its control channel, if any. The cluster has already lived for `past_ms`
-    when it begins to serve. `film_of` makes what films it. Raises BadUse.
+    when it begins to serve. `film_of` makes what films it. `security` is that of all listeners, or None for
+    plaintext. Raises BadUse.
     """
     with asyncio.Runner(loop_factory=precise_loop) as runner:
-        runner.run(_Run(world, seed, port, control, past_ms, film_of).run())
+        runner.run(_Run(world, seed, port, control, past_ms, film_of, security).run())
 
 
 class _Clients:
@@ -76,7 +80,7 @@ class _Clients:
         self._film: Film | None = None
 
     def film(self) -> None:
-        """Begin to film, or begin anew."""
+        """Begin to film, and forget what was filmed before."""
         if self._film is None:
             self._film = self._film_of(self._cluster)
             self._go_on(self._film)
@@ -102,8 +106,10 @@ class _Run:
         control: socket.socket | None,
         past_ms: int,
         film_of: Callable[[Cluster], Film],
+        security: Secured | None,
     ) -> None:
         self._film_of = film_of
+        self._security = security
         self._control = control
         self._ports = reserve_ports(len(world.brokers), port)
         self._cluster = build(world, seed, time.time_ns() // 1_000_000 - past_ms)
@@ -126,7 +132,9 @@ class _Run:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end)
-        server = Server(self._cluster, self._ports, fail)
+        secured = self._security
+        listeners = PLAINTEXT if secured is None else secured.listeners(self._cluster.settings)
+        server = Server(self._cluster, self._ports, fail, listeners)
         console = Console(
             self._cluster,
             self._cluster.counters,
@@ -152,6 +160,8 @@ class _Run:
             # The cluster exists until the end, and scanning it in each collection would delay answers.
             gc.freeze()
             _print(f"bootstrap.servers={server.bootstrap_servers}")
+            if secured is not None:
+                _print(secured.line)
             listening = None
             if self._control is None:
                 _read_lines(loop, lambda line: _print(now(lambda: answer(console, line))))

@@ -396,7 +396,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.SPARK_FAILED: ErrorWords("the Spark job has failed ({cause})", _SEE_LOG),
     ErrorKind.SPARK_DISK_FULL: ErrorWords("the disk that holds {folder} is full", "free some space"),
     ErrorKind.SPARK_NO_FOLDER: ErrorWords(
-        "no folder for Spark's files could be created in {folder} ({reason})",
+        "no folder for temporary files could be created in {folder} ({reason})",
         "free some space there, or set TMPDIR to another folder",
     ),
     ErrorKind.SPARK_NOT_STARTED: ErrorWords("the Spark job could not be started ({reason})", _SEE_LOG),

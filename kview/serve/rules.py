@@ -1,8 +1,7 @@
 """Errors on demand: what happens to requests that match a rule, and a log of the requests that came."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from kview.errors import BadUse, ErrorKind
 from kview.model.lab import Command, CommandKind, LoggedBatch, LoggedRequest
@@ -170,16 +169,16 @@ class _Altered(Call):
     __slots__ = ("_alter",)
 
     def __init__(self, call: Call, alter: Callable[[bytes], bytes | None]) -> None:
-        super().__init__(call.wire, call.broker, call._connection, call.api, call._header, call.request)
+        of = call._connection, call.api, call._header, call.request, call.size
+        super().__init__(call.wire, call.broker, *of)
         self._alter = alter
 
-    def answer_packed(self, body: Any) -> None:
-        """Send what the answer is made into."""
+    def _send(self, body: Sequence[bytes | bytearray]) -> None:
         altered = self._alter(b"".join(body))
         if altered is None:
             self.hang_up()
         else:
-            super().answer_packed((altered,))
+            super()._send((altered,))
 
 
 def _altering(alter: Callable[[bytes], bytes | None]) -> Handler:

@@ -14,6 +14,7 @@ from kview.serve.driver import Driver
 from kview.serve.listener import HOST, Port
 from kview.serve.memory import Requests, Unread
 from kview.serve.rules import OnDemand
+from kview.serve.security import PLAINTEXT, ListenerSecurity
 from kview.serve.slices import Slices
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
@@ -27,11 +28,17 @@ class Server:
     """A simulated cluster that clients can connect to.
 
     Create, start and close the server on the same running event loop. `ports` has one port per broker (see
-    `reserve_ports`). `failed` is called with the exception of a bug, after which the cluster has stopped for
-    good.
+    `reserve_ports`), all with the same `security`. `failed` is called with the exception of a bug, after
+    which the cluster has stopped for good.
     """
 
-    def __init__(self, cluster: Cluster, ports: Sequence[Port], failed: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        ports: Sequence[Port],
+        failed: Callable[[Exception], None],
+        security: ListenerSecurity = PLAINTEXT,
+    ) -> None:
         self.cluster = cluster
         cluster.kernel.unblamed = _event_failed
         self.clock = Clock(time.monotonic_ns, cluster.kernel.now_us)
@@ -41,7 +48,8 @@ class Server:
         self.driver = Driver(cluster.kernel, self.clock.now_us, loop, failed)
         apis = all_apis()
         self.on_demand = OnDemand(cluster, apis)
-        wire, unread, requests = Wire(cluster, numbers, apis, self.on_demand), Unread(), Requests()
+        wire = Wire(cluster, numbers, apis, security, instead=self.on_demand)
+        unread, requests = Unread(), Requests()
         slices = Slices(loop.call_soon, loop.time, self.driver.rearm)
         self._brokers = {
             broker: WireBroker(broker, port, wire, self.driver, failed, unread, requests, slices)

@@ -9,6 +9,7 @@ is cancelled, or if the process of a group coordinator dies first.
 from functools import partial
 
 from kview.simulate.adjusting import Adjustments
+from kview.simulate.authorizer import Authorizer
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
 from kview.simulate.brokers.gone import gone
@@ -28,12 +29,16 @@ from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.nodes import Nodes
 from kview.simulate.reading import RecordMaker
+from kview.simulate.requests.acl_rules import AclRules
 from kview.simulate.requests.admin import Admin
 from kview.simulate.requests.batch_rules import BatchRules
 from kview.simulate.requests.descriptions import Descriptions
+from kview.simulate.requests.feature_updates import FeatureUpdates
 from kview.simulate.requests.forwarding import Forwarding
+from kview.simulate.requests.quota_changes import QuotaChanges
 from kview.simulate.requests.record_deletion import RecordDeletion
 from kview.simulate.requests.records import RecordRequests
+from kview.simulate.requests.scram_users import ScramUsers
 from kview.simulate.requests.topics import TopicRequests
 from kview.simulate.settings import Settings
 from kview.simulate.touched import Touched
@@ -57,12 +62,14 @@ _TOPIC_COUNTERS = ("log_end", "high_watermark", "no_leader", "gone", "gone_commi
 class Cluster:
     """A simulated Kafka cluster, created with `build`.
 
-    `nodes` are the processes, and `faults` what can happen to them. `quorum`, `metadata`, `configs` and
-    `controller` are the controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
+    `authorizer` says who may do what, and is None if everyone may do everything. `nodes` are the processes,
+    and `faults` what can happen to them. `quorum`, `metadata`, `configs` and `controller` are the
+    controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin`. `transactions` are the coordinators of transactional ids, and `asking` is the
-    brokers' way to them. `traffic` are the clients inside, and `adjustments` change the
-    cluster and them while they run. `touched` collects changed partitions for the invariants.
+    `forwarding`, to `admin`, `acls`, `features`, `quotas` and `scram_users`. `transactions` are the
+    coordinators of transactional ids, and `asking` is the brokers' way to them. `traffic` are the clients
+    inside, and `adjustments` change the cluster and them while they run. `touched` collects changed
+    partitions for the invariants.
     """
 
     def __init__(self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage) -> None:
@@ -70,6 +77,7 @@ class Cluster:
         self.settings = settings
         self.kernel = kernel
         self.touched = Touched()
+        self.authorizer = Authorizer.of(settings)
         self.nodes = Nodes(kernel, {spec.id: spec.rack for spec in world.brokers}, world.controllers)
         self.quorum = Quorum(kernel, settings, self.nodes, world.controllers, image.offset)
         self.metadata = MetadataLog(kernel, self.quorum, image, self.touched)
@@ -111,6 +119,10 @@ class Cluster:
         self.topics = TopicRequests(
             kernel, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
+        self.scram_users = ScramUsers(self.metadata)
+        self.acls = AclRules(self.metadata)
+        self.quotas = QuotaChanges(self.metadata)
+        self.features = FeatureUpdates(self.metadata, self.quorum)
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
         parts = self.nodes, self.brokers, self.records, self.retention
         of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)

@@ -152,6 +152,8 @@ class ConfigSource:
     DYNAMIC_DEFAULT = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    LOGGER = 6
+    CLIENT_METRICS = 7
     GROUP = 8
 
 

@@ -4,18 +4,27 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from kview.errors import BadUse, ErrorKind
+from kview.simulate.features import ELR_VERSION
 from kview.simulate.setting import INT_MAX, LONG_MAX, ConfigType, Key, boolean, checked, number
 from kview.simulate.topic_settings import TOPIC_KEYS
 
 FOLLOWER_THROTTLE = "follower.replication.throttled.rate"
 LEADER_THROTTLE = "leader.replication.throttled.rate"
-ELR_VERSION = "eligible.leader.replicas.version"
+AUTHORIZER, STANDARD_AUTHORIZER = (
+    "authorizer.class.name",
+    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+)
+SUPER_USERS, ALLOW_EVERYONE = "super.users", "allow.everyone.if.no.acl.found"
 
 BROKER_KEYS: Mapping[str, Key] = {
     "auto.create.topics.enable": boolean(True),
     "auto.leader.rebalance.enable": boolean(True),
+    ALLOW_EVERYONE: boolean(False),
+    AUTHORIZER: Key("", choices=("", STANDARD_AUTHORIZER)),
     "broker.heartbeat.interval.ms": number(2000, 1),
     "broker.session.timeout.ms": number(9000, 1),
+    "connection.failed.authentication.delay.ms": number(100),
+    "connections.max.reauth.ms": number(0, 0, LONG_MAX),
     "controller.quorum.election.timeout.ms": number(1000, 1),
     "controller.quorum.fetch.timeout.ms": number(2000, 1),
     "default.replication.factor": number(1, 1, 32767),
@@ -57,6 +66,7 @@ BROKER_KEYS: Mapping[str, Key] = {
     "offsets.topic.replication.factor": number(3, 1, 32767),
     "replica.fetch.wait.max.ms": number(500, 1),
     "replica.lag.time.max.ms": number(30000, 1, LONG_MAX),
+    SUPER_USERS: Key(""),
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": number(10000, 1),
     "transaction.max.timeout.ms": number(900000, 1),
     "transaction.remove.expired.transaction.cleanup.interval.ms": number(3600000, 1),

@@ -11,6 +11,7 @@ from kview.simulate.brokers.replica import Replica
 from kview.simulate.brokers.retention import Retention
 from kview.simulate.config_entries import ALL_BROKERS
 from kview.simulate.controllers.metadata_log import MetadataLog
+from kview.simulate.features import ELR_VERSION, new_cluster
 from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import BrokerImage, MetadataImage, TopicImage
 from kview.simulate.partitioner import weights_for_keys
@@ -19,7 +20,7 @@ from kview.simulate.reading import RECORD_BYTES_MIN
 from kview.simulate.records import header
 from kview.simulate.refusals import TOPIC_NAME_MAX
 from kview.simulate.requests.records import RecordRequests
-from kview.simulate.settings import ELR_VERSION, Settings, check_topic_configs
+from kview.simulate.settings import Settings, check_topic_configs
 from kview.simulate.stream import BATCH_OVERHEAD_BYTES
 from kview.simulate.topics import internal_topic, new_topic, new_topic_id, valid_topic_name
 from kview.simulate.traffic.keys import keys_of
@@ -61,7 +62,11 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
     raw = kernel.random("cluster-id").getrandbits(128).to_bytes(16, "big")
     cluster_id = base64.urlsafe_b64encode(raw).decode().rstrip("=")
     names = {topic.topic_id: name for name, topic in topics.items()}
-    return MetadataImage(cluster_id, offset, brokers, topics, names, _broker_configs(settings))
+    configs = _broker_configs(settings)
+    features = new_cluster(settings.number(ELR_VERSION))
+    return MetadataImage(
+        cluster_id, offset, brokers, topics, names, configs, scram=world.scram, features=features
+    )
 
 
 def _broker_configs(settings: Settings) -> dict[str, dict[str, str]]:

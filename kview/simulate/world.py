@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kview.simulate.scram import ScramCredential, ScramUser
+
 OFFSETS_TOPIC = "__consumer_offsets"
 OFFSETS_TOPIC_CONFIGS: Mapping[str, str] = {
     "cleanup.policy": "compact",
@@ -117,7 +119,7 @@ class World:
     """The description of an entire cluster.
 
     `settings` are broker settings under Kafka's keys. `warm_ms` is how long the cluster seems to have run
-    when it starts.
+    when it starts. `scram` are the users who can log in with SCRAM from the start.
     """
 
     brokers: tuple[BrokerSpec, ...]
@@ -131,6 +133,7 @@ class World:
     traffic: bool = True
     warm_ms: int = 600_000
     client_bytes_max: int = CLIENT_BYTES_MAX
+    scram: Mapping[ScramUser, ScramCredential] = field(default_factory=dict)
 
 
 def racked_brokers(brokers: int, racks: int) -> tuple[BrokerSpec, ...]:

@@ -24,8 +24,10 @@ AFTER_MAX, HOUR_MS = "log.message.timestamp.after.max.ms", 3_600_000
 UNKNOWN = "kview.nobodys.setting"
 OWN = {RETENTION: "has a default here: log.retention.hours does not count"}
 SIMULATED_ONLY = {
+    "allow.everyone.if.no.acl.found",
     "eligible.leader.replicas.version",
     "group.consumer.regex.refresh.interval.ms",
+    "super.users",
     "unclean.leader.election.interval.ms",
 }
 

@@ -20,8 +20,9 @@ from kview.serve.apis.group_offsets import NO_TAGS, pack_group
 from kview.serve.apis.group_offsets import FetchedTopic as CommittedTopic
 from kview.serve.apis.list_offsets import asked_of, decode, pack_partition
 from kview.serve.apis.metadata import Packer
-from kview.serve.apis.operations import OF_CLUSTER, OF_TOPIC
+from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import NO_ID
+from kview.simulate.acls import OPERATIONS, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import FetchedOffset
 from kview.simulate.metadata import BrokerImage, MetadataImage, PartitionImage, TopicImage
@@ -183,13 +184,15 @@ def topics_by_codec(version: int, operations: Set[int] | None) -> list[Any]:
 @pytest.mark.parametrize("operations", [False, True])
 @pytest.mark.parametrize("version", range(14))
 def test_metadata_topics(version: int, operations: bool) -> None:
-    packer, there = Packer(version, operations), image()
+    of_topic = bits(OPERATIONS[ResourceType.TOPIC]) if operations else NOT_ASKED
+    of_cluster = bits(OPERATIONS[ResourceType.CLUSTER]) if operations else NOT_ASKED
+    packer, there = Packer(version, of_topic), image()
     packed = b"".join(
         (
             array_length(2, packer.flexible),
             packer.topic(there, there.topics["invoice"]),
             packer.no_topic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "none", bytes(16)),
-            packer.end(operations),
+            packer.end(of_cluster),
         )
     )
     response = MetadataResponse(
@@ -197,8 +200,8 @@ def test_metadata_topics(version: int, operations: bool) -> None:
         brokers=[],
         cluster_id="c",
         controller_id=0,
-        topics=topics_by_codec(version, OF_TOPIC if operations else None),
-        authorized_operations=OF_CLUSTER if operations else None,
+        topics=topics_by_codec(version, OPERATIONS[ResourceType.TOPIC] if operations else None),
+        authorized_operations=OPERATIONS[ResourceType.CLUSTER] if operations else None,
     )
     assert bytes(response.encode(version=version)).endswith(packed)
 

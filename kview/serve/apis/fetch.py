@@ -17,8 +17,11 @@ from typing import NamedTuple
 from kafka.protocol.consumer import FetchRequest
 
 from kview.serve.call import READ_COMMITTED, Api, Call, Steps, id_bytes
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.client_quotas import CONSUMER, WINDOW_MS, WINDOWS
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import ReadResult
+from kview.simulate.setting import INT_MAX
 from kview.wire.primitives import INT32, array_length, string, uvarint
 
 FOLLOWERS_FROM = 11
@@ -42,7 +45,11 @@ _PARTITION_V5 = Struct(">ihqqqi")  # with the log start offset before the last f
 _PARTITION_V12 = Struct(">ihqqq")  # without aborted transactions, which are a compact array
 _ABORTED = Struct(">qq")  # producer id, first offset
 NO_REPLICA = -1
-NOT_KNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+NOT_READ = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
 NULL_ARRAY = NO_TAGS = b"\0"
 
 
@@ -70,7 +77,8 @@ def fetch(call: Call) -> Steps:
         call.answer_packed(pack_response(call.version, False, (), FETCH_SESSION_ID_NOT_FOUND))
         return
     topics, size, failed = yield from _read(call)
-    if failed or size >= request.min_bytes or request.max_wait_ms <= 0:
+    min_bytes = min(request.min_bytes, _quota_bytes(call))
+    if failed or size >= min_bytes or request.max_wait_ms <= 0:
         _answer(call, topics)
         return
     positions = []
@@ -86,12 +94,18 @@ def fetch(call: Call) -> Steps:
     handle = call.cluster.records.when_readable(
         call.broker,
         positions,
-        request.min_bytes,
+        min_bytes,
         request.max_wait_ms,
         call.later(readable),
         request.isolation_level == READ_COMMITTED,
     )
     call.when_client_leaves(lambda: call.cluster.records.cancel(handle))
+
+
+def _quota_bytes(call: Call) -> int:
+    """Return how many bytes a response may have without being throttled by itself."""
+    limit = call.limit(CONSUMER)
+    return INT_MAX if limit is None else int(limit.value * (WINDOWS - 1) * WINDOW_MS / 1000)
 
 
 def _read_and_answer(call: Call) -> Steps:
@@ -100,7 +114,21 @@ def _read_and_answer(call: Call) -> Steps:
 
 
 def _answer(call: Call, topics: Sequence[FetchedTopic]) -> None:
-    call.answer_packed(pack_response(call.version, call.request.isolation_level == READ_COMMITTED, topics))
+    """Answer with what was read, or with nothing if the client has to wait for its quota.
+
+    What is not sent does not count. Source: KafkaApis.handleFetchRequest.
+    """
+    committed = call.request.isolation_level == READ_COMMITTED
+    pieces = pack_response(call.version, committed, topics)
+    limit = call.limit(CONSUMER)
+    if limit is not None:
+        size = sum(map(len, pieces))
+        throttle_ms = call.used(CONSUMER, size)
+        if throttle_ms:
+            call.used(CONSUMER, -size)
+            call.mute(throttle_ms)
+            pieces = pack_response(call.version, committed, (), throttle_ms=throttle_ms)
+    call.answer_packed(pieces)
 
 
 def _read(call: Call) -> Generator[None, None, tuple[list[FetchedTopic], int, bool]]:
@@ -111,15 +139,20 @@ def _read(call: Call) -> Generator[None, None, tuple[list[FetchedTopic], int, bo
     """
     request, read, broker = call.request, call.cluster.records.read, call.broker
     followers, committed = call.version >= FOLLOWERS_FROM, request.isolation_level == READ_COMMITTED
-    left = min(request.max_bytes, MAX_ANSWER_BYTES)
+    left = min(request.max_bytes, MAX_ANSWER_BYTES, _quota_bytes(call))
     size, failed = 0, False
     topics = []
     for entry in request.topics:
         topic = call.topic(entry, "topic", TOPIC_IDS_FROM)
         key: str | bytes = entry.topic if call.version < TOPIC_IDS_FROM else id_bytes(entry.topic_id)
         partitions = []
+        refused = (topic is not None or call.version < TOPIC_IDS_FROM) and not call.may(
+            AclOperation.READ, ResourceType.TOPIC, entry.topic if topic is None else topic.name
+        )
         for p in entry.partitions:
-            if topic is None:
+            if refused:
+                result = ReadResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            elif topic is None:
                 by_id = call.version >= TOPIC_IDS_FROM
                 result = ReadResult(
                     ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -152,10 +185,15 @@ def _read(call: Call) -> Generator[None, None, tuple[list[FetchedTopic], int, bo
 
 
 def pack_response(
-    version: int, read_committed: bool, topics: Sequence[FetchedTopic], error_code: int = 0
+    version: int,
+    read_committed: bool,
+    topics: Sequence[FetchedTopic],
+    error_code: int = 0,
+    throttle_ms: int = 0,
 ) -> list[bytes]:
     """Return the body of a FetchResponse in pieces, byte for byte as the codec would encode it."""
-    pieces = [INT32.pack(0) if version < 7 else _THROTTLE_ERROR_SESSION.pack(0, error_code, 0)]
+    head = _THROTTLE_ERROR_SESSION.pack(throttle_ms, error_code, 0)
+    pieces = [head if version >= 7 else INT32.pack(throttle_ms)]
     if version >= 12:
         _pack_flexible(pieces, version, read_committed, topics)
     else:
@@ -167,9 +205,9 @@ def lists_aborted(error: int, read_committed: bool) -> bool:
     """Return whether a partition's aborted transactions are a list, not null.
 
     As in Kafka, they are for a client with isolation level read_committed, and for a partition that the
-    broker does not know, but not if reading failed.
+    broker does not know or that the client may not read, but not if reading failed.
     """
-    return error in NOT_KNOWN or (read_committed and not error)
+    return error in NOT_READ or (read_committed and not error)
 
 
 def _pack_plain(
@@ -211,4 +249,4 @@ def _pack_flexible(
     pieces.append(b"\0")
 
 
-APIS = (Api(1, FetchRequest, (4, 18), fetch),)
+APIS = (Api(1, FetchRequest, (4, 18), fetch, throttle_from=4),)

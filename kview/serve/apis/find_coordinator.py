@@ -10,12 +10,18 @@ from typing import Any
 from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
 
 from kview.serve.call import Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 GROUP, TRANSACTION = 0, 1
 BATCHED_FROM = 4
 TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
+RESOURCES = {GROUP: ResourceType.GROUP, TRANSACTION: ResourceType.TRANSACTIONAL_ID}
+REFUSALS = {
+    GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    TRANSACTION: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
 NOT_SUPPORTED = {2: "The simulated cluster does not support share groups."}
 
 
@@ -40,6 +46,9 @@ def _found(call: Call, key: str) -> dict[str, Any]:
     if kind not in TOPICS:
         error = ErrorCode.INVALID_REQUEST
         message = NOT_SUPPORTED.get(kind, MESSAGES[error])
+    elif not call.may(AclOperation.DESCRIBE, RESOURCES[kind], key):
+        error = REFUSALS[kind]
+        message = MESSAGES[error] if call.version < BATCHED_FROM else ""
     else:
         cluster = call.cluster
         coordinator = cluster.groups(call.broker) if kind == GROUP else cluster.transactions(call.broker)

@@ -25,6 +25,8 @@ from kafka.protocol.consumer import (
 
 from kview.serve.apis.gather import ask_in_parts
 from kview.serve.call import Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import (
     GroupProtocol,
     JoinRequest,
@@ -39,6 +41,14 @@ KNOWN_MEMBER_ID_FROM = 4
 NULLABLE_PROTOCOL_FROM = 7
 SKIP_ASSIGNMENT_FROM = 9
 LEAVE_SEVERAL_FROM = 3
+
+
+REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+def _may_read(call: Call) -> bool:
+    """Return whether the client may be a member of the group in its request."""
+    return call.may(AclOperation.READ, ResourceType.GROUP, call.request.group_id)
 
 
 def join_group(call: Call) -> None:
@@ -70,6 +80,9 @@ def join_group(call: Call) -> None:
             )
         )
 
+    if not _may_read(call):
+        joined(JoinResult(REFUSED, request.member_id))
+        return
     call.cluster.groups(call.broker).join(
         JoinRequest(
             group=request.group_id,
@@ -104,6 +117,9 @@ def sync_group(call: Call) -> None:
             )
         )
 
+    if not _may_read(call):
+        synced(SyncResult(REFUSED))
+        return
     call.cluster.groups(call.broker).sync(
         SyncRequest(
             group=request.group_id,
@@ -121,6 +137,9 @@ def sync_group(call: Call) -> None:
 def heartbeat(call: Call) -> None:
     """Restart a member's session timeout."""
     request = call.request
+    if not _may_read(call):
+        call.answer(HeartbeatResponse(version=call.version, error_code=REFUSED))
+        return
     call.is_from_member(request.group_id, request.member_id)
     error = call.cluster.groups(call.broker).heartbeat(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
@@ -132,6 +151,9 @@ def leave_group(call: Call) -> Steps:
     """Remove members. Before v3, a request names only one member, whose error is the top-level error."""
     request, version = call.request, call.version
     coordinator = call.cluster.groups(call.broker)
+    if not _may_read(call):
+        call.answer(LeaveGroupResponse(version=version, error_code=REFUSED, members=[]))
+        return
     if version < LEAVE_SEVERAL_FROM:
         result = coordinator.leave(request.group_id, [LeavingMember(request.member_id)])
         error = result.error_code or next((m.error_code for m in result.members), 0)
