@@ -34,7 +34,7 @@ class SimulatedCluster:
     """A child process running `kview serve`. `arguments` are that command's flags."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        self._child = Child([sys.executable, "-m", "kview", "serve", *arguments], _log)
+        self._child = Child([sys.executable, "-P", "-m", "kview", "serve", *arguments], _log)
 
     @property
     def control(self) -> socket.socket:

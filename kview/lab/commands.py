@@ -26,6 +26,9 @@ _DURATION = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)?")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, None: 1}
 _AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kMG]?)")
 _TIMES = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+HIGHEST_ERROR = 32_767
+"""An error code has 16 bits."""
+
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
@@ -87,12 +90,17 @@ def amount(text: str) -> float:
 
 def error_code(text: str) -> int:
     """Return the number of an error of Kafka's, given as `NOT_LEADER_OR_FOLLOWER` or `6`. Raises BadUse."""
-    if text in ErrorCode.__members__:
+    if text in ErrorCode.__members__ and text != "NONE":
         return ErrorCode[text].value
-    if not _NUMBER.fullmatch(text) or text == "0":
-        near = difflib.get_close_matches(text.upper(), ErrorCode.__members__, n=1)
-        raise BadUse(ErrorKind.NOT_AN_ERROR, text=text, nearest=near[0] if near else "NOT_LEADER_OR_FOLLOWER")
-    return int(text)
+    if text == "-1" or (_NUMBER.fullmatch(text) and 0 < int(text) <= HIGHEST_ERROR):
+        return int(text)
+    from kafka import errors  # which knows those, too, that the simulated cluster never answers with
+
+    known = {getattr(one, "message", ""): getattr(one, "errno", 0) for one in vars(errors).values()}
+    if known.get(text):
+        return int(known[text])
+    near = difflib.get_close_matches(text.upper(), [*ErrorCode.__members__, *filter(None, known)], n=1)
+    raise BadUse(ErrorKind.NOT_AN_ERROR, text=text, nearest=near[0] if near else "NOT_LEADER_OR_FOLLOWER")
 
 
 def where_of(text: str) -> Where:
@@ -130,8 +138,7 @@ def _moment(text: str) -> dict[str, Any]:
 
 
 def _error(text: str) -> dict[str, Any]:
-    error_code(text)
-    return {"key": text}
+    return {"key": str(error_code(text))}
 
 
 def _node(text: str) -> int:

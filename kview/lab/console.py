@@ -59,6 +59,9 @@ class OnDemand(Protocol):
     def read(self) -> tuple[LoggedRequest, ...]:
         """Return the requests that are kept, and keep those that come from now on."""
 
+    def forget(self) -> None:
+        """Forget the requests that are kept."""
+
 
 class Clients(Protocol):
     """What can be done to clients, where a cluster has those of others."""
@@ -112,6 +115,10 @@ class Console:
                 return self._cluster.adjustments.settings()
             case Ask.REQUESTS:
                 return Requests(() if self._clients is None else self._clients.on_demand.read())
+            case Ask.FORGET_REQUESTS:
+                if self._clients is not None:
+                    self._clients.on_demand.forget()
+                return Requests(())
             case Ask.QUIT:
                 self.quit()
                 return Ending()
@@ -168,9 +175,7 @@ class Console:
                 undone = self._undo_changes() + (self._clients.on_demand.clear() if self._clients else 0)
                 return Done(command, cluster.faults.undo(), undone_changes=undone), None
             case CommandKind.ADVANCE | CommandKind.ADVANCE_ALL:
-                if not 1 <= command.amount <= MAX_ADVANCE_MS:
-                    text, most_d = f"{command.amount:.0f}ms", MAX_ADVANCE_MS // 86_400_000
-                    raise _Refused(BadUse(ErrorKind.NOT_A_TIME_TO_PASS, text=text, most_d=most_d))
+                _check_time(command)
                 self._with_clients().skip(
                     round(command.amount) * 1000, command.kind is CommandKind.ADVANCE_ALL
                 )
@@ -181,6 +186,8 @@ class Console:
             case CommandKind.RECORD:
                 return self._record(command), None
             case CommandKind.FAIL | CommandKind.DELAY | CommandKind.DROP:
+                if command.kind is CommandKind.DELAY:
+                    _check_time(command)
                 self._with_clients().on_demand.add(command)
                 return Done(command), None
             case CommandKind.CRASH_CONTROLLER:
@@ -219,6 +226,8 @@ class Console:
             raise
         except KviewError as error:
             raise _Refused(BadUse.of(error)) from None
+        except ValueError:  # a NUL in it
+            raise _Refused(BadUse(ErrorKind.NOT_A_FOLDER, folder=command.name)) from None
         return Done(command)
 
     def _with_clients(self) -> Clients:
@@ -287,6 +296,12 @@ class Console:
             )
             raise _Refused(down, Command(CommandKind.START, node))
         return role
+
+
+def _check_time(command: Command) -> None:
+    if not 1 <= command.amount <= MAX_ADVANCE_MS:
+        text, most_d = f"{command.amount:.0f}ms", MAX_ADVANCE_MS // 86_400_000
+        raise _Refused(BadUse(ErrorKind.NOT_A_TIME_TO_PASS, text=text, most_d=most_d))
 
 
 class _Changes:

@@ -24,6 +24,7 @@ class Ask(StrEnum):
     COUNTERS = "counters"
     SETTINGS = "settings"
     REQUESTS = "requests"
+    FORGET_REQUESTS = "forget-requests"
     QUIT = "quit"
 
 

@@ -31,8 +31,8 @@ from kview.simulate.world import World
 
 _log = logging.getLogger(__name__)
 
-FRAME_US = 250_000
-"""The cluster's time between two snapshots of a film."""
+FRAME_S = 0.25
+"""The time between two snapshots of a film. Time that the cluster skips has none."""
 
 T = TypeVar("T")
 
@@ -78,6 +78,7 @@ class _Clients:
         self._cluster = server.cluster
         self._film_of = film_of
         self._film: Film | None = None
+        self._loop = asyncio.get_running_loop()
 
     def film(self) -> None:
         """Begin to film, and forget what was filmed before."""
@@ -94,7 +95,7 @@ class _Clients:
 
     def _go_on(self, film: Film) -> None:
         film.take()
-        self._cluster.kernel.after(FRAME_US, self._go_on, film)
+        self._loop.call_later(FRAME_S, self._go_on, film)
 
 
 class _Run:

@@ -81,7 +81,7 @@ _WORDS: Mapping[CommandKind, _Words] = {
     CommandKind.ADVANCE_ALL: _Words(
         "{amount} have passed for the cluster, and members' sessions have ended", "letting time pass"
     ),
-    CommandKind.FAIL: _Words("requests of {name} now fail with {key}", "making a rule"),
+    CommandKind.FAIL: _Words("requests of {name} now fail with error {key}", "making a rule"),
     CommandKind.DELAY: _Words("requests of {name} now wait for {amount}", "making a rule"),
     CommandKind.DROP: _Words(
         "requests of {name} now lose their connection, {key} they took effect", "making a rule"

@@ -325,8 +325,11 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "{text!r} is not a valid latency", "give 1ms to {most_ms}ms, such as 200ms or 2s"
     ),
     ErrorKind.API_UNKNOWN: ErrorWords("there is no API {name!r}", "available APIs: {known}"),
+    ErrorKind.API_WITHOUT_TOPICS: ErrorWords(
+        "requests of {name} cannot be told apart by topic", "leave out topic="
+    ),
     ErrorKind.API_WITHOUT_ERRORS: ErrorWords(
-        "answers of {name} have no place for an error", "let its requests wait or lose their connection"
+        "kview cannot let {name} fail", "let its requests wait or lose their connection"
     ),
     ErrorKind.NOT_AN_ERROR: ErrorWords("{text!r} is not one of Kafka's errors", "did you mean {nearest}?"),
     ErrorKind.NOT_A_WHERE: ErrorWords(
@@ -335,6 +338,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.NOT_A_MOMENT: ErrorWords("{text!r} is not a moment", "write before or after"),
     ErrorKind.TOO_MANY_RULES: ErrorWords("there are {most} rules already", "undo ends all of them"),
+    ErrorKind.NOT_A_FOLDER: ErrorWords("{folder!r} cannot be a folder", "give another path"),
     ErrorKind.NOT_FILMED: ErrorWords("nothing was filmed", "begin with the line: film"),
     ErrorKind.NO_CLIENTS_HERE: ErrorWords(
         "this cluster has no clients but its own", "kview serve and kview.testing have"

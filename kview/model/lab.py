@@ -127,6 +127,10 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
 """The words of each command, in the order in which they are typed."""
 
 
+OWN_CLIENT_ID = "kview-testing"
+"""The client id with which kview asks a cluster that a test uses. No rule is about it, and no log has it."""
+
+
 class Where(Struct, frozen=True):
     """Which requests of an API: at a broker, about a topic or one of its partitions, the next so many, a
     share of them. −1 and "" stand for any."""

@@ -14,7 +14,7 @@ MOST_SNAPSHOTS = 2_400
 
 
 class Film:
-    """Snapshots of a cluster, four a second of its time."""
+    """Snapshots of a cluster, four a second."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._camera = Camera(cluster)

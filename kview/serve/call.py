@@ -98,6 +98,19 @@ class Client(Protocol):
         ...
 
 
+class OnDemand(Protocol):
+    """What happens to requests that match a rule, and a log of the requests."""
+
+    @property
+    def active(self) -> bool:
+        """Whether there is a rule, or somebody reads the log."""
+        ...
+
+    def handler(self, call: "Call") -> Handler | None:
+        """Log a request. Return what handles it in place of its API, if a rule is about it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
     """The objects that all connections share: the simulated cluster, the port of each broker, the APIs by
@@ -109,8 +122,8 @@ class Wire:
     security: ListenerSecurity = PLAINTEXT
     throttles: dict[int, Throttles] = field(default_factory=dict)
 
-    instead: "Callable[[Call], Handler | None]" = lambda call: None
-    """Returns what handles a request in place of its API, if anything does."""
+    on_demand: "OnDemand | None" = None
+    """Rules for requests, and their log."""
 
     def throttles_of(self, node: int) -> Throttles:
         """Return what clients of a broker, or of the CONTROLLER, have used of their quotas."""
@@ -409,7 +422,8 @@ def _handled(
     """Decode the body of a request, which begins at `begin`, and handle it."""
     version = header.api_version
     try:
-        decoded = api.decode(version, frame, begin) if api.decode else None
+        watched = wire.on_demand is not None and wire.on_demand.active
+        decoded = api.decode(version, frame, begin) if api.decode and not watched else None
         if decoded is None:
             decode = request_decoder(api.request, version, api.flexible(version))
             decoded = yield from decode(frame, begin)
@@ -424,7 +438,7 @@ def _handled(
         raise Garbage(f"no message: {error!r}") from error
     call = Call(wire, broker, connection, api, header, request, len(frame) - begin)
     try:
-        handle = wire.instead(call) or api.handle
+        handle = (wire.on_demand.handler(call) if wire.on_demand and watched else None) or api.handle
         yield from _blamed(wire.cluster.kernel, connection.failed, lambda: handle(call))
     except Garbage:
         raise

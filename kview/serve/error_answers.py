@@ -82,6 +82,30 @@ _UNKNOWN_FIELDS = {
 READS = frozenset({3, 9, 10, 15, 32, 61, 65, 69, 75})
 """Metadata, OffsetFetch, FindCoordinator and what else only describes: their rows are overwritten."""
 
+BY_TOPIC = frozenset({3, 9, *PARTITIONED})
+"""The APIs of which the requests about one topic can be told."""
+
+
+class Rows(NamedTuple):
+    """Where the entries of a request are that each get a row with an error, and which fields they share."""
+
+    entries: str
+    answer_rows: str
+    row: str
+    shared: tuple[str, ...]
+
+
+LISTED: Mapping[int, Rows] = {
+    19: Rows("topics", "topics", "CreatableTopicResult", ("name",)),
+    20: Rows("topics", "responses", "DeletableTopicResult", ("name", "topic_id")),
+    33: Rows("resources", "responses", "AlterConfigsResourceResponse", ("resource_type", "resource_name")),
+    37: Rows("topics", "results", "CreatePartitionsTopicResult", ("name",)),
+    42: Rows("groups_names", "results", "DeletableGroupResult", ("group_id",)),
+    44: Rows("resources", "responses", "AlterConfigsResourceResponse", ("resource_type", "resource_name")),
+}
+"""By API: CreateTopics, DeleteTopics, AlterConfigs, CreatePartitions, DeleteGroups, IncrementalAlterConfigs,
+which fail whole, with an error for each topic, group or resource."""
+
 
 class Place(NamedTuple):
     """A partition in a request: its topic's entry, and its number."""
@@ -94,7 +118,7 @@ def can_fail(api: int, version: int) -> bool:
     """Return whether an answer of that API and version has a place for an error."""
     fields = response_class(api, version)._struct._fields
     whole = any(field.name == "error_code" and field.for_version_q(version) for field in fields)
-    return whole or api in PARTITIONED or api in READS
+    return whole or api in PARTITIONED or api in READS or api in LISTED
 
 
 def response_class(api: int, version: int) -> Any:
@@ -134,21 +158,24 @@ def put_in(api: int, version: int, body: bytes, taken: list[Place], error: int) 
     """Return an answer's body with an error for each of these partitions, too."""
     shape, answer = PARTITIONED[api], response_class(api, version).decode(body)
     topic_class = getattr(type(answer), shape.topic_row)
-    rows = {id(place.entry): [p.partition for p in taken if p.entry is place.entry] for place in taken}
-    entries = {id(place.entry): place.entry for place in taken}
-    for key, numbers in rows.items():
-        named = {
-            name: getattr(entries[key], name)
-            for name in ("name", "topic", "topic_id")
-            if hasattr(entries[key], name) and hasattr(topic_class(version=version), name)
-        }
-        topic = topic_class(version=version, **named)
-        partition_class = getattr(topic_class, shape.partition_row)
-        setattr(
-            topic, shape.answer_partitions, [_row(partition_class, version, shape, n, error) for n in numbers]
+    by_topic: dict[int, list[Place]] = {}
+    for place in taken:
+        by_topic.setdefault(id(place.entry), []).append(place)
+    for places_of in by_topic.values():
+        topic = topic_class(
+            version=version, **_shared(places_of[0].entry, topic_class, ("name", "topic", "topic_id"))
         )
+        kind = getattr(topic_class, shape.partition_row)
+        rows = [_row(kind, version, shape, place.partition, error) for place in places_of]
+        setattr(topic, shape.answer_partitions, rows)
         getattr(answer, shape.answer_topics).append(topic)
     return _encoded(answer, version)
+
+
+def _shared(entry: Any, row: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields of a request's entry that its row in the answer has, too."""
+    there = {field.name for field in row._struct._fields}
+    return {name: getattr(entry, name) for name in names if name in there and hasattr(entry, name)}
 
 
 def _encoded(answer: Any, version: int) -> bytes:
@@ -190,8 +217,17 @@ def _mark(message: Any, topic: str, error: int) -> None:
                     _mark(row, "" if is_it else topic, error)
 
 
-def whole(api: int, version: int, error: int) -> Any:
-    """Return an answer that has nothing but an error."""
+def whole(api: int, version: int, request: Any, error: int) -> Any:
+    """Return an answer to a request that has nothing but an error."""
     answer = response_class(api, version)()
-    answer.error_code = error
+    listed = LISTED.get(api)
+    if listed is None:
+        answer.error_code = error
+        return answer
+    kind = getattr(response_class(api, version)[None], listed.row)
+    entries = getattr(request, listed.entries, None) or getattr(request, "topic_names", None) or ()
+    rows = getattr(answer, listed.answer_rows)
+    for entry in entries:
+        shared = {listed.shared[0]: entry} if isinstance(entry, str) else _shared(entry, kind, listed.shared)
+        rows.append(kind(version=version, error_code=error, **shared))
     return answer

@@ -2,12 +2,14 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from kview.errors import BadUse, ErrorKind
-from kview.model.lab import Command, CommandKind, LoggedBatch, LoggedRequest
+from kview.model.lab import OWN_CLIENT_ID, Command, CommandKind, LoggedBatch, LoggedRequest
 from kview.serve.call import Api, Call, Handler, Steps
 from kview.serve.error_answers import (
     BATCH_HEAD,
+    BY_TOPIC,
     PARTITIONED,
     READS,
     Place,
@@ -19,17 +21,27 @@ from kview.serve.error_answers import (
     whole,
 )
 from kview.simulate.cluster import Cluster
-from kview.simulate.codes import ErrorCode
+from kview.simulate.nodes import ProcessState
 
-MOST_LOGGED = 20_000
-"""So many requests are kept, the newest."""
+MOST_LOGGED, MOST_LOGGED_BYTES = 20_000, 4 << 20
+"""So many requests are kept, the newest; all of them fit into one message."""
 
 MOST_RULES = 1_000
 
 MOST_PLACES = 100
 """So many partitions of a request are logged."""
 
-PRODUCE = 0
+LONGEST_NAME = 249
+"""Longer names are cut in the log. No topic has one."""
+
+FIXED_BYTES, BATCH_BYTES = 200, 120
+"""How large a logged request is, besides its names, and a batch."""
+
+AGAIN_US = 100_000
+"""How much later a request is tried again that was to be handled while its broker hung."""
+
+HIGHEST_ERROR = 32_767
+PRODUCE, FETCH, ADD_PARTITIONS = 0, 1, 24
 
 
 class OnDemand:
@@ -42,17 +54,28 @@ class OnDemand:
         self._rules: list[Command] = []
         self._left: list[int] = []
         """How many more requests each rule is for; −1 for all."""
-        self._log: deque[LoggedRequest] | None = None
-        """None until somebody reads it, so that it costs nothing before."""
+        self._log: deque[tuple[LoggedRequest, int]] | None = None
+        """Requests and their sizes. None until somebody reads it, so that it costs nothing before."""
+        self._log_bytes = 0
         self._number = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether there is a rule, or somebody reads the log."""
+        return bool(self._rules) or self._log is not None
 
     def add(self, rule: Command) -> None:
         """Add a rule, for requests from now on. Raises BadUse."""
         api = self._apis.get(rule.name)
         if api is None:
             raise BadUse(ErrorKind.API_UNKNOWN, name=rule.name, known=tuple(self._apis))
-        if rule.kind is CommandKind.FAIL and not can_fail(api.key, api.versions[1]):
-            raise BadUse(ErrorKind.API_WITHOUT_ERRORS, name=rule.name)
+        if rule.kind is CommandKind.FAIL:
+            if not can_fail(api.key, api.versions[1]):
+                raise BadUse(ErrorKind.API_WITHOUT_ERRORS, name=rule.name)
+            if not -1 <= int(rule.key) <= HIGHEST_ERROR or rule.key == "0":
+                raise BadUse(ErrorKind.NOT_AN_ERROR, text=rule.key, nearest="NOT_LEADER_OR_FOLLOWER")
+        if rule.where.topic and api.key not in BY_TOPIC:
+            raise BadUse(ErrorKind.API_WITHOUT_TOPICS, name=rule.name)
         if len(self._rules) == MOST_RULES:
             raise BadUse(ErrorKind.TOO_MANY_RULES, most=MOST_RULES)
         self._rules.append(rule)
@@ -66,25 +89,45 @@ class OnDemand:
     def read(self) -> tuple[LoggedRequest, ...]:
         """Return the requests that are kept, and keep those that come from now on."""
         if self._log is None:
-            self._log = deque(maxlen=MOST_LOGGED)
-        return tuple(self._log)
+            self._log = deque()
+        return tuple(request for request, _ in self._log)
 
-    def __call__(self, call: Call) -> Handler | None:
-        """Log a request. Return what handles it in place of its API, if a rule is about it."""
-        if not self._rules and self._log is None:
+    def forget(self) -> None:
+        """Forget the requests that are kept."""
+        if self._log is not None:
+            self._log.clear()
+        self._log_bytes = 0
+
+    def handler(self, call: Call) -> Handler | None:
+        """Log a request. Return what handles it in place of its API, if a rule is about it. Those with which
+        kview itself asks are left alone."""
+        if call.client_id == OWN_CLIENT_ID:
             return None
         name, where = name_of(call.api), list(places(call.api.key, call.request))
         rule = self._met(name, call, where)
         if self._log is not None:
-            self._number += 1
-            self._log.append(self._logged(name, call, where, rule))
+            self._keep(self._log, self._logged(name, call, where, rule))
         return None if rule is None else self._handler(call, rule)
+
+    def _keep(self, log: "deque[tuple[LoggedRequest, int]]", request: LoggedRequest) -> None:
+        names = sum(map(len, request.partitions)) + 6 * len(request.client_id) + 6 * len(request.group)
+        size = FIXED_BYTES + names + BATCH_BYTES * len(request.batches)
+        log.append((request, size))
+        self._log_bytes += size
+        while len(log) > MOST_LOGGED or self._log_bytes > MOST_LOGGED_BYTES:
+            self._log_bytes -= log.popleft()[1]
 
     def _met(self, name: str, call: Call, where: list[Place]) -> Command | None:
         for number, rule in enumerate(self._rules):
             if not self._left[number] or rule.name != name or rule.where.broker not in (-1, call.broker):
                 continue
-            if rule.where.topic and not any(self._is_about(rule, call, place) for place in where):
+            if rule.kind is CommandKind.FAIL and not can_fail(call.api.key, call.version):
+                continue
+            if call.api.key in PARTITIONED:
+                about = not rule.where.topic or any(self._is_about(rule, call, place) for place in where)
+            else:
+                about = not rule.where.topic or rule.where.topic in _topics(call.request)
+            if not about:
                 continue
             if rule.where.percent >= 100 or self._random.random() * 100 < rule.where.percent:
                 self._left[number] -= self._left[number] > 0
@@ -106,21 +149,26 @@ class OnDemand:
                 return Call.hang_up
             case CommandKind.DROP:
                 return _altering(lambda body: None)
-        error, api, version = number_of(rule.key), call.api.key, call.version
+        error, api, version = int(rule.key), call.api.key, call.version
         if api in PARTITIONED and (api != ADD_PARTITIONS or version <= 3):
             taken = take_out(api, call.request, lambda place: self._is_about(rule, call, place))
+            if api == FETCH:
+                call.request.max_wait_ms = (
+                    0  # as Kafka, which waits for nothing where a partition has an error
+                )
             return _altering(lambda body: put_in(api, version, body, taken, error))
-        if not can_fail(api, version):
-            return call.api.handle
         if api in READS:
             return _altering(lambda body: overwrite(api, version, body, rule.where.topic, error))
-        return lambda call: call.answer(whole(api, version, error))
+        return lambda call: call.answer(whole(api, version, call.request, error))
 
     def _later(self, call: Call, us: int) -> None:
         def handle() -> None:
-            steps = call.api.handle(call)
-            if steps is not None:
-                call.run(steps)
+            state = self._cluster.nodes.state(call.broker)
+            if state is ProcessState.HUNG:
+                self._later(call, AGAIN_US)
+            elif state is ProcessState.RUNNING:
+                for _ in call.api.handle(call) or ():
+                    pass  # also if the client has gone: a broker works off what it has read
 
         self._cluster.kernel.after(us, call.later(handle))
 
@@ -131,26 +179,28 @@ class OnDemand:
             api=name,
             version=call.version,
             broker=call.broker,
-            client_id=call.client_id,
-            partitions=tuple(f"{topic_of(call, p)}-{p.partition}" for p in where[:MOST_PLACES]),
-            group=str(getattr(call.request, "group_id", "") or ""),
+            client_id=call.client_id[:LONGEST_NAME],
+            partitions=tuple(
+                f"{topic_of(call, p)[:LONGEST_NAME]}-{p.partition}" for p in where[:MOST_PLACES]
+            ),
+            group=str(getattr(call.request, "group_id", "") or "")[:LONGEST_NAME],
             batches=tuple(_batches(call)) if call.api.key == PRODUCE else (),
             rule="" if rule is None else rule.kind.value,
         )
-
-
-ADD_PARTITIONS = 24
-
-
-def number_of(error: str) -> int:
-    """Return the number of an error given by its name or number."""
-    return ErrorCode[error].value if error in ErrorCode.__members__ else int(error)
 
 
 def name_of(api: Api) -> str:
     """Return an API's name as Kafka's: `Produce`."""
     name: str = api.request.__name__
     return name.removesuffix("Request")
+
+
+def _topics(request: Any) -> set[str]:
+    """Return the topics that a request of Metadata or OffsetFetch names."""
+    entries = list(getattr(request, "topics", None) or ())
+    for group in getattr(request, "groups", None) or ():
+        entries += getattr(group, "topics", None) or ()
+    return {str(getattr(entry, "name", None) or "") for entry in entries}
 
 
 def topic_of(call: Call, place: Place) -> str:
@@ -172,6 +222,10 @@ class _Altered(Call):
         of = call._connection, call.api, call._header, call.request, call.size
         super().__init__(call.wire, call.broker, *of)
         self._alter = alter
+
+    def answer_nothing(self) -> None:
+        """Close the connection, which is how Kafka reports an error of a request that has no response."""
+        self.hang_up()
 
     def _send(self, body: Sequence[bytes | bytearray]) -> None:
         altered = self._alter(b"".join(body))

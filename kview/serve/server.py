@@ -48,7 +48,7 @@ class Server:
         self.driver = Driver(cluster.kernel, self.clock.now_us, loop, failed)
         apis = all_apis()
         self.on_demand = OnDemand(cluster, apis)
-        wire = Wire(cluster, numbers, apis, security, instead=self.on_demand)
+        wire = Wire(cluster, numbers, apis, security, on_demand=self.on_demand)
         unread, requests = Unread(), Requests()
         slices = Slices(loop.call_soon, loop.time, self.driver.rearm)
         self._brokers = {

@@ -10,6 +10,18 @@
 In pytest, the fixture `kafka` is such a cluster (see `kview.testing.plugin`).
 """
 
-from kview.testing.cluster import AsyncCluster, Cluster, ClusterError, Partition
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["AsyncCluster", "Cluster", "ClusterError", "Partition"]
+if TYPE_CHECKING:
+    from kview.testing.cluster import AsyncCluster, Cluster, ClusterError, Options, Partition, Which
+
+__all__ = ["AsyncCluster", "Cluster", "ClusterError", "Options", "Partition", "Which"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is: pytest loads the plugin in every run of everybody."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kview.testing import cluster
+
+    return getattr(cluster, name)

@@ -10,6 +10,7 @@ from struct import unpack
 from typing import Any
 
 from kview.model.address import Address
+from kview.model.lab import OWN_CLIENT_ID
 from kview.testing.cluster import Partition
 
 with warnings.catch_warnings():  # of kafka-python's own, which would be those of the test that is running
@@ -26,7 +27,7 @@ REQUEST_TIMED_OUT, UNKNOWN_TOPIC_OR_PARTITION, GROUP_ID_NOT_FOUND = 7, 3, 69
 
 def ask(address: Address, request: Any) -> Any:
     """Return a broker's answer. Raises OSError if it refuses the connection, closes it or does not answer."""
-    request.with_header(correlation_id=1, client_id="kview-testing")
+    request.with_header(correlation_id=1, client_id=OWN_CLIENT_ID)
     with socket.create_connection((address.host, address.port), ANSWERED_WITHIN_S) as connection:
         connection.sendall(request.encode(header=True, framed=True))
         with connection.makefile("rb") as stream:

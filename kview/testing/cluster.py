@@ -1,10 +1,13 @@
 """A cluster for tests: its process, its faults, its topics, and waiting for what it does."""
 
 import asyncio
+import os
 import re
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
 from functools import wraps
 from itertools import count
 from pathlib import Path
@@ -13,19 +16,22 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypedDict, Typ
 from kview.config.messages import encode, messages
 from kview.errors import KviewError, error_of
 from kview.lab.child import SimulatedCluster
-from kview.lab.commands import error_code, parse, where_of
-from kview.lab.messages import Answer, Ask, Request, Requests, answers
+from kview.lab.commands import MAX_SLOW_MS, error_code, parse, where_of
+from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ask, Request, Requests, answers
 from kview.language.errors import sentence
 from kview.model.address import Address
-from kview.model.lab import Command, CommandKind, Done, LoggedRequest, Reply, Status, Where
+from kview.model.lab import Command, CommandKind, Done, FaultState, LoggedRequest, Reply, Status, Where
 
 PATIENCE_S = 30.0
 """How long is waited for what takes a moment, unless the test says otherwise."""
 
 POLL_S = 0.01
 
-ANSWERED_WITHIN_S = 20.0
-"""A command takes microseconds: a cluster that takes longer than this is stuck."""
+ANSWERED_WITHIN_S, RECORDED_WITHIN_S = 30.0, 300.0
+"""A command takes microseconds and a step of `advance` less than a second: a cluster that takes longer than
+this is stuck. Writing the recording of a large cluster takes longer."""
+
+ADVANCE_STEP_MS, MOST_ADVANCE_S = 3_600_000, 30 * 86_400
 
 T = TypeVar("T")
 
@@ -41,6 +47,15 @@ class Partition(NamedTuple):
     leader: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+
+
+class Options(TypedDict, total=False):
+    """What a cluster is like (see `Cluster`)."""
+
+    brokers: int
+    racks: int
+    settings: Mapping[str, str] | None
+    seed: int
 
 
 class Which(TypedDict, total=False):
@@ -72,20 +87,20 @@ class Cluster:
         self._child = SimulatedCluster(
             [*flags, *(w for k, v in given.items() for w in ("--set", f"{k}={v}"))]
         )
+        self._started_by = os.getpid()
         self._one_at_a_time = threading.Lock()
         self._numbers = count(1)
         self._made: list[str] = []
         self._groups: list[str] = []
         self._touched = False
         """Whether something may have to be healed."""
+        self.ahead_s = 0.0
+        """By how many seconds the cluster's clock is ahead of the machine's."""
         try:
             self._addresses = self._child.bootstrap_servers()
         except KviewError as error:
             self._child.end()
             raise ClusterError(sentence(error)) from None
-        self._child.control.settimeout(ANSWERED_WITHIN_S)
-        self._seen = 0
-        """The number of the last request before the cluster was healed."""
         self.requests()  # They are kept from the first time that somebody asks for them.
         self.brokers = tuple(range(len(self._addresses)))
         """The ids of the brokers."""
@@ -99,8 +114,9 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """End the cluster. What it held is gone."""
-        self._child.end()
+        """End the cluster. What it held is gone. A forked process leaves it to the one that started it."""
+        if os.getpid() == self._started_by:
+            self._child.end()
 
     @property
     def running(self) -> bool:
@@ -114,6 +130,8 @@ class Cluster:
 
     def bootstrap(self, broker: int) -> str:
         """Return the `HOST:PORT` of one broker."""
+        if broker not in self.brokers:
+            raise ClusterError(f"there is no broker {broker}: the brokers are 0 to {self.brokers[-1]}")
         return str(self._addresses[broker])
 
     # -- faults
@@ -132,6 +150,8 @@ class Cluster:
 
     def slow(self, node: int, ms: float) -> None:
         """Let each of a node's answers and fetches take `ms` milliseconds longer."""
+        if not 1 <= ms <= MAX_SLOW_MS:
+            raise ClusterError(f"{ms} is not a latency: give 1 to {MAX_SLOW_MS} milliseconds")
         self._do(Command(CommandKind.SLOW, node, amount=ms))
 
     def start(self, node: int) -> None:
@@ -146,9 +166,17 @@ class Cluster:
     def advance(self, seconds: float, *, with_sessions: bool = False) -> None:
         """Let time pass at once: retention, transactions, locks and the sessions of clients that are gone
         end. Members of groups that are connected keep their sessions, unless `with_sessions`. The clock of
-        clients stays as it is: to a cluster that is ahead, records with a client's own time are old."""
+        clients stays as it is: to a cluster that is ahead, records with a client's own time are old. A
+        rebalance that is going on times out. An hour takes a tenth of a second."""
         kind = CommandKind.ADVANCE_ALL if with_sessions else CommandKind.ADVANCE
-        self._do(Command(kind, amount=round(seconds * 1000)))
+        if not 0.001 <= seconds <= MOST_ADVANCE_S:
+            raise ClusterError(f"{seconds} is not a time to let pass: give 0.001 to {MOST_ADVANCE_S} seconds")
+        left_ms = round(seconds * 1000)
+        while left_ms:  # in steps, between which clients are served
+            step_ms = min(left_ms, ADVANCE_STEP_MS)
+            self._do(Command(kind, amount=step_ms))
+            left_ms -= step_ms
+            self.ahead_s += step_ms / 1000
 
     def lose_rack(self, rack: str) -> None:
         """Kill every broker of a rack, such as `R1`."""
@@ -168,7 +196,10 @@ class Cluster:
             command = parse(line)
         except KviewError as error:
             raise ClusterError(sentence(error)) from None
-        self._do(command)
+        if command.kind in (CommandKind.ADVANCE, CommandKind.ADVANCE_ALL):
+            self.advance(command.amount / 1000, with_sessions=command.kind is CommandKind.ADVANCE_ALL)
+        else:
+            self._do(command)
 
     # -- errors on demand
 
@@ -182,7 +213,10 @@ class Cluster:
         self._do(Command(CommandKind.FAIL, name=api, key=_error(error), where=_where(where)))
 
     def delay(self, /, api: str, ms: float, **where: Unpack[Which]) -> None:
-        """Let requests of an API be handled `ms` milliseconds after they came."""
+        """Let requests of an API be handled `ms` milliseconds after they came, also if the client has given
+        up by then. `undo` is for requests that come later."""
+        if not 1 <= ms <= MOST_ADVANCE_S * 1000:
+            raise ClusterError(f"{ms} is not a time to wait: give 1 to {MOST_ADVANCE_S * 1000} milliseconds")
         self._do(Command(CommandKind.DELAY, name=api, amount=ms, where=_where(where)))
 
     def drop(self, /, api: str, *, after: bool = False, **where: Unpack[Which]) -> None:
@@ -197,8 +231,7 @@ class Cluster:
         return [
             request
             for request in answer.requests
-            if request.number > self._seen
-            and api in ("", request.api)
+            if api in ("", request.api)
             and (not topic or any(place.rpartition("-")[0] == topic for place in request.partitions))
         ]
 
@@ -208,7 +241,8 @@ class Cluster:
 
     def record(self, folder: str | Path) -> None:
         """Write what was filmed as a recording, which `kview replay FOLDER` plays."""
-        self._do(Command(CommandKind.RECORD, name=str(folder)))
+        command = Command(CommandKind.RECORD, name=str(Path(folder).absolute()))
+        self._do(command, RECORDED_WITHIN_S)
 
     # -- topics and groups
 
@@ -237,13 +271,27 @@ class Cluster:
         if why:
             raise ClusterError(f"topic {name!r} was not created: {why}")
         self._made.append(name)
-        self.wait(lambda: all(admin.partitions(a, name) for a in self._up()), f"topic {name!r} everywhere")
 
-    def new_topic(self, /, name: str = "topic", partitions: int = 1, **options: Any) -> str:
-        """Create a topic that no other test has, and return its name. `options` are those of
-        `create_topic`."""
+        def known() -> bool:
+            try:
+                return all(admin.partitions(address, name) for address in self._up())
+            except OSError:
+                return False  # One of them has just died, or is starting.
+
+        self.wait(known, f"every broker that runs knows topic {name!r}")
+
+    def new_topic(
+        self,
+        name: str = "topic",
+        partitions: int = 1,
+        replication_factor: int | None = None,
+        *,
+        assignment: Sequence[Sequence[int]] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> str:
+        """Create a topic as `create_topic` does, but with a name that no other test has, and return that."""
         unique = f"{_legal(name)}-{next(self._numbers)}"
-        self.create_topic(unique, partitions, **options)
+        self.create_topic(unique, partitions, replication_factor, assignment=assignment, settings=settings)
         return unique
 
     def new_group(self, name: str = "group") -> str:
@@ -256,7 +304,7 @@ class Cluster:
         from kview.testing import admin
 
         rows = self._ask_any(lambda address: admin.partitions(address, topic))
-        if partition >= len(rows):
+        if not 0 <= partition < len(rows):
             raise ClusterError(f"topic {topic!r} has no partition {partition}")
         return rows[partition]
 
@@ -271,8 +319,10 @@ class Cluster:
 
         Raises ClusterError with `what` was waited for after `within_s` seconds.
         """
-        until_s = time.monotonic() + within_s
+        until_s, cancelled = time.monotonic() + within_s, _cancelled.get()
         while not (found := probe()):
+            if cancelled is not None and cancelled.is_set():
+                raise ClusterError(f"no longer waited for: {what}")
             if time.monotonic() > until_s:
                 raise ClusterError(f"not within {within_s:g} s: {what}")
             time.sleep(POLL_S)
@@ -300,35 +350,33 @@ class Cluster:
         return answer
 
     def heal(self, within_s: float = PATIENCE_S) -> None:
-        """Make the cluster as it was: no faults, full ISRs, without the topics and groups made here."""
-        if not self._touched:
-            self._seen = max((request.number for request in self.requests()), default=self._seen)
-            return
-        self.undo()
-        until_s = time.monotonic() + within_s
-        while not self.status().healthy:
-            if time.monotonic() > until_s:
-                raise ClusterError(f"not healed within {within_s:g} s")
-            self.advance(0.5)  # a broker takes seconds to start, and may have to wait for its old session
+        """Make the cluster as it was: no faults or rules, full ISRs, an empty log of requests, without the
+        topics and groups made here. Its clock stays ahead (`ahead_s`)."""
+        if self._touched:
+            self.undo()
+            until_s = time.monotonic() + within_s
+            while not self.status().healthy:
+                if time.monotonic() > until_s:
+                    raise ClusterError(f"not healed within {within_s:g} s")
+                self.advance(0.5)  # a broker takes seconds to start, and may have to wait for its old session
         if self._made or self._groups:
             from kview.testing import admin
 
             if self._made:
                 self._ask_any(lambda address: admin.delete_topics(address, self._made))
             for address in self._addresses if self._groups else ():
-                admin.delete_groups(address, self._groups)
+                with suppress(OSError):
+                    admin.delete_groups(address, self._groups)
         self._made, self._groups, self._touched = [], [], False
-        self._seen = max((request.number for request in self.requests()), default=self._seen)
+        self._request(Ask.FORGET_REQUESTS)
 
     # -- requests
 
     def _up(self) -> list[Address]:
-        down = {fault.node for fault in self.status().active}
-        return [
-            address
-            for broker, address in zip(self.brokers, self._addresses, strict=True)
-            if broker not in down
-        ]
+        """Return the addresses of the brokers that answer, slow ones included."""
+        down = {fault.node for fault in self.status().active if fault.state is not FaultState.SLOW}
+        at = zip(self.brokers, self._addresses, strict=True)
+        return [address for broker, address in at if broker not in down]
 
     def _ask_any(self, question: Callable[[Address], T]) -> T:
         """Ask the brokers that run, one after another, until one answers."""
@@ -340,31 +388,42 @@ class Cluster:
                 failed = error
         raise ClusterError("no broker answers" if failed is None else f"no broker answers: {failed}")
 
-    def _do(self, command: Command) -> Done:
+    def _do(self, command: Command, within_s: float = ANSWERED_WITHIN_S) -> Done:
         self._touched = True
-        reply = self._request(command)
+        reply = self._request(command, within_s)
         assert isinstance(reply, Reply)
         if reply.done is None:
             assert reply.refused is not None
             raise ClusterError(sentence(error_of(reply.refused)))
         return reply.done
 
-    def _request(self, request: Request) -> Answer:
+    def _request(self, request: Request, within_s: float = ANSWERED_WITHIN_S) -> Answer:
+        sent = encode(request)
+        if len(sent) > MAX_REQUEST_BYTES:
+            raise ClusterError(f"a name in this command is too long: it has {len(sent)} bytes")
         with self._one_at_a_time:
             try:
-                self._child.control.sendall(encode(request))
+                self._child.control.settimeout(within_s)
+                self._child.control.sendall(sent)
                 answer = next(messages(self._child.control, answers), None)
             except TimeoutError:
-                self.close()  # or a late answer would be taken for the next one
+                self.close()  # or the late answer would be taken for the next one
                 raise ClusterError(
-                    "the cluster's process does not answer: it or the machine is stuck"
+                    "the cluster's process does not answer: it is stuck, or the machine"
                 ) from None
-            except OSError:
+            except (OSError, ValueError):
+                self.close()
                 answer = None
+            except BaseException:  # such as a test's time limit, in the middle
+                self.close()
+                raise
         if answer is None:
             raise ClusterError("the cluster's process has ended")
         return answer
 
+
+_cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
+"""Set once the task is cancelled that waits for a method on a thread."""
 
 P = ParamSpec("P")
 
@@ -376,7 +435,15 @@ def _awaited(
 
     @wraps(method)
     async def call(self: "AsyncCluster", /, *args: P.args, **options: P.kwargs) -> T:
-        return await asyncio.to_thread(method, self.cluster, *args, **options)
+        cancelled = threading.Event()
+        token = _cancelled.set(cancelled)
+        try:
+            return await asyncio.to_thread(method, self.cluster, *args, **options)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        finally:
+            _cancelled.reset(token)
 
     return call
 
@@ -385,7 +452,7 @@ class AsyncCluster:
     """A cluster for asyncio: `async with AsyncCluster(brokers=3) as kafka`. Its methods are those of
     `Cluster`, to be awaited."""
 
-    def __init__(self, cluster: Cluster | None = None, **options: Any) -> None:
+    def __init__(self, cluster: Cluster | None = None, **options: Unpack[Options]) -> None:
         """Take a cluster that runs, or start one with the `options` of `Cluster`, on `async with`."""
         self._started = cluster
         self._options = options
@@ -406,6 +473,10 @@ class AsyncCluster:
     def brokers(self) -> tuple[int, ...]:
         """The ids of the brokers."""
         return self.cluster.brokers
+
+    def bootstrap(self, broker: int) -> str:
+        """Return the `HOST:PORT` of one broker."""
+        return self.cluster.bootstrap(broker)
 
     async def __aenter__(self) -> Self:
         if self._started is None:
@@ -437,6 +508,8 @@ class AsyncCluster:
     new_group = _awaited(Cluster.new_group)
     partition = _awaited(Cluster.partition)
     leader = _awaited(Cluster.leader)
+    wait = _awaited(Cluster.wait)
+    close = _awaited(Cluster.close)
     wait_full_isr = _awaited(Cluster.wait_full_isr)
     wait_leader = _awaited(Cluster.wait_leader)
     status = _awaited(Cluster.status)
@@ -445,10 +518,9 @@ class AsyncCluster:
 
 def _error(error: str | int) -> str:
     try:
-        error_code(str(error))
+        return str(error_code(str(error)))
     except KviewError as wrong:
         raise ClusterError(sentence(wrong)) from None
-    return str(error)
 
 
 def _where(given: Mapping[str, Any]) -> Where:

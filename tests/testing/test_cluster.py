@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -178,6 +179,45 @@ def test_while_asyncio_waits_for_the_cluster_its_loop_goes_on() -> None:
 
     leader, turns = asyncio.run(crash())
     assert leader == 0 and turns > 10
+
+
+def test_a_topic_is_made_while_a_broker_starts_and_slow_brokers_answer(kafka: Cluster) -> None:
+    kafka.crash(0)
+    kafka.fence_now(0)
+    kafka.start(0)
+    for broker in kafka.brokers:
+        if broker:
+            kafka.slow(broker, 1)
+    assert kafka.leader(kafka.new_topic()) in kafka.brokers
+
+
+def test_a_call_that_is_cut_off_ends_the_cluster_so_that_no_answer_is_taken_for_another() -> None:
+    with Cluster(brokers=1) as kafka, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kview.testing.cluster.messages", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            kafka.status()
+        with pytest.raises(ClusterError, match="has ended"):
+            kafka.status()
+
+
+def interrupted(*_: object) -> object:
+    raise KeyboardInterrupt
+
+
+def test_days_pass_without_frames_for_each_second(kafka: Cluster) -> None:
+    kafka.film()
+    kafka.advance(86_400)
+    assert kafka.status().healthy and kafka.ahead_s >= 86_400
+
+
+def test_a_module_of_the_project_does_not_take_the_place_of_kafka_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kafka.py").write_text("raise AssertionError")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    with Cluster(brokers=1) as kafka:
+        assert kafka.running
 
 
 def test_a_killed_cluster_is_said_to_have_ended_by_whatever_asks_next() -> None:

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from kafka import KafkaProducer
+from kafka.protocol.consumer import ListOffsetsRequest
 
 from kview.serve.apis import all_apis
-from kview.serve.error_answers import PARTITIONED, READS, can_fail, response_class, whole
+from kview.serve.error_answers import LISTED, PARTITIONED, READS, can_fail, response_class, whole
 from kview.testing import Cluster, ClusterError
+from tests.real_kafka.asking import ask
 
 API_VERSIONS = 18
 """kafka-python reads its answer with the header."""
@@ -94,6 +97,38 @@ def test_a_request_whose_connection_is_lost_before_took_no_effect(kafka: Cluster
     assert end(kafka, topic) == 1 and len(kafka.requests("Produce", topic)) == 4
 
 
+def test_every_api_is_logged_in_every_version_that_clients_send(kafka: Cluster) -> None:
+    """Also where the decoder of an API makes something else of a request than the codec does."""
+    topic = kafka.new_topic()
+    assert write(kafka, topic, 0, b"x") == ""
+    host, port = kafka.bootstrap(kafka.leader(topic)).split(":")
+    for version in range(1, 11):
+        of_topic = ListOffsetsRequest.ListOffsetsTopic
+        asked = of_topic.ListOffsetsPartition(version=version, partition_index=0, timestamp=-1)
+        entry = of_topic(version=version, name=topic, partitions=[asked])
+        request = ListOffsetsRequest(version=version, replica_id=-1, topics=[entry])
+        assert ask((host, int(port)), request).topics[0].partitions[0].offset == 1
+    logged = kafka.requests("ListOffsets", topic)
+    assert [request.version for request in logged] == list(range(1, 11))
+
+
+def test_what_is_listed_in_a_request_fails_with_a_row_each(kafka: Cluster) -> None:
+    kafka.fail("CreateTopics", "POLICY_VIOLATION", times=1)
+    client = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for made in client.create_topics([NewTopic("a", 1), NewTopic("b", 1)]).values():
+        with pytest.raises(KafkaException, match="POLICY_VIOLATION"):
+            made.result(10)
+
+
+def test_without_an_answer_an_error_ends_the_connection(kafka: Cluster) -> None:
+    topic = kafka.new_topic()
+    kafka.drop("Produce", times=1, topic=topic)
+    kafka.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=1, topic=topic)
+    for _ in range(3):
+        write(kafka, topic, 0, b"x", acks=0)
+    kafka.wait(lambda: end(kafka, topic) == 1, "the third one")
+
+
 def test_a_delay_is_the_clusters_time(kafka: Cluster) -> None:
     topic = kafka.new_topic()
     kafka.delay("Produce", 20_000, times=1)
@@ -160,7 +195,14 @@ def test_an_error_of_a_commit_is_that_partitions(kafka: Cluster) -> None:
         (lambda kafka: kafka.fail("Produce", 0), "'0' is not one of Kafka's errors"),
         (lambda kafka: kafka.fail("Produce", 6, topc="x"), "'topc=x' does not say which requests"),
         (lambda kafka: kafka.fail("Produce", 6, partition=1), "without topic="),
-        (lambda kafka: kafka.fail("CreateTopics", 6), "have no place for an error"),
+        (lambda kafka: kafka.fail("DescribeAcls", 6, topic="t"), "cannot be told apart by topic"),
+        (lambda kafka: kafka.fail("Produce", 99_999), "'99999' is not one of Kafka's errors"),
+        (lambda kafka: kafka.delay("Produce", -5), "-5 is not a time to wait"),
+        (lambda kafka: kafka.delay("Produce", float("inf")), "inf is not a time to wait"),
+        (lambda kafka: kafka.advance(1e9), "is not a time to let pass"),
+        (lambda kafka: kafka.fail("Produce", 6, topic="x" * 5_000), "too long: it has"),
+        (lambda kafka: kafka.film() or kafka.record("a\0b"), "cannot be a folder"),
+        (lambda kafka: kafka.bootstrap(7), "there is no broker 7"),
         (lambda kafka: kafka.do("drop Produce sometime all"), "write before or after"),
     ],
 )
@@ -173,6 +215,6 @@ def test_what_is_wrong_is_a_sentence(kafka: Cluster, wrong: object, said: str) -
 def test_an_error_alone_is_a_whole_answer_of_every_version(api: int) -> None:
     first, last = all_apis()[api].versions
     for version in range(first, last + 1):
-        if api != API_VERSIONS and can_fail(api, version):
-            body = bytes(whole(api, version, 29).encode(version=version))
+        if api not in (API_VERSIONS, *LISTED) and can_fail(api, version):
+            body = bytes(whole(api, version, None, 29).encode(version=version))
             assert response_class(api, version).decode(body).error_code == 29

@@ -100,4 +100,4 @@ def test_it_works_in_a_project_that_has_kview_installed(tmp_path: Path) -> None:
         [True] * 3,
         [True, True, False],
     )
-    assert "the mark kafka takes names: kafka(brokers=3)" in ran.stdout
+    assert "the mark kafka takes names: write kafka(brokers=3)" in ran.stdout

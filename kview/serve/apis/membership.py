@@ -55,6 +55,9 @@ def join_group(call: Call) -> None:
     """Let a member join, and answer once the rebalance has gathered all members."""
     request, version = call.request, call.version
 
+    if request.member_id:
+        call.is_from_member(request.group_id, request.member_id)
+
     def joined(result: JoinResult) -> None:
         members = [
             JoinGroupResponse.JoinGroupResponseMember(
