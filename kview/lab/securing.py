@@ -5,7 +5,7 @@ The files are in a folder that only this user can read, and that goes when the c
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kview.config.scratch import SECURED, Scratch
 from kview.config.secret import Secret
 from kview.config.security import Mechanism
+from kview.errors import ErrorKind, KviewError
 from kview.lab.ways import Way
 from kview.serve.login import Logins
 from kview.serve.security import ListenerSecurity
@@ -52,7 +53,15 @@ class Secured:
         users = (ADMIN, ALICE) if way.knows_users else ("",)
         self._passwords = {user: Secret(secrets.token_urlsafe(PASSWORD_BYTES)) for user in users}
         self._authority: Authority | None = None
-        if way.protocol.has_tls:
+        try:
+            self._write_files(users)
+        except OSError as error:
+            self._scratch.remove()
+            reason = error.strerror or str(error)
+            raise KviewError(ErrorKind.SPARK_NO_FOLDER, folder=str(self.folder), reason=reason) from error
+
+    def _write_files(self, users: Iterable[str]) -> None:
+        if self._way.protocol.has_tls:
             from kview.serve import certificates
 
             self._authority = certificates.Authority()

@@ -323,7 +323,7 @@ class Call:
     def last_answer(self, response: Any) -> None:
         """Encode a short `response`, send it, and close the connection."""
         body = response.encode(version=self.version)
-        tagged_header = self.api.flexible(self.version)
+        tagged_header = self.api.flexible(self.version) and not self.api.plain_header
         self._connection.answered_last(pack(self._header.correlation_id, (body,), tagged_header))
 
     def answer_nothing(self) -> None:

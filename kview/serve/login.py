@@ -164,5 +164,5 @@ class Login:
 _ADMITTED = {
     Stage.BEGIN: (HANDSHAKE, API_VERSIONS),
     Stage.MECHANISM: (HANDSHAKE,),
-    Stage.TOKENS: (AUTHENTICATE,),
+    Stage.TOKENS: (AUTHENTICATE, HANDSHAKE, API_VERSIONS),  # the last two are refused in an answer
 }

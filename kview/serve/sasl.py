@@ -13,6 +13,8 @@ from typing import Protocol
 from kview.simulate.scram import ScramCredential, ScramMechanism, keyed_hash, proven
 
 NONCE_BYTES = 24
+TEXTS = 3
+"""A token of PLAIN has an authorization id, a name and a password."""
 
 _VALUE, _PRINTABLE = r"[\x01-\x2b\x2d-\x7f]+", r"[\x21-\x2b\x2d-\x7e]+"
 _SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
@@ -58,12 +60,14 @@ class Plain:
         self._password_of = password_of
 
     def take(self, token: bytes) -> bytes:
-        try:
-            authorized, name, password = token.decode().split("\0")
-        except ValueError:  # not three texts, or not UTF-8
-            raise Refused from None
-        if not name or not password:
-            raise Refused
+        texts = token.decode(errors="replace").split("\0")
+        if len(texts) != TEXTS:
+            raise Refused(f"Invalid SASL/PLAIN response: expected {TEXTS} tokens, got {len(texts)}")
+        authorized, name, password = texts
+        if not name:
+            raise Refused("Authentication failed: username not specified")
+        if not password:
+            raise Refused("Authentication failed: password not specified")
         known = self._password_of(name)
         if known is None or not hmac.compare_digest(known.encode(), password.encode()):
             raise Refused(WRONG_PASSWORD)

@@ -57,6 +57,11 @@ def limit_of(quotas: Quotas, key: str, user: str, client_id: str) -> Limit | Non
 NOTHING: Mapping[str, float] = {}
 
 
+def _whole_ms(wait_ms: float) -> int:
+    """Return a wait in whole milliseconds, as many as an answer can have."""
+    return round(min(wait_ms, float(INT_MAX)))
+
+
 class Rate:
     """What a client has used in the last windows, per second."""
 
@@ -77,7 +82,7 @@ class Rate:
         self._forget(now_ms)
         window_ms = self._window_ms(now_ms)
         rate = sum(value for _, _, value in self._windows) / window_ms * 1000
-        return round((rate - limit) / limit * window_ms) if rate > limit else 0
+        return _whole_ms((rate - limit) / limit * window_ms) if rate > limit else 0
 
     def _window_ms(self, now_ms: float) -> float:
         elapsed_ms = now_ms - self._windows[0][0] if self._windows else 0.0
@@ -104,7 +109,7 @@ class TokenBucket:
     def throttle_ms(self, limit: float, now_ms: float) -> int:
         """Return how long to wait until there are credits, 0 if there are."""
         self._refill(limit, now_ms)
-        return round(-self._tokens / limit * 1000) if self._tokens < 0 else 0
+        return _whole_ms(-self._tokens / limit * 1000) if self._tokens < 0 else 0
 
     def _refill(self, limit: float, now_ms: float) -> None:
         burst = WINDOWS * WINDOW_MS / 1000 * limit

@@ -104,7 +104,6 @@ MESSAGES: Mapping[ErrorCode, str] = {
         "This most likely occurs because of a request being malformed by the client library or the message "
         "was sent to an incompatible broker. See the broker logs for more details."
     ),
-    ErrorCode.THROTTLING_QUOTA_EXCEEDED: "The throttling quota has been exceeded.",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
     ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",

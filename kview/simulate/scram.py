@@ -39,6 +39,9 @@ class ScramCredential(NamedTuple):
     server_key: bytes
     iterations: int
 
+    def __repr__(self) -> str:
+        return f"ScramCredential(iterations={self.iterations}, …)"
+
 
 ScramUser = tuple[str, ScramMechanism]
 """A user's name and a mechanism, which together have one credential."""

@@ -3,7 +3,7 @@
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from kafka.protocol.admin import (
     UpdateFeaturesRequest,
 )
 from kafka.protocol.consumer import OffsetFetchRequest
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kview.serve import apis
 from kview.serve.call import Api
@@ -500,4 +500,65 @@ def test_what_a_user_may_not_see_is_hidden_alike(sides: tuple[Side, Side], asked
     for side in sides:
         side.let(granted)
     answers = [without_messages(common(side.ask(side.user, AS_USER[asked]).to_dict())) for side in sides]
+    assert answers[1] == answers[0]
+
+
+def _versions(client: Client) -> Any:
+    return client.send(ApiVersionsRequest(version=0)).error_code
+
+
+def _handshake(client: Client, mechanism: str = "PLAIN", version: int = 1) -> Any:
+    return common(client.handshake(mechanism, version).to_dict())
+
+
+def _token(client: Client, token: bytes, version: int = 2) -> Any:
+    answer = client.authenticate(token, version).to_dict()
+    return {name: field for name, field in answer.items() if name != "session_lifetime_ms"}
+
+
+LOGINS: dict[str, Sequence[Callable[[Client], Any]]] = {
+    "versions twice": (_versions, _versions),
+    "metadata": (lambda c: c.send(metadata(12, [])),),
+    "no frame": (lambda c: c.bare(b""),),
+    "garbage": (lambda c: c.bare(b"\x60" * 40),),
+    "token before its mechanism": (lambda c: _token(c, b""),),
+    "mechanism of others": (lambda c: _handshake(c, "GSSAPI"), _versions),
+    "no mechanism": (lambda c: _handshake(c, ""),),
+    "mechanism twice": (_handshake, _handshake),
+    "versions instead of a token": (_handshake, _versions),
+    "wrong password": (_versions, _handshake, lambda c: _token(c, b"\0nobody\0x"), _versions),
+    "wrong password v0": (_handshake, lambda c: _token(c, b"\0nobody\0x", 0)),
+    "no password": (_handshake, lambda c: _token(c, b"\0nobody\0")),
+    "no user": (_handshake, lambda c: _token(c, b"\0\0x")),
+    "one text": (_handshake, lambda c: _token(c, b"nobody")),
+    "four texts": (_handshake, lambda c: _token(c, b"\0a\0b\0c")),
+    "no UTF-8": (_handshake, lambda c: _token(c, b"\0\xff\0\xff")),
+    "bare wrong password": (lambda c: _handshake(c, version=0), lambda c: c.bare(b"\0nobody\0x")),
+    "unknown user of SCRAM": (
+        lambda c: _handshake(c, "SCRAM-SHA-256"),
+        lambda c: _token(c, b"n,,n=nobody,r=abc"),
+    ),
+    "broken token of SCRAM": (lambda c: _handshake(c, "SCRAM-SHA-512"), lambda c: _token(c, b"nothing")),
+    "channel binding": (lambda c: _handshake(c, "SCRAM-SHA-512"), lambda c: _token(c, b"p=x,,n=a,r=b")),
+    "no letters": (lambda c: _handshake(c, "SCRAM-SHA-256"), lambda c: _token(c, "n,,n=é,r=b".encode())),
+    "token by id": (
+        lambda c: _handshake(c, "SCRAM-SHA-256"),
+        lambda c: _token(c, b"n,,n=admin,r=b,tokenauth=true"),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOGINS)
+def test_a_login_that_fails_goes_alike(sides: tuple[Side, Side], name: str) -> None:
+    answers: list[list[Any]] = []
+    for side in sides:
+        said: list[Any] = []
+        with Client(side.address) as client:
+            try:
+                for step in LOGINS[name]:
+                    said.append(step(client))
+            except ConnectionResetError:
+                said.append("closed")
+        answers.append(said)
     assert answers[1] == answers[0]

@@ -54,6 +54,16 @@ def test_credits_come_back_at_their_rate() -> None:
     assert bucket.throttle_ms(2.0, 103_000) == 0
 
 
+@pytest.mark.parametrize("limit", [5e-324, 1e-9, 1e308, float("inf"), float("nan")])
+def test_a_wait_fits_into_an_answer_whatever_the_quota(limit: float) -> None:
+    rate, bucket = Rate(), TokenBucket()
+    for now_ms in (1_000, 1_000, 1_001):
+        rate.record(1e8, now_ms)
+        bucket.record(1e8, limit, now_ms)
+        waits = rate.throttle_ms(limit, now_ms), bucket.throttle_ms(limit, now_ms)
+        assert set(waits) <= ({0, 2**31 - 1} if limit != limit or limit > 1 else {2**31 - 1})
+
+
 def test_quotas_are_metadata_and_have_a_limit() -> None:
     cluster = cluster_of()
     changes = [QuotaChange((("user", str(n)),), ((PRODUCER, 1.0),)) for n in range(QUOTAS_MAX + 1)]

@@ -14,7 +14,9 @@ from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
+from kview.serve.apis.refused_logins import refuse
 from kview.serve.call import Api, Call
+from kview.serve.login import Stage
 from kview.simulate.codes import ErrorCode
 from kview.simulate.features import SUPPORTED
 from kview.simulate.metadata import MetadataImage
@@ -31,6 +33,9 @@ def api_versions(call: Call) -> None:
     software = (request.client_software_name, request.client_software_version)
     if version >= FEATURES_FROM and not all(map(_SOFTWARE.fullmatch, software)):
         call.answer(ApiVersionsResponse(version=version, error_code=ErrorCode.INVALID_REQUEST, api_keys=[]))
+        return
+    if call.login is not None and call.login.stage is Stage.TOKENS:
+        refuse(call, call.login, _response(version, ErrorCode.ILLEGAL_SASL_STATE, (), call.image))
         return
     if call.login is not None:
         call.login.versions_told()

@@ -5,10 +5,9 @@ Source: org.apache.kafka.server.quota.ControllerMutationQuotaManager.
 
 from kview.serve.call import CONTROLLER, Call
 from kview.simulate.client_quotas import MUTATIONS
-from kview.simulate.codes import MESSAGES, ErrorCode
+from kview.simulate.codes import ErrorCode
 
 EXCEEDED = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-WHY_EXCEEDED = MESSAGES[EXCEEDED]
 
 
 class Mutations:

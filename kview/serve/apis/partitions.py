@@ -16,7 +16,7 @@ from kafka.protocol.admin import (
 )
 
 from kview.serve.apis.gather import Gather, ask_in_parts, by_topic, forward, message_of
-from kview.serve.apis.mutations import EXCEEDED, WHY_EXCEEDED, Mutations
+from kview.serve.apis.mutations import EXCEEDED, Mutations
 from kview.serve.apis.topics import DUPLICATE_NAME
 from kview.serve.call import Api, Call, Steps
 from kview.simulate.acls import AclOperation, ResourceType
@@ -62,7 +62,7 @@ def create_partitions(call: Call) -> Steps:
             continue
         known = call.image.topics.get(entry.name)
         if known is not None and not mutations.allows(max(0, entry.count - len(known.partitions))):
-            created(AdminResult(EXCEEDED, WHY_EXCEEDED))
+            created(AdminResult(EXCEEDED))
             yield
             continue
         assigned = entry.assignments

@@ -14,8 +14,9 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
+from kview.serve.apis.refused_logins import refuse
 from kview.serve.call import Api, Call
-from kview.serve.login import ANONYMOUS, MECHANISMS, Login, Stage
+from kview.serve.login import ANONYMOUS, MECHANISMS, Stage
 from kview.serve.sasl import Refused
 from kview.simulate.codes import ErrorCode
 
@@ -26,12 +27,14 @@ LIFETIME_FROM = 1
 def sasl_handshake(call: Call) -> None:
     """Begin a login with the mechanism that the client names."""
     login = call.login
-    if login is None or login.stage not in (Stage.BEGIN, Stage.MECHANISM):
-        call.answer(
-            SaslHandshakeResponse(
-                version=call.version, error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=[]
-            )
-        )
+    wrong = SaslHandshakeResponse(
+        version=call.version, error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=[]
+    )
+    if login is None or login.stage is Stage.IN:
+        call.answer(wrong)
+        return
+    if login.stage is Stage.TOKENS:
+        refuse(call, login, wrong)
         return
     renews = login.principal != ANONYMOUS
     enabled = login.begin(call.request.mechanism or "", call.version)
@@ -42,7 +45,7 @@ def sasl_handshake(call: Call) -> None:
     elif renews:
         call.hang_up()
     else:
-        _refuse(call, login, answer)
+        refuse(call, login, answer)
 
 
 def sasl_authenticate(call: Call) -> None:
@@ -54,7 +57,7 @@ def sasl_authenticate(call: Call) -> None:
     try:
         token = login.take(bytes(call.request.auth_bytes or b""))
     except Refused as refused:
-        _refuse(call, login, _failure(version, ErrorCode.SASL_AUTHENTICATION_FAILED, str(refused)))
+        refuse(call, login, _failure(version, ErrorCode.SASL_AUTHENTICATION_FAILED, str(refused)))
         return
     lifetime = {"session_lifetime_ms": login.lifetime_ms} if version >= LIFETIME_FROM else {}
     call.answer(
@@ -66,16 +69,6 @@ def sasl_authenticate(call: Call) -> None:
 
 def _failure(version: int, error: ErrorCode, message: str) -> Any:
     return SaslAuthenticateResponse(version=version, error_code=error, error_message=message, auth_bytes=b"")
-
-
-def _refuse(call: Call, login: Login, answer: Any) -> None:
-    """Send the answer after a delay, as the last one of the connection."""
-    login.stage = Stage.OVER
-
-    def refuse() -> None:
-        call.last_answer(answer)
-
-    call.cluster.kernel.after(login.logins.delay_us, call.later(refuse))
 
 
 APIS = (

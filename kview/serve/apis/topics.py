@@ -18,7 +18,7 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, message_of
-from kview.serve.apis.mutations import EXCEEDED, WHY_EXCEEDED, Mutations
+from kview.serve.apis.mutations import EXCEEDED, Mutations
 from kview.serve.call import Api, Call, Steps, topic_uuid
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
@@ -77,7 +77,7 @@ def create_topics(call: Call) -> Steps:
             created(CreateTopicResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."))
             continue
         if not mutations.allows(_partitions_or(entry, call.cluster.settings.number("num.partitions"))):
-            created(CreateTopicResult(EXCEEDED, WHY_EXCEEDED))
+            created(CreateTopicResult(EXCEEDED))
             continue
         if too_many:
             message = "Excessively large number of partitions per request."
@@ -197,7 +197,7 @@ def delete_topics(call: Call) -> Steps:
             gather.put(place, row)
 
         if wrong is None and topic is not None and not mutations.allows(len(topic.partitions)):
-            wrong = DeleteTopicResult(EXCEEDED, WHY_EXCEEDED)
+            wrong = DeleteTopicResult(EXCEEDED)
         if wrong is not None or topic is None:
             assert wrong is not None
             deleted(wrong)
