@@ -45,6 +45,7 @@ BROKER_KEYS: Mapping[str, Key] = {
     "log.retention.bytes": number(-1, -1, LONG_MAX),
     "log.retention.check.interval.ms": number(300000, 1),
     "log.retention.ms": number(604800000, -1, LONG_MAX),
+    "max.incremental.fetch.session.cache.slots": number(1000),
     "message.max.bytes": number(1048588),
     "metadata.max.idle.interval.ms": number(500, 1),
     "min.insync.replicas": number(1, 1),

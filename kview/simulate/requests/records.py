@@ -81,6 +81,16 @@ class Acks(NamedTuple):
     done: ProduceDone = nobody
 
 
+class Reader(NamedTuple):
+    """A consumer that fetches. If it is `committed`, it reads up to the last stable offset only."""
+
+    follower_too: bool = False
+    committed: bool = False
+
+
+ANY_READER = Reader()
+
+
 class ReadWait:
     """A long poll, that is, a fetch that waits for records. Source: kafka.server.DelayedFetch.
 
@@ -393,31 +403,41 @@ class RecordRequests:
         partition: int,
         offset: int,
         max_bytes: int,
+        reader: Reader = ANY_READER,
         leader_epoch: int = -1,
-        follower_too: bool = False,
-        committed: bool = False,
+        last_epoch: int = -1,
     ) -> ReadResult:
         """Answer a consumer's fetch with complete batches below the high watermark.
 
-        A broker that does not lead answers with what it knows to be committed if `follower_too`, else with
-        an error.
+        A broker that does not lead answers with what it knows to be committed if the reader reads from
+        followers, too, else with an error.
 
-        If there is any batch, at least one is returned, even if it exceeds `max_bytes`. If `committed`, the
-        answer ends at the last stable offset and names the aborted transactions.
+        If there is any batch, at least one is returned, even if it exceeds `max_bytes`. If the reader is
+        `committed`, the answer ends at the last stable offset and names the aborted transactions. A reader
+        whose `last_epoch` ended before `offset` in this log gets no records.
         """
-        error, replica = self._leader(b, topic, partition, leader_epoch, follower_too)
+        error, replica = self._leader(b, topic, partition, leader_epoch, reader.follower_too)
         if replica is None:
             return ReadResult(error)
         log, watermark = replica.log, replica.high_watermark
+        if last_epoch >= 0:
+            epoch, end = log.end_of_epoch(last_epoch)
+            if log.spans and log.spans[-1].epoch == last_epoch:
+                epoch, end = last_epoch, log.end
+            if end < 0 or offset < log.start:
+                return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE)
+            if epoch < last_epoch or end < offset:
+                stable = replica.last_stable()
+                return ReadResult(ErrorCode.NONE, watermark, stable, log.start, diverging=(epoch, end))
         if not log.start <= offset <= log.end:
             return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE)
         stable = replica.last_stable()
-        stop = stable if committed else watermark
+        stop = stable if reader.committed else watermark
         data = b""
         aborted: tuple[tuple[int, int], ...] = ()
         if offset < stop:
             data = self._maker.read(topic, partition, log, offset, stop, max_bytes)
-            if committed and log.is_transactional:
+            if reader.committed and log.is_transactional:
                 end = end_of(data)
                 aborted = tuple((one.producer_id, one.first) for one in log.aborted(offset, end))
         return ReadResult(ErrorCode.NONE, watermark, stable, log.start, data, aborted)
