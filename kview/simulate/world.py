@@ -164,6 +164,14 @@ DEFAULT_GROUPS: tuple[GroupSpec, ...] = (
 """The default groups: one keeps up, one is slow, one has more members than partitions, one has stopped."""
 
 
+COMPACTED_KEYS = 1_000
+
+
+def is_compacted(topic: TopicSpec) -> bool:
+    """Return whether a topic's own configurations say that it is compacted."""
+    return "compact" in topic.configs.get("cleanup.policy", "")
+
+
 def default_world(
     brokers: int = 6,
     racks: int = 2,
@@ -174,7 +182,8 @@ def default_world(
 ) -> World:
     """Return the world that kview shows by default.
 
-    If the caller passes `topics`, each gets a producer of 500 records/s and a group of three members.
+    If the caller passes `topics`, each gets a producer of 500 records/s and a group of three members. The
+    records of a compacted topic have keys.
     """
     if topics is None:
         own = tuple(
@@ -183,7 +192,10 @@ def default_world(
         producers, groups = DEFAULT_PRODUCERS, DEFAULT_GROUPS
     else:
         own = topics
-        producers = tuple(ProducerSpec(f"{t.name}-producer", t.name, 500.0) for t in topics)
+        producers = tuple(
+            ProducerSpec(f"{t.name}-producer", t.name, 500.0, keys=COMPACTED_KEYS if is_compacted(t) else 0)
+            for t in topics
+        )
         groups = tuple(GroupSpec(f"{t.name}-group", (t.name,), 3) for t in topics)
     return World(
         brokers=racked_brokers(brokers, racks),

@@ -128,7 +128,8 @@ def _begin(call: Call) -> Generator[None, None, Fetching | None]:
         topic = call.topic(entry, "topic", TOPIC_IDS_FROM)
         name = entry.topic if call.version < TOPIC_IDS_FROM else topic.name if topic is not None else None
         of_topic = _topic_key(call, entry)
-        for p in entry.partitions:
+        yield
+        for number, p in enumerate(entry.partitions, 1):
             key = of_topic, p.partition
             asked[key] = Wanted(
                 key,
@@ -138,17 +139,16 @@ def _begin(call: Call) -> Generator[None, None, Fetching | None]:
                 p.current_leader_epoch,
                 p.last_fetched_epoch,
             )
-            if not len(asked) % PARTITIONS_PER_STEP:
+            if not number % PARTITIONS_PER_STEP:
                 yield
     session, wanted = None, list(asked.values())
     if epoch in (FIRST_EPOCH, LAST_EPOCH):
         sessions.close(request.session_id)
     else:
-        forgotten = [
-            (_topic_key(call, entry), index)
-            for entry in request.forgotten_topics_data
-            for index in entry.partitions
-        ]
+        forgotten: list[PartitionKey] = []
+        for entry in request.forgotten_topics_data:
+            forgotten += [(_topic_key(call, entry), index) for index in entry.partitions]
+            yield
         by_id = call.version >= TOPIC_IDS_FROM
         error, session = sessions.resume(request.session_id, epoch, by_id, wanted, forgotten)
         if error is not ErrorCode.NONE:

@@ -342,6 +342,9 @@ class RecordRequests:
         if replica is None:
             acks.done(ProduceResult(error))
             return
+        if not self._maker.has_keys(run.producer) and self._rules.of(b, topic).compacted:
+            acks.done(ProduceResult(ErrorCode.INVALID_RECORD))
+            return
         log, stream = replica.log, replica.stream
         assert stream is not None
         base = log.end
@@ -470,7 +473,7 @@ class RecordRequests:
         after = max(offset, min(stable if committed else watermark, offset + max_records))
         size = log.size_between(offset, after) if after > offset else 0
         last_us = log.time_at(after - 1) if after > offset else -1
-        skipped = log.control_records(offset, after)
+        skipped = log.control_records(offset, after) + log.missing_records(offset, after)
         if committed:
             skipped += log.aborted_records(offset, after)
         records = after - offset - skipped
