@@ -106,7 +106,14 @@ class Cluster:
         )
         self.faults = Faults(kernel, self.nodes, self.quorum, self.brokers, replication, shutdown)
         rules = BatchRules(kernel, self.metadata, self.configs)
-        self.records = RecordRequests(self.brokers, self.quorum, rules, self.retention, maker)
+        self.records = RecordRequests(
+            self.brokers,
+            self.quorum,
+            rules,
+            self.retention,
+            maker,
+            settings.text("replica.selector.class") != "",
+        )
         self.deletion = RecordDeletion(kernel, self.configs, self.brokers, self.partitions, self.retention)
         self.descriptions = Descriptions(settings, self.brokers)
         self.forwarding = Forwarding(kernel, self.nodes, self.quorum, world.link.latency_us)

@@ -9,6 +9,7 @@ from kview.simulate.topic_settings import TOPIC_KEYS
 
 FOLLOWER_THROTTLE = "follower.replication.throttled.rate"
 LEADER_THROTTLE = "leader.replication.throttled.rate"
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 ELR_VERSION = "eligible.leader.replicas.version"
 
 BROKER_KEYS: Mapping[str, Key] = {
@@ -66,6 +67,7 @@ BROKER_KEYS: Mapping[str, Key] = {
     "offsets.topic.replication.factor": number(3, 1, 32767),
     "replica.fetch.wait.max.ms": number(500, 1),
     "replica.lag.time.max.ms": number(30000, 1, LONG_MAX),
+    "replica.selector.class": Key("", choices=("", RACK_AWARE_SELECTOR)),
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": number(10000, 1),
     "transaction.max.timeout.ms": number(900000, 1),
     "transaction.remove.expired.transaction.cleanup.interval.ms": number(3600000, 1),

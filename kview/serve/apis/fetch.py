@@ -198,7 +198,9 @@ def _read(call: Call, known: Sequence[Wanted]) -> Generator[None, None, tuple[li
     limits.
     """
     request, read, broker = call.request, call.cluster.records.read, call.broker
-    reader = Reader(call.version >= FOLLOWERS_FROM, request.isolation_level == READ_COMMITTED)
+    from_followers = call.version >= FOLLOWERS_FROM
+    rack = request.rack_id if from_followers else ""
+    reader = Reader(from_followers, request.isolation_level == READ_COMMITTED, rack)
     left = min(request.max_bytes, MAX_ANSWER_BYTES)
     size, is_final = 0, False
     results: list[Read] = []

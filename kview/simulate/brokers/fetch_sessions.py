@@ -72,7 +72,7 @@ class FetchSession:
             self.partitions.pop(key, None)
 
     def changed(self, results: Iterable[tuple[Wanted, ReadResult]]) -> Iterator[tuple[Wanted, ReadResult]]:
-        """Yield what the client has to be told, and remember it.
+        """Yield what is new to the client, and remember it.
 
         A partition that brings records is read last the next time, so that it does not starve the others.
         """

@@ -82,10 +82,12 @@ class Acks(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """A consumer that fetches. If it is `committed`, it reads up to the last stable offset only."""
+    """A consumer that fetches. If it is `committed`, it reads up to the last stable offset only. `rack` is
+    where it is, if it says so."""
 
     follower_too: bool = False
     committed: bool = False
+    rack: str = ""
 
 
 ANY_READER = Reader()
@@ -165,12 +167,14 @@ class RecordRequests:
         rules: BatchRules,
         retention: Retention,
         maker: RecordMaker,
+        sends_to_rack: bool = False,
     ) -> None:
         self._brokers = brokers
         self._quorum = quorum
         self._rules = rules
         self._retention = retention
         self._maker = maker
+        self._sends_to_rack = sends_to_rack
         self._read_waits = 0
         self._producer_ids = 0
         self._marker_listeners: list[Callable[[int, TopicPartition, int, bool], None]] = []
@@ -417,12 +421,18 @@ class RecordRequests:
 
         If there is any batch, at least one is returned, even if it exceeds `max_bytes`. If the reader is
         `committed`, the answer ends at the last stable offset and names the aborted transactions. A reader
-        whose `last_epoch` ended before `offset` in this log gets no records.
+        whose `last_epoch` ended before `offset` in this log gets no records, nor does one that has a replica
+        in its rack, if the brokers' replica.selector.class says so (KIP-392).
         """
         error, replica = self._leader(b, topic, partition, leader_epoch, reader.follower_too)
         if replica is None:
             return ReadResult(error)
         log, watermark = replica.log, replica.high_watermark
+        if self._sends_to_rack and reader.rack and replica.leading:
+            preferred = self._preferred(self._brokers[b], replica, offset, reader.rack)
+            if preferred >= 0:
+                stable = replica.last_stable()
+                return ReadResult(ErrorCode.NONE, watermark, stable, log.start, preferred=preferred)
         if last_epoch >= 0:
             epoch, end = log.end_of_epoch(last_epoch)
             if log.spans and log.spans[-1].epoch == last_epoch:
@@ -444,6 +454,25 @@ class RecordRequests:
                 end = end_of(data)
                 aborted = tuple((one.producer_id, one.first) for one in log.aborted(offset, end))
         return ReadResult(ErrorCode.NONE, watermark, stable, log.start, data, aborted)
+
+    def _preferred(self, broker: Broker, leader: Replica, offset: int, rack: str) -> int:
+        """Return the in-sync replica in a rack that reaches furthest, if it reaches `offset`, or −1.
+
+        Source: ReplicaManager.findPreferredReadReplica and RackAwareReplicaSelector.
+        """
+        image, end, now_us = broker.image, leader.log.end, broker.kernel.now_us
+        if image.brokers[broker.id].rack == rack:
+            return -1
+        live = image.live_brokers()
+        candidates = [
+            (follower.log_end, 0 if follower.log_end == end else follower.caught_up_us - now_us, number)
+            for number, follower in leader.followers.items()
+            if number in leader.isr
+            and number in live
+            and image.brokers[number].rack == rack
+            and leader.log.start <= offset <= follower.log_end
+        ]
+        return max(candidates)[2] if candidates else -1
 
     def take(
         self,
