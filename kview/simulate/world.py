@@ -30,6 +30,10 @@ TRANSACTION_MS_MAX = 30_000
 its coordinator aborts."""
 
 
+CLASSIC, CONSUMER = "classic", "consumer"
+"""The values of group.protocol."""
+
+
 class Placement(StrEnum):
     """How replicas are spread over brokers when a topic is created."""
 
@@ -88,7 +92,8 @@ class GroupSpec:
     it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far the commits of a running group
     are behind the producers at a warm start. With `at_most_once`, a member commits a batch before it has
     processed it, so that a crash loses the rest of the batch. With `read_committed`, members read only what
-    committed transactions have written (isolation.level).
+    committed transactions have written (isolation.level). `protocol` is classic, or consumer for the protocol
+    of KIP-848, whose members join at the start instead of having been there.
     """
 
     name: str
@@ -101,6 +106,7 @@ class GroupSpec:
     stopped_ms: int = 0
     at_most_once: bool = False
     read_committed: bool = False
+    protocol: str = CLASSIC
 
 
 @dataclass(frozen=True, slots=True)
