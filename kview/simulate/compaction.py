@@ -5,9 +5,9 @@ CleanedTransactionMetadata and MemoryRecords.filterTo.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kview.simulate.records import (
     COMPRESSION_MASK,
@@ -30,10 +30,14 @@ from kview.wire.primitives import VARINT_BYTES, read_varint, varint
 KEYS_MAX = 500_000
 """Keys that one pass looks at, in 60 MB (Kafka: log.cleaner.dedupe.buffer.size). The rest waits for the next
 pass."""
+RECORDS_PER_STEP = 1_000
+"""Records that a step looks at, in about 4 ms."""
 LONG_KEY_BYTES = 32
 """Longer keys are remembered by their hash, as in Kafka."""
 
 NO_TIME = -1
+
+T = TypeVar("T")
 
 
 class LastRecord(NamedTuple):
@@ -112,8 +116,9 @@ class OffsetMap:
         self._latest: dict[bytes, int] = {}
         self._transactions = _Transactions(aborted)
 
-    def add(self, base: int, batch: bytes) -> bool:
-        """Look at a batch that begins at offset `base`, and return whether there was room for its keys."""
+    def add(self, base: int, batch: bytes) -> Generator[None, None, bool]:
+        """Look at a batch that begins at offset `base`, in steps, and return whether there was room for its
+        keys."""
         head = header(batch)
         last = base + head.last_offset_delta
         if head.attributes & CONTROL:
@@ -121,9 +126,11 @@ class OffsetMap:
         elif not self._transactions.is_aborted(head, last):
             if len(self._latest) + head.records > KEYS_MAX and self.end > self._start:
                 return False
-            for record in _records(batch, head):
+            for number, record in enumerate(_records(batch, head), 1):
                 if record.key is not None:
                     self._latest[_name(record.key)] = base + record.offset_delta
+                if not number % RECORDS_PER_STEP:
+                    yield
         self.end = last + 1
         return True
 
@@ -167,8 +174,8 @@ class Cleaning:
         """The aborted transactions of which something is left."""
         return self._transactions.kept
 
-    def clean(self, base: int, batch: bytes) -> bytes:
-        """Return what is left of a batch that begins at offset `base`: nothing, or a batch."""
+    def clean(self, base: int, batch: bytes) -> Generator[None, None, bytes]:
+        """Return, in steps, what is left of a batch that begins at offset `base`: nothing, or a batch."""
         head = header(batch)
         last = base + head.last_offset_delta
         is_marker = bool(head.attributes & CONTROL)
@@ -181,14 +188,18 @@ class Cleaning:
         keeps_empty = last + 1 == self._latest.end or self._is_last_of_producer(head, last)
         if discarded and (is_over or not is_marker):
             return _emptied(head) if keeps_empty else b""
-        records = list(_records(batch, head))
-        left = records if is_marker else [one for one in records if self._stays(one, base, is_over)]
+        left: list[_Record] = []
+        for number, record in enumerate(_records(batch, head), 1):
+            if is_marker or self._stays(record, base, is_over):
+                left.append(record)
+            if not number % RECORDS_PER_STEP:
+                yield
         if not left:
             return _emptied(head) if keeps_empty else b""
         begins_horizon = horizon_ms is None and (discarded or any(not one.has_value for one in left))
-        if len(left) == len(records) and not begins_horizon:
+        if len(left) == head.records and not begins_horizon:
             return batch
-        return _rebuilt(head, left, self._horizon_ms if begins_horizon else horizon_ms)
+        return (yield from _rebuilt(head, left, self._horizon_ms if begins_horizon else horizon_ms))
 
     def _stays(self, record: _Record, base: int, is_over: bool) -> bool:
         if record.key is None or not self._latest.is_last(record.key, base + record.offset_delta):
@@ -204,9 +215,14 @@ class Cleaning:
         return bool(head.attributes & CONTROL) and head.producer_epoch == known.epoch
 
 
-def record_offsets(batch: bytes, base: int) -> list[int]:
-    """Return the offsets of a batch's records, which may have gaps."""
-    return [base + record.offset_delta for record in _records(batch, header(batch))]
+def finished(steps: Generator[None, None, T]) -> T:
+    """Do all steps at once, and return what comes of them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 def _name(key: bytes) -> bytes:
@@ -235,13 +251,17 @@ def _emptied(head: BatchHeader) -> bytes:
     return pack_batch(empty, b"")
 
 
-def _rebuilt(head: BatchHeader, records: list[_Record], horizon_ms: int | None) -> bytes:
+def _rebuilt(
+    head: BatchHeader, records: list[_Record], horizon_ms: int | None
+) -> Generator[None, None, bytes]:
     """Return a batch of what is left. Its base time is the horizon, if it has one."""
     base_ms = records[0].time_ms if horizon_ms is None else horizon_ms
     pieces: list[bytes] = []
-    for one in records:
+    for number, one in enumerate(records, 1):
         inner = b"".join((one.attributes, varint(one.time_ms - base_ms), one.rest))
         pieces += (varint(len(inner)), inner)
+        if not number % RECORDS_PER_STEP:
+            yield
     data = deflated(head.attributes & COMPRESSION_MASK, b"".join(pieces))
     rebuilt = head._replace(
         attributes=head.attributes | (DELETE_HORIZON if horizon_ms is not None else 0),

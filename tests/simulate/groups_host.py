@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.compaction import Cleaning, OffsetMap
+from kview.simulate.compaction import Cleaning, OffsetMap, finished
 from kview.simulate.groups.consumer_protocol import CONSUMER
 from kview.simulate.groups.coordinator import GroupCoordinator
 from kview.simulate.groups.results import (
@@ -141,10 +141,10 @@ class BrokerHost:
         mine = [at for at, (number, batch) in enumerate(batches) if number == partition and batch]
         latest = OffsetMap((), 0)
         for at in mine:
-            latest.add(at * OFFSETS_PER_BATCH, batches[at][1])
+            finished(latest.add(at * OFFSETS_PER_BATCH, batches[at][1]))
         cleaning = Cleaning(latest, (), {}, self._offsets.kernel.now_us // 1000, DELETE_RETENTION_MS)
         for at in mine:
-            batches[at] = partition, cleaning.clean(at * OFFSETS_PER_BATCH, batches[at][1])
+            batches[at] = partition, finished(cleaning.clean(at * OFFSETS_PER_BATCH, batches[at][1]))
 
     def batches(self, partition: int) -> Iterable[bytes]:
         return [batch for number, batch in self._offsets.batches if number == partition and batch]

@@ -177,6 +177,19 @@ def test_a_producer_goes_on_after_its_batches_were_removed_and_its_leader_change
     assert write(cluster, (b"a", b"3"), base_sequence=4, **again).base_offset == 6
 
 
+def test_a_large_batch_is_cleaned_in_steps_while_others_are_written() -> None:
+    cluster = compacted()
+    write(cluster, *((b"%d" % (number % 700), b"1") for number in range(5_000)))
+    write(cluster, (b"0", b"2"))
+    go(cluster, 0.95)
+    for _ in range(20):
+        write(cluster, (b"a", b"3"))
+    go(cluster, 2)
+    offsets = [offset for offset, _ in read(cluster)]
+    assert offsets[:699] == [at for at in range(4_300, 5_000) if at % 700]
+    assert offsets[699:] == [5_000, 5_019, 5_020]
+
+
 def test_times_are_found_in_what_is_left() -> None:
     cluster = compacted()
     for number in range(6):

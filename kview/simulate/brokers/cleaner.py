@@ -12,7 +12,7 @@ from kview.simulate.brokers.partitions import Partitions
 from kview.simulate.brokers.replica import Replica
 from kview.simulate.brokers.retention import Retention
 from kview.simulate.brokers.segments import Segment, Segments
-from kview.simulate.compaction import Cleaning, LastRecord, OffsetMap
+from kview.simulate.compaction import RECORDS_PER_STEP, Cleaning, LastRecord, OffsetMap, finished
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.kernel import Kernel
 from kview.simulate.log import Span
@@ -20,8 +20,6 @@ from kview.simulate.reading import RecordMaker
 from kview.simulate.records import header
 from kview.simulate.stream import Stream
 
-RECORDS_PER_STEP = 1_000
-"""Records that a step looks at, in about 3 ms."""
 STEP_US = 10_000
 """Time between two steps of a pass."""
 MS = 1_000
@@ -177,7 +175,7 @@ class Cleaner:
                 run = span.stream.run(at, first, end)
                 has_room = latest.add_keys(self._maker.last_offsets(topic, partition, run), end)
             else:
-                has_room = not batch or latest.add(span.stream.batch_base(at, batch), batch)
+                has_room = not batch or (yield from latest.add(span.stream.batch_base(at, batch), batch))
             if not has_room:
                 break
         else:
@@ -201,14 +199,17 @@ class Cleaner:
             batch = span.stream.batches[at]
             if batch is None:
                 of_span += self._clean_run(replica, span, at, end, latest, cleaning)
-            elif batch and (rest := cleaning.clean(span.stream.batch_base(at, batch), batch)):
+            elif batch and (rest := (yield from cleaning.clean(span.stream.batch_base(at, batch), batch))):
                 of_span.append((end, rest))
         self._swap(replica, stop, left, cleaning)
 
     def _entries(
         self, replica: Replica, start: int, stop: int
     ) -> Iterator[tuple[Span | None, int, int, int]]:
-        """Yield the entries of a log, and after each step (None, 0, 0, 0)."""
+        """Yield the entries of a log, and after each step (None, 0, 0, 0).
+
+        After a batch that is worked on in steps of its own, the log may have changed. So a step ends there.
+        """
         at = start
         while at < stop:
             records = 0
@@ -237,7 +238,7 @@ class Cleaner:
         for first in sorted({base + (offset - base) // size * size for offset in offsets}):
             after = min(first + size, end)
             batch = self._maker.batch(topic, partition, span.epoch, stream.run(at, first, after))
-            rest = cleaning.clean(first, batch)
+            rest = finished(cleaning.clean(first, batch))
             if rest:
                 yield after, rest
 
