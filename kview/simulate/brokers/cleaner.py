@@ -25,6 +25,8 @@ STEP_US = 10_000
 MS = 1_000
 
 BACKOFF = "log.cleaner.backoff.ms"
+BACKOFF_MS_MIN = 100
+"""Shorter ones would look at all logs all the time."""
 
 
 class _Rules(NamedTuple):
@@ -74,11 +76,12 @@ class Cleaner:
         length."""
         stable = replica.last_stable()
         if replica.leading and stable > replica.log.dirty_from:
-            self._begin(broker, replica, stable, self._rules(broker, replica.key[0]))
+            dynamic = self._configs.of_broker(broker.id)
+            self._begin(broker, replica, stable, self._rules(broker, replica.key[0], dynamic))
 
     def _backoff_us(self, broker: Broker) -> int:
         dynamic = self._configs.of_broker(broker.id)
-        return max(1, int(dynamic.get(BACKOFF, self._configs.settings.text(BACKOFF)))) * MS
+        return max(BACKOFF_MS_MIN, int(dynamic.get(BACKOFF, self._configs.settings.text(BACKOFF)))) * MS
 
     def _check(self, broker: Broker) -> None:
         broker.process.after(self._backoff_us(broker), self._check, broker)
@@ -86,22 +89,23 @@ class Cleaner:
             if replica.broker is broker:
                 del self._segments[replica]
         by_topic: dict[str, _Rules | None] = {}
+        dynamic = self._configs.of_broker(broker.id)
         for replica in list(broker.replicas.values()):
             topic = replica.key[0]
             if topic not in by_topic:
-                by_topic[topic] = self._rules(broker, topic)
+                by_topic[topic] = self._rules(broker, topic, dynamic)
             rules = by_topic[topic]
             if rules is None or not replica.leading or replica in self._passes:
                 continue
             if (stop := self._cleanable_to(replica, rules)) > replica.log.dirty_from:
                 self._begin(broker, replica, stop, rules)
 
-    def _rules(self, broker: Broker, topic: str) -> _Rules | None:
+    def _rules(self, broker: Broker, topic: str, dynamic: Mapping[str, str]) -> _Rules | None:
         """Return the rules of a compacted topic, None for others."""
         image = broker.image.topics.get(topic)
         if image is None:
             return None
-        settings, dynamic = self._configs.settings, self._configs.of_broker(broker.id)
+        settings = self._configs.settings
 
         def value(name: str) -> str:
             return settings.topic(image.configs, name, dynamic)
