@@ -56,6 +56,7 @@ class Topic:
         dotted = {key.replace("_", "."): value for key, value in configs.items()}
         assert not create_topic(address, self.name, [[0]], {**COMPACTED, **dotted})
         wait_until(lambda: not q.metadata(address, self.name), "the topic is known")
+        wait_until(lambda: not self.fetch().error_code, "the leader leads")
 
     def write(self, after_ms: int, *records: tuple[bytes, bytes | None], codec: int = 0) -> None:
         """Write a batch of records."""
@@ -300,4 +301,10 @@ def test_a_real_cleaner_leaves_the_same(
     real: RealKafka, simulated: Served, script: Callable[[Make], list[Left]]
 ) -> None:
     left = script(partial(Topic, real.bootstrap_servers, real.address(0), suffix="-real"))
-    assert script(partial(Topic, simulated.bootstrap, simulated.addresses[0], suffix="-too")) == left
+    here = script(partial(Topic, simulated.bootstrap, simulated.addresses[0], suffix="-too"))
+    assert whatever_the_passes(here) == whatever_the_passes(left)
+
+
+def whatever_the_passes(left: list[Left]) -> list[Left]:
+    """Return batches without their delete horizons: how soon one has one depends on the number of passes."""
+    return [one._replace(attributes=one.attributes & ~DELETE_HORIZON) for one in left]

@@ -31,7 +31,8 @@ def converse(at: Callable[[int], Address], version: int, name: str) -> list[byte
     wait_until(lambda: not any(q.metadata(at(b), name) for b in range(3)), "the topic is known")
     leader, near, far = (Client(at(b), version, [name]) for b in range(3))
     here = {(name, 0): 0}
-    assert q.produce(at(0), name, encode_batch([(None, b"one", TIME_MS), (None, b"two", TIME_MS)])) == 0
+    batch = encode_batch([(None, b"one", TIME_MS), (None, b"two", TIME_MS)])
+    wait_until(lambda: q.produce(at(0), name, batch) == 0, "the leader leads")
     for client in (leader, near, far):
         wait_until(partial(_has_two, client, name), "copied")
         client.frames.clear()
