@@ -9,7 +9,15 @@ from kview.lab.worlds import pairs, world_of
 from kview.school.expectations import duration_ms
 from kview.school.figures import NotAFigure
 from kview.school.lesson import LessonWorld
-from kview.simulate.world import TRANSACTION_MS_MAX, GroupSpec, LinkSpec, ProducerSpec, World
+from kview.simulate.world import (
+    CLASSIC,
+    CONSUMER,
+    TRANSACTION_MS_MAX,
+    GroupSpec,
+    LinkSpec,
+    ProducerSpec,
+    World,
+)
 
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 """A number that a cluster can have of anything: neither infinite nor negative."""
@@ -111,10 +119,12 @@ def _group(text: str, topics: set[str]) -> GroupSpec:
                 spec = replace(spec, at_most_once=_DELIVERY[value])
             case "isolation" if value in _ISOLATION:
                 spec = replace(spec, read_committed=_ISOLATION[value])
+            case "protocol" if value in (CLASSIC, CONSUMER):
+                spec = replace(spec, protocol=value)
             case _:
                 raise NotAFigure(
                     f"{key}={value} is not an option of a group",
-                    "use rate, commit, lag, deliver or isolation",
+                    "use rate, commit, lag, deliver, isolation or protocol",
                 )
     return spec
 

@@ -11,6 +11,7 @@ from functools import partial
 from kview.simulate.adjusting import Adjustments
 from kview.simulate.authorizer import Authorizer
 from kview.simulate.brokers.broker import Broker
+from kview.simulate.brokers.cleaner import Cleaner
 from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
 from kview.simulate.brokers.gone import gone
 from kview.simulate.brokers.partitions import Partitions
@@ -64,7 +65,8 @@ class Cluster:
 
     `authorizer` says who may do what, and is None if everyone may do everything. `nodes` are the processes,
     and `faults` what can happen to them. `quorum`, `metadata`, `configs` and `controller` are the
-    controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
+    controllers' side; `brokers`, `partitions`, `retention` and `cleaner` are the brokers'
+    side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
     `forwarding`, to `admin`, `acls`, `features`, `quotas` and `scram_users`. `transactions` are the
     coordinators of transactional ids, and `asking` is the brokers' way to them. `traffic` are the clients
@@ -102,17 +104,27 @@ class Cluster:
         self.retention = Retention(
             kernel, self.configs, self.metadata, self.partitions, self.touched, world.client_bytes_max
         )
+        filler = bytes(kernel.random("filler").choices(FILLER_CHARACTERS, k=4096))
+        maker = RecordMaker(filler)
+        self.cleaner = Cleaner(kernel, self.configs, self.partitions, self.retention, maker)
         for broker in self.brokers.values():
             self.retention.watch(broker)
+            self.cleaner.watch(broker)
         shutdown = ControlledShutdown(
             kernel, self.nodes, self.metadata, self.controller, self.brokers, replication
         )
         self.faults = Faults(
             kernel, self.nodes, self.quorum, self.brokers, replication, shutdown, self.controller
         )
-        filler = bytes(kernel.random("filler").choices(FILLER_CHARACTERS, k=4096))
         rules = BatchRules(kernel, self.metadata, self.configs)
-        self.records = RecordRequests(self.brokers, self.quorum, rules, self.retention, RecordMaker(filler))
+        self.records = RecordRequests(
+            self.brokers,
+            self.quorum,
+            rules,
+            self.retention,
+            maker,
+            settings.text("replica.selector.class") != "",
+        )
         self.deletion = RecordDeletion(kernel, self.configs, self.brokers, self.partitions, self.retention)
         self.descriptions = Descriptions(settings, self.brokers)
         self.forwarding = Forwarding(kernel, self.nodes, self.quorum, world.link.latency_us)
@@ -124,7 +136,7 @@ class Cluster:
         self.quotas = QuotaChanges(self.metadata)
         self.features = FeatureUpdates(self.metadata, self.quorum)
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
-        parts = self.nodes, self.brokers, self.records, self.retention
+        parts = self.nodes, self.brokers, self.records, self.cleaner
         of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)
         self.coordinators = Coordinators(
             OFFSETS_TOPIC, *parts, lambda b, host: GroupCoordinator(b, host, of_groups)

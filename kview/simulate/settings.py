@@ -15,6 +15,7 @@ AUTHORIZER, STANDARD_AUTHORIZER = (
     "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 )
 SUPER_USERS, ALLOW_EVERYONE = "super.users", "allow.everyone.if.no.acl.found"
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 BROKER_KEYS: Mapping[str, Key] = {
     "auto.create.topics.enable": boolean(True),
@@ -51,9 +52,18 @@ BROKER_KEYS: Mapping[str, Key] = {
     "group.min.session.timeout.ms": number(6000, 1),
     "leader.imbalance.check.interval.seconds": number(300, 1),
     LEADER_THROTTLE: number(LONG_MAX, 0, LONG_MAX),
+    "log.cleaner.backoff.ms": number(15000, 0, LONG_MAX),
+    "log.cleaner.delete.retention.ms": number(86400000, 0, LONG_MAX),
+    "log.cleaner.enable": boolean(True),
+    "log.cleaner.max.compaction.lag.ms": number(LONG_MAX, 1, LONG_MAX),
+    "log.cleaner.min.cleanable.ratio": Key("0.5", 0, 1, type=ConfigType.DOUBLE),
+    "log.cleaner.min.compaction.lag.ms": number(0, 0, LONG_MAX),
+    "log.cleanup.policy": Key("delete", type=ConfigType.LIST, choices=("compact", "delete")),
     "log.retention.bytes": number(-1, -1, LONG_MAX),
     "log.retention.check.interval.ms": number(300000, 1),
     "log.retention.ms": number(604800000, -1, LONG_MAX),
+    "log.segment.bytes": number(1073741824, 1048576),
+    "max.incremental.fetch.session.cache.slots": number(1000),
     "message.max.bytes": number(1048588),
     "metadata.max.idle.interval.ms": number(500, 1),
     "min.insync.replicas": number(1, 1),
@@ -66,6 +76,7 @@ BROKER_KEYS: Mapping[str, Key] = {
     "offsets.topic.replication.factor": number(3, 1, 32767),
     "replica.fetch.wait.max.ms": number(500, 1),
     "replica.lag.time.max.ms": number(30000, 1, LONG_MAX),
+    "replica.selector.class": Key("", choices=("", RACK_AWARE_SELECTOR)),
     SUPER_USERS: Key(""),
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": number(10000, 1),
     "transaction.max.timeout.ms": number(900000, 1),

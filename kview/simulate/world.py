@@ -32,6 +32,10 @@ TRANSACTION_MS_MAX = 30_000
 its coordinator aborts."""
 
 
+CLASSIC, CONSUMER = "classic", "consumer"
+"""The values of group.protocol."""
+
+
 class Placement(StrEnum):
     """How replicas are spread over brokers when a topic is created."""
 
@@ -90,7 +94,8 @@ class GroupSpec:
     it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far the commits of a running group
     are behind the producers at a warm start. With `at_most_once`, a member commits a batch before it has
     processed it, so that a crash loses the rest of the batch. With `read_committed`, members read only what
-    committed transactions have written (isolation.level).
+    committed transactions have written (isolation.level). `protocol` is classic, or consumer for the protocol
+    of KIP-848, whose members join at the start instead of having been there.
     """
 
     name: str
@@ -103,6 +108,7 @@ class GroupSpec:
     stopped_ms: int = 0
     at_most_once: bool = False
     read_committed: bool = False
+    protocol: str = CLASSIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +173,14 @@ DEFAULT_GROUPS: tuple[GroupSpec, ...] = (
 """The default groups: one keeps up, one is slow, one has more members than partitions, one has stopped."""
 
 
+COMPACTED_KEYS = 1_000
+
+
+def is_compacted(topic: TopicSpec) -> bool:
+    """Return whether a topic's own configurations say that it is compacted."""
+    return "compact" in topic.configs.get("cleanup.policy", "")
+
+
 def default_world(
     brokers: int = 6,
     racks: int = 2,
@@ -177,7 +191,8 @@ def default_world(
 ) -> World:
     """Return the world that kview shows by default.
 
-    If the caller passes `topics`, each gets a producer of 500 records/s and a group of three members.
+    If the caller passes `topics`, each gets a producer of 500 records/s and a group of three members. The
+    records of a compacted topic have keys.
     """
     if topics is None:
         own = tuple(
@@ -186,7 +201,10 @@ def default_world(
         producers, groups = DEFAULT_PRODUCERS, DEFAULT_GROUPS
     else:
         own = topics
-        producers = tuple(ProducerSpec(f"{t.name}-producer", t.name, 500.0) for t in topics)
+        producers = tuple(
+            ProducerSpec(f"{t.name}-producer", t.name, 500.0, keys=COMPACTED_KEYS if is_compacted(t) else 0)
+            for t in topics
+        )
         groups = tuple(GroupSpec(f"{t.name}-group", (t.name,), 3) for t in topics)
     return World(
         brokers=racked_brokers(brokers, racks),

@@ -74,7 +74,7 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
 
     def start(program: str) -> SimulatedCluster:
         path = tmp_path / "stub"
-        begin = "import socket, sys, time; control = socket.socket(fileno=int(sys.argv[5]))"
+        begin = "import socket, sys, time; control = socket.socket(fileno=int(sys.argv[-1]))"
         path.write_text(f"#!{sys.executable}\n{begin}\n{program}\n")
         path.chmod(0o700)
         monkeypatch.setattr(sys, "executable", str(path))

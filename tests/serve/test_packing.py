@@ -1,6 +1,6 @@
 """Responses packed by hand equal those of kafka-python's codec, byte for byte."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import MetadataResponse
 
-from kview.serve.apis.fetch import FetchedPartition, FetchedTopic, lists_aborted, pack_response
+from kview.serve.apis.fetch import Endpoint, FetchedPartition, FetchedTopic, lists_aborted, pack_response
 from kview.serve.apis.group_offsets import NO_TAGS, pack_group
 from kview.serve.apis.group_offsets import FetchedTopic as CommittedTopic
 from kview.serve.apis.list_offsets import asked_of, decode, pack_partition
@@ -43,12 +43,30 @@ partitions = st.builds(
         st.integers(-1, 2**63 - 1),
         st.binary(max_size=300),
         st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1)), max_size=3).map(tuple),
+        st.none() | st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)),
+        st.integers(-1, 2**31 - 1),
     ),
+    st.none() | st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
+)
+endpoints = st.builds(
+    Endpoint,
+    st.integers(0, 2**31 - 1),
+    st.text(max_size=200),
+    st.integers(0, 65_535),
+    st.none() | st.text(max_size=20),
 )
 
 
-def fetch_by_codec(version: int, committed: bool, topics: list[FetchedTopic], error_code: int) -> bytes:
+def fetch_by_codec(
+    version: int,
+    committed: bool,
+    topics: list[FetchedTopic],
+    error_code: int,
+    session_id: int = 0,
+    nodes: Sequence[Endpoint] = (),
+) -> bytes:
     per_topic = FetchResponse.FetchableTopicResponse
+    per_partition = per_topic.PartitionData
     responses = [
         per_topic(
             version=version,
@@ -71,15 +89,37 @@ def fetch_by_codec(version: int, committed: bool, topics: list[FetchedTopic], er
                     if lists_aborted(result.error_code, committed)
                     else None,
                     records=result.records,
+                    preferred_read_replica=result.preferred if version >= 11 else -1,
+                    **tagged(per_partition, version, result, leader),
                 )
-                for index, result in found
+                for index, result, leader in found
             ],
         )
         for key, found in topics
     ]
-    return bytes(
-        FetchResponse(version=version, error_code=error_code, responses=responses).encode(version=version)
+    response = FetchResponse(
+        version=version, error_code=error_code, session_id=session_id, responses=responses
     )
+    if nodes:
+        response.node_endpoints = [
+            FetchResponse.NodeEndpoint(
+                version=version, node_id=node.broker, host=node.host, port=node.port, rack=node.rack
+            )
+            for node in nodes
+        ]
+    return bytes(response.encode(version=version))
+
+
+def tagged(kind: Any, version: int, result: ReadResult, leader: tuple[int, int] | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if version >= 12 and result.diverging is not None:
+        epoch, end = result.diverging
+        fields["diverging_epoch"] = kind.EpochEndOffset(version=version, epoch=epoch, end_offset=end)
+    if version >= 12 and leader is not None:
+        fields["current_leader"] = kind.LeaderIdAndEpoch(
+            version=version, leader_id=leader[0], leader_epoch=leader[1]
+        )
+    return fields
 
 
 @pytest.mark.quick(5)
@@ -89,13 +129,22 @@ def fetch_by_codec(version: int, committed: bool, topics: list[FetchedTopic], er
     found=st.lists(partitions, max_size=4),
     committed=st.booleans(),
     error_code=st.sampled_from([0, 70]),
+    session_id=st.sampled_from([0, 77, 2**31 - 1]),
+    nodes=st.lists(endpoints, max_size=3),
 )
 def test_fetch_answers(
-    version: int, names: list[str], found: list[FetchedPartition], committed: bool, error_code: int
+    version: int,
+    names: list[str],
+    found: list[FetchedPartition],
+    committed: bool,
+    error_code: int,
+    session_id: int,
+    nodes: list[Endpoint],
 ) -> None:
     topics = [FetchedTopic(TOPIC_ID if version >= 13 else name, found) for name in names]
-    packed = b"".join(pack_response(version, committed, topics, error_code))
-    assert packed == fetch_by_codec(version, committed, topics, error_code)
+    nodes = nodes if version >= 16 else []
+    packed = b"".join(pack_response(version, committed, topics, error_code, session_id, nodes))
+    assert packed == fetch_by_codec(version, committed, topics, error_code, session_id, nodes)
 
 
 def test_a_fetch_answer_of_many_partitions_and_large_records() -> None:

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kview.model.failures import FailureKind
-from kview.model.states import group_type
+from kview.model.states import GroupType, group_type
 from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.placement import partition_of
+from kview.simulate.groups.consumer_results import DescribedConsumerGroup
 from kview.simulate.groups.results import DescribedGroup
 from kview.simulate.metadata import MetadataImage, TopicPartition
 from kview.simulate.traffic.assignment import assigned
@@ -20,7 +21,7 @@ class GroupSeen:
     """The last answers about one group. `error_code` is Kafka's number for the last refusal, or 0."""
 
     coordinator: int
-    description: DescribedGroup
+    description: DescribedGroup | DescribedConsumerGroup
     received_ms: int
     committed: dict[TopicPartition, int]
     committed_ms: int
@@ -57,7 +58,9 @@ class SeenGroups:
 
     def _describe(self, name: str, broker: int, now_ms: int) -> None:
         coordinator = self._cluster.groups(broker)
-        description = coordinator.describe(name)
+        description: DescribedGroup | DescribedConsumerGroup = coordinator.describe_consumer_group(name)
+        if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
+            description = coordinator.describe(name)
         if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
             self.by_name.pop(name, None)
             return
@@ -71,9 +74,12 @@ class SeenGroups:
         self.by_name[name] = GroupSeen(broker, description, now_ms, committed, now_ms)
 
     def rows(
-        self, failing: Mapping[int, bool]
+        self, failing: Mapping[int, bool], image: MetadataImage
     ) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]], list[tuple[object, ...]]]:
-        """Return the rows of `Groups`, `Members` and `Offsets`. `failing` says which brokers are silent."""
+        """Return the rows of `Groups`, `Members` and `Offsets`.
+
+        `failing` says which brokers are silent, and `image` has the names of topics.
+        """
         groups: list[tuple[object, ...]] = []
         members: list[tuple[object, ...]] = []
         offsets: list[tuple[object, ...]] = []
@@ -84,15 +90,21 @@ class SeenGroups:
             if failing.get(known.coordinator, False):
                 kind = FailureKind.COORDINATOR_SILENT
             code = known.error_code if kind is FailureKind.KAFKA_ERROR else 0
+            of_group, of_members, owners = (
+                _of_consumers(description, image)
+                if isinstance(description, DescribedConsumerGroup)
+                else _of_classic(description)
+            )
+            kind_of_group, state, strategy, epoch, target_epoch = of_group
             groups.append(
                 (
                     name,
-                    group_type(None, description.protocol_type),
-                    description.state,
+                    kind_of_group,
+                    state,
                     known.coordinator,
-                    description.protocol,
-                    UNKNOWN_ID,
-                    UNKNOWN_ID,
+                    strategy,
+                    epoch,
+                    target_epoch,
                     UNKNOWN_ID,
                     "",
                     len(description.members),
@@ -101,15 +113,52 @@ class SeenGroups:
                     code,
                 )
             )
-            owners: dict[TopicPartition, str] = {}
-            for member in sorted(description.members, key=lambda member: member.member_id):
-                owned = assigned(member.assignment)
-                owners.update(dict.fromkeys(owned, member.member_id))
-                host = member.client_host.removeprefix("/")
-                at = (name, member.member_id, member.client_id, host)
-                members.append((*at, "", UNKNOWN_ID, len(owned), UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, ""))
+            members += ((name, *row) for row in of_members)
             for key in sorted(known.committed.keys() | owners.keys()):
                 offset = known.committed.get(key, NO_OFFSET)
                 at_ms = known.committed_ms if known.committed_ms != UNKNOWN else known.received_ms
                 offsets.append((name, *key, offset, owners.get(key, ""), at_ms))
         return groups, members, offsets
+
+
+OfGroup = tuple[str, str, str, int, int]
+"""Type, state, assignor, group epoch and assignment epoch."""
+
+
+def _of_classic(
+    description: DescribedGroup,
+) -> tuple[OfGroup, list[tuple[object, ...]], dict[TopicPartition, str]]:
+    """Return what the rows of a classic group have: its own, those of its members, and who owns what."""
+    members: list[tuple[object, ...]] = []
+    owners: dict[TopicPartition, str] = {}
+    for member in sorted(description.members, key=lambda member: member.member_id):
+        owned = assigned(member.assignment)
+        owners.update(dict.fromkeys(owned, member.member_id))
+        host = member.client_host.removeprefix("/")
+        at = (member.member_id, member.client_id, host)
+        members.append((*at, "", UNKNOWN_ID, len(owned), UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, ""))
+    type_of_group = group_type(None, description.protocol_type)
+    return (type_of_group, description.state, description.protocol, UNKNOWN_ID, UNKNOWN_ID), members, owners
+
+
+def _of_consumers(
+    description: DescribedConsumerGroup, image: MetadataImage
+) -> tuple[OfGroup, list[tuple[object, ...]], dict[TopicPartition, str]]:
+    """Return the same of a group of the consumer protocol (KIP-848)."""
+    members: list[tuple[object, ...]] = []
+    owners: dict[TopicPartition, str] = {}
+    for member in sorted(description.members, key=lambda member: member.member_id):
+        has = _pairs(member.current.assigned, image)
+        is_to_have = _pairs(description.targets.get(member.member_id, {}), image)
+        owners.update(dict.fromkeys(has, member.member_id))
+        host = member.metadata.client_host.removeprefix("/")
+        moves = len(is_to_have - has), len(has - is_to_have)
+        at = (member.member_id, member.metadata.client_id, host, "", member.current.epoch)
+        members.append((*at, len(has), len(is_to_have), *moves, ""))
+    epochs = description.epoch, description.target_epoch
+    return (GroupType.CONSUMER.value, description.state, description.assignor, *epochs), members, owners
+
+
+def _pairs(assignment: Mapping[bytes, Iterable[int]], image: MetadataImage) -> set[TopicPartition]:
+    names = image.topic_names
+    return {(names[id], number) for id, numbers in assignment.items() if id in names for number in numbers}

@@ -5,11 +5,12 @@ from dataclasses import replace
 from itertools import count
 
 from kview.simulate.traffic.connections import Connections
+from kview.simulate.traffic.incremental_member import IncrementalMember
 from kview.simulate.traffic.member import SimulatedMember
 from kview.simulate.traffic.producer import SimulatedProducer
 from kview.simulate.traffic.reader import Progress
 from kview.simulate.traffic.warm import WarmGroup
-from kview.simulate.world import GroupSpec, ProducerSpec
+from kview.simulate.world import CONSUMER, GroupSpec, ProducerSpec
 
 
 class Traffic:
@@ -28,6 +29,9 @@ class Traffic:
             self.add_producer(producer)
         for group in groups:
             self._group(group.spec)
+            if group.spec.protocol == CONSUMER:
+                for _ in range(group.spec.members):
+                    self.add_member(group.spec)
             for i, warm in enumerate(group.members):
                 member = self.add_member(group.spec)
                 member.resume(warm.member_id, group.generation, list(warm.owned), leads=i == 0)
@@ -60,7 +64,8 @@ class Traffic:
     def add_member(self, spec: GroupSpec) -> SimulatedMember:
         """Add a member to a group. The member still has to join."""
         members = self._group(spec)
-        member = SimulatedMember(self._connections, spec, len(members), self.progress[spec.name])
+        kind = IncrementalMember if spec.protocol == CONSUMER else SimulatedMember
+        member = kind(self._connections, spec, len(members), self.progress[spec.name])
         members.append(member)
         return member
 
