@@ -83,7 +83,7 @@ READS = frozenset({3, 9, 10, 15, 32, 61, 65, 69, 75})
 """Metadata, OffsetFetch, FindCoordinator and what else only describes: their rows are overwritten."""
 
 BY_TOPIC = frozenset({3, 9, *PARTITIONED})
-"""The APIs of which the requests about one topic can be told."""
+"""The APIs whose requests name their topics."""
 
 
 class Rows(NamedTuple):
