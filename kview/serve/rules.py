@@ -152,10 +152,8 @@ class OnDemand:
         error, api, version = int(rule.key), call.api.key, call.version
         if api in PARTITIONED and (api != ADD_PARTITIONS or version <= 3):
             taken = take_out(api, call.request, lambda place: self._is_about(rule, call, place))
-            if api == FETCH:
-                call.request.max_wait_ms = (
-                    0  # as Kafka, which waits for nothing where a partition has an error
-                )
+            if api == FETCH:  # Kafka waits for nothing where a partition has an error.
+                call.request.max_wait_ms = 0
             return _altering(lambda body: put_in(api, version, body, taken, error))
         if api in READS:
             return _altering(lambda body: overwrite(api, version, body, rule.where.topic, error))

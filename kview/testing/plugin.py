@@ -66,8 +66,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def _recorded(used: "Used", item: pytest.Item) -> str:
-    """Return the command that replays what a cluster did, once that is recorded; "" if that cannot be."""
+def _recorded(used: Used, item: pytest.Item) -> str:
+    """Record what a cluster did, and return the command that replays it, or why there is none."""
     given = item.config.getini("kafka_recordings")
     base = item.config.rootpath / given if given else used.folder
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", item.nodeid)[-150:].strip("-.")
