@@ -36,6 +36,11 @@ from kview.simulate.requests.record_deletion import RecordDeletion
 from kview.simulate.requests.records import RecordRequests
 from kview.simulate.requests.topics import TopicRequests
 from kview.simulate.settings import Settings
+from kview.simulate.sharing.asking import ShareAsking
+from kview.simulate.sharing.coordinator import ShareCoordinator
+from kview.simulate.sharing.leader import ShareLeader
+from kview.simulate.sharing.leaders import ShareLeaders
+from kview.simulate.sharing.settings import ShareSettings
 from kview.simulate.touched import Touched
 from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.traffic import Traffic
@@ -45,7 +50,7 @@ from kview.simulate.transactions.hanging import Hanging
 from kview.simulate.transactions.markers import Markers
 from kview.simulate.transactions.settings import TransactionSettings
 from kview.simulate.warm import WarmStart, first_image
-from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, World
+from kview.simulate.world import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC, World
 
 FILLER_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789 "
 
@@ -61,8 +66,9 @@ class Cluster:
     `controller` are the controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
     `forwarding`, to `admin`. `transactions` are the coordinators of transactional ids, and `asking` is the
-    brokers' way to them. `traffic` are the clients inside, and `adjustments` change the
-    cluster and them while they run. `touched` collects changed partitions for the invariants.
+    brokers' way to them. `share_leaders` answer for the partitions that share groups read. `traffic` are the
+    clients inside, and `adjustments` change the cluster and them while they run. `touched` collects changed
+    partitions for the invariants.
     """
 
     def __init__(self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage) -> None:
@@ -112,8 +118,19 @@ class Cluster:
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
         parts = self.nodes, self.brokers, self.records, self.retention
         of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)
+        of_shares = ShareSettings.of(settings)
+        self._shares = Coordinators(SHARE_TOPIC, *parts, lambda b, host: ShareCoordinator(host, of_shares))
+        share_asking = ShareAsking(
+            self.nodes,
+            self.brokers,
+            self._shares,
+            lambda b: self.topics.create_internal_topic(b, SHARE_TOPIC),
+        )
+        self.share_leaders = ShareLeaders(self.nodes, self.brokers, self.records, share_asking, of_shares)
         self.coordinators = Coordinators(
-            OFFSETS_TOPIC, *parts, lambda b, host: GroupCoordinator(b, host, of_groups)
+            OFFSETS_TOPIC,
+            *parts,
+            lambda b, host: GroupCoordinator(b, host, of_groups, share_asking.of(b), self._high_watermark),
         )
         markers = Markers(kernel, self.brokers, self.records)
         self._transactions = Coordinators(
@@ -155,7 +172,13 @@ class Cluster:
     def load_coordinators(self) -> None:
         """Let every coordinator load what its broker leads at once, for a warm start."""
         self.coordinators.load()
+        self._shares.load()
         self._transactions.load()
+
+    def _high_watermark(self, topic: str, partition: int) -> int | None:
+        """Return the high watermark of a partition, None if nobody leads it."""
+        replica = self.partitions.leader((topic, partition))
+        return None if replica is None else replica.high_watermark
 
     # --- time
 
@@ -180,6 +203,14 @@ class Cluster:
     def transactions(self, b: int) -> TransactionCoordinator:
         """Return the transaction coordinator of broker b."""
         return self._transactions.of(b)
+
+    def shares(self, b: int) -> ShareCoordinator:
+        """Return the share coordinator of broker b."""
+        return self._shares.of(b)
+
+    def share_leader(self, b: int) -> ShareLeader:
+        """Return broker b as the leader of partitions that share groups read."""
+        return self.share_leaders.of(b)
 
     # --- the truth
 

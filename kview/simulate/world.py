@@ -17,9 +17,16 @@ TRANSACTIONS_TOPIC_CONFIGS: Mapping[str, str] = {
     "segment.bytes": "104857600",
     "unclean.leader.election.enable": "false",
 }
+SHARE_TOPIC = "__share_group_state"
+SHARE_TOPIC_CONFIGS: Mapping[str, str] = {
+    "cleanup.policy": "delete",
+    "compression.type": "producer",
+    "retention.ms": "-1",
+    "segment.bytes": "104857600",
+}
 METADATA_TOPIC = "__cluster_metadata"
 """The name of the controllers' log, which no topic can have."""
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC})
 CLIENT_BYTES_MAX = 536_870_912
 """Memory for clients' batches in a process (512 MiB). Above it, the largest logs drop their oldest half."""
 CONTROLLERS = (101, 102, 103)

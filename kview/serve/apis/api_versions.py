@@ -3,7 +3,8 @@
 v1 adds the throttle time. v3 is flexible and adds the client's name, but the response header is never
 flexible, so that older clients can read it. v4 allows a feature's minimum version to be 0. A request with a
 later version is answered in version 0, with error 35 and the full list. Features tell clients that there are
-consumer groups (KIP-848), and transactional ones that they get a new epoch with each transaction (KIP-890).
+consumer groups (KIP-848) and share groups (KIP-932), and transactional ones that they get a new epoch with
+each transaction (KIP-890).
 Left out on purpose: other features, which only upgrades use. A client whose name or version is not made of
 letters, digits, '.' and '-' is refused (KIP-511).
 """
@@ -17,7 +18,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kview.serve.call import Api, Call
 from kview.simulate.codes import ErrorCode
 
-FEATURES = {"group.version": 1, "transaction.version": 2}
+FEATURES = {"group.version": 1, "share.version": 1, "transaction.version": 2}
 FEATURES_FROM = 3
 ANY_LEVEL_FROM = 4
 """The first version that lists supported features whose lowest level is 0."""
