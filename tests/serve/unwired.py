@@ -19,6 +19,7 @@ class UnwiredClient:
         self.broker = broker
         self.host = "127.0.0.1"
         self.when_closed: Callable[[], None] | None = None
+        self.when_ended: Callable[[], None] | None = None
         self.answers: list[bytes | None] = []
         self.failures: list[Exception] = []
         self.steps = 0
@@ -44,9 +45,10 @@ class UnwiredClient:
     def leave(self) -> None:
         """Disconnect, whether or not there is an answer to wait for."""
         self.closed = True
-        if self.when_closed is not None:
-            self.when_closed()
-            self.when_closed = None
+        for ended in (self.when_closed, self.when_ended):
+            if ended is not None:
+                ended()
+        self.when_closed = self.when_ended = None
 
 
 class Unwired:
