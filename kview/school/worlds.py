@@ -19,6 +19,7 @@ LEAST_BYTES, MOST_BYTES = 64, 1_000_000
 MOST_MS = 600_000
 """Limit of everything that takes time: a lesson is over by then."""
 _DELIVERY = {"at-least-once": False, "at-most-once": True}
+_TYPE = {"consumer": False, "share": True}
 _ISOLATION = {"read_uncommitted": False, "read_committed": True}
 
 
@@ -111,10 +112,12 @@ def _group(text: str, topics: set[str]) -> GroupSpec:
                 spec = replace(spec, at_most_once=_DELIVERY[value])
             case "isolation" if value in _ISOLATION:
                 spec = replace(spec, read_committed=_ISOLATION[value])
+            case "type" if value in _TYPE:
+                spec = replace(spec, shares=_TYPE[value])
             case _:
                 raise NotAFigure(
                     f"{key}={value} is not an option of a group",
-                    "use rate, commit, lag, deliver or isolation",
+                    "use rate, commit, lag, deliver, isolation or type",
                 )
     return spec
 

@@ -150,6 +150,7 @@ class Cluster:
                 self.coordinators,
                 self._transactions,
                 self.asking,
+                self.share_leaders,
             )
         )
         self.adjustments = Adjustments(
@@ -226,7 +227,7 @@ class Cluster:
         )
 
     def counters(self) -> dict[str, object]:
-        """Return the true numbers of records by topic, producer and group, for comparison with
+        """Return the true numbers of records by topic, producer, group and member, for comparison with
         observations."""
         topics: dict[str, dict[str, int]] = {}
         for key, _ in self.metadata.image.all_partitions():
@@ -250,6 +251,7 @@ class Cluster:
             }
             for name, p in self.traffic.producers.items()
         }
+        of_groups = self.traffic.all_members()
         groups = {
             name: {
                 "read": sum(m.read_records for m in ms),
@@ -257,13 +259,15 @@ class Cluster:
                 "skipped": self.traffic.progress[name].skipped,
                 "aborted": self.traffic.progress[name].aborted,
             }
-            for name, ms in self.traffic.members.items()
+            for name, ms in of_groups.items()
         }
+        members = {m.client_id: {"read": m.read_records} for ms in of_groups.values() for m in ms}
         return {
             "time_ms": self.kernel.now_us // 1000,
             "topics": topics,
             "producers": producers,
             "groups": groups,
+            "members": members,
         }
 
 
@@ -287,5 +291,6 @@ def build(world: World, seed: int, start_ms: int) -> Cluster:
     groups = warm.past()
     cluster.load_coordinators()
     if world.traffic:
-        cluster.traffic.start(world.producers, groups)
+        shares = [group for group in world.groups if group.shares]
+        cluster.traffic.start(world.producers, groups, shares)
     return cluster

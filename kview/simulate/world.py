@@ -95,7 +95,8 @@ class GroupSpec:
     it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far the commits of a running group
     are behind the producers at a warm start. With `at_most_once`, a member commits a batch before it has
     processed it, so that a crash loses the rest of the batch. With `read_committed`, members read only what
-    committed transactions have written (isolation.level).
+    committed transactions have written (isolation.level). In a share group (`shares`), members share the
+    partitions and acknowledge records one by one; it joins at the start, and commits nothing.
     """
 
     name: str
@@ -108,6 +109,7 @@ class GroupSpec:
     stopped_ms: int = 0
     at_most_once: bool = False
     read_committed: bool = False
+    shares: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ MOST_S = 400
         ("last-replica", True),
         ("delivery", True),
         ("exactly-once", True),
+        ("share-groups", True),
         ("leader-crash", False),
     ],
 )

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kview.model.failures import FailureKind
-from kview.model.states import group_type
+from kview.model.states import GroupType, group_type
 from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups.results import DescribedGroup
+from kview.simulate.groups.share_offsets import StartOffset, TopicRows
+from kview.simulate.groups.share_results import DescribedShareGroup
 from kview.simulate.metadata import MetadataImage, TopicPartition
 from kview.simulate.traffic.assignment import assigned
 from kview.simulate.world import OFFSETS_TOPIC
@@ -20,11 +22,13 @@ class GroupSeen:
     """The last answers about one group. `error_code` is Kafka's number for the last refusal, or 0."""
 
     coordinator: int
-    description: DescribedGroup
+    description: DescribedGroup | DescribedShareGroup
     received_ms: int
     committed: dict[TopicPartition, int]
     committed_ms: int
     error_code: int = 0
+    starts: tuple[TopicRows, ...] = ()
+    starts_ms: int = UNKNOWN
 
 
 class SeenGroups:
@@ -57,7 +61,9 @@ class SeenGroups:
 
     def _describe(self, name: str, broker: int, now_ms: int) -> None:
         coordinator = self._cluster.groups(broker)
-        description = coordinator.describe(name)
+        description: DescribedGroup | DescribedShareGroup = coordinator.describe_share_group(name)
+        if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
+            description = coordinator.describe(name)
         if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
             self.by_name.pop(name, None)
             return
@@ -66,9 +72,41 @@ class SeenGroups:
             if known is not None:
                 known.error_code = int(description.error_code)
             return
+        if isinstance(description, DescribedShareGroup):
+            seen = GroupSeen(broker, description, now_ms, {}, now_ms)
+            if known is not None:
+                seen.starts, seen.starts_ms = known.starts, known.starts_ms
+            self.by_name[name] = seen
+            coordinator.describe_share_offsets(
+                name, None, lambda code, rows: self._starts(name, code, tuple(rows))
+            )
+            return
         fetched = coordinator.fetch_offsets(name, None)
         committed = {(entry.topic, entry.partition): entry.offset for entry in fetched.offsets}
         self.by_name[name] = GroupSeen(broker, description, now_ms, committed, now_ms)
+
+    def _starts(self, name: str, code: ErrorCode, rows: tuple[TopicRows, ...]) -> None:
+        """Note where a share group starts, which its coordinator asks others about first."""
+        known = self.by_name.get(name)
+        if known is not None and code is ErrorCode.NONE:
+            known.starts, known.starts_ms = rows, self._cluster.kernel.now_us // 1000
+
+    def share_rows(self) -> list[tuple[object, ...]]:
+        """Return the rows of `ShareOffsets`."""
+        return [
+            (
+                name,
+                topic.topic,
+                row.partition,
+                row.offset if row.offset >= 0 else UNKNOWN,
+                row.lag if row.lag >= 0 else UNKNOWN,
+                known.starts_ms,
+            )
+            for name, known in sorted(self.by_name.items())
+            for topic in sorted(known.starts)
+            for row in topic.rows
+            if isinstance(row, StartOffset) and row.code[0] is ErrorCode.NONE
+        ]
 
     def rows(
         self, failing: Mapping[int, bool]
@@ -84,6 +122,14 @@ class SeenGroups:
             if failing.get(known.coordinator, False):
                 kind = FailureKind.COORDINATOR_SILENT
             code = known.error_code if kind is FailureKind.KAFKA_ERROR else 0
+            if isinstance(description, DescribedShareGroup):
+                kinds = GroupType.SHARE.value, description.state, known.coordinator, description.assignor
+                epochs = description.epoch, description.target_epoch, UNKNOWN_ID
+                at_ms = known.received_ms
+                members_count = len(description.members)
+                groups.append((name, *kinds, *epochs, "", members_count, at_ms, kind.value, code))
+                members += self._share_members(description)
+                continue
             groups.append(
                 (
                     name,
@@ -113,3 +159,18 @@ class SeenGroups:
                 at_ms = known.committed_ms if known.committed_ms != UNKNOWN else known.received_ms
                 offsets.append((name, *key, offset, owners.get(key, ""), at_ms))
         return groups, members, offsets
+
+    def _share_members(self, group: DescribedShareGroup) -> list[tuple[object, ...]]:
+        """Return the rows of a share group's members. They own nothing: several may read a partition."""
+        names = self._cluster.metadata.image.topic_names
+        rows: list[tuple[object, ...]] = []
+        for member in sorted(group.members, key=lambda member: member.member_id):
+            read = sorted(
+                (names.get(t, ""), sorted(numbers)) for t, numbers in member.current.assigned.items()
+            )
+            runs = "; ".join(f"{topic}: {', '.join(map(str, numbers))}" for topic, numbers in read)
+            who = member.member_id, member.metadata.client_id, member.metadata.client_host.removeprefix("/")
+            assigned = sum(len(numbers) for _, numbers in read)
+            at = member.metadata.rack_id or "", member.current.epoch, assigned
+            rows.append((group.group, *who, *at, UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, runs))
+        return rows
