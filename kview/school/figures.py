@@ -383,7 +383,7 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
 }  # fmt: skip
 """What lessons may name. The simulated cluster itself counts a producer's figures, what a member read, what a
-group read twice or in vain, and the records of a topic that an earlier leader had and the present one has not.
+group read twice or in vain, and the records of a topic that an earlier leader had and the present one lacks.
 All others are of the view."""
 
 _DURATIONS = frozenset({

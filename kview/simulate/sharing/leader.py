@@ -144,7 +144,7 @@ class ShareLeader:
 
     def partitions(self) -> Iterable[LedPartition]:
         """Return the partitions themselves, for invariants and tests. Callers must not change them."""
-        return self._led.values()
+        return [led for led in self._led.values() if led.stage is not Stage.GONE]
 
     def _partition(self, key: SharePartition) -> LedPartition | ErrorCode:
         """Return a partition that this broker leads, or why it cannot."""
@@ -316,7 +316,7 @@ class ShareLeader:
         if not said:
             return FINE
         led = self._led.get(SharePartition(group, *place))
-        if led is None:
+        if led is None or led.stage is Stage.GONE:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return code, MESSAGES[code]
         return led
