@@ -190,7 +190,9 @@ def test_a_share_group_is_read_described_and_reset(tools: Tools) -> None:
         )
 
     def reset() -> None:
-        tools.tool(command, "--reset-offsets", "--group", group, "--topic", topic, "--to-earliest", "--execute")
+        tools.tool(
+            command, "--reset-offsets", "--group", group, "--topic", topic, "--to-earliest", "--execute"
+        )
 
     def starts() -> list[list[str]]:
         return lines(tools.tool(command, *asked, "--offsets", "--verbose"))[1:]
