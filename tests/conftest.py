@@ -1,6 +1,7 @@
 """What the whole suite has in common: its fixtures, its options, and which tests one worker takes.
 
-    pytest -n3                 everything, on three workers; with CI=true what is marked `slow`, too
+    pytest -n3                 all that is quick, on three workers; with CI=true what is marked `slow`, too:
+                               whatever needs a real cluster, and what a quick test guards most of
     pytest tests/derive        one folder, in this process
 
 Fixtures. Clusters are shared: a test names topics and groups of its own, and need not undo its faults.
@@ -55,11 +56,11 @@ ClusterFactory = Callable[..., RealKafka]
 
 COUNTS: tuple[tuple[str, int | float, str], ...] = (
     ("--seeds", 1, "more seeds to try random faults with, three ways each"),
-    ("--incident-seeds", 40, "how many simulated clusters' incidents to check"),
+    ("--incident-seeds", 20, "how many simulated clusters' incidents to check"),
     ("--recordings", 100, "how many recordings a report on a fleet of them has"),
-    ("--worlds", 20, "how many random worlds live through chaos"),
+    ("--worlds", 8, "how many random worlds live through chaos"),
     ("--world-seconds", 60.0, "simulated seconds of chaos in each of them"),
-    ("--fuzz-frames", 20_000, "how many mutated requests to send, 5,000 per seed"),
+    ("--fuzz-frames", 10_000, "how many mutated requests to send, 5,000 per seed"),
     ("--restarts", 1, "how many times a real broker crashes and comes back"),
     ("--soak-minutes", 10, "how many minutes of data the soak of the live Spark job has"),
     ("--truth-minutes", 0.0, "minutes of faults in tests/truth; 0 is a short schedule, 70 all there is"),
@@ -92,12 +93,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a real cluster, and give each worker whole files, or all tests of a shared fixture, one
-    after another. The workers read these marks in the same hook, hence first."""
+    """Mark what needs a real cluster, which is slow, and give each worker whole files, or all tests of a
+    shared fixture, one after another. The workers read these marks in the same hook, hence first."""
     places: dict[str, int] = {}
     for place, item in enumerate(items):
         if KAFKA in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real_cluster)
+        if item.get_closest_marker("real_cluster") is not None:
+            item.add_marker(pytest.mark.slow)
         item.add_marker(pytest.mark.xdist_group(group_of(item)))
         places.setdefault(group_of(item), place)
     items.sort(key=lambda item: places[group_of(item)])

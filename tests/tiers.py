@@ -1,9 +1,11 @@
 """Two tiers of tests: what is marked `slow` runs with CI=true only, and a run says that it left tests out.
 
-A pytest plugin. A test may be slow if a quick one guards most of what it guards.
+A pytest plugin. A test may be slow if a quick one guards most of what it guards. So may most of a test's
+parameters: `@pytest.mark.quick(2)` keeps its first two.
 """
 
 import os
+from collections import Counter
 
 import pytest
 
@@ -11,7 +13,8 @@ LEFT_OUT = "tests marked slow were left out: CI=true pytest runs them, too"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark."""
+    """Declare the marks."""
+    config.addinivalue_line("markers", "quick(count): with further parameters the test is slow")
     config.addinivalue_line(
         "markers",
         "slow: takes long, and a quick test guards most of it; left out without CI=true (or `-m slow`,"
@@ -23,8 +26,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what is slow, unless this run is to have it."""
     if wants_slow(config):
         return
-    config.hook.pytest_deselected(items=[item for item in items if is_slow(item)])
-    items[:] = [item for item in items if not is_slow(item)]
+    before: Counter[str] = Counter()
+    quick, slow = [], []
+    for item in items:
+        function = item.nodeid.split("[")[0]
+        (slow if is_slow(item, before[function]) else quick).append(item)
+        before[function] += 1
+    config.hook.pytest_deselected(items=slow)
+    items[:] = quick
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -33,9 +42,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(LEFT_OUT)
 
 
-def is_slow(item: pytest.Item) -> bool:
-    """Whether the test has the mark."""
-    return item.get_closest_marker("slow") is not None
+def is_slow(item: pytest.Item, before: int) -> bool:
+    """Whether the test is marked as slow, or is not among the quick ones of its function, of which as many as
+    `before` have been collected."""
+    quick = item.get_closest_marker("quick")
+    return item.get_closest_marker("slow") is not None or (quick is not None and before >= quick.args[0])
 
 
 def wants_slow(config: pytest.Config) -> bool:

@@ -15,7 +15,7 @@ MAX_BROKERS = 100
 """Each broker has its own listener, port and connections, so more of them would test the machine, not a
 cluster."""
 
-WORLD_NAMES = ("brokers", "racks", "topics", "placement", "settings", "no_traffic", "transaction_ms")
+WORLD_NAMES = ("brokers", "racks", "topics", "placement", "settings", "no_traffic", "empty", "transaction_ms")
 """The flags that describe a world, as `world_of` takes them."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -90,6 +90,7 @@ _OPTIONS = (
         " is committed. Such records take memory, so that the oldest are deleted after some minutes.",
     ),
     click.option("--no-traffic", is_flag=True, help="Do not start simulated producers or consumer groups."),
+    click.option("--empty", is_flag=True, help="--no-traffic, and no topics but those of --topic."),
 )
 
 

@@ -62,6 +62,7 @@ class Child:
                 self.control.close()
                 raise
         self._log = log
+        self._ended: int | None = None
         threading.Thread(target=self._log_errors, name="child's log", daemon=True).start()
 
     def hang_up(self) -> None:
@@ -75,6 +76,8 @@ class Child:
         If it was killed, a JVM of its own may live on, because a JVM notices the end of its parent only once
         it has started. So the rest of its group is killed, too.
         """
+        if self._ended is not None:
+            return self._ended
         self.hang_up()
         self.control.close()
         try:
@@ -84,9 +87,11 @@ class Child:
             code = self.process.wait()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        self._ended = code
         return code
 
     def _log_errors(self) -> None:
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self._log.warning("%s", line.decode(errors="replace").rstrip())
+        with self.process.stderr:
+            for line in self.process.stderr:
+                self._log.warning("%s", line.decode(errors="replace").rstrip())

@@ -11,7 +11,7 @@ from typing import Self
 
 from kview.errors import ErrorKind, KviewError
 
-REPORTS, LIVE_JOB = "kview-report-", "kview-spark-"
+REPORTS, LIVE_JOB, SECURED = "kview-report-", "kview-spark-", "kview-security-"
 """How the names of the folders begin."""
 
 LOCK = "lock"

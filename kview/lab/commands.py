@@ -5,9 +5,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from kview.errors import BadUse, ErrorKind
 from kview.language.commands import example, needs
-from kview.model.lab import ARGUMENTS, Argument, Command, CommandKind
+from kview.model.lab import ARGUMENTS, Argument, Command, CommandKind, Where
+from kview.simulate.codes import ErrorCode
 
 OTHER_WORDS = ("status", "counters", "quit")
 """Lines that ask for something other than a command."""
@@ -16,10 +19,17 @@ MAX_SLOW_MS = 60_000
 """Limit of the latency that a fault may add. With more, the node would look hung, because clients give up
 first."""
 
-_DURATION = re.compile(r"([0-9]{1,9})(ms|s)?")
+MAX_ADVANCE_MS = 30 * 86_400_000
+"""Limit of the time that may pass at once: a month, which takes the cluster minutes."""
+
+_DURATION = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)?")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, None: 1}
 _AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kMG]?)")
 _TIMES = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
-_NODE = re.compile(r"[0-9]{1,9}")
+HIGHEST_ERROR = 32_767
+"""An error code has 16 bits."""
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def parse(line: str) -> Command:
@@ -51,11 +61,23 @@ def typed(command: Command) -> str:
 
 def latency_ms(text: str) -> int:
     """Return the milliseconds in `200ms`, `2s` or `200`. Raises BadUse."""
-    match = _DURATION.fullmatch(text)
-    latency = int(match[1]) * (1000 if match[2] == "s" else 1) if match else 0
+    latency = _milliseconds(text)
     if not 1 <= latency <= MAX_SLOW_MS:
         raise BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS)
     return latency
+
+
+def time_ms(text: str) -> int:
+    """Return the milliseconds in `200ms`, `90s`, `10m`, `2h` or `7d`. Raises BadUse."""
+    length = 0 if text.isdigit() else _milliseconds(text)
+    if not 1 <= length <= MAX_ADVANCE_MS:
+        raise BadUse(ErrorKind.NOT_A_TIME_TO_PASS, text=text, most_d=MAX_ADVANCE_MS // _UNIT_MS["d"])
+    return length
+
+
+def _milliseconds(text: str) -> int:
+    match = _DURATION.fullmatch(text)
+    return int(match[1]) * _UNIT_MS[match[2]] if match else 0
 
 
 def amount(text: str) -> float:
@@ -66,8 +88,61 @@ def amount(text: str) -> float:
     return float(match[1]) * _TIMES[match[2]]
 
 
+def error_code(text: str) -> int:
+    """Return the number of an error of Kafka's, given as `NOT_LEADER_OR_FOLLOWER` or `6`. Raises BadUse."""
+    if text in ErrorCode.__members__ and text != "NONE":
+        return ErrorCode[text].value
+    if text == "-1" or (_NUMBER.fullmatch(text) and 0 < int(text) <= HIGHEST_ERROR):
+        return int(text)
+    from kafka import errors  # which knows those, too, that the simulated cluster never answers with
+
+    known = {getattr(one, "message", ""): getattr(one, "errno", 0) for one in vars(errors).values()}
+    if known.get(text):
+        return int(known[text])
+    near = difflib.get_close_matches(text.upper(), [*ErrorCode.__members__, *filter(None, known)], n=1)
+    raise BadUse(ErrorKind.NOT_AN_ERROR, text=text, nearest=near[0] if near else "NOT_LEADER_OR_FOLLOWER")
+
+
+def where_of(text: str) -> Where:
+    """Return the requests in `all` or `times=3,broker=1,topic=orders,partition=0,percent=20`. Raises
+    BadUse."""
+    values: dict[str, Any] = {}
+    for part in () if text == "all" else text.split(","):
+        name, sign, value = part.partition("=")
+        number = _NUMBER.fullmatch(value) is not None
+        if name == "topic" and value:
+            values[name] = value
+        elif sign and number and name in ("times", "broker", "partition"):
+            values[name] = int(value)
+        elif name == "percent" and number and 1 <= int(value) <= 100:
+            values[name] = float(value)
+        else:
+            raise BadUse(ErrorKind.NOT_A_WHERE, text=part)
+    if "partition" in values and "topic" not in values:
+        raise BadUse(ErrorKind.NOT_A_WHERE, text=f"partition={values['partition']} without topic=")
+    return Where(**values)
+
+
+def where_text(where: Where) -> str:
+    """Return it as it is typed."""
+    default, pairs = Where(), structs.asdict(where).items()
+    given = [f"{name}={value:.0f}" if name == "percent" else f"{name}={value}" for name, value in pairs
+             if value != getattr(default, name)]  # fmt: skip
+    return ",".join(given) or "all"
+
+
+def _moment(text: str) -> dict[str, Any]:
+    if text not in ("before", "after"):
+        raise BadUse(ErrorKind.NOT_A_MOMENT, text=text)
+    return {"key": text}
+
+
+def _error(text: str) -> dict[str, Any]:
+    return {"key": str(error_code(text))}
+
+
 def _node(text: str) -> int:
-    if not _NODE.fullmatch(text):
+    if not _NUMBER.fullmatch(text):
         raise BadUse(ErrorKind.NOT_A_NODE_ID, text=text)
     return int(text)
 
@@ -106,6 +181,7 @@ _TYPED: Mapping[Argument, _Typed] = {
     Argument.LATENCY: _Typed(
         lambda text: {"amount": latency_ms(text)}, lambda command: f"{command.amount:.0f}ms"
     ),
+    Argument.TIME: _Typed(lambda text: {"amount": time_ms(text)}, lambda command: f"{command.amount:.0f}ms"),
     Argument.RATE: _Typed(
         lambda text: {"amount": amount(text)},
         lambda command: f"{command.amount:.6f}".rstrip("0").rstrip("."),
@@ -113,6 +189,11 @@ _TYPED: Mapping[Argument, _Typed] = {
     Argument.BANDWIDTH: _Typed(
         lambda text: {"amount": amount(text)}, lambda command: f"{command.amount:.0f}"
     ),
+    Argument.API: _A_NAME,
+    Argument.FOLDER: _A_NAME,
+    Argument.ERROR: _Typed(_error, lambda command: command.key),
+    Argument.MOMENT: _Typed(_moment, lambda command: command.key),
+    Argument.WHERE: _Typed(lambda text: {"where": where_of(text)}, lambda command: where_text(command.where)),
     Argument.KEY: _Typed(lambda text: {"key": text}, lambda command: command.key),
     Argument.SETTING: _Typed(_setting, lambda command: f"{command.key}={command.value}"),
 }

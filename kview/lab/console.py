@@ -1,14 +1,25 @@
 """Carries out requests to a running simulated cluster: commands, status, counters and the end of the run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from kview.errors import BadUse, ErrorKind
-from kview.lab.commands import MAX_SLOW_MS
-from kview.lab.messages import Answer, Ask, Counters, Ending, Request
-from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, NodeRole, Reply, Status
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.lab.commands import MAX_ADVANCE_MS, MAX_SLOW_MS
+from kview.lab.messages import Answer, Ask, Counters, Ending, Request, Requests
+from kview.model.lab import (
+    ActiveFault,
+    Command,
+    CommandKind,
+    Done,
+    FaultState,
+    LoggedRequest,
+    NodeRole,
+    Reply,
+    Status,
+)
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 
@@ -36,11 +47,44 @@ class _Refused(Exception):
         self.undone_by = undone_by
 
 
+class OnDemand(Protocol):
+    """Rules for requests of clients, and the log of these."""
+
+    def add(self, rule: Command) -> None:
+        """Add a rule, for requests from now on. Raises BadUse."""
+
+    def clear(self) -> int:
+        """Forget all rules, and return how many there were."""
+
+    def read(self) -> tuple[LoggedRequest, ...]:
+        """Return the requests that are kept, and keep those that come from now on."""
+
+    def forget(self) -> None:
+        """Forget the requests that are kept."""
+
+
+class Clients(Protocol):
+    """What can be done to clients, where a cluster has those of others."""
+
+    @property
+    def on_demand(self) -> OnDemand:
+        """The rules and the log."""
+
+    def film(self) -> None:
+        """Keep what happens from now on in memory."""
+
+    def record(self, folder: Path) -> None:
+        """Write what was filmed as a recording. Raises KviewError."""
+
+    def skip(self, us: int, with_sessions: bool) -> None:
+        """Let so many microseconds pass at once. Only `with_sessions`, those of connected members end."""
+
+
 class Console:
     """Carries out requests to `cluster`.
 
     `counters` returns the cluster's counters, `behind_ms` returns how far the cluster's clock is behind the
-    wall clock, and `end` ends the run.
+    wall clock, and `end` ends the run. `clients` is what can be done where the cluster has clients of others.
     """
 
     def __init__(
@@ -49,8 +93,10 @@ class Console:
         counters: Callable[[], Mapping[str, Any]],
         behind_ms: Callable[[], int],
         end: Callable[[], None],
+        clients: Clients | None = None,
     ) -> None:
         self._cluster = cluster
+        self._clients = clients
         self._counters = counters
         self._behind_ms = behind_ms
         self._end = end
@@ -67,6 +113,12 @@ class Console:
                 return self.counters()
             case Ask.SETTINGS:
                 return self._cluster.adjustments.settings()
+            case Ask.REQUESTS:
+                return Requests(() if self._clients is None else self._clients.on_demand.read())
+            case Ask.FORGET_REQUESTS:
+                if self._clients is not None:
+                    self._clients.on_demand.forget()
+                return Requests(())
             case Ask.QUIT:
                 self.quit()
                 return Ending()
@@ -120,13 +172,37 @@ class Console:
         cluster = self._cluster
         match command.kind:
             case CommandKind.UNDO:
-                undone = self._undo_changes()
+                undone = self._undo_changes() + (self._clients.on_demand.clear() if self._clients else 0)
                 return Done(command, cluster.faults.undo(), undone_changes=undone), None
+            case CommandKind.ADVANCE | CommandKind.ADVANCE_ALL:
+                _check_time(command)
+                self._with_clients().skip(
+                    round(command.amount) * 1000, command.kind is CommandKind.ADVANCE_ALL
+                )
+                return Done(command), None
+            case CommandKind.FILM:
+                self._with_clients().film()
+                return Done(command), None
+            case CommandKind.RECORD:
+                return self._record(command), None
+            case CommandKind.FAIL | CommandKind.DELAY | CommandKind.DROP:
+                if command.kind is CommandKind.DELAY:
+                    _check_time(command)
+                self._with_clients().on_demand.add(command)
+                return Done(command), None
             case CommandKind.CRASH_CONTROLLER:
                 node = cluster.faults.crash_controller()
                 if node < 0:
                     raise _Refused(BadUse(ErrorKind.NO_ACTIVE_CONTROLLER), _UNDO)
                 return Done(command, (node,), NodeRole.CONTROLLER), Command(CommandKind.START, node)
+            case CommandKind.FENCE_NOW:
+                brokers = cluster.broker_ids()
+                if command.node not in brokers:
+                    known = tuple(map(str, brokers))
+                    raise _Refused(BadUse(ErrorKind.BROKER_UNKNOWN, name=str(command.node), known=known))
+                if not cluster.faults.fence_now(command.node):
+                    raise _Refused(BadUse(ErrorKind.NO_ACTIVE_CONTROLLER), _UNDO)
+                return Done(command, (command.node,)), None
             case CommandKind.LOSE_RACK:
                 racks = sorted({broker.rack for broker in cluster.world.brokers})
                 if command.name not in racks:
@@ -142,6 +218,22 @@ class Console:
             self._changes.note(undone_by)
         nodes = (command.node,) if command.kind is CommandKind.BANDWIDTH else ()
         return Done(command, nodes), undone_by
+
+    def _record(self, command: Command) -> Done:
+        try:
+            self._with_clients().record(Path(command.name))
+        except BadUse:
+            raise
+        except KviewError as error:
+            raise _Refused(BadUse.of(error)) from None
+        except ValueError:  # a NUL in it
+            raise _Refused(BadUse(ErrorKind.NOT_A_FOLDER, folder=command.name)) from None
+        return Done(command)
+
+    def _with_clients(self) -> Clients:
+        if self._clients is None:
+            raise _Refused(BadUse(ErrorKind.NO_CLIENTS_HERE))
+        return self._clients
 
     def _undo_changes(self) -> int:
         """Undo the changes in force. Returns how many there were; one that is refused now is kept."""
@@ -204,6 +296,12 @@ class Console:
             )
             raise _Refused(down, Command(CommandKind.START, node))
         return role
+
+
+def _check_time(command: Command) -> None:
+    if not 1 <= command.amount <= MAX_ADVANCE_MS:
+        text, most_d = f"{command.amount:.0f}ms", MAX_ADVANCE_MS // 86_400_000
+        raise _Refused(BadUse(ErrorKind.NOT_A_TIME_TO_PASS, text=text, most_d=most_d))
 
 
 class _Changes:

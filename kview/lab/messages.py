@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from kview.errors import ErrorFacts
-from kview.model.lab import Command, LabSettings, Reply, Status
+from kview.model.lab import Command, LabSettings, LoggedRequest, Reply, Status
 
 MAX_REQUEST_BYTES = 4096
 """Limit of a request. A fault takes about a hundred bytes."""
@@ -23,11 +23,13 @@ class Ask(StrEnum):
     STATUS = "status"
     COUNTERS = "counters"
     SETTINGS = "settings"
+    REQUESTS = "requests"
+    FORGET_REQUESTS = "forget-requests"
     QUIT = "quit"
 
 
 Request: TypeAlias = Command | Ask
-"""A command is answered with Reply, the others with Status, Counters, LabSettings and Ending."""
+"""A command is answered with Reply, the others with Status, Counters, LabSettings, Requests and Ending."""
 
 
 class Ready(Struct, frozen=True, tag="ready"):
@@ -42,11 +44,17 @@ class Counters(Struct, frozen=True, tag="counters"):
     counters: dict[str, Any]
 
 
+class Requests(Struct, frozen=True, tag="requests"):
+    """The requests that clients have sent since somebody first asked for them, the newest 20,000."""
+
+    requests: tuple[LoggedRequest, ...]
+
+
 class Ending(Struct, frozen=True, tag="ending"):
     """The cluster is ending."""
 
 
-Answer: TypeAlias = Ready | ErrorFacts | Reply | Status | Counters | LabSettings | Ending
+Answer: TypeAlias = Ready | ErrorFacts | Reply | Status | Counters | LabSettings | Requests | Ending
 
 requests: Decoder[Request] = Decoder(Request)
 answers: Decoder[Answer] = Decoder(Answer)

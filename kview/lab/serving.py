@@ -14,38 +14,103 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 from kview.config.messages import encode, next_message
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
 from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ready, Request, requests
+from kview.lab.securing import Secured
 from kview.serve.precise_loop import precise_loop
+from kview.serve.security import PLAINTEXT
 from kview.serve.server import Server, reserve_ports
-from kview.simulate.cluster import build
+from kview.simulate.cluster import Cluster, build
 from kview.simulate.world import World
 
 _log = logging.getLogger(__name__)
 
+FRAME_S = 0.25
+"""The time between two snapshots of a film. Time that the cluster skips has none."""
 
 T = TypeVar("T")
 
 
-def serve(world: World, seed: int, port: int | None, control: socket.socket | None, past_ms: int = 0) -> None:
+class Film(Protocol):
+    """Keeps what a cluster does."""
+
+    def begin(self) -> None:
+        """Forget what was taken."""
+
+    def take(self) -> None:
+        """Take a snapshot."""
+
+    def write(self, folder: Path) -> None:
+        """Write what was taken as a recording. Raises KviewError."""
+
+
+def serve(
+    world: World,
+    seed: int,
+    port: int | None,
+    control: socket.socket | None,
+    film_of: Callable[[Cluster], Film],
+    past_ms: int = 0,
+    security: Secured | None = None,
+) -> None:
     """Serve the cluster until something ends it.
 
     `control` is a child's end of its control channel, if any. The cluster has already lived for `past_ms`
-    when it begins to serve. Raises BadUse.
+    when it begins to serve. `film_of` makes what films it. `security` is that of all listeners, or None for
+    plaintext. Raises BadUse.
     """
     with asyncio.Runner(loop_factory=precise_loop) as runner:
-        runner.run(_Run(world, seed, port, control, past_ms).run())
+        runner.run(_Run(world, seed, port, control, past_ms, film_of, security).run())
+
+
+class _Clients:
+    """What can be done to the clients of a server."""
+
+    def __init__(self, server: Server, film_of: Callable[[Cluster], Film]) -> None:
+        self.on_demand = server.on_demand
+        self.skip = server.skip
+        self._cluster = server.cluster
+        self._film_of = film_of
+        self._film: Film | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def film(self) -> None:
+        """Begin to film, and forget what was filmed before."""
+        if self._film is None:
+            self._film = self._film_of(self._cluster)
+            self._go_on(self._film)
+        self._film.begin()
+
+    def record(self, folder: Path) -> None:
+        """Write what was filmed. Raises KviewError."""
+        if self._film is None:
+            raise BadUse(ErrorKind.NOT_FILMED)
+        self._film.write(folder)
+
+    def _go_on(self, film: Film) -> None:
+        film.take()
+        self._loop.call_later(FRAME_S, self._go_on, film)
 
 
 class _Run:
     def __init__(
-        self, world: World, seed: int, port: int | None, control: socket.socket | None, past_ms: int
+        self,
+        world: World,
+        seed: int,
+        port: int | None,
+        control: socket.socket | None,
+        past_ms: int,
+        film_of: Callable[[Cluster], Film],
+        security: Secured | None,
     ) -> None:
+        self._film_of = film_of
+        self._security = security
         self._control = control
         self._ports = reserve_ports(len(world.brokers), port)
         self._cluster = build(world, seed, time.time_ns() // 1_000_000 - past_ms)
@@ -68,8 +133,16 @@ class _Run:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end)
-        server = Server(self._cluster, self._ports, fail)
-        console = Console(self._cluster, self._cluster.counters, lambda: server.clock.held_us // 1000, end)
+        secured = self._security
+        listeners = PLAINTEXT if secured is None else secured.listeners(self._cluster.settings)
+        server = Server(self._cluster, self._ports, fail, listeners)
+        console = Console(
+            self._cluster,
+            self._cluster.counters,
+            lambda: server.clock.held_us // 1000,
+            end,
+            _Clients(server, self._film_of),
+        )
 
         def now(act: Callable[[], T]) -> T:
             """Advance the cluster to the current time, and return the result of `act`."""
@@ -88,6 +161,8 @@ class _Run:
             # The cluster exists until the end, and scanning it in each collection would delay answers.
             gc.freeze()
             _print(f"bootstrap.servers={server.bootstrap_servers}")
+            if secured is not None:
+                _print(secured.line)
             listening = None
             if self._control is None:
                 _read_lines(loop, lambda line: _print(now(lambda: answer(console, line))))

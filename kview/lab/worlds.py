@@ -31,6 +31,7 @@ def world_of(
     settings: Sequence[str],
     no_traffic: bool,
     transaction_ms: int = 0,
+    empty: bool = False,
 ) -> "World":
     """Return the cluster that the flags describe. Raises BadUse."""
     from kview.simulate.world import Placement, default_world
@@ -48,8 +49,8 @@ def world_of(
         racks=min(DEFAULT_RACKS, brokers) if racks is None else racks,
         placement=Placement(placement),
         settings=pairs(settings, "--set"),
-        traffic=not no_traffic,
-        topics=specs or None,
+        traffic=not (no_traffic or empty),
+        topics=specs if specs or empty else None,
     )
     if not transaction_ms:
         return world

@@ -73,6 +73,21 @@ _WORDS: Mapping[CommandKind, _Words] = {
         "killing the active controller",
         "kill the active controller: the other voters elect a new one",
     ),
+    CommandKind.FENCE_NOW: _Words(
+        "the controller has ended the session of {node}: it is fenced until it sends a heartbeat",
+        "fencing {node}",
+    ),
+    CommandKind.ADVANCE: _Words("{amount} have passed for the cluster", "letting time pass"),
+    CommandKind.ADVANCE_ALL: _Words(
+        "{amount} have passed for the cluster, and members' sessions have ended", "letting time pass"
+    ),
+    CommandKind.FAIL: _Words("requests of {name} now fail with error {key}", "making a rule"),
+    CommandKind.DELAY: _Words("requests of {name} now wait for {amount}", "making a rule"),
+    CommandKind.DROP: _Words(
+        "requests of {name} now lose their connection, {key} they took effect", "making a rule"
+    ),
+    CommandKind.FILM: _Words("what happens from now on can be recorded: record FOLDER", "filming"),
+    CommandKind.RECORD: _Words("recorded: kview replay {name}", "writing the recording"),
     CommandKind.UNDO: _Words(
         "all faults undone; nodes that were down are starting",
         "undoing all faults",
@@ -151,6 +166,12 @@ _NEEDS: Mapping[Argument, _Needs] = {
     Argument.TOPIC: _Needs("a topic", "payment"),
     Argument.PARTITION: _Needs("a partition", "payment-0"),
     Argument.LATENCY: _Needs("a latency", "200ms"),
+    Argument.TIME: _Needs("a time", "10m"),
+    Argument.API: _Needs("an API", "Produce"),
+    Argument.FOLDER: _Needs("a folder", "/tmp/crash"),
+    Argument.ERROR: _Needs("an error", "NOT_LEADER_OR_FOLLOWER"),
+    Argument.MOMENT: _Needs("a moment", "after"),
+    Argument.WHERE: _Needs("which requests", "times=2,topic=payment"),
     Argument.RATE: _Needs("records per second", "200"),
     Argument.BANDWIDTH: _Needs("bytes per second", "200k"),
     Argument.KEY: _Needs("a setting", "min.insync.replicas"),
@@ -205,6 +226,8 @@ def _filled(words: str, command: Command, node: str = "") -> str:
             amount = rate(command.amount)
         case CommandKind.BANDWIDTH:
             amount = size(round(command.amount))
+        case CommandKind.ADVANCE | CommandKind.ADVANCE_ALL | CommandKind.DELAY:
+            amount = duration(round(command.amount))
         case _:
             amount = f"{command.amount:.0f}"
     what = "node" if command.kind is CommandKind.START else "broker"

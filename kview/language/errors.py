@@ -324,6 +324,28 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NOT_A_LATENCY: ErrorWords(
         "{text!r} is not a valid latency", "give 1ms to {most_ms}ms, such as 200ms or 2s"
     ),
+    ErrorKind.API_UNKNOWN: ErrorWords("there is no API {name!r}", "available APIs: {known}"),
+    ErrorKind.API_WITHOUT_TOPICS: ErrorWords(
+        "requests of {name} cannot be told apart by topic", "leave out topic="
+    ),
+    ErrorKind.API_WITHOUT_ERRORS: ErrorWords(
+        "kview cannot let {name} fail", "let its requests wait or lose their connection"
+    ),
+    ErrorKind.NOT_AN_ERROR: ErrorWords("{text!r} is not one of Kafka's errors", "did you mean {nearest}?"),
+    ErrorKind.NOT_A_WHERE: ErrorWords(
+        "{text!r} does not say which requests",
+        "write all, or times=3,broker=1,topic=orders,partition=0,percent=20",
+    ),
+    ErrorKind.NOT_A_MOMENT: ErrorWords("{text!r} is not a moment", "write before or after"),
+    ErrorKind.TOO_MANY_RULES: ErrorWords("there are {most} rules already", "undo ends all of them"),
+    ErrorKind.NOT_A_FOLDER: ErrorWords("{folder!r} cannot be a folder", "give another path"),
+    ErrorKind.NOT_FILMED: ErrorWords("nothing was filmed", "begin with the line: film"),
+    ErrorKind.NO_CLIENTS_HERE: ErrorWords(
+        "this cluster has no clients but its own", "kview serve and kview.testing have"
+    ),
+    ErrorKind.NOT_A_TIME_TO_PASS: ErrorWords(
+        "{text!r} is not a time to let pass", "give 1ms to {most_d}d, such as 90s, 10m or 7d"
+    ),
     ErrorKind.NODE_UNKNOWN: ErrorWords(
         "there is no node {node}", "the brokers are {first} to {last}, the controllers {controllers}"
     ),
@@ -378,7 +400,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.SPARK_FAILED: ErrorWords("the Spark job has failed ({cause})", _SEE_LOG),
     ErrorKind.SPARK_DISK_FULL: ErrorWords("the disk that holds {folder} is full", "free some space"),
     ErrorKind.SPARK_NO_FOLDER: ErrorWords(
-        "no folder for Spark's files could be created in {folder} ({reason})",
+        "no folder for temporary files could be created in {folder} ({reason})",
         "free some space there, or set TMPDIR to another folder",
     ),
     ErrorKind.SPARK_NOT_STARTED: ErrorWords("the Spark job could not be started ({reason})", _SEE_LOG),

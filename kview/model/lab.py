@@ -22,6 +22,22 @@ class CommandKind(StrEnum):
     START = "start"
     LOSE_RACK = "lose-rack"
     CRASH_CONTROLLER = "crash-controller"
+    FENCE_NOW = "fence-now"
+    """The controller ends a broker's session at once. A broker that lives comes back with a heartbeat."""
+    ADVANCE = "advance"
+    """`amount` milliseconds pass at once. Members that are connected keep their sessions."""
+    ADVANCE_ALL = "advance-all"
+    """The same, and sessions end, too."""
+    FAIL = "fail"
+    """Requests of the API `name` get the error `key`."""
+    DELAY = "delay"
+    """Requests of the API `name` are handled `amount` milliseconds later."""
+    DROP = "drop"
+    """Requests of the API `name` lose their connection `before` or `after` they took effect."""
+    FILM = "film"
+    """From now on, what happens is kept in memory, for `record`."""
+    RECORD = "record"
+    """What was filmed becomes a recording in the folder `name`."""
     UNDO = "undo"
     RATE = "rate"
     """A producer creates `amount` records per second from now on."""
@@ -63,6 +79,12 @@ class Argument(StrEnum):
     TOPIC = "TOPIC"
     PARTITION = "TOPIC-NUMBER"
     LATENCY = "LATENCY"
+    TIME = "TIME"
+    API = "API"
+    ERROR = "ERROR"
+    MOMENT = "before|after"
+    WHERE = "WHERE"
+    FOLDER = "FOLDER"
     RATE = "RATE"
     BANDWIDTH = "BANDWIDTH"
     KEY = "KEY"
@@ -77,6 +99,14 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
     CommandKind.START: (Argument.NODE,),
     CommandKind.LOSE_RACK: (Argument.RACK,),
     CommandKind.CRASH_CONTROLLER: (),
+    CommandKind.FENCE_NOW: (Argument.BROKER,),
+    CommandKind.ADVANCE: (Argument.TIME,),
+    CommandKind.ADVANCE_ALL: (Argument.TIME,),
+    CommandKind.FAIL: (Argument.API, Argument.ERROR, Argument.WHERE),
+    CommandKind.DELAY: (Argument.API, Argument.TIME, Argument.WHERE),
+    CommandKind.DROP: (Argument.API, Argument.MOMENT, Argument.WHERE),
+    CommandKind.FILM: (),
+    CommandKind.RECORD: (Argument.FOLDER,),
     CommandKind.UNDO: (),
     CommandKind.RATE: (Argument.PRODUCER, Argument.RATE),
     CommandKind.PAUSE: (Argument.GROUP,),
@@ -97,10 +127,26 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
 """The words of each command, in the order in which they are typed."""
 
 
+OWN_CLIENT_ID = "kview-testing"
+"""The client id with which kview asks a cluster that a test uses. No rule is about it, and no log has it."""
+
+
+class Where(Struct, frozen=True):
+    """Which requests of an API: at a broker, about a topic or one of its partitions, the next so many, a
+    share of them. −1 and "" stand for any."""
+
+    broker: int = -1
+    topic: str = ""
+    partition: int = -1
+    times: int = -1
+    percent: float = 100.0
+
+
 class Command(Struct, frozen=True):
     """Something to be done to a node, or to the rack, producer, group, topic or partition `name`.
 
-    `amount` is in milliseconds for SLOW, records per second for RATE, bytes per second for BANDWIDTH.
+    `amount` is in milliseconds for SLOW and ADVANCE, records per second for RATE, bytes per second for
+    BANDWIDTH.
     """
 
     kind: CommandKind
@@ -109,6 +155,7 @@ class Command(Struct, frozen=True):
     amount: float = 0.0
     key: str = ""
     value: str = ""
+    where: Where = Where()
 
 
 class NodeRole(StrEnum):
@@ -276,3 +323,32 @@ class Lab(Protocol):
     async def settings_now(self) -> LabSettings | None:
         """Return what is set now, or None if the cluster does not say."""
         ...
+
+
+class LoggedBatch(Struct, frozen=True):
+    """A batch in a Produce request. Without idempotence the producer id, epoch and sequence are −1."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    sequence: int
+    records: int
+    crc: int
+
+
+class LoggedRequest(Struct, frozen=True):
+    """A request that a client has sent: when the cluster had it, what it was about, and which rule it met
+    (`fail`, `delay`, `drop`, or "")."""
+
+    number: int
+    at_ms: int
+    api: str
+    version: int
+    broker: int
+    client_id: str
+    partitions: tuple[str, ...] = ()
+    """As `TOPIC-NUMBER`, the first hundred."""
+    group: str = ""
+    batches: tuple[LoggedBatch, ...] = ()
+    rule: str = ""

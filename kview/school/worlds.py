@@ -9,7 +9,16 @@ from kview.lab.worlds import pairs, world_of
 from kview.school.expectations import duration_ms
 from kview.school.figures import NotAFigure
 from kview.school.lesson import LessonWorld
-from kview.simulate.world import TRANSACTION_MS_MAX, GroupSpec, LinkSpec, ProducerSpec, World
+from kview.simulate.world import (
+    CLASSIC,
+    CONSUMER,
+    SHARE,
+    TRANSACTION_MS_MAX,
+    GroupSpec,
+    LinkSpec,
+    ProducerSpec,
+    World,
+)
 
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 """A number that a cluster can have of anything: neither infinite nor negative."""
@@ -19,7 +28,6 @@ LEAST_BYTES, MOST_BYTES = 64, 1_000_000
 MOST_MS = 600_000
 """Limit of everything that takes time: a lesson is over by then."""
 _DELIVERY = {"at-least-once": False, "at-most-once": True}
-_TYPE = {"consumer": False, "share": True}
 _ISOLATION = {"read_uncommitted": False, "read_committed": True}
 
 
@@ -112,12 +120,12 @@ def _group(text: str, topics: set[str]) -> GroupSpec:
                 spec = replace(spec, at_most_once=_DELIVERY[value])
             case "isolation" if value in _ISOLATION:
                 spec = replace(spec, read_committed=_ISOLATION[value])
-            case "type" if value in _TYPE:
-                spec = replace(spec, shares=_TYPE[value])
+            case "protocol" if value in (CLASSIC, CONSUMER, SHARE):
+                spec = replace(spec, protocol=value)
             case _:
                 raise NotAFigure(
                     f"{key}={value} is not an option of a group",
-                    "use rate, commit, lag, deliver, isolation or type",
+                    "use rate, commit, lag, deliver, isolation or protocol",
                 )
     return spec
 

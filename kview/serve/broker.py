@@ -5,12 +5,15 @@ import logging
 import socket
 from collections.abc import Callable
 
-from kview.serve.call import Wire, take_request
+from kview.serve.call import REQUEST_THROTTLE_MS_MAX, Wire, take_request
 from kview.serve.connection import Connection
 from kview.serve.driver import Driver
 from kview.serve.listener import Port, reset
+from kview.serve.login import Login
 from kview.serve.memory import Requests, Unread
 from kview.serve.slices import Slices
+from kview.serve.tls import TlsLayer
+from kview.simulate.client_quotas import CONNECTIONS, IP, Limit
 from kview.simulate.nodes import ProcessState
 
 MAX_CONNECTIONS = 2_000
@@ -99,6 +102,13 @@ class WireBroker:
         take_request(self._wire, self._id, connection, frame)
         self._driver.rearm()
 
+    def new_login(self) -> Login | None:
+        """Return the login of a new connection, or None if clients need not log in."""
+        cluster, logins = self._wire.cluster, self._wire.security.logins
+        if logins is None:
+            return None
+        return Login(logins, lambda: cluster.image(self._id), lambda: cluster.kernel.now_us)
+
     def opened(self, connection: Connection) -> None:
         """Register a new connection."""
         self._connecting -= 1
@@ -112,6 +122,10 @@ class WireBroker:
         """Forget a connection that has ended."""
         self._connections.discard(connection)
 
+    def members(self) -> list[tuple[str, str]]:
+        """Return the (group, member id) whose heartbeats the open connections have brought."""
+        return [connection.member for connection in self._connections if connection.member is not None]
+
     def shut(self) -> None:
         """Close the port and all connections, because the entire cluster ends."""
         self._port.refuse(self._loop)
@@ -124,11 +138,49 @@ class WireBroker:
             reset(sock)
             return
         self._connecting += 1
-        self._loop.create_task(self._connect(sock))
+        throttle_ms = self._connection_throttle_ms(sock)
+        if throttle_ms:
+            self._loop.call_later(throttle_ms / 1000, self._end_throttled, sock)
+        else:
+            self._loop.create_task(self._connect(sock))
+
+    def _connection_throttle_ms(self, sock: socket.socket) -> int:
+        """Return how long to wait with the end of a connection that is above the quota of its address, or 0.
+
+        Source: kafka.network.ConnectionQuotas.
+        """
+        quotas = self._wire.cluster.image(self._id).client_quotas
+        if not quotas:
+            return 0
+        try:
+            host = str(sock.getpeername()[0])
+        except OSError:  # the client has already hung up
+            return 0
+        value = quotas.get(((IP, host),), quotas.get(((IP, None),), {})).get(CONNECTIONS)
+        if value is None:
+            return 0
+        rate = self._wire.throttles_of(self._id).rate(CONNECTIONS, Limit(value, (IP, host)))
+        now_ms = self._wire.cluster.kernel.now_us / 1000
+        rate.record(1, now_ms)
+        throttle_ms = rate.throttle_ms(value, now_ms)
+        if throttle_ms:
+            rate.record(-1, now_ms)
+        return min(throttle_ms, REQUEST_THROTTLE_MS_MAX)
+
+    def _end_throttled(self, sock: socket.socket) -> None:
+        self._connecting -= 1
+        sock.close()
+
+    def _protocol(self) -> asyncio.BaseProtocol:
+        connection, tls = Connection(self, self._loop), self._wire.security.tls
+        return connection if tls is None else TlsLayer(tls, connection, self._loop, self._not_opened)
+
+    def _not_opened(self) -> None:
+        self._connecting -= 1
 
     async def _connect(self, sock: socket.socket) -> None:
         try:
-            await self._loop.connect_accepted_socket(lambda: Connection(self, self._loop), sock)
+            await self._loop.connect_accepted_socket(self._protocol, sock)
         except OSError as error:  # the client has already hung up
-            self._connecting -= 1
+            self._not_opened()
             log.info("a connection to broker %d ended at once: %s", self._id, error)

@@ -1,12 +1,18 @@
 """A request to the simulated cluster, as the handler of an API receives and answers it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ParamSpec, Protocol
 from uuid import UUID
 
-from kview.serve.frames import Garbage, Header, pack, parse_header
+from kview.serve.frames import Garbage, Header, pack, pack_token, parse_header
 from kview.serve.listener import HOST
+from kview.serve.login import Login
+from kview.serve.sasl import Refused
+from kview.serve.security import PLAINTEXT, ListenerSecurity
+from kview.serve.throttles import Throttles
+from kview.simulate.acls import CLUSTER_NAME, OPERATIONS, AclOperation, ResourceType
+from kview.simulate.client_quotas import REQUESTS, Limit, limit_of
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Blame, Kernel
@@ -14,7 +20,7 @@ from kview.simulate.metadata import MetadataImage, TopicImage
 from kview.simulate.topics import valid_topic_name
 from kview.wire.kafka_requests import request_decoder
 from kview.wire.kafka_responses import response_encoder
-from kview.wire.primitives import skip_tagged_fields
+from kview.wire.primitives import INT32, skip_tagged_fields
 
 MESSAGE_CHARACTERS = 1_000
 """Limit of an error message, which may repeat what a client sent. A string on the wire has 32,767 bytes at
@@ -29,11 +35,23 @@ P = ParamSpec("P")
 Steps = Iterator[None]
 """Work that yields after each small step, so that it can be done in slices."""
 
+Handler = Callable[["Call"], Steps | None]
+"""What answers a request."""
+
+REQUEST_THROTTLE_MS_MAX = 1000
+"""Limit of the wait for a request's cost, which is Kafka's `quota.window.size.seconds`."""
+
 READ_COMMITTED = 1
 """The isolation level of clients that want records of committed transactions only."""
 
 NO_ID = bytes(16)
 """The id of no topic."""
+
+NEVER = 1 << 15
+"""A version that no API has."""
+
+CONTROLLER = -1
+"""The key of what clients have used of the controller."""
 
 _END = object()
 
@@ -42,8 +60,25 @@ class Client(Protocol):
     """The methods of a connection that a call needs."""
 
     host: str
+    member: tuple[str, str] | None
+    login: Login | None
     when_closed: Callable[[], None] | None
     when_ended: Callable[[], None] | None
+
+    @property
+    def principal(self) -> str:
+        """Who the client is, such as `User:alice`."""
+        ...
+
+    def mute(self) -> None:
+        """Handle no further request until `unmute` is called."""
+        ...
+
+    def unmute(self) -> None: ...
+
+    def work_s(self) -> float:
+        """Return how long the work on the latest request has taken so far, without waiting, in seconds."""
+        ...
 
     def run(self, steps: Steps) -> None:
         """Do work, now or in slices. It ends early if the client disconnects."""
@@ -53,6 +88,10 @@ class Client(Protocol):
         """Send the answer to the latest request, or None if Kafka sends no response."""
         ...
 
+    def answered_last(self, frame: bytes) -> None:
+        """Send the answer to the latest request, and then close the connection."""
+        ...
+
     def close(self) -> None: ...
 
     def failed(self, error: Exception) -> None:
@@ -60,14 +99,36 @@ class Client(Protocol):
         ...
 
 
+class OnDemand(Protocol):
+    """What happens to requests that match a rule, and a log of the requests."""
+
+    @property
+    def active(self) -> bool:
+        """Whether there is a rule, or somebody reads the log."""
+        ...
+
+    def handler(self, call: "Call") -> Handler | None:
+        """Log a request. Return what handles it in place of its API, if a rule is about it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The objects that all connections share: the simulated cluster, the port of each broker, and the APIs by
-    their keys."""
+    """The objects that all connections share: the simulated cluster, the port of each broker, the APIs by
+    their keys, and how connections are secured."""
 
     cluster: Cluster
     ports: Mapping[int, int]
     apis: "Mapping[int, Api]"
+    security: ListenerSecurity = PLAINTEXT
+    throttles: dict[int, Throttles] = field(default_factory=dict)
+
+    on_demand: "OnDemand | None" = None
+    """Rules for requests, and their log."""
+
+    def throttles_of(self, node: int) -> Throttles:
+        """Return what clients of a broker, or of the CONTROLLER, have used of their quotas."""
+        return self.throttles.setdefault(node, Throttles())
 
     def endpoint(self, broker: int) -> tuple[str, int]:
         """Return the host and port of a broker. If there is no such broker, return ('', -1), as in Kafka."""
@@ -84,17 +145,19 @@ class Api:
     it, such a request closes its connection, as does a request of more than `max_bytes`. `plain_header` is
     True only for ApiVersions, whose response header never has tagged fields. `decode` is faster than the
     codec: (version, frame, start of body) → (request, end), or None for a version that it does not know.
+    `throttle_from` is the first version whose packed response begins with the throttle time.
     """
 
     key: int
     request: Any
     versions: tuple[int, int]
-    handle: "Callable[[Call], Steps | None]"
+    handle: Handler
     advertised_from: int | None = None
     unsupported: "Callable[[Call], None] | None" = None
     plain_header: bool = False
     max_bytes: int = REQUEST_BYTES_MAX
     decode: Callable[[int, memoryview, int], tuple[Any, int] | None] | None = None
+    throttle_from: int = NEVER
 
     def flexible(self, version: int) -> bool:
         """Return whether this version uses compact fields and tagged fields."""
@@ -105,11 +168,19 @@ class Call:
     """One decoded request to broker `broker`. Its handler calls `hang_up` or one of the `answer` methods,
     once."""
 
-    __slots__ = ("_connection", "_header", "api", "broker", "request", "version", "wire")
+    __slots__ = ("_connection", "_header", "api", "broker", "request", "size", "version", "wire")
 
     def __init__(
-        self, wire: Wire, broker: int, connection: Client, api: Api, header: Header, request: Any
+        self,
+        wire: Wire,
+        broker: int,
+        connection: Client,
+        api: Api,
+        header: Header,
+        request: Any,
+        size: int = 0,
     ) -> None:
+        self.size = size
         self.wire = wire
         self.broker = broker
         self.api = api
@@ -137,6 +208,76 @@ class Call:
         """The client's address, in the form that DescribeGroups returns."""
         return f"/{self._connection.host}"
 
+    @property
+    def login(self) -> Login | None:
+        """The login of the connection, or None if its listener asks for none."""
+        return self._connection.login
+
+    @property
+    def principal(self) -> str:
+        """Who the client is, such as `User:alice`."""
+        return self._connection.principal
+
+    def may(self, operation: AclOperation, resource: ResourceType, name: str = CLUSTER_NAME) -> bool:
+        """Return whether the client may do an operation with a resource, the cluster without `name`."""
+        cluster = self.wire.cluster
+        authorizer = cluster.authorizer
+        if authorizer is None:
+            return True
+        host, acls = self._connection.host, cluster.image(self.broker).acls
+        return authorizer.allows(acls, self._connection.principal, host, operation, resource, name)
+
+    def may_any(self, operation: AclOperation, resource: ResourceType) -> bool:
+        """Return whether the client may do an operation with at least one resource of this kind."""
+        authorizer = self.wire.cluster.authorizer
+        if authorizer is None:
+            return True
+        return authorizer.allows_any(
+            self.image.acls, self.principal, self._connection.host, operation, resource
+        )
+
+    def limit(self, key: str) -> Limit | None:
+        """Return the client's quota of a kind, or None."""
+        quotas = self.image.client_quotas
+        if not quotas:
+            return None
+        return limit_of(quotas, key, self.principal.partition(":")[2], self.client_id)
+
+    def used(self, key: str, value: float) -> int:
+        """Note what the client has used of a quota. Return how long it has to wait now, in milliseconds."""
+        limit = self.limit(key)
+        if limit is None:
+            return 0
+        rate, now_ms = self.wire.throttles_of(self.broker).rate(key, limit), self.now_ms
+        rate.record(value, now_ms)
+        return rate.throttle_ms(limit.value, now_ms)
+
+    def _request_throttle_ms(self) -> int:
+        """Return how long the client has to wait for the cost of this request, and mute it for that time."""
+        if not self.image.client_quotas:
+            return 0
+        throttle_ms = min(self.used(REQUESTS, self._connection.work_s() * 100), REQUEST_THROTTLE_MS_MAX)
+        self.mute(throttle_ms)
+        return throttle_ms
+
+    @property
+    def now_ms(self) -> float:
+        """The engine's time in milliseconds."""
+        return self.cluster.kernel.now_us / 1000
+
+    def mute(self, throttle_ms: int) -> None:
+        """Handle no further request of this connection for a time. The answer to this one is not delayed."""
+        if throttle_ms > 0:
+            self._connection.mute()
+            self.cluster.kernel.after(throttle_ms * 1000, self.later(self._connection.unmute))
+
+    def operations(self, resource: ResourceType, name: str = CLUSTER_NAME) -> frozenset[AclOperation]:
+        """Return all that the client may do with a resource, which is the cluster without `name`."""
+        all_of_them = OPERATIONS[resource]
+        if self.wire.cluster.authorizer is None:
+            return all_of_them
+        return frozenset(each for each in all_of_them if self.may(each, resource, name))
+
     def later(self, callback: Callable[P, None]) -> Callable[P, None]:
         """Return `callback` in the form in which the engine gets it.
 
@@ -154,12 +295,15 @@ class Call:
 
     def answer(self, response: Any) -> None:
         """Encode `response` in the version of the request and send it."""
+        throttle_ms = self._request_throttle_ms()
+        if throttle_ms and hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = max(throttle_ms, response.throttle_time_ms or 0)
         self.run(self._encoded(response))
 
     def _encoded(self, response: Any) -> Steps:
         kind: Any = type(response)
         body = yield from response_encoder(kind, self.version)(response)
-        self.answer_packed((body,))
+        self._send((body,))
 
     def run(self, steps: Steps) -> None:
         """Do work for this request, now or in slices."""
@@ -167,8 +311,21 @@ class Call:
 
     def answer_packed(self, body: Sequence[bytes | bytearray]) -> None:
         """Send a response body that is already encoded and consists of these pieces."""
+        throttle_ms = self._request_throttle_ms()
+        if throttle_ms and self.version >= self.api.throttle_from:
+            (before_ms,) = INT32.unpack_from(body[0])
+            body = (INT32.pack(max(throttle_ms, before_ms)), body[0][INT32.size :], *body[1:])
+        self._send(body)
+
+    def _send(self, body: Sequence[bytes | bytearray]) -> None:
         tagged_header = self.api.flexible(self.version) and not self.api.plain_header
         self._connection.answered(pack(self._header.correlation_id, body, tagged_header))
+
+    def last_answer(self, response: Any) -> None:
+        """Encode a short `response`, send it, and close the connection."""
+        body = response.encode(version=self.version)
+        tagged_header = self.api.flexible(self.version) and not self.api.plain_header
+        self._connection.answered_last(pack(self._header.correlation_id, (body,), tagged_header))
 
     def answer_nothing(self) -> None:
         """Finish a request that has no response (Produce with acks=0)."""
@@ -177,6 +334,10 @@ class Call:
     def hang_up(self) -> None:
         """Close the connection, which is how Kafka reports an error of a request that has no response."""
         self._connection.close()
+
+    def is_from_member(self, group: str, member_id: str) -> None:
+        """Note who sends heartbeats on this connection."""
+        self._connection.member = group, member_id
 
     def when_client_leaves(self, cancel: Callable[[], None]) -> None:
         """Register `cancel`, to be called if the client disconnects before the answer."""
@@ -229,8 +390,14 @@ def take_request(wire: Wire, broker: int, connection: Client, frame: memoryview)
     Raises Garbage if a real broker would close the connection, because the API or version is unknown, or the
     bytes are not a valid request.
 
+    A client that must log in first may send only some requests, or tokens, which have no header.
+
     A bug in the handler, or in an event that the request schedules, ends this connection and nothing else.
     """
+    login = connection.login
+    if login is not None and not login.admits(frame):
+        connection.answered(_token_answer(login, frame))
+        return
     try:
         header = parse_header(frame)
         api = wire.apis.get(header.api_key)
@@ -251,13 +418,22 @@ def take_request(wire: Wire, broker: int, connection: Client, frame: memoryview)
     connection.run(_handled(wire, broker, connection, api, header, frame, begin))
 
 
+def _token_answer(login: Login, frame: memoryview) -> bytes:
+    """Return the answer to a token without a header. Raises Garbage if the login is refused."""
+    try:
+        return pack_token(login.take(bytes(frame)))
+    except Refused as refused:
+        raise Garbage(str(refused)) from None
+
+
 def _handled(
     wire: Wire, broker: int, connection: Client, api: Api, header: Header, frame: memoryview, begin: int
 ) -> Steps:
     """Decode the body of a request, which begins at `begin`, and handle it."""
     version = header.api_version
     try:
-        decoded = api.decode(version, frame, begin) if api.decode else None
+        watched = wire.on_demand is not None and wire.on_demand.active
+        decoded = api.decode(version, frame, begin) if api.decode and not watched else None
         if decoded is None:
             decode = request_decoder(api.request, version, api.flexible(version))
             decoded = yield from decode(frame, begin)
@@ -270,9 +446,10 @@ def _handled(
         Exception
     ) as error:  # invalid bytes make the codec raise anything: IndexError, UnicodeDecodeError …
         raise Garbage(f"no message: {error!r}") from error
-    call = Call(wire, broker, connection, api, header, request)
+    call = Call(wire, broker, connection, api, header, request, len(frame) - begin)
     try:
-        yield from _blamed(wire.cluster.kernel, connection.failed, lambda: api.handle(call))
+        handle = (wire.on_demand.handler(call) if wire.on_demand and watched else None) or api.handle
+        yield from _blamed(wire.cluster.kernel, connection.failed, lambda: handle(call))
     except Garbage:
         raise
     except Exception as error:

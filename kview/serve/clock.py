@@ -30,6 +30,11 @@ class Clock:
         self._held_us = 0
         self._regained_until_us = start_us
 
+    def skip(self, us: int) -> None:
+        """Be ahead of the wall clock by `us` more, from now on."""
+        self._origin_us += us
+        self._regained_until_us += us
+
     @property
     def held_us(self) -> int:
         """Microseconds by which this clock is behind the wall clock."""

@@ -6,10 +6,13 @@ import socket
 from collections.abc import Callable, Iterator
 from functools import partial
 from struct import pack
+from time import perf_counter
 from typing import Protocol
 
 from kview.serve.frames import Garbage, frame_size
+from kview.serve.login import ANONYMOUS, Login
 from kview.serve.memory import Requests, Unread
+from kview.serve.security import principal_of
 from kview.serve.slices import Late, Slices
 
 READ_BUFFER_BYTES = 64 * 1024
@@ -38,6 +41,10 @@ class Broker(Protocol):
 
     @property
     def latency_s(self) -> float: ...
+
+    def new_login(self) -> Login | None:
+        """Return the login of a new connection, or None if clients need not log in."""
+        ...
 
     def handle(self, connection: "Connection", frame: memoryview) -> None:
         """Handle a request.
@@ -77,12 +84,24 @@ class Connection(asyncio.BufferedProtocol):
         self.when_ended: Callable[[], None] | None = None
         """Called when the connection ends, if a request has left something behind."""
         self.host = ""
+        self.member: tuple[str, str] | None = None
+        """The group and member id of the last heartbeat that came this way."""
+        self.login: Login | None = None
+        self._principal = ANONYMOUS
+        self._ends = False
+        self._muted = 0
+        self._worked_s = 0.0
+        self._working_since_s: float | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self.host = peer[0] if peer else ""
+        self.login = self._broker.new_login()
+        session = transport.get_extra_info("ssl_object") if self.login is None else None
+        if session is not None:
+            self._principal = principal_of(session)
         self._broker.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -109,7 +128,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._closing():
             return
         self._end += nbytes
-        if not self._busy:
+        if not self._busy and not self._muted:
             self._take_turn()
         elif self._end - self._begin >= READ_BUFFER_BYTES:
             self._read(False)
@@ -138,6 +157,9 @@ class Connection(asyncio.BufferedProtocol):
         if self._broker.frozen:
             self._held_work.append(steps)
             return True
+        outermost = self._working_since_s is None
+        if outermost:
+            self._working_since_s = perf_counter()
         try:
             for _ in steps:
                 if late():
@@ -146,7 +168,15 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(garbage)
         except Exception as error:
             self.failed(error)
+        finally:
+            if outermost:
+                self._worked_s, self._working_since_s = self.work_s(), None
         return True
+
+    def work_s(self) -> float:
+        """Return how long the work on the latest request has taken so far, without waiting, in seconds."""
+        since_s = self._working_since_s
+        return self._worked_s + (0.0 if since_s is None else perf_counter() - since_s)
 
     def answered(self, frame: bytes | None) -> None:
         """Send the answer to the latest request.
@@ -157,6 +187,25 @@ class Connection(asyncio.BufferedProtocol):
             self._loop.call_later(self._broker.latency_s, self._write, frame)
         else:
             self._write(frame)
+
+    def answered_last(self, frame: bytes) -> None:
+        """Send the answer to the latest request, and then close the connection."""
+        self._ends = True
+        self.answered(frame)
+
+    @property
+    def principal(self) -> str:
+        """Who the client is, such as `User:alice`."""
+        return self._principal if self.login is None else self.login.principal
+
+    def mute(self) -> None:
+        """Handle no further request until `unmute` is called."""
+        self._muted += 1
+
+    def unmute(self) -> None:
+        """Go on with what has arrived, unless something else mutes the connection, too."""
+        self._muted -= 1
+        self._turn_soon()
 
     def freeze(self) -> None:
         """Stop reading and writing, because the broker hangs."""
@@ -194,6 +243,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         if frame is not None and self._transport is not None:
             self._transport.write(frame)
+            if self._ends:
+                self.close()
+                return
         self._busy = False
         self.when_closed = None
         if self._frame_bytes:
@@ -219,13 +271,14 @@ class Connection(asyncio.BufferedProtocol):
         self._in_turn = True
         try:
             for _ in range(REQUESTS_PER_TURN):
-                if self._busy or not self._client_reads or self._broker.frozen or self._transport is None:
+                if self._waits() or self._transport is None:
                     return
                 frame = self._next_frame()
                 if frame is None:
                     self._read(True)
                     return
                 self._busy = True
+                self._worked_s = 0.0
                 self._broker.handle(self, frame)
             self._turn_soon()
         except Garbage as garbage:
@@ -235,6 +288,10 @@ class Connection(asyncio.BufferedProtocol):
         finally:
             self._in_turn = False
 
+    def _waits(self) -> bool:
+        """Return whether no request can be handled now."""
+        return self._busy or self._muted > 0 or not self._client_reads or self._broker.frozen
+
     def _refuse(self, garbage: Garbage) -> None:
         log.info("connection closed: %s", garbage)
         self.close()
@@ -243,7 +300,7 @@ class Connection(asyncio.BufferedProtocol):
         have = self._end - self._begin
         if have < 4:
             return None
-        size = frame_size(self._buffer, self._begin)
+        size = frame_size(self._buffer, self._begin, self._limit_bytes())
         if have < 4 + size:
             return None
         start = self._begin + 4
@@ -259,6 +316,9 @@ class Connection(asyncio.BufferedProtocol):
             return frame
         return memoryview(bytes(self._buffer[start : self._begin]))
 
+    def _limit_bytes(self) -> int | None:
+        return None if self.login is None else self.login.largest_frame
+
     def _make_room(self) -> None:
         """Move unread bytes to the front of a new buffer that has more room.
 
@@ -270,7 +330,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         unread = self._buffer[self._begin : self._end]
         try:
-            wanted = 4 + frame_size(unread, 0) if len(unread) >= 4 else 0
+            wanted = 4 + frame_size(unread, 0, self._limit_bytes()) if len(unread) >= 4 else 0
         except Garbage:  # reported when the frame's turn comes
             wanted = 0
         self._buffer = bytearray(max(READ_BUFFER_BYTES, min(wanted, GROW_AT_ONCE_BYTES), 2 * len(unread)))

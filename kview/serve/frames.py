@@ -36,13 +36,14 @@ class Header:
     end: int
 
 
-def frame_size(buffer: bytearray, position: int) -> int:
+def frame_size(buffer: bytearray, position: int, limit_bytes: int | None = None) -> int:
     """Return the size of the frame whose size field is at `position`.
 
-    Raises Garbage if the size exceeds MAX_REQUEST_BYTES or is too small for a header.
+    Raises Garbage if the size is negative or exceeds `limit_bytes`, which is MAX_REQUEST_BYTES unless it is
+    given.
     """
     (size,) = INT32.unpack_from(buffer, position)
-    if not _KEY_VERSION_CORRELATION.size <= size <= MAX_REQUEST_BYTES:
+    if not 0 <= size <= (limit_bytes or MAX_REQUEST_BYTES):
         raise Garbage(f"a frame of {size} bytes")
     return int(size)
 
@@ -56,6 +57,11 @@ def parse_header(frame: memoryview) -> Header:
     reader = Reader(frame, _KEY_VERSION_CORRELATION.size)
     client_id = reader.nullable_string() or ""
     return Header(api_key, api_version, correlation_id, client_id, reader.position)
+
+
+def pack_token(token: bytes) -> bytes:
+    """Pack an answer without a header into a frame."""
+    return INT32.pack(len(token)) + token
 
 
 def pack(correlation_id: int, body: Sequence[bytes | bytearray], tagged_header: bool) -> bytes:

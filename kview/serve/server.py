@@ -13,6 +13,8 @@ from kview.serve.clock import Clock
 from kview.serve.driver import Driver
 from kview.serve.listener import HOST, Port
 from kview.serve.memory import Requests, Unread
+from kview.serve.rules import OnDemand
+from kview.serve.security import PLAINTEXT, ListenerSecurity
 from kview.serve.slices import Slices
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
@@ -26,11 +28,17 @@ class Server:
     """A simulated cluster that clients can connect to.
 
     Create, start and close the server on the same running event loop. `ports` has one port per broker (see
-    `reserve_ports`). `failed` is called with the exception of a bug, after which the cluster has stopped for
-    good.
+    `reserve_ports`), all with the same `security`. `failed` is called with the exception of a bug, after
+    which the cluster has stopped for good.
     """
 
-    def __init__(self, cluster: Cluster, ports: Sequence[Port], failed: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        ports: Sequence[Port],
+        failed: Callable[[Exception], None],
+        security: ListenerSecurity = PLAINTEXT,
+    ) -> None:
         self.cluster = cluster
         cluster.kernel.unblamed = _event_failed
         self.clock = Clock(time.monotonic_ns, cluster.kernel.now_us)
@@ -38,7 +46,10 @@ class Server:
         self.bootstrap_servers = ",".join(f"{HOST}:{number}" for number in numbers.values())
         loop = asyncio.get_running_loop()
         self.driver = Driver(cluster.kernel, self.clock.now_us, loop, failed)
-        wire, unread, requests = Wire(cluster, numbers, all_apis()), Unread(), Requests()
+        apis = all_apis()
+        self.on_demand = OnDemand(cluster, apis)
+        wire = Wire(cluster, numbers, apis, security, on_demand=self.on_demand)
+        unread, requests = Unread(), Requests()
         slices = Slices(loop.call_soon, loop.time, self.driver.rearm)
         self._brokers = {
             broker: WireBroker(broker, port, wire, self.driver, failed, unread, requests, slices)
@@ -56,6 +67,16 @@ class Server:
         self.cluster.nodes.on_process_change(self._process_changed)
         self.cluster.nodes.on_port_open(lambda broker: self._brokers[broker].listen())
         self.driver.start()
+
+    def skip(self, us: int, with_sessions: bool) -> None:
+        """Let so much time pass at once. Members that are connected keep their sessions, because they had no
+        time for heartbeats, unless those are to end, too: `with_sessions`."""
+        if not with_sessions:
+            members = {member for broker in self._brokers.values() for member in broker.members()}
+            for broker in self.cluster.broker_ids():
+                self.cluster.groups(broker).hold_sessions(members, us)
+        self.clock.skip(us)
+        self.cluster.run_until(self.cluster.kernel.now_us + us)
 
     def close(self) -> None:
         """Close every socket and stop the engine."""

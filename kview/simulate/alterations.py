@@ -61,7 +61,7 @@ def topic_configs_after(
 ) -> Altered:
     """Return a topic's configurations after the changes. `default` returns the value of one that is not
     set."""
-    after = _after(before, alterations, TOPIC_CONFIG_KEYS.get, default)
+    after = after_alterations(before, alterations, TOPIC_CONFIG_KEYS.get, default)
     if isinstance(after, AdminResult):
         return after
     try:
@@ -83,7 +83,7 @@ def broker_configs_after(
     `broker` is its id, or empty for all brokers. `others_too` removes those that no alteration names.
     `current` returns the value that counts now.
     """
-    after = _after(
+    after = after_alterations(
         {} if others_too else before, alterations, _broker_key, lambda name: current(name) or "", True
     )
     if isinstance(after, AdminResult):
@@ -158,7 +158,7 @@ def group_configs_after(before: Configs, alterations: Sequence[Alteration], sett
     """Return a group's configurations after the changes."""
     keys = {name: BROKER_KEYS[of_brokers] for name, of_brokers in GROUP_KEYS.items()}
     keys.update(GROUP_ONLY_KEYS)
-    after = _after(before, alterations, keys.get, lambda name: keys[name].default)
+    after = after_alterations(before, alterations, keys.get, lambda name: keys[name].default)
     if isinstance(after, AdminResult):
         return after
     for name, value in after.items():
@@ -181,7 +181,7 @@ def group_configs_after(before: Configs, alterations: Sequence[Alteration], sett
     return after
 
 
-def _after(
+def after_alterations(
     before: Configs,
     alterations: Sequence[Alteration],
     key_of: Callable[[str], Key | None],

@@ -9,7 +9,9 @@ is cancelled, or if the process of a group coordinator dies first.
 from functools import partial
 
 from kview.simulate.adjusting import Adjustments
+from kview.simulate.authorizer import Authorizer
 from kview.simulate.brokers.broker import Broker
+from kview.simulate.brokers.cleaner import Cleaner
 from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
 from kview.simulate.brokers.gone import gone
 from kview.simulate.brokers.partitions import Partitions
@@ -28,12 +30,16 @@ from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.nodes import Nodes
 from kview.simulate.reading import RecordMaker
+from kview.simulate.requests.acl_rules import AclRules
 from kview.simulate.requests.admin import Admin
 from kview.simulate.requests.batch_rules import BatchRules
 from kview.simulate.requests.descriptions import Descriptions
+from kview.simulate.requests.feature_updates import FeatureUpdates
 from kview.simulate.requests.forwarding import Forwarding
+from kview.simulate.requests.quota_changes import QuotaChanges
 from kview.simulate.requests.record_deletion import RecordDeletion
 from kview.simulate.requests.records import RecordRequests
+from kview.simulate.requests.scram_users import ScramUsers
 from kview.simulate.requests.topics import TopicRequests
 from kview.simulate.settings import Settings
 from kview.simulate.sharing.asking import ShareAsking
@@ -50,7 +56,7 @@ from kview.simulate.transactions.hanging import Hanging
 from kview.simulate.transactions.markers import Markers
 from kview.simulate.transactions.settings import TransactionSettings
 from kview.simulate.warm import WarmStart, first_image
-from kview.simulate.world import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC, World
+from kview.simulate.world import OFFSETS_TOPIC, SHARE, SHARE_TOPIC, TRANSACTIONS_TOPIC, World
 
 FILLER_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789 "
 
@@ -62,12 +68,15 @@ _TOPIC_COUNTERS = ("log_end", "high_watermark", "no_leader", "gone", "gone_commi
 class Cluster:
     """A simulated Kafka cluster, created with `build`.
 
-    `nodes` are the processes, and `faults` what can happen to them. `quorum`, `metadata`, `configs` and
-    `controller` are the controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
+    `authorizer` says who may do what, and is None if everyone may do everything. `nodes` are the processes,
+    and `faults` what can happen to them. `quorum`, `metadata`, `configs` and `controller` are the
+    controllers' side; `brokers`, `partitions`, `retention` and `cleaner` are the brokers'
+    side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin`. `transactions` are the coordinators of transactional ids, and `asking` is the
-    brokers' way to them. `share_leaders` answer for the partitions that share groups read. `traffic` are the
-    clients inside, and `adjustments` change the cluster and them while they run. `touched` collects changed
+    `forwarding`, to `admin`, `acls`, `features`, `quotas` and `scram_users`. `transactions` are the
+    coordinators of transactional ids, and `asking` is the brokers' way to them. `share_leaders` answer for
+    the partitions that share groups read. `traffic` are the clients inside, and `adjustments` change the
+    cluster and them while they run. `touched` collects changed
     partitions for the invariants.
     """
 
@@ -76,6 +85,7 @@ class Cluster:
         self.settings = settings
         self.kernel = kernel
         self.touched = Touched()
+        self.authorizer = Authorizer.of(settings)
         self.nodes = Nodes(kernel, {spec.id: spec.rack for spec in world.brokers}, world.controllers)
         self.quorum = Quorum(kernel, settings, self.nodes, world.controllers, image.offset)
         self.metadata = MetadataLog(kernel, self.quorum, image, self.touched)
@@ -100,23 +110,39 @@ class Cluster:
         self.retention = Retention(
             kernel, self.configs, self.metadata, self.partitions, self.touched, world.client_bytes_max
         )
+        filler = bytes(kernel.random("filler").choices(FILLER_CHARACTERS, k=4096))
+        maker = RecordMaker(filler)
+        self.cleaner = Cleaner(kernel, self.configs, self.partitions, self.retention, maker)
         for broker in self.brokers.values():
             self.retention.watch(broker)
+            self.cleaner.watch(broker)
         shutdown = ControlledShutdown(
             kernel, self.nodes, self.metadata, self.controller, self.brokers, replication
         )
-        self.faults = Faults(kernel, self.nodes, self.quorum, self.brokers, replication, shutdown)
-        filler = bytes(kernel.random("filler").choices(FILLER_CHARACTERS, k=4096))
+        self.faults = Faults(
+            kernel, self.nodes, self.quorum, self.brokers, replication, shutdown, self.controller
+        )
         rules = BatchRules(kernel, self.metadata, self.configs)
-        self.records = RecordRequests(self.brokers, self.quorum, rules, self.retention, RecordMaker(filler))
+        self.records = RecordRequests(
+            self.brokers,
+            self.quorum,
+            rules,
+            self.retention,
+            maker,
+            settings.text("replica.selector.class") != "",
+        )
         self.deletion = RecordDeletion(kernel, self.configs, self.brokers, self.partitions, self.retention)
         self.descriptions = Descriptions(settings, self.brokers)
         self.forwarding = Forwarding(kernel, self.nodes, self.quorum, world.link.latency_us)
         self.topics = TopicRequests(
             kernel, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
+        self.scram_users = ScramUsers(self.metadata)
+        self.acls = AclRules(self.metadata)
+        self.quotas = QuotaChanges(self.metadata)
+        self.features = FeatureUpdates(self.metadata, self.quorum)
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
-        parts = self.nodes, self.brokers, self.records, self.retention
+        parts = self.nodes, self.brokers, self.records, self.cleaner
         of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)
         of_shares = ShareSettings.of(settings)
         self._shares = Coordinators(SHARE_TOPIC, *parts, lambda b, host: ShareCoordinator(host, of_shares))
@@ -291,6 +317,6 @@ def build(world: World, seed: int, start_ms: int) -> Cluster:
     groups = warm.past()
     cluster.load_coordinators()
     if world.traffic:
-        shares = [group for group in world.groups if group.shares]
+        shares = [group for group in world.groups if group.protocol == SHARE]
         cluster.traffic.start(world.producers, groups, shares)
     return cluster

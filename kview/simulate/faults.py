@@ -6,6 +6,7 @@ from kview.model.lab import ActiveFault, FaultState, NodeRole
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
 from kview.simulate.brokers.replication import Replication
+from kview.simulate.controllers.controller import Controller
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Kernel
 from kview.simulate.nodes import Nodes, ProcessState
@@ -28,6 +29,7 @@ class Faults:
         brokers: Mapping[int, Broker],
         replication: Replication,
         shutdown: ControlledShutdown,
+        controller: Controller,
     ) -> None:
         self._kernel = kernel
         self._nodes = nodes
@@ -35,6 +37,7 @@ class Faults:
         self._brokers = brokers
         self._replication = replication
         self._shutdown = shutdown
+        self._controller = controller
 
     def crash(self, node: int) -> None:
         """Kill the process (kill −9). What it wrote survives, because the page cache belongs to the operating
@@ -119,6 +122,14 @@ class Faults:
             return -1
         self.crash(leader)
         return leader
+
+    def fence_now(self, broker: int) -> bool:
+        """End a broker's session, as when it lasts too long without a heartbeat. Return whether there is a
+        controller that can."""
+        if not self._controller.ready():
+            return False
+        self._controller.end_session(broker)
+        return True
 
     def undo(self) -> tuple[int, ...]:
         """End every fault, and return the nodes that had one."""

@@ -2,14 +2,15 @@
 
 In a leader epoch a partition has only one writer. So the records of an epoch are one `Stream`, and a
 replica's log is a list of spans (epoch, first offset, stream) with an end. Copying moves the end forward,
-truncating moves it back.
+truncating moves it back. What the log cleaner removes is removed from the stream, for all replicas whose logs
+reach as far as the cleaned part. Others keep the stream as it was until they follow the leader again.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kview.simulate.records import CONTROL, TRANSACTIONAL, BatchHeader, header
+from kview.simulate.records import CONTROL, TRANSACTIONAL, BatchHeader, decode_batch, header
 from kview.simulate.stream import Aborted, Stream
 
 
@@ -22,14 +23,18 @@ class Span(NamedTuple):
 
 
 class Log:
-    """One replica's log: offsets from `start` up to, but not including, `end`."""
+    """One replica's log: offsets from `start` up to, but not including, `end`.
 
-    __slots__ = ("end", "spans", "start")
+    The log cleaner has not cleaned it from offset `dirty_from` on.
+    """
+
+    __slots__ = ("dirty_from", "end", "spans", "start")
 
     def __init__(self, start: int = 0) -> None:
         self.spans: list[Span] = []
         self.start = start
         self.end = start
+        self.dirty_from = start
 
     def begin_epoch(self, epoch: int) -> Stream:
         """Begin writing in `epoch` and return its stream."""
@@ -55,6 +60,25 @@ class Log:
         if leader.spans[-1].epoch != mine:
             self.spans += [s for s in leader.spans if s.epoch > mine and s.start < to]
         self.end = to
+        self.dirty_from = max(self.dirty_from, min(leader.dirty_from, to))
+
+    def adopt(self, leader: "Log") -> None:
+        """Store what the leader stores, if anything, below this log's end, up to which both agree."""
+        if any(
+            mine.stream is not theirs.stream for mine, theirs in zip(self.spans, leader.spans, strict=False)
+        ):
+            self.spans = [span for span in leader.spans if span.start < self.end]
+            self.dirty_from = max(self.dirty_from, min(leader.dirty_from, self.end))
+
+    def keep_as_it_is(self, start: int, copies: dict[int, Stream]) -> None:
+        """Keep what this log has from offset `start` on, although the cleaner is about to clean its streams.
+
+        `copies` are those of other logs so far, by the ids of the streams.
+        """
+        for number, (span, end) in enumerate(self.spans_with_ends()):
+            if end > start:
+                stream = copies.setdefault(id(span.stream), span.stream.copy())
+                self.spans[number] = span._replace(stream=stream)
 
     def size_between(self, start: int, stop: int) -> int:
         """Return the size in bytes of the records in [start, stop)."""
@@ -114,7 +138,7 @@ class Log:
         for span in reversed(self.spans):
             if span.start < self.end:
                 at = theirs.get(span.epoch)
-                if at is not None and other.spans[at].stream is span.stream:
+                if at is not None and other.spans[at].stream.lineage is span.stream.lineage:
                     other_end = other.spans[at + 1].start if at + 1 < len(other.spans) else other.end
                     return min(end, other_end)
             end = span.start
@@ -125,19 +149,21 @@ class Log:
         """Cut the log at `to`, and drop epochs that are left without records."""
         self.end = min(self.end, to)
         self.start = min(self.start, self.end)
+        self.dirty_from = min(self.dirty_from, self.end)
         while self.spans and self.spans[-1].start >= self.end:
             self.spans.pop()
 
     def reset(self, start: int) -> None:
         """Empty the log and set its start to `start`."""
         self.spans.clear()
-        self.start = self.end = start
+        self.start = self.end = self.dirty_from = start
 
     def advance_start(self, start: int) -> None:
         """Drop the records below `start`."""
         if start <= self.start:
             return
         self.start = start
+        self.dirty_from = max(self.dirty_from, start)
         while len(self.spans) > 1 and self.spans[1].start <= start:
             self.spans.pop(0)
 
@@ -162,9 +188,8 @@ class Log:
     def batches(self, start: int, stop: int) -> Iterator[tuple[int, bytes, int]]:
         """Yield (base offset, original bytes, leader epoch) of the clients' batches in [start, stop)."""
         for span, at, _, _ in self.entries(start, stop):
-            base = span.stream.base[at]
             batch = span.stream.batches[at]
-            if batch is not None and base >= start:
+            if batch and (base := span.stream.batch_base(at, batch)) >= start:
                 yield base, batch, span.epoch
 
     @property
@@ -187,9 +212,7 @@ class Log:
     def control_records(self, start: int, stop: int) -> int:
         """Return how many markers of transactions are in [start, stop)."""
         return sum(
-            end - first
-            for first, end, head in self._in_transactions(start, stop)
-            if head.attributes & CONTROL
+            records for _, records, head in self._in_transactions(start, stop) if head.attributes & CONTROL
         )
 
     def aborted_records(self, start: int, stop: int) -> int:
@@ -198,21 +221,31 @@ class Log:
         if not aborted:
             return 0
         return sum(
-            end - first
-            for first, end, head in self._in_transactions(start, stop)
+            records
+            for base, records, head in self._in_transactions(start, stop)
             if not head.attributes & CONTROL
-            and any(one.producer_id == head.producer_id and one.first <= first < one.last for one in aborted)
+            and any(one.producer_id == head.producer_id and one.first <= base < one.last for one in aborted)
+        )
+
+    def missing_records(self, start: int, stop: int) -> int:
+        """Return how many offsets in [start, stop) have no record any more, because the log was cleaned."""
+        if start >= self.dirty_from:
+            return 0
+        return sum(
+            end - first - records_between(span.stream, at, first, end)
+            for span, at, first, end in self.entries(start, min(stop, self.dirty_from))
         )
 
     def _in_transactions(self, start: int, stop: int) -> Iterator[tuple[int, int, BatchHeader]]:
-        """Yield (first offset, end, header) of what transactions have written in [start, stop), markers
-        included."""
+        """Yield (base offset, records in [start, stop), header) of the batches that transactions have
+        written, markers included."""
         if not self.is_transactional:
             return
         for span, at, first, end in self.entries(start, stop):
             batch = span.stream.batches[at]
-            if batch is not None and (head := header(batch)).attributes & TRANSACTIONAL:
-                yield first, end, head
+            if batch and (head := header(batch)).attributes & TRANSACTIONAL:
+                base = span.stream.batch_base(at, batch)
+                yield base, records_between(span.stream, at, first, end), head
 
     def time_at(self, offset: int) -> int:
         """Return the creation time in µs of the record at `offset`, or −1.
@@ -267,3 +300,18 @@ class Log:
         """Yield each span with the offset at which it ends."""
         for number, span in enumerate(self.spans):
             yield span, self.spans[number + 1].start if number + 1 < len(self.spans) else self.end
+
+
+def records_between(stream: Stream, at: int, first: int, end: int) -> int:
+    """Return how many records entry `at` of a stream has in [first, end), which is a part of it."""
+    batch = stream.batches[at]
+    if batch is None:
+        return end - first
+    if not batch:
+        return 0
+    head, base = header(batch), stream.batch_base(at, batch)
+    if head.records > head.last_offset_delta:
+        return end - max(first, base)
+    if first <= base and end == stream.entry_end(at):
+        return head.records
+    return sum(first <= base + record.offset_delta < end for record in decode_batch(batch))

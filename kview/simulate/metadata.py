@@ -5,7 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kview.simulate.acls import Acls
+from kview.simulate.client_quotas import Quotas
+from kview.simulate.scram import ScramCredential, ScramUser
+
 NO_LEADER = -1
+NO_ACLS = Acls()
 
 TopicPartition = tuple[str, int]
 
@@ -65,7 +70,9 @@ class MetadataImage:
 
     Brokers are sorted by id. Fenced brokers stay listed, with a flag. `broker_configs` are the brokers'
     dynamic configurations by broker id as text, with those of all brokers under the empty text.
-    `group_configs` are those of groups, by group id.
+    `group_configs` are those of groups, by group id. `scram` are the credentials of users, and
+    `acls` what they may do. `features` are the levels of those that are on,
+    `client_quotas` how much clients may use, `client_metrics` the configurations of subscriptions.
     """
 
     cluster_id: str
@@ -75,6 +82,11 @@ class MetadataImage:
     topic_names: Mapping[bytes, str]
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    scram: Mapping[ScramUser, ScramCredential] = field(default_factory=dict)
+    acls: Acls = NO_ACLS
+    features: Mapping[str, int] = field(default_factory=dict)
+    client_quotas: Quotas = field(default_factory=dict)
+    client_metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """Return a topic's partition by its number, or None if it does not exist."""

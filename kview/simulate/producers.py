@@ -4,6 +4,7 @@ Source: Kafka's ProducerStateManager.
 """
 
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -72,7 +73,7 @@ class ProducerStates:
                     self._remember(head, base)
                 self._since_snapshot += 1
                 if self._since_snapshot >= max(SNAPSHOT_BATCHES, len(self._producers)):
-                    self._keep(log, base, base + head.records)
+                    self._keep(log, base, base + head.last_offset_delta + 1)
             self.read_to = log.end
 
     def _keep(self, log: Log, base: int, offset: int) -> None:
@@ -86,7 +87,7 @@ class ProducerStates:
 
     def _remember(self, head: BatchHeader, base_offset: int) -> None:
         producer = self._producers.get(head.producer_id)
-        last = (head.base_sequence + head.records - 1) % SEQUENCES
+        last = (head.base_sequence + head.last_offset_delta) % SEQUENCES
         sequence, time_ms = head.base_sequence, head.max_time_ms
         sent = [Sent(sequence, last, base_offset, time_ms)] if sequence >= 0 else []
         before = producer.batches if producer is not None and producer.epoch == head.producer_epoch else ()
@@ -141,6 +142,13 @@ class ProducerStates:
         are not known."""
         producer = self._producers.get(producer_id)
         return (-1, -1) if producer is None else (producer.epoch, producer.coordinator_epoch)
+
+    def last_offsets(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (producer, offset after which nothing of it is known, −1 if only a marker is, its epoch)."""
+        for number, producer in self._producers.items():
+            sent = producer.batches[-1] if producer.batches else None
+            records = (sent.last_sequence - sent.base_sequence) % SEQUENCES if sent is not None else 0
+            yield number, sent.base_offset + records if sent is not None else NO_OFFSET, producer.epoch
 
     def undecided_from(self, end: int) -> int:
         """Return where the first open transaction of a log begins that ends at `end`, `end` without one."""

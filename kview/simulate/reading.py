@@ -3,6 +3,8 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from kview.simulate.log import Log, Span
 from kview.simulate.records import HEADER_BYTES, TRANSACTIONAL, BatchHeader, Sender, pack_batch, placed
 from kview.simulate.stream import Run
@@ -13,6 +15,9 @@ BATCH_BYTES = 16_384
 CACHE_BYTES = 16_777_216
 """Size of the cache of generated batches, which several consumers read within seconds of each other."""
 FILLER_BYTES = 4096
+KEY_FACTOR = 2_654_435_761
+"""Scatters offsets over keys (Knuth's multiplicative hash)."""
+KEYS_AT_ONCE = 1 << 20
 RECORD_BYTES_MIN = 64
 """Smallest size of a simulated record, with room for its overhead, its label and a key."""
 
@@ -37,6 +42,10 @@ class RecordMaker:
         self._producers.append((client_id, keys))
         return len(self._producers) - 1
 
+    def has_keys(self, producer: int) -> bool:
+        """Return whether the records of a producer have keys."""
+        return self._producers[producer][1] is not None
+
     def batch(self, topic: str, partition: int, epoch: int, run: Run) -> bytes:
         """Return the records of `run`, encoded as one batch."""
         # The key is the entire run, because a recreated topic has other runs at the same offsets and epochs.
@@ -51,6 +60,34 @@ class RecordMaker:
         while self._cached_bytes > CACHE_BYTES:
             self._cached_bytes -= len(self._cache.popitem(last=False)[1])
         return encoded
+
+    def records_per_batch(self, record_bytes: int) -> int:
+        """Return how many simulated records of this size are in a batch."""
+        return max(1, BATCH_BYTES // max(record_bytes, RECORD_BYTES_MIN))
+
+    def last_offsets(self, topic: str, partition: int, run: Run) -> dict[bytes, int]:
+        """Return the last offset of each key among the records of `run`."""
+        keys = self._keys_of(run.producer, topic, partition)
+        if not keys:
+            return {}
+        last: dict[bytes, int] = {}
+        for start in range(run.base_offset, run.base_offset + run.records, KEYS_AT_ONCE):
+            stop = min(start + KEYS_AT_ONCE, run.base_offset + run.records)
+            offsets = np.arange(start, stop, dtype=np.uint64)
+            chosen = (offsets * np.uint64(KEY_FACTOR) & np.uint64(0xFFFFFFFF)) % np.uint64(len(keys))
+            latest = np.full(len(keys), -1, dtype=np.int64)
+            latest[chosen.astype(np.int64)] = offsets.astype(np.int64)  # the last of several counts
+            last |= {keys[at]: int(latest[at]) for at in np.flatnonzero(latest >= 0).tolist()}
+        return last
+
+    def _keys_of(self, producer: int, topic: str, partition: int) -> Sequence[bytes]:
+        _, keys = self._producers[producer]
+        if keys is None:
+            return ()
+        place = (producer, topic, partition)
+        if place not in self._keys:
+            self._keys[place] = keys(topic, partition)
+        return self._keys[place]
 
     def transactional(self, topic: str, partition: int, run: Run, sender: Sender) -> bytes:
         """Return the records of `run` as one batch that a transactional producer sends.
@@ -68,13 +105,8 @@ class RecordMaker:
         return pack_batch(head, data)
 
     def _make(self, topic: str, partition: int, epoch: int, run: Run) -> tuple[BatchHeader, bytes]:
-        client_id, keys = self._producers[run.producer]
-        chosen: Sequence[bytes] = ()
-        if keys is not None:
-            place = (run.producer, topic, partition)
-            if place not in self._keys:
-                self._keys[place] = keys(topic, partition)
-            chosen = self._keys[place]
+        client_id, _ = self._producers[run.producer]
+        chosen = self._keys_of(run.producer, topic, partition)
         base_ms = run.first_us // 1000
         body: list[bytes] = []
         time_us = run.first_us
@@ -82,7 +114,7 @@ class RecordMaker:
         filler = self._filler
         for delta in range(run.records):
             offset = run.base_offset + delta
-            scattered = offset * 2654435761 & 0xFFFFFFFF
+            scattered = offset * KEY_FACTOR & 0xFFFFFFFF
             key = chosen[scattered % len(chosen)] if chosen else None
             head = b"".join(
                 (
@@ -149,9 +181,11 @@ class RecordMaker:
             stream = span.stream
             batch = stream.batches[at]
             if batch is not None:
-                pieces = [(stream.base[at], stream.entry_end(at), len(batch))]
+                if not batch:
+                    continue
+                pieces = [(stream.batch_base(at, batch), stream.entry_end(at), len(batch))]
             else:
-                per_batch = max(1, BATCH_BYTES // max(stream.record_bytes[at], RECORD_BYTES_MIN))
+                per_batch = self.records_per_batch(stream.record_bytes[at])
                 base = stream.base[at]
                 begins = range(base + (start - base) // per_batch * per_batch, end, per_batch)
                 each = HEADER_BYTES + per_batch * stream.record_bytes[at]
@@ -173,10 +207,10 @@ class RecordMaker:
         stream = span.stream
         batch = stream.batches[at]
         if batch is not None:
-            yield placed(batch, stream.base[at], span.epoch)
+            if batch:
+                yield placed(batch, stream.batch_base(at, batch), span.epoch)
             return
-        record_bytes = stream.record_bytes[at]
-        per_batch = max(1, BATCH_BYTES // max(record_bytes, RECORD_BYTES_MIN))
+        per_batch = self.records_per_batch(stream.record_bytes[at])
         base = stream.base[at]
         first = base + (start - base) // per_batch * per_batch
         while first < end:

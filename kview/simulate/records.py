@@ -32,6 +32,9 @@ COMPRESSION_MASK = 0x07
 TIMESTAMP_TYPE = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
+DELETE_HORIZON = 0x40
+"""Set by the cleaner in a batch whose base timestamp is the time when its tombstones, or its marker, may
+go."""
 
 
 class BatchHeader(NamedTuple):
@@ -92,6 +95,11 @@ def end_of(batches: bytes | memoryview) -> int:
         end = base + _LAST_DELTA.unpack_from(batches, at + _LAST_DELTA_AT)[0] + 1
         at += LENGTH_FROM + length
     return end
+
+
+def last_offset_delta(batch: bytes) -> int:
+    """Return the offset of the last record of a batch, relative to its base offset."""
+    return int(_LAST_DELTA.unpack_from(batch, _LAST_DELTA_AT)[0])
 
 
 def codec(batch: bytes) -> int:
@@ -190,7 +198,9 @@ def encode_marker(marker: Marker, producer_id: int, producer_epoch: int, time_ms
 
 def decode_marker(batch: bytes) -> Marker | None:
     """Decode a control batch, or return None if it does not end a transaction. Raises MalformedBytes."""
-    (record,) = decode_batch(batch)
+    record = next(decode_batch(batch), None)
+    if record is None:  # The cleaner has emptied it.
+        return None
     key, value = record.key or b"", record.value or b""
     if len(key) < _MARKER_KEY.size or len(value) < _MARKER_VALUE.size:
         return None

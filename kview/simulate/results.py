@@ -29,7 +29,8 @@ class ReadResult(NamedTuple):
     """The answer to a fetch: record batches, as they go on the wire.
 
     `aborted` are the aborted transactions among them, as (producer id, first offset), if the reader is to
-    leave them out.
+    leave them out. If `diverging` is set, (epoch, end offset), the reader's last epoch ended there in this
+    log. If `preferred` is set, the reader should read from that replica.
     """
 
     error_code: ErrorCode
@@ -38,6 +39,13 @@ class ReadResult(NamedTuple):
     log_start_offset: int = -1
     records: bytes = b""
     aborted: tuple[tuple[int, int], ...] = ()
+    diverging: tuple[int, int] | None = None
+    preferred: int = -1
+
+    @property
+    def sends_away(self) -> bool:
+        """Whether the reader has to go on somewhere else, so that it does not wait here."""
+        return self.diverging is not None or self.preferred >= 0
 
 
 class TakeResult(NamedTuple):
@@ -152,6 +160,8 @@ class ConfigSource:
     DYNAMIC_DEFAULT = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    LOGGER = 6
+    CLIENT_METRICS = 7
     GROUP = 8
 
 

@@ -9,6 +9,7 @@ from kview.errors import BadUse, ErrorKind
 LONG_MAX = 2**63 - 1
 LONG_MIN = -(2**63)
 INT_MAX = 2**31 - 1
+INT_MIN = -(2**31)
 SHORT_MAX = 2**15 - 1
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")

@@ -4,18 +4,28 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from kview.errors import BadUse, ErrorKind
+from kview.simulate.features import ELR_VERSION
 from kview.simulate.setting import INT_MAX, LONG_MAX, ConfigType, Key, boolean, checked, number
 from kview.simulate.topic_settings import TOPIC_KEYS
 
 FOLLOWER_THROTTLE = "follower.replication.throttled.rate"
 LEADER_THROTTLE = "leader.replication.throttled.rate"
-ELR_VERSION = "eligible.leader.replicas.version"
+AUTHORIZER, STANDARD_AUTHORIZER = (
+    "authorizer.class.name",
+    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+)
+SUPER_USERS, ALLOW_EVERYONE = "super.users", "allow.everyone.if.no.acl.found"
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 BROKER_KEYS: Mapping[str, Key] = {
     "auto.create.topics.enable": boolean(True),
     "auto.leader.rebalance.enable": boolean(True),
+    ALLOW_EVERYONE: boolean(False),
+    AUTHORIZER: Key("", choices=("", STANDARD_AUTHORIZER)),
     "broker.heartbeat.interval.ms": number(2000, 1),
     "broker.session.timeout.ms": number(9000, 1),
+    "connection.failed.authentication.delay.ms": number(100),
+    "connections.max.reauth.ms": number(0, 0, LONG_MAX),
     "controller.quorum.election.timeout.ms": number(1000, 1),
     "controller.quorum.fetch.timeout.ms": number(2000, 1),
     "default.replication.factor": number(1, 1, 32767),
@@ -62,9 +72,18 @@ BROKER_KEYS: Mapping[str, Key] = {
     "group.share.session.timeout.ms": number(45000, 1),
     "leader.imbalance.check.interval.seconds": number(300, 1),
     LEADER_THROTTLE: number(LONG_MAX, 0, LONG_MAX),
+    "log.cleaner.backoff.ms": number(15000, 0, LONG_MAX),
+    "log.cleaner.delete.retention.ms": number(86400000, 0, LONG_MAX),
+    "log.cleaner.enable": boolean(True),
+    "log.cleaner.max.compaction.lag.ms": number(LONG_MAX, 1, LONG_MAX),
+    "log.cleaner.min.cleanable.ratio": Key("0.5", 0, 1, type=ConfigType.DOUBLE),
+    "log.cleaner.min.compaction.lag.ms": number(0, 0, LONG_MAX),
+    "log.cleanup.policy": Key("delete", type=ConfigType.LIST, choices=("compact", "delete")),
     "log.retention.bytes": number(-1, -1, LONG_MAX),
     "log.retention.check.interval.ms": number(300000, 1),
     "log.retention.ms": number(604800000, -1, LONG_MAX),
+    "log.segment.bytes": number(1073741824, 1048576),
+    "max.incremental.fetch.session.cache.slots": number(1000),
     "message.max.bytes": number(1048588),
     "metadata.max.idle.interval.ms": number(500, 1),
     "min.insync.replicas": number(1, 1),
@@ -77,11 +96,13 @@ BROKER_KEYS: Mapping[str, Key] = {
     "offsets.topic.replication.factor": number(3, 1, 32767),
     "replica.fetch.wait.max.ms": number(500, 1),
     "replica.lag.time.max.ms": number(30000, 1, LONG_MAX),
+    "replica.selector.class": Key("", choices=("", RACK_AWARE_SELECTOR)),
     "share.coordinator.snapshot.update.records.per.snapshot": number(500, 0, 500),
     "share.coordinator.state.topic.min.isr": number(2, 1),
     "share.coordinator.state.topic.num.partitions": number(50, 1, 10000),
     "share.coordinator.state.topic.replication.factor": number(3, 1, 32767),
     "share.coordinator.write.timeout.ms": number(5000, 1),
+    SUPER_USERS: Key(""),
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": number(10000, 1),
     "transaction.max.timeout.ms": number(900000, 1),
     "transaction.remove.expired.transaction.cleanup.interval.ms": number(3600000, 1),

@@ -2,13 +2,23 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kview.simulate.producer_snapshots import Snapshot
 from kview.simulate.record_check import Refused, fields
-from kview.simulate.records import TIMESTAMP_TYPE, TRANSACTIONAL, BatchHeader, body, header
+from kview.simulate.records import (
+    DELETE_HORIZON,
+    TIMESTAMP_TYPE,
+    TRANSACTIONAL,
+    BatchHeader,
+    body,
+    decode_batch,
+    header,
+    last_offset_delta,
+)
 from kview.wire.primitives import MalformedBytes
 
 COLUMNS = ("base", "first_us", "step_us", "cumulative", "latest_us", "record_bytes", "producer")
@@ -20,6 +30,7 @@ ENTRIES_MAX = 16384
 BATCH_OVERHEAD_BYTES = 128
 """Memory that a client's batch takes besides its bytes: its row in the columns, and Python's object."""
 
+NO_TIME_US = -1
 TIME_MAX_US = 2**62
 """Limit of a creation time, either way. A client may send a time that does not fit into 64 bits of µs."""
 
@@ -62,8 +73,11 @@ class Stream:
     """Everything that one leader appended in its epoch, as parallel columns.
 
     An entry is a run or a client's batch. For a client's batch, record_bytes is 0, and `batches` has its
-    bytes. `held_bytes` is the memory that clients' batches take. `sequenced_from` is the offset of the first
-    batch of an idempotent producer, or −1, and `transactional_from` that of the first in a transaction.
+    bytes. An entry begins where the one before it ends, so a batch that the cleaner has left covers the
+    offsets that are missing before it, too. What the cleaner has left of the last offsets of a stream may be
+    an entry without bytes. Streams of one `lineage` have the same offsets, some of them from before a
+    cleaning. `held_bytes` is the memory that clients' batches take. `sequenced_from` is the offset of the
+    first batch of an idempotent producer, or −1, and `transactional_from` that of the first in a transaction.
     `aborted` are the transactions that its markers end, ordered by these.
     """
 
@@ -76,6 +90,7 @@ class Stream:
         "end_cumulative",
         "epoch",
         "held_bytes",
+        "lineage",
         "sequenced_from",
         "snapshots",
         "transactional_from",
@@ -93,6 +108,7 @@ class Stream:
         self.producer = array("q")
         self.batches: list[bytes | None] = []
         self.held_bytes = 0
+        self.lineage = object()
         self.sequenced_from = self.transactional_from = -1
         self.aborted: list[Aborted] = []
         self.snapshots: list[Snapshot] = []
@@ -241,8 +257,7 @@ class Stream:
             return 0
         gone = bisect_left(self.aborted, offset, key=lambda aborted: aborted.last)
         del self.aborted[:gone]
-        dropped = [batch for batch in self.batches[:at] if batch is not None]
-        freed = sum(map(len, dropped)) + BATCH_OVERHEAD_BYTES * len(dropped)
+        freed = memory_of(batch for batch in self.batches[:at] if batch is not None)
         self.held_bytes -= freed
         del self.batches[:at]
         for name in COLUMNS:
@@ -250,11 +265,84 @@ class Stream:
             del column[:at]
         return freed
 
+    def batch_base(self, at: int, batch: bytes) -> int:
+        """Return the offset at which a client's batch begins, which is entry `at`."""
+        return self.entry_end(at) - 1 - last_offset_delta(batch)
+
+    def copy(self) -> "Stream":
+        """Return a stream of the same lineage and content, which will not change."""
+        other = Stream(self.epoch, self.end)
+        for name in self.__slots__:
+            value = getattr(self, name)
+            setattr(other, name, value[:] if isinstance(value, array | list) else value)
+        return other
+
+    def replace(self, first: int, stop: int, batches: Sequence[tuple[int, bytes]]) -> int:
+        """Put what the cleaner has left in place of the entries from number `first` up to offset `stop`.
+
+        `batches` are (offset after the last of the batch, bytes). Returns by how much the memory of clients'
+        batches grows.
+        """
+        self._split(stop)
+        after = bisect_left(self.base, stop) if stop < self.end else len(self.base)
+        entries = list(batches)
+        if not entries or entries[-1][0] < stop:
+            entries.append((stop, b""))
+        columns: dict[str, array[int]] = {name: array("q") for name in COLUMNS}
+        base, size = self.base[first], self.cumulative[first]
+        latest = self.latest_us[first - 1] if first else -TIME_MAX_US
+        for end, batch in entries:
+            first_us = NO_TIME_US
+            if batch:
+                head = header(batch)
+                starts_late = head.attributes & (TIMESTAMP_TYPE | DELETE_HORIZON) or not head.records
+                first_us = _us(head.max_time_ms if starts_late else head.base_time_ms)
+                latest = max(latest, _us(head.max_time_ms))
+            row = (base, first_us, 0, size, latest, 0, -1)
+            for name, value in zip(COLUMNS, row, strict=True):
+                columns[name].append(value)
+            base, size = end, size + len(batch)
+        old_size = self.cumulative[after] if after < len(self.base) else self.end_cumulative
+        old_batches = [batch for batch in self.batches[first:after] if batch is not None]
+        for name in COLUMNS:
+            column: array[int] = getattr(self, name)
+            column[first:after] = columns[name]
+        self.batches[first:after] = [batch for _, batch in entries]
+        moved = size - old_size
+        for at in range(first + len(entries), len(self.base)):
+            self.cumulative[at] += moved
+        self.end_cumulative += moved
+        self._thin_at = max(ENTRIES_MAX, len(self.base) * 5 // 4)
+        grown = memory_of(batch for _, batch in entries) - memory_of(old_batches)
+        self.held_bytes += grown
+        return grown
+
+    def _split(self, offset: int) -> None:
+        """Make two runs of the one that goes over `offset`, if any does."""
+        if not self.base or not self.base[0] < offset < self.end:
+            return
+        at = self.entry_at(offset)
+        if self.base[at] == offset:
+            return
+        before, size = offset - self.base[at], self.record_bytes[at]
+        row = (
+            offset,
+            self.first_us[at] + before * self.step_us[at],
+            self.step_us[at],
+            self.cumulative[at] + before * size,
+            self.latest_us[at],
+            size,
+            self.producer[at],
+        )
+        for name, value in zip(COLUMNS, row, strict=True):
+            getattr(self, name).insert(at + 1, value)
+        self.batches.insert(at + 1, None)
+
     def latest_in_entry(self, at: int) -> int:
-        """Return the latest creation time in entry `at`, in µs."""
+        """Return the latest creation time in entry `at`, in µs, or −1 if it has no records."""
         batch = self.batches[at]
         if batch is not None:
-            return _us(header(batch).max_time_ms)
+            return _us(header(batch).max_time_ms) if batch else NO_TIME_US
         return self.first_us[at] + self.step_us[at] * (self.entry_end(at) - self.base[at] - 1)
 
     def first_in_entry(self, at: int, time_us: int, lowest: int) -> tuple[int, int]:
@@ -265,10 +353,12 @@ class Stream:
         base, end = max(self.base[at], lowest), self.entry_end(at)
         batch = self.batches[at]
         if batch is not None:
+            if not batch:
+                return -1, -1
             head = header(batch)
             if head.max_time_ms * 1000 < time_us:
                 return -1, -1
-            return _in_batch(batch, head, self.base[at], time_us, lowest)
+            return _in_batch(batch, head, self.batch_base(at, batch), time_us, lowest)
         first, step = self.first_us[at] + (base - self.base[at]) * self.step_us[at], self.step_us[at]
         if first >= time_us:
             return base, first
@@ -278,11 +368,22 @@ class Stream:
         return (base + skip, first + skip * step) if base + skip < end else (-1, -1)
 
 
+def memory_of(batches: Iterable[bytes]) -> int:
+    """Return the memory in bytes that clients' batches take."""
+    return sum(len(batch) + BATCH_OVERHEAD_BYTES for batch in batches)
+
+
 def _us(time_ms: int) -> int:
     return max(-TIME_MAX_US, min(TIME_MAX_US, time_ms * 1000))
 
 
 def _in_batch(batch: bytes, head: BatchHeader, base: int, time_us: int, lowest: int) -> tuple[int, int]:
+    if head.records <= head.last_offset_delta:
+        for record in decode_batch(batch):
+            offset, record_us = base + record.offset_delta, record.timestamp_ms * 1000
+            if offset >= lowest and record_us >= time_us:
+                return offset, record_us
+        return -1, -1
     skipped = max(0, lowest - base)
     if head.attributes & TIMESTAMP_TYPE:
         return base + skipped, _us(head.max_time_ms)

@@ -11,6 +11,7 @@ from kview.simulate.brokers.replica import Replica
 from kview.simulate.brokers.retention import Retention
 from kview.simulate.config_entries import ALL_BROKERS
 from kview.simulate.controllers.metadata_log import MetadataLog
+from kview.simulate.features import ELR_VERSION, new_cluster
 from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import BrokerImage, MetadataImage, TopicImage
 from kview.simulate.partitioner import weights_for_keys
@@ -19,12 +20,12 @@ from kview.simulate.reading import RECORD_BYTES_MIN
 from kview.simulate.records import header
 from kview.simulate.refusals import TOPIC_NAME_MAX
 from kview.simulate.requests.records import RecordRequests
-from kview.simulate.settings import ELR_VERSION, Settings, check_topic_configs
+from kview.simulate.settings import Settings, check_topic_configs
 from kview.simulate.stream import BATCH_OVERHEAD_BYTES
 from kview.simulate.topics import internal_topic, new_topic, new_topic_id, valid_topic_name
 from kview.simulate.traffic.keys import keys_of
 from kview.simulate.traffic.warm import WarmGroup, warm_group
-from kview.simulate.world import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC, ProducerSpec, World
+from kview.simulate.world import OFFSETS_TOPIC, SHARE, SHARE_TOPIC, TRANSACTIONS_TOPIC, ProducerSpec, World
 
 METADATA_RECORDS_PER_MS = 1 / 500
 """Records per millisecond in an idle metadata log, which has a no-op every half second."""
@@ -42,7 +43,7 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
     internal = [OFFSETS_TOPIC]
     if world.traffic and any(producer.transaction_ms for producer in world.producers):
         internal.append(TRANSACTIONS_TOPIC)
-    if world.traffic and any(group.shares for group in world.groups):
+    if world.traffic and any(group.protocol == SHARE for group in world.groups):
         internal.append(SHARE_TOPIC)
     specs += [
         internal_topic(name, settings, len(brokers))
@@ -63,7 +64,11 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
     raw = kernel.random("cluster-id").getrandbits(128).to_bytes(16, "big")
     cluster_id = base64.urlsafe_b64encode(raw).decode().rstrip("=")
     names = {topic.topic_id: name for name, topic in topics.items()}
-    return MetadataImage(cluster_id, offset, brokers, topics, names, _broker_configs(settings))
+    configs = _broker_configs(settings)
+    features = new_cluster(settings.number(ELR_VERSION))
+    return MetadataImage(
+        cluster_id, offset, brokers, topics, names, configs, scram=world.scram, features=features
+    )
 
 
 def _broker_configs(settings: Settings) -> dict[str, dict[str, str]]:
@@ -140,7 +145,9 @@ class WarmStart:
         if self._world.traffic:
             self._write_records()
             groups = [
-                self._group(number) for number, group in enumerate(self._world.groups) if not group.shares
+                self._group(number)
+                for number, group in enumerate(self._world.groups)
+                if group.protocol != SHARE
             ]
         self._spread()
         return groups

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kview.simulate.scram import ScramCredential, ScramUser
+
 OFFSETS_TOPIC = "__consumer_offsets"
 OFFSETS_TOPIC_CONFIGS: Mapping[str, str] = {
     "cleanup.policy": "compact",
@@ -35,6 +37,10 @@ CONTROLLERS = (101, 102, 103)
 TRANSACTION_MS_MAX = 30_000
 """Longest time in ms in which a simulated producer commits: half of its transaction.timeout.ms, after which
 its coordinator aborts."""
+
+
+CLASSIC, CONSUMER, SHARE = "classic", "consumer", "share"
+"""The values of group.protocol."""
 
 
 class Placement(StrEnum):
@@ -95,8 +101,10 @@ class GroupSpec:
     it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far the commits of a running group
     are behind the producers at a warm start. With `at_most_once`, a member commits a batch before it has
     processed it, so that a crash loses the rest of the batch. With `read_committed`, members read only what
-    committed transactions have written (isolation.level). In a share group (`shares`), members share the
-    partitions and acknowledge records one by one; it joins at the start, and commits nothing.
+    committed transactions have written (isolation.level). `protocol` is classic, or consumer for the protocol
+    of KIP-848, or share for share groups, whose members share the partitions and acknowledge records one by
+    one. The members of the last two join at the start instead of having been there, and share groups commit
+    nothing.
     """
 
     name: str
@@ -109,7 +117,7 @@ class GroupSpec:
     stopped_ms: int = 0
     at_most_once: bool = False
     read_committed: bool = False
-    shares: bool = False
+    protocol: str = CLASSIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ class World:
     """The description of an entire cluster.
 
     `settings` are broker settings under Kafka's keys. `warm_ms` is how long the cluster seems to have run
-    when it starts.
+    when it starts. `scram` are the users who can log in with SCRAM from the start.
     """
 
     brokers: tuple[BrokerSpec, ...]
@@ -140,6 +148,7 @@ class World:
     traffic: bool = True
     warm_ms: int = 600_000
     client_bytes_max: int = CLIENT_BYTES_MAX
+    scram: Mapping[ScramUser, ScramCredential] = field(default_factory=dict)
 
 
 def racked_brokers(brokers: int, racks: int) -> tuple[BrokerSpec, ...]:
@@ -173,6 +182,14 @@ DEFAULT_GROUPS: tuple[GroupSpec, ...] = (
 """The default groups: one keeps up, one is slow, one has more members than partitions, one has stopped."""
 
 
+COMPACTED_KEYS = 1_000
+
+
+def is_compacted(topic: TopicSpec) -> bool:
+    """Return whether a topic's own configurations say that it is compacted."""
+    return "compact" in topic.configs.get("cleanup.policy", "")
+
+
 def default_world(
     brokers: int = 6,
     racks: int = 2,
@@ -183,7 +200,8 @@ def default_world(
 ) -> World:
     """Return the world that kview shows by default.
 
-    If the caller passes `topics`, each gets a producer of 500 records/s and a group of three members.
+    If the caller passes `topics`, each gets a producer of 500 records/s and a group of three members. The
+    records of a compacted topic have keys.
     """
     if topics is None:
         own = tuple(
@@ -192,7 +210,10 @@ def default_world(
         producers, groups = DEFAULT_PRODUCERS, DEFAULT_GROUPS
     else:
         own = topics
-        producers = tuple(ProducerSpec(f"{t.name}-producer", t.name, 500.0) for t in topics)
+        producers = tuple(
+            ProducerSpec(f"{t.name}-producer", t.name, 500.0, keys=COMPACTED_KEYS if is_compacted(t) else 0)
+            for t in topics
+        )
         groups = tuple(GroupSpec(f"{t.name}-group", (t.name,), 3) for t in topics)
     return World(
         brokers=racked_brokers(brokers, racks),

@@ -1,4 +1,5 @@
-"""Decompresses the records of a batch, in any of Kafka's codecs, up to a limit that holds while it works.
+"""Decompresses the records of a batch, in any of Kafka's codecs, up to a limit that holds while it works, and
+compresses them.
 
 It reads what Kafka reads, and refuses the rest. After the compressed data, gzip and zstd read on, LZ4 ignores
 what follows, and Snappy refuses it. gzip comes with Python. Snappy, LZ4 and zstd come with pyarrow, which is
@@ -31,6 +32,9 @@ _LZ4_INDEPENDENT = 0x20
 """Set in a frame whose blocks can be decompressed one by one. Kafka reads no others."""
 _LZ4_BLOCK_CHECKSUM, _LZ4_SIZE, _LZ4_CHECKSUM, _LZ4_DICTIONARY = 0x10, 0x08, 0x04, 0x01
 _LZ4_BLOCK_BYTES = 0x7FFFFFFF
+_LZ4_HEADER = bytes.fromhex("04224d18604082")
+"""Of a frame of independent blocks, of up to _LZ4_BLOCK bytes, without checksums."""
+_LZ4_BLOCK = 65_536
 
 
 class Unreadable(MalformedBytes):
@@ -52,6 +56,26 @@ def inflated(codec: int, data: bytes, limit: int = INFLATED_MAX) -> bytes:
     if codec == ZSTD:
         return _streamed("zstd", data, limit) if data else b""
     raise Unreadable(f"codec {codec}")
+
+
+def deflated(codec: int, data: bytes) -> bytes:
+    """Return `data` compressed as clients do it. Codec 0 leaves it as it is."""
+    if codec == GZIP:
+        compressor = zlib.compressobj(wbits=_GZIP_WINDOW)
+        return compressor.compress(data) + compressor.flush()
+    if not codec:
+        return data
+    import pyarrow as pa
+
+    if codec == SNAPPY:
+        return bytes(pa.compress(data, "snappy", asbytes=True))
+    if codec == ZSTD:
+        return bytes(pa.compress(data, "zstd", asbytes=True))
+    pieces = [_LZ4_HEADER]
+    for at in range(0, len(data), _LZ4_BLOCK):
+        block = bytes(pa.compress(data[at : at + _LZ4_BLOCK], "lz4_raw", asbytes=True))
+        pieces += (len(block).to_bytes(4, "little"), block)
+    return b"".join((*pieces, bytes(4)))
 
 
 def _checked(data: bytes, limit: int) -> bytes:

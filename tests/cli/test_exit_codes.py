@@ -22,6 +22,7 @@ def test_the_help_lists_them() -> None:
     )
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "arguments",
     [["schema"], ["--help"], ["--version"], [*ONE_BROKER, "--once"], [*ONE_BROKER, "--format", "json"]],

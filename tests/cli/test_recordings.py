@@ -31,6 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("number", [2, 15], ids=["ctrl-c", "SIGTERM"])
 def test_text_is_recorded_and_closed_by_a_signal(tmp_path: Path, number: int) -> None:
     folder = tmp_path / "seen"

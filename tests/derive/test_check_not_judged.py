@@ -200,6 +200,7 @@ def test_the_words_name_who_and_why() -> None:
     assert checks.not_judged(slow).startswith("6 brokers take more than a second to answer, and there is no")
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("broker", [0, 4])
 @pytest.mark.parametrize("end", ["crash", "cut", "hang"])
 def test_a_check_is_never_calmer_than_the_headline(end: str, broker: int) -> None:

@@ -203,6 +203,7 @@ def test_a_group_without_evidence_is_not_judged_and_may_be_ignored() -> None:
     assert judged(world, 8, *single, "group_*:la??").not_judged == ()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", [GroupType.CLASSIC, GroupType.CONSUMER, GroupType.SIMPLE])
 @pytest.mark.parametrize("interval_s", [60, 300])
 def test_that_a_group_commits_rarely_is_said_when_the_usual_time_did_not_tell(

@@ -200,6 +200,7 @@ def skipped_forward(share: float, joining: bool) -> list[View]:
     return watch(world, 180, each)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("joining", [False, True])
 def test_a_reset_of_a_group_that_stopped_for_three_seconds_is_an_event_and_not_a_rate(joining: bool) -> None:
     """With `joining`, its members are back by the time kview reads the reset, and rebalance."""

@@ -53,9 +53,8 @@ def changes(made: list[View]) -> int:
     return sum(a != b for a, b in pairwise([said(view) for view in made]))
 
 
-@pytest.mark.parametrize(
-    "turn_s", [20, *(pytest.param(turn_s, marks=pytest.mark.slow) for turn_s in (15, 40))]
-)
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("turn_s", [20, 15, 40])
 def test_a_steady_slow_consumer_that_reads_in_turns_falls_behind_and_nothing_else(turn_s: int) -> None:
     world = far_behind(10, 1.0)
     made = watch(world, 300, in_turns(world, world.group(GROUP), turn_s, 440 * 10 * 0.41))
@@ -64,6 +63,7 @@ def test_a_steady_slow_consumer_that_reads_in_turns_falls_behind_and_nothing_els
     assert changes(made) <= 3
 
 
+@pytest.mark.slow  # two others read in turns
 def test_a_consumer_that_reads_in_turns_and_catches_up_is_ok_once_that_is_seen() -> None:
     world = far_behind(10, 1.0)
     made = watch(world, 200, in_turns(world, world.group(GROUP), 15, 440 * 10 * 3))

@@ -68,18 +68,12 @@ def _right_times(engine: Engine, incident: Incident) -> None:
         assert any(true_ms <= fenced.at_ms for true_ms in engine.truth.fenced_ms[broker]), incident
 
 
-QUICK_SEEDS = 5
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The first seeds are tried in every run, the others of `--incident-seeds` are slow."""
     if "seed" in metafunc.fixturenames:
-        every = range(max(QUICK_SEEDS, metafunc.config.getoption("--incident-seeds")))
-        metafunc.parametrize(
-            "seed", [pytest.param(n, marks=() if n < QUICK_SEEDS else pytest.mark.slow) for n in every]
-        )
+        metafunc.parametrize("seed", range(metafunc.config.getoption("--incident-seeds")))
 
 
+@pytest.mark.quick(3)
 def test_the_bound_is_never_above_the_truth(seed: int) -> None:
     check(seed)
 

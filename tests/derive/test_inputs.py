@@ -96,6 +96,7 @@ def test_a_topic_that_ends_for_good_is_not_news_for_ever(low: float) -> None:
     assert orders.state.inputs.fallen == ()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("before", "after"),
     [(RATE, RATE / 4), (9.0, 0.0), (3.0, 0.0), (0.0, 0.0), (0.0, RATE)],
@@ -109,14 +110,8 @@ def test_what_is_not_a_fall(before: float, after: float) -> None:
     assert orders.line is None and not orders.events
 
 
-@pytest.mark.parametrize(
-    ("on", "off"),
-    [
-        (40, 20),
-        (120, 60),
-        *(pytest.param(*times, marks=pytest.mark.slow) for times in ((5, 55), (20, 40), (60, 60), (50, 40))),
-    ],
-)
+@pytest.mark.quick(2)
+@pytest.mark.parametrize(("on", "off"), [(40, 20), (120, 60), (5, 55), (20, 40), (60, 60), (50, 40)])
 def test_bursts_are_no_falls_once_their_pauses_are_known(on: int, off: int) -> None:
     orders = Watched(every_s=5)
     first = 1 if off > 30 and on > 60 else 0
@@ -214,9 +209,8 @@ def test_trouble_stands_above_it() -> None:
     assert kinds[0] is FindingKind.BROKERS_SILENT and kinds[-1] is not FindingKind.BROKERS_SILENT
 
 
-@pytest.mark.parametrize(
-    "back_s", [40, *(pytest.param(back_s, marks=pytest.mark.slow) for back_s in (200, 400))]
-)
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("back_s", [40, 200, 400])
 def test_a_jump_says_the_same_line(back_s: int) -> None:
     orders = Watched()
     orders.after(700 - back_s)

@@ -125,6 +125,7 @@ def test_members_that_nobody_knows_are_not_none() -> None:
         assert said(view)["billing"] not in (Verdict.STOPPED, Verdict.STUCK)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("backlog", "members", "verdict"),
     [
@@ -148,6 +149,7 @@ def test_a_share_group_is_judged_by_its_backlog(
     assert view.groups.read_rate[row] != view.groups.read_rate[row], "it commits nothing: not known, never 0"
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("backlog", "falls"),
     [
@@ -167,6 +169,7 @@ def test_a_backlog_that_was_raised_once_does_not_grow(backlog: Callable[[int], i
     assert verdicts[-1] == (Verdict.FALLING_BEHIND if falls else Verdict.OK)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("backlog", "is_behind"),
     [

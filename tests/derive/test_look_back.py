@@ -106,6 +106,7 @@ def test_what_a_move_beyond_the_look_back_left_is_forgotten() -> None:
         )
 
 
+@pytest.mark.slow  # test_it_equals_playing and the tests of silent coordinators guard it
 def test_figures_of_a_silent_coordinators_groups_stay_as_they_were_read() -> None:
     """Their last reading lies before the moments that are sampled, and is not the last observation's."""
     world = default_world()

@@ -112,6 +112,7 @@ def test_while_something_moves_and_until_the_settings_are_read_again_it_is_not_l
     assert scene.after(1, moving=True) == []
 
 
+@pytest.mark.slow  # the next one has the same wait
 def test_nobody_knows_what_moves_while_that_is_not_answered() -> None:
     scene = left_behind()
     assert scene.after(100, failing=True) == scene.after(60) == []

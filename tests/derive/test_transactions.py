@@ -56,6 +56,7 @@ def about(view: View) -> list[Finding]:
     return [finding for finding in view.headline.findings if "transaction" in finding.kind]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("kind", "members"), [(GroupType.CLASSIC, 1), (GroupType.CONSUMER, 1), (GroupType.SIMPLE, 0)]
 )
@@ -110,6 +111,7 @@ def test_a_transaction_that_no_coordinator_has_is_told_after_a_minute_with_the_c
     )
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("cells", [80, 120, 200])
 def test_the_partitions_screen_has_the_whole_command(cells: int) -> None:
     view = watched(70, GroupType.CLASSIC, 1, state=TransactionState.HANGING)[-1]

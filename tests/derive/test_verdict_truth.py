@@ -15,6 +15,7 @@ def unread_s(stage: Stage, row: int) -> tuple[float, bool]:
     return figures.behind_ms[row] / 1000, bool(figures.behind_is_bound[row])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("watched_s", [10, 60, 75])
 def test_a_member_that_dies_makes_nobody_claim_more_than_was_seen(watched_s: int) -> None:
     """The partitions of a member that died have been unread for less than a minute, and were read to the end

@@ -25,14 +25,10 @@ SCRIPTS: dict[str, Script] = {script.__name__: script for room in ROOMS for scri
 
 CHOSEN = (
     "controller_crash",
-    "leader_crash",
-    "unreplicated_records",
     "clean_stop",
     "hang",
     "from_the_elr",
-    "acks",
     "coordinator_loss",
-    "deleted_records",
     "created_again_with_a_broker_slow",
     "offsets_by_time",
 )
@@ -148,7 +144,6 @@ def test_it_does_the_same_behind_its_sockets(side_by_side: SideBySide, script: s
     assert differences(recorded(script), play.seen, play.watched) == explained(script)
 
 
-@pytest.mark.slow
 def test_the_real_cluster_does_what_was_recorded(
     real_lab: Lab, script: str, request: pytest.FixtureRequest
 ) -> None:

@@ -94,9 +94,8 @@ def test_after_a_kill_of_kview_no_simulated_cluster_is_left() -> None:
         wait_until(lambda: not runs(child), "the simulated cluster ends")
 
 
-@pytest.mark.parametrize(
-    "after_s", [0.3, 0.7, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.03, 0.1, 0.2, 0.45))]
-)
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("after_s", [0.3, 0.7, 0.03, 0.1, 0.2, 0.45])
 def test_ctrl_c_at_any_moment_of_the_start_is_quiet(after_s: float) -> None:
     with kview_on_a_terminal("--simulate") as terminal:
         while time.monotonic() - terminal.began_s < after_s:
@@ -115,6 +114,7 @@ def test_ctrl_c_at_any_moment_of_the_start_is_quiet(after_s: float) -> None:
             wait_until(lambda child=child: not runs(child), "the simulated cluster ends")  # type: ignore[misc]
 
 
+@pytest.mark.slow  # tests/run/test_simulated.py has it without a terminal
 def test_a_simulated_cluster_that_dies_is_a_sentence_and_starts_again() -> None:
     with kview_on_a_terminal("--simulate") as terminal:
         terminal.wait_for_text("invoice")

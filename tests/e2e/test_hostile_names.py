@@ -54,6 +54,7 @@ def test_text_has_one_line_per_group(bootstrap: str) -> None:
         assert " simple (only commits) " in row
 
 
+@pytest.mark.slow  # tests/tui/test_hostile_names.py has each screen
 def test_the_screen_keeps_its_rows_and_the_terminal_its_title(bootstrap: str, tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
     with kview_on_a_terminal("connect", bootstrap, environment=environment) as terminal:

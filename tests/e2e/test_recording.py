@@ -211,7 +211,6 @@ def changes(values: list[str]) -> list[str]:
     return [value for at, value in enumerate(values) if not at or value != values[at - 1]]
 
 
-@pytest.mark.slow
 def test_an_incident_of_real_kafka_is_on_its_recording(real_kafka: RealKafka, tmp_path: Path) -> None:
     folder, topic = tmp_path / "incident", f"incident-{uuid.uuid4().hex[:8]}"
     real_kafka.create_topic(topic, [[0, 1, 2]], {"min.insync.replicas": "2"})

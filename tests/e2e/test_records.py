@@ -1,5 +1,7 @@
 """Records on a terminal, from the brokers of a simulated cluster, and the flag that forbids them."""
 
+import pytest
+
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
 
 
@@ -25,6 +27,7 @@ def test_records_and_a_record_in_full() -> None:
         assert terminal.wait_for_end() == 0
 
 
+@pytest.mark.slow  # tests/tui/test_records.py has each screen
 def test_no_records() -> None:
     with kview_on_a_terminal("--simulate", "--no-records", columns=120, rows=40) as terminal:
         open_records(terminal)

@@ -52,6 +52,7 @@ def test_a_dumb_terminal_gets_text() -> None:
         assert "BROKER" in terminal.raw.decode() and "invoice" in terminal.raw.decode()
 
 
+@pytest.mark.slow  # tests/tui has a storm of resizes
 def test_a_window_of_any_size_that_shrinks_to_nothing_and_grows_again() -> None:
     with kview_on_a_terminal("--simulate", "--no-mouse", columns=60, rows=15) as terminal:
         terminal.wait_for_text(r"6 of 6 answer")
@@ -66,6 +67,7 @@ def test_a_window_of_any_size_that_shrinks_to_nothing_and_grows_again() -> None:
         assert b"Traceback" not in terminal.raw
 
 
+@pytest.mark.slow  # tests/tui/test_keymap.py has what is wrong with one
 def test_a_wrong_key_file_is_refused_where_keys_matter(tmp_path: Path) -> None:
     keys = tmp_path / "kview" / "keys.toml"
     keys.parent.mkdir()

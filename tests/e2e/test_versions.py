@@ -110,7 +110,6 @@ def invoice(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for row in document["partitions"] if row["topic"] == "invoice"]
 
 
-@pytest.mark.slow
 def test_everything_that_an_old_cluster_can_tell_is_there(old: Old) -> None:
     document = old.whole_document()
     brokers = by_id(document)
@@ -141,7 +140,6 @@ def test_everything_that_an_old_cluster_can_tell_is_there(old: Old) -> None:
     assert sized == {not old.release.zookeeper}, "DescribeLogDirs has sizes since Kafka 3.3"
 
 
-@pytest.mark.slow
 def test_the_controller_is_the_one_that_the_mode_has(old: Old) -> None:
     document = old.document()
     controls = [broker["id"] for broker in document["brokers"] if broker["is_controller"]]
@@ -154,7 +152,6 @@ def test_the_controller_is_the_one_that_the_mode_has(old: Old) -> None:
         assert document["controller_epoch"] >= 1
 
 
-@pytest.mark.slow
 def test_a_crash_is_shown_from_the_silence_to_the_return_at_another_port(old: Old, tmp_path: Path) -> None:
     folder, kafka = tmp_path / "crash", old.kafka
     arguments = ("connect", f"127.0.0.1:{kafka.nodes[0].port},127.0.0.1:{kafka.nodes[1].port}")

@@ -1,7 +1,5 @@
 """A log directory that fails on a real cluster while its broker runs."""
 
-import pytest
-
 from kview.derive.checks.judge import Watch, step
 from kview.derive.view import View
 from kview.language import checks
@@ -22,7 +20,6 @@ def about(view: View) -> list[Finding]:
     return [one for one in view.headline.findings if one.kind is FindingKind.LOG_DIR_OFFLINE]
 
 
-@pytest.mark.slow
 def test_a_directory_that_fails_is_named_at_once_and_nobody_is_told_to_start_its_broker(
     real_kafka_factory: ClusterFactory,
 ) -> None:

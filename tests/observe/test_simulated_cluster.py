@@ -60,6 +60,7 @@ def test_a_budget_reads_partitions_in_turn_and_the_preferred_ones_always(cluster
         assert all({7, PARTITIONS - 1} <= set(read_in(observer.observe())) for _ in range(4))
 
 
+@pytest.mark.slow  # test_latency.py has a slow broker
 def test_a_slow_broker_is_up_and_its_cells_are_not_old(cluster: Served) -> None:
     with observing(cluster.addresses, ObserveSettings(interval_s=0.5)) as observer:
         until(observer, lambda s: set(s.brokers.state) == {"up"}, "all are up")

@@ -144,12 +144,14 @@ def said_by(script: str, *arguments: str | Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow  # starts a JVM of its own
 def test_a_master_that_listens_and_says_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         master = f"spark://127.0.0.1:{silent.getsockname()[1]}"
         assert f"the Spark master {master} cannot be reached" in said_by(SILENT_MASTER, master)
 
 
+@pytest.mark.slow  # starts a JVM of its own
 def test_packages_that_cannot_be_downloaded(recording: Path, tmp_path: Path) -> None:
     settings = tmp_path / "ivy.xml"
     settings.write_text(NO_PACKAGES.format(folder=tmp_path))

@@ -217,6 +217,7 @@ def minutes(made: Report) -> dict[tuple[Any, ...], dict[str, Any]]:
     return {(row["topic"], row["at_ms"]): row for row in rows if row["known_s"] == 60}
 
 
+@pytest.mark.slow  # seconds that came twice are asked alone
 def test_recordings_that_overlap_count_each_second_once(
     spark: SparkContext, history: list[View], tmp_path: Path
 ) -> None:

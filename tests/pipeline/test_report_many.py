@@ -80,6 +80,7 @@ def rolled_up(made: Report) -> dict[str, int]:
     return dict(zip(table["cluster"].tolist(), table["rolled_up"].tolist(), strict=True))
 
 
+@pytest.mark.slow  # the overlap and the names are asked alone
 def test_recordings_together_have_the_figures_of_each_alone(
     spark: SparkContext, fleet: Path, tmp_path: Path
 ) -> None:

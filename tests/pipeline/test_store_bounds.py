@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import pyarrow as pa
+import pytest
 
 from kview.model.aggregates import Key, no_rows
 from kview.model.sums import BLOCK_S, Kind, Sum
@@ -59,6 +60,7 @@ def test_the_longest_window_is_kept_however_many_keys() -> None:
     assert store.rollups.from_ms == START_MS + 2 * BLOCK_S * 1000
 
 
+@pytest.mark.slow  # the other bounds are asked with fewer rows
 def test_topics_that_come_and_go_for_days_leave_no_rows() -> None:
     store = RollupStore()
     minutes = 4 * MAX_MINUTES

@@ -64,6 +64,7 @@ def test_a_kill_costs_no_more_than_the_groups_at_rest(written: Path) -> None:
     assert 0 < len(closed["group_lags"]) - len(cut["group_lags"]) <= len(run()[0].snapshot.groups)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("part", [*FACTS, "observations"])
 def test_a_stream_that_is_cut_anywhere_keeps_its_first_rows(killed: Path, part: str) -> None:
     stream, chance = killed / OPEN / f"{part}.arrows", random.Random(SEED)

@@ -197,6 +197,7 @@ def test_a_row_without_news_costs_nothing(tmp_path: Path) -> None:
     assert not len(part_of(batches[2:], "partition_deltas")) + len(part_of(batches[2:], "offset_deltas"))
 
 
+@pytest.mark.slow  # the size changes with the format alone
 def test_four_minutes_of_the_default_world_are_small(tmp_path: Path) -> None:
     """This includes the log ends and times of three replicas. The internal topic is idle, which makes the
     limit harder to meet."""

@@ -122,6 +122,7 @@ thread.stop(20)
 """
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("limit", [100, 20_000, 130_000, 160_001])
 def test_a_disk_that_is_full_leaves_what_was_written(tmp_path: Path, limit: int) -> None:
     done = subprocess.run(

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from kview.errors import BadUse, ErrorKind, KviewError
+from kview.lab.child import SimulatedCluster
 from kview.lab.client import ControlClient
 from kview.language.errors import message
 from kview.model.lab import ActiveFault, Command, CommandKind, FaultState
 from kview.run.observing import SourceEnded
-from kview.run.simulated import SimulatedCluster, SimulatedSource
+from kview.run.simulated import SimulatedSource
 from tests.e2e.processes import runs
 from tests.errors import raises_saying
 from tests.waiting import wait_until
@@ -73,7 +74,7 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
 
     def start(program: str) -> SimulatedCluster:
         path = tmp_path / "stub"
-        begin = "import socket, sys, time; control = socket.socket(fileno=int(sys.argv[5]))"
+        begin = "import socket, sys, time; control = socket.socket(fileno=int(sys.argv[-1]))"
         path.write_text(f"#!{sys.executable}\n{begin}\n{program}\n")
         path.chmod(0o700)
         monkeypatch.setattr(sys, "executable", str(path))

@@ -14,6 +14,7 @@ from kview.school.lesson import Lesson, LessonWorld, Step
 MOST_S = 400
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("name", "answers"),
     [

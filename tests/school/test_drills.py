@@ -12,6 +12,7 @@ def test_there_are_twenty() -> None:
     assert len(set(NAMES)) == 20
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_drill_is_visible_in_time(name: str) -> None:
     running = Running(drill(3, name))

@@ -23,8 +23,8 @@ LONGEST = 300
 MOST_MS = 180_000
 """A lesson's own time, without the time that people need to read."""
 COURSE = """topics keys hot-key acks replication isr follower-crash leader-crash stop-or-crash hang committed
-min-insync placement rack-loss rack-blind last-replica controller-crash quorum-loss bootstrap groups delivery
-exactly-once retention zookeeper share-groups"""
+min-insync placement rack-loss rack-blind last-replica controller-crash quorum-loss bootstrap groups
+rebalances delivery exactly-once retention zookeeper share-groups"""
 
 
 def failures(lesson: Lesson) -> list[str]:
@@ -61,7 +61,7 @@ def test_a_lesson_is_in_plain_english(name: str) -> None:
     assert all(len(text) <= LONGEST for text in said), "it fits under an 80-column screen"
 
 
-@pytest.mark.parametrize("name", ["leader-crash", "groups", "retention"])
+@pytest.mark.parametrize("name", ["leader-crash", "groups", "rebalances", "retention"])
 def test_a_lesson_does_not_hold_without_its_faults(name: str) -> None:
     lesson = lesson_of(name)
     idle = tuple(msgspec.structs.replace(step, press="", does=()) for step in lesson.steps)

@@ -158,6 +158,7 @@ def contents(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("right", [True, False])
 def test_the_password_is_in_no_output_log_or_recording(tmp_path: Path, right: bool) -> None:
     config, state, recorded = tmp_path / "client.properties", tmp_path / "state", tmp_path / "recorded"

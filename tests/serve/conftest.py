@@ -13,7 +13,7 @@ from tests.waiting import wait_until
 
 @pytest.fixture(
     scope="module",
-    params=["simulated", pytest.param("real", marks=(pytest.mark.real_cluster, pytest.mark.slow))],
+    params=["simulated", pytest.param("real", marks=pytest.mark.real_cluster)],
 )
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """Each of the two clusters."""

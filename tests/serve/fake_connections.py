@@ -103,6 +103,9 @@ class FakeBroker:
     def handle(self, connection: Connection, frame: memoryview) -> None:
         self._serve(connection, bytes(frame))
 
+    def new_login(self) -> None:
+        """Return None: clients need not log in."""
+
     def opened(self, connection: Connection) -> None:
         """Do nothing: tests know their connections."""
 

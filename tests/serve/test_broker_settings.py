@@ -22,10 +22,15 @@ TOPIC = "broker-settings"
 BACKOFF, RETENTION, FLUSH = "log.cleaner.backoff.ms", "log.retention.ms", "log.flush.interval.ms"
 AFTER_MAX, HOUR_MS = "log.message.timestamp.after.max.ms", 3_600_000
 UNKNOWN = "kview.nobodys.setting"
-OWN = {RETENTION: "has a default here: log.retention.hours does not count"}
+OWN = {
+    RETENTION: "has a default here: log.retention.hours does not count",
+    "replica.selector.class": "null is an empty text here",
+}
 SIMULATED_ONLY = {
+    "allow.everyone.if.no.acl.found",
     "eligible.leader.replicas.version",
     "group.consumer.regex.refresh.interval.ms",
+    "super.users",
     "unclean.leader.election.interval.ms",
 }
 

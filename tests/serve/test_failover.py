@@ -97,6 +97,7 @@ def kafka_python_producer(
     return step, finish
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("library", ["confluent", "kafka-python"])
 def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(
     simulated_cluster: Served, library: str

@@ -24,7 +24,7 @@ def test_a_request_header_is_read_as_the_codec_writes_it(
     assert bytes(frame[begin:]) == bytes(request.encode())
 
 
-@pytest.mark.parametrize("size", [-1, 0, 7, MAX_REQUEST_BYTES + 1, 2**31 - 1])
+@pytest.mark.parametrize("size", [-1, MAX_REQUEST_BYTES + 1, 2**31 - 1])
 def test_a_size_that_no_request_has_is_garbage(size: int) -> None:
     with pytest.raises(Garbage):
         frame_size(bytearray(size.to_bytes(4, "big", signed=True)), 0)

@@ -1,6 +1,6 @@
 """Responses packed by hand equal those of kafka-python's codec, byte for byte."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any
 from uuid import UUID
 
@@ -15,13 +15,14 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import MetadataResponse
 
-from kview.serve.apis.fetch import FetchedPartition, FetchedTopic, lists_aborted, pack_response
+from kview.serve.apis.fetch import Endpoint, FetchedPartition, FetchedTopic, lists_aborted, pack_response
 from kview.serve.apis.group_offsets import NO_TAGS, pack_group
 from kview.serve.apis.group_offsets import FetchedTopic as CommittedTopic
 from kview.serve.apis.list_offsets import asked_of, decode, pack_partition
 from kview.serve.apis.metadata import Packer
-from kview.serve.apis.operations import OF_CLUSTER, OF_TOPIC
+from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import NO_ID
+from kview.simulate.acls import OPERATIONS, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import FetchedOffset
 from kview.simulate.metadata import BrokerImage, MetadataImage, PartitionImage, TopicImage
@@ -42,12 +43,30 @@ partitions = st.builds(
         st.integers(-1, 2**63 - 1),
         st.binary(max_size=300),
         st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1)), max_size=3).map(tuple),
+        st.none() | st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)),
+        st.integers(-1, 2**31 - 1),
     ),
+    st.none() | st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
+)
+endpoints = st.builds(
+    Endpoint,
+    st.integers(0, 2**31 - 1),
+    st.text(max_size=200),
+    st.integers(0, 65_535),
+    st.none() | st.text(max_size=20),
 )
 
 
-def fetch_by_codec(version: int, committed: bool, topics: list[FetchedTopic], error_code: int) -> bytes:
+def fetch_by_codec(
+    version: int,
+    committed: bool,
+    topics: list[FetchedTopic],
+    error_code: int,
+    session_id: int = 0,
+    nodes: Sequence[Endpoint] = (),
+) -> bytes:
     per_topic = FetchResponse.FetchableTopicResponse
+    per_partition = per_topic.PartitionData
     responses = [
         per_topic(
             version=version,
@@ -70,30 +89,62 @@ def fetch_by_codec(version: int, committed: bool, topics: list[FetchedTopic], er
                     if lists_aborted(result.error_code, committed)
                     else None,
                     records=result.records,
+                    preferred_read_replica=result.preferred if version >= 11 else -1,
+                    **tagged(per_partition, version, result, leader),
                 )
-                for index, result in found
+                for index, result, leader in found
             ],
         )
         for key, found in topics
     ]
-    return bytes(
-        FetchResponse(version=version, error_code=error_code, responses=responses).encode(version=version)
+    response = FetchResponse(
+        version=version, error_code=error_code, session_id=session_id, responses=responses
     )
+    if nodes:
+        response.node_endpoints = [
+            FetchResponse.NodeEndpoint(
+                version=version, node_id=node.broker, host=node.host, port=node.port, rack=node.rack
+            )
+            for node in nodes
+        ]
+    return bytes(response.encode(version=version))
 
 
+def tagged(kind: Any, version: int, result: ReadResult, leader: tuple[int, int] | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if version >= 12 and result.diverging is not None:
+        epoch, end = result.diverging
+        fields["diverging_epoch"] = kind.EpochEndOffset(version=version, epoch=epoch, end_offset=end)
+    if version >= 12 and leader is not None:
+        fields["current_leader"] = kind.LeaderIdAndEpoch(
+            version=version, leader_id=leader[0], leader_epoch=leader[1]
+        )
+    return fields
+
+
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("version", range(4, 19))
 @given(
     names=st.lists(st.text(min_size=1, max_size=200), max_size=3),
     found=st.lists(partitions, max_size=4),
     committed=st.booleans(),
     error_code=st.sampled_from([0, 70]),
+    session_id=st.sampled_from([0, 77, 2**31 - 1]),
+    nodes=st.lists(endpoints, max_size=3),
 )
 def test_fetch_answers(
-    version: int, names: list[str], found: list[FetchedPartition], committed: bool, error_code: int
+    version: int,
+    names: list[str],
+    found: list[FetchedPartition],
+    committed: bool,
+    error_code: int,
+    session_id: int,
+    nodes: list[Endpoint],
 ) -> None:
     topics = [FetchedTopic(TOPIC_ID if version >= 13 else name, found) for name in names]
-    packed = b"".join(pack_response(version, committed, topics, error_code))
-    assert packed == fetch_by_codec(version, committed, topics, error_code)
+    nodes = nodes if version >= 16 else []
+    packed = b"".join(pack_response(version, committed, topics, error_code, session_id, nodes))
+    assert packed == fetch_by_codec(version, committed, topics, error_code, session_id, nodes)
 
 
 def test_a_fetch_answer_of_many_partitions_and_large_records() -> None:
@@ -182,13 +233,15 @@ def topics_by_codec(version: int, operations: Set[int] | None) -> list[Any]:
 @pytest.mark.parametrize("operations", [False, True])
 @pytest.mark.parametrize("version", range(14))
 def test_metadata_topics(version: int, operations: bool) -> None:
-    packer, there = Packer(version, operations), image()
+    of_topic = bits(OPERATIONS[ResourceType.TOPIC]) if operations else NOT_ASKED
+    of_cluster = bits(OPERATIONS[ResourceType.CLUSTER]) if operations else NOT_ASKED
+    packer, there = Packer(version, of_topic), image()
     packed = b"".join(
         (
             array_length(2, packer.flexible),
             packer.topic(there, there.topics["invoice"]),
             packer.no_topic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "none", bytes(16)),
-            packer.end(operations),
+            packer.end(of_cluster),
         )
     )
     response = MetadataResponse(
@@ -196,8 +249,8 @@ def test_metadata_topics(version: int, operations: bool) -> None:
         brokers=[],
         cluster_id="c",
         controller_id=0,
-        topics=topics_by_codec(version, OF_TOPIC if operations else None),
-        authorized_operations=OF_CLUSTER if operations else None,
+        topics=topics_by_codec(version, OPERATIONS[ResourceType.TOPIC] if operations else None),
+        authorized_operations=OPERATIONS[ResourceType.CLUSTER] if operations else None,
     )
     assert bytes(response.encode(version=version)).endswith(packed)
 

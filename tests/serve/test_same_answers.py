@@ -143,7 +143,6 @@ ASKED = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("api", "version"), ASKED, ids=[f"{api.request.__name__} v{v}" for api, v in ASKED])
 def test_a_usual_request_is_answered_alike(sides: tuple[Side, Side], api: Api, version: int) -> None:
     real, simulated = sides

@@ -65,6 +65,7 @@ class Counting(UnwiredClient):
         self._calls += event == "call"
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("key", LISTS)
 def test_a_request_with_a_long_list_is_worked_on_in_small_steps(key: int) -> None:
     api = APIS[key]

@@ -6,6 +6,7 @@ from typing import Any
 from kview.serve.apis import all_apis
 from kview.serve.call import Api, Wire, take_request
 from kview.serve.frames import Garbage
+from kview.serve.login import ANONYMOUS, Login
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 
@@ -18,6 +19,10 @@ class UnwiredClient:
     def __init__(self, broker: int) -> None:
         self.broker = broker
         self.host = "127.0.0.1"
+        self.login: Login | None = None
+        self.principal = ANONYMOUS
+        self.muted = False
+        self.worked_s = 0.0
         self.when_closed: Callable[[], None] | None = None
         self.when_ended: Callable[[], None] | None = None
         self.answers: list[bytes | None] = []
@@ -34,6 +39,19 @@ class UnwiredClient:
         self.answers.append(frame)
         self.busy = False
         self.when_closed = None
+
+    def work_s(self) -> float:
+        return self.worked_s
+
+    def mute(self) -> None:
+        self.muted = True
+
+    def unmute(self) -> None:
+        self.muted = False
+
+    def answered_last(self, frame: bytes) -> None:
+        self.answered(frame)
+        self.closed = True
 
     def close(self) -> None:
         self.closed = True

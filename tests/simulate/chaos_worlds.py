@@ -7,6 +7,8 @@ from dataclasses import replace
 from kview.model.lab import Command, CommandKind
 from kview.simulate.cluster import build
 from kview.simulate.world import (
+    CLASSIC,
+    CONSUMER,
     INTERNAL_TOPICS,
     BrokerSpec,
     GroupSpec,
@@ -42,6 +44,7 @@ class ChaosWorld:
     def __init__(self, seed: int, members: bool = False, transactions: bool = False) -> None:
         self._random = random.Random(seed)
         self._transactions = transactions
+        self._protocol = random.Random(f"protocol of {seed}").choice((CLASSIC, CONSUMER))
         self.variant = self._random.choice(list(VARIANTS))
         self.cluster = build(self._world(), seed, START_MS)
         self._topic_id = self.cluster.metadata.image.topics["topic-0"].topic_id
@@ -64,7 +67,7 @@ class ChaosWorld:
         )
         first = topics[0].name
         producer = ProducerSpec("producer", first, 50.0, acks=source.choice((1, -1)))
-        group = GroupSpec("group", (first,), source.randrange(1, 4))
+        group = GroupSpec("group", (first,), source.randrange(1, 4), protocol=self._protocol)
         if self._transactions:
             producer = replace(producer, acks=-1, transaction_ms=source.randrange(100, 3_000), abort_every=4)
             group = replace(group, read_committed=True)

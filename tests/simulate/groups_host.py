@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.compaction import Cleaning, OffsetMap, finished
 from kview.simulate.groups.consumer_protocol import CONSUMER
 from kview.simulate.groups.coordinator import GroupCoordinator
 from kview.simulate.groups.results import (
@@ -23,6 +24,8 @@ from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
 
 S = 1_000_000
 
+OFFSETS_PER_BATCH, DELETE_RETENTION_MS = 1_000, 86_400_000
+
 
 @dataclass
 class Offsets:
@@ -39,7 +42,6 @@ class Offsets:
     images: int = 0
     """How often the topics have changed, which is also the offset of the metadata."""
     batches: list[tuple[int, bytes]] = field(default_factory=list)
-    start: dict[int, int] = field(default_factory=dict)
     waiting: list[tuple[Callable[[ErrorCode, int], None], int]] = field(default_factory=list)
     coordinators: dict[int, GroupCoordinator] = field(default_factory=dict)
 
@@ -133,12 +135,22 @@ class BrokerHost:
         else:
             self._offsets.kernel.after(1000, done, ErrorCode.NONE, offset)
 
-    def forget_before(self, partition: int, offset: int) -> None:
-        self._offsets.start[partition] = offset
+    def clean(self, partition: int) -> None:
+        """Clean the log as the log cleaner does, with room for the records of a batch between two numbers."""
+        batches = self._offsets.batches
+        mine = [at for at, (number, batch) in enumerate(batches) if number == partition and batch]
+        latest = OffsetMap((), 0)
+        for at in mine:
+            finished(latest.add(at * OFFSETS_PER_BATCH, batches[at][1]))
+        cleaning = Cleaning(latest, (), {}, self._offsets.kernel.now_us // 1000, DELETE_RETENTION_MS)
+        for at in mine:
+            batches[at] = partition, finished(cleaning.clean(at * OFFSETS_PER_BATCH, batches[at][1]))
+
+    def delete_before(self, partition: int, offset: int) -> None:
+        raise AssertionError("only share coordinators delete records")
 
     def batches(self, partition: int) -> Iterable[bytes]:
-        start = self._offsets.start.get(partition, 0)
-        return [batch for number, batch in self._offsets.batches[start:] if number == partition]
+        return [batch for number, batch in self._offsets.batches if number == partition and batch]
 
     def random_id(self) -> str:
         self._ids += 1

@@ -6,6 +6,7 @@ from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.records import CONTROL, TRANSACTIONAL, BatchHeader, decode_marker, header
+from kview.simulate.requests.records import Reader
 
 EVERYTHING_BYTES = 1 << 28
 
@@ -39,7 +40,7 @@ def committed_only(cluster: Cluster, leader: int, key: TopicPartition) -> int:
     Returns how many of them were written in transactions. A consumer begins at the start of the log.
     """
     start = cluster.records.list_offset(leader, *key, -2).offset
-    read = cluster.records.read(leader, *key, start, EVERYTHING_BYTES, committed=True)
+    read = cluster.records.read(leader, *key, start, EVERYTHING_BYTES, Reader(committed=True))
     assert read.error_code is ErrorCode.NONE
     everything = cluster.records.read(leader, *key, start, EVERYTHING_BYTES)
     undecided: dict[int, list[int]] = {}

@@ -109,6 +109,7 @@ def committed(cluster: Cluster) -> dict[int, int]:
     return {one.partition: one.offset for one in coordinator.fetch_offsets("g", None).offsets}
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("at_most_once", [False, True])
 @pytest.mark.parametrize("lives_ms", range(11_100, 16_100, 625))  # some time in its commit interval
 def test_what_a_dead_member_leaves_is_read_again_or_never(at_most_once: bool, lives_ms: int) -> None:

@@ -49,6 +49,7 @@ def test_faults_and_topics_that_once_broke_something_no_longer_do(variant: str, 
     everything(seed, variant)
 
 
+@pytest.mark.quick(1)
 def test_invariants_hold_through_faults_and_topics_and_the_cluster_heals(more_seeds: tuple[str, int]) -> None:
     variant, seed = more_seeds
     everything(seed, variant)

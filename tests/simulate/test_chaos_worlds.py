@@ -43,6 +43,7 @@ FOUND_IN_TRANSACTIONS = [
 ]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("number", [*FOUND_IN_TRANSACTIONS, 101, 102, 103])
 def test_in_all_that_transactions_are_whole_and_zombies_stay_fenced(number: int) -> None:
     world = ChaosWorld(number, transactions=True)

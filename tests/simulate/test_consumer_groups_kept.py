@@ -4,6 +4,7 @@ offsets; and what the older APIs say about it."""
 import pytest
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.coordination.shard import CLEAN_AFTER_BATCHES
 from kview.simulate.groups.consumer_records import (
     ClassicMember,
     CurrentKey,
@@ -36,7 +37,6 @@ from kview.simulate.groups.results import (
     OffsetDeleteResult,
     OffsetToCommit,
 )
-from kview.simulate.groups.shard import COMPACT_AFTER_BATCHES
 from kview.simulate.groups.subscriptions import MetadataHashes
 from kview.simulate.metadata import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from tests.simulate.consumer_client import ConsumerClient, T, group_of
@@ -170,7 +170,7 @@ def test_a_compacted_log_has_the_same_group(offsets: Offsets) -> None:
     a.beat()
     b.beat()
     before = group_of(a.coordinator)
-    for _ in range(COMPACT_AFTER_BATCHES):
+    for _ in range(CLEAN_AFTER_BATCHES):
         assert b.commit(7) is ErrorCode.NONE
     offsets.run(1)
     assert len(list(offsets.coordinators[0]._host.batches(a.coordinator.partition_of("g")))) < 100

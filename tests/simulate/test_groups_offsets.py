@@ -2,18 +2,17 @@
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.placement import partition_of
+from kview.simulate.coordination.shard import CLEAN_AFTER_BATCHES
 from kview.simulate.groups.coordinator import GroupCoordinator
 from kview.simulate.groups.records import OffsetKey, decode_batch
 from kview.simulate.groups.results import (
     NO_OFFSET,
     CommitRequest,
     CommitResult,
-    GroupProtocol,
     LeavingMember,
     OffsetDeleteResult,
     OffsetToCommit,
 )
-from kview.simulate.groups.shard import COMPACT_AFTER_BATCHES
 from tests.simulate.groups_host import Client, Offsets, pair
 
 
@@ -159,31 +158,15 @@ def test_what_is_not_in_the_new_leaders_log_was_never_committed(offsets: Offsets
 def test_a_long_log_is_compacted_to_what_counts(offsets: Offsets) -> None:
     old, new = offsets.coordinator(0), offsets.coordinator(1)
     a, b = pair(offsets, old)
-    for offset in range(COMPACT_AFTER_BATCHES + 100):
+    for offset in range(CLEAN_AFTER_BATCHES + 100):
         a.commit(offset)
         b.heartbeat()
         offsets.run(0.1)
-    assert offsets.start[partition_of("g", 50)] >= COMPACT_AFTER_BATCHES
+    assert len(list(old._host.batches(partition_of("g", 50)))) < 200
     offsets.move(1)
     offsets.run(0.1)
-    assert new.fetch_offsets("g", [("t", 0)]).offsets[0].offset == COMPACT_AFTER_BATCHES + 99
+    assert new.fetch_offsets("g", [("t", 0)]).offsets[0].offset == CLEAN_AFTER_BATCHES + 99
     assert [m.assignment for m in new.describe("g").members] == [b"a", b"b"]
-
-
-def test_a_log_is_not_compacted_while_a_write_is_under_way(offsets: Offsets) -> None:
-    old, new = offsets.coordinator(0), offsets.coordinator(1)
-    a, b = pair(offsets, old)
-    for offset in range(COMPACT_AFTER_BATCHES + 100):
-        a.commit(offset)  # each commit is sent before the previous one is committed
-        b.heartbeat()
-        offsets.run(0.0005)
-    assert not offsets.start
-    a.commit(1)
-    offsets.run(1)
-    assert offsets.start
-    offsets.move(1)
-    offsets.run(0.1)
-    assert new.fetch_offsets("g", [("t", 0)]).offsets[0].offset == 1
 
 
 def test_nobody_commits_between_joining_and_its_assignment(offsets: Offsets) -> None:
@@ -209,18 +192,6 @@ def test_retention_begins_when_the_last_member_left(offsets: Offsets) -> None:
     assert [o.offset for o in coordinator.fetch_offsets("g", None).offsets] == [1]
     offsets.run(3000)
     assert coordinator.describe("g").state == "Dead"
-
-
-def test_a_log_is_not_compacted_in_a_rebalance(offsets: Offsets) -> None:
-    coordinator = offsets.coordinator()
-    a, b = pair(offsets, coordinator)
-    b.protocols = (GroupProtocol("range", b"changed"),)
-    b.join()
-    for offset in range(COMPACT_AFTER_BATCHES + 10):
-        a.commit(offset)
-        offsets.run(0.01)
-    assert coordinator.describe("g").state == "PreparingRebalance"
-    assert not offsets.start
 
 
 def test_a_deleted_topic_takes_its_committed_offsets_with_it(offsets: Offsets) -> None:

@@ -211,8 +211,8 @@ def test_the_offsets_topic_stays_small_and_a_moved_coordinator_knows_everything(
     partition = partition_of("g", 50)
     run(cluster, 400)
     leader = coordinator_of(cluster, "g")
-    start = cluster.records.list_offset(leader, OFFSETS_TOPIC, partition, -2).offset
-    assert start > 2000
+    assert cluster.records.list_offset(leader, OFFSETS_TOPIC, partition, -2).offset == 0
+    assert cluster.records.list_offset(leader, OFFSETS_TOPIC, partition, -1).offset > 2000
     assert len(list(cluster.records.client_batches(leader, OFFSETS_TOPIC, partition))) < 2000
     cluster.faults.crash(leader)
     run(cluster, 30)

@@ -137,6 +137,7 @@ def test_a_reader_of_committed_records_waits_for_the_end_of_a_transaction() -> N
             assert strict <= replica.last_stable() <= replica.high_watermark
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("victim", ["coordinator", "leader"])
 @pytest.mark.parametrize("fault", ["crash", "hang", "stop"])
 def test_it_goes_on_when_a_broker_dies_and_nothing_is_written_twice_or_lost(fault: str, victim: str) -> None:

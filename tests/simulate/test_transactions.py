@@ -18,7 +18,7 @@ from kview.simulate.records import (
     encode_marker,
     header,
 )
-from kview.simulate.requests.records import Acks, EndedTransaction
+from kview.simulate.requests.records import Acks, EndedTransaction, Reader
 from kview.simulate.results import ProduceResult, ProducerIdResult
 from kview.simulate.transactions.records import TransactionState, TransactionValue
 from kview.simulate.transactions.records import decode_batch as decode_states
@@ -114,7 +114,7 @@ class Client:
 def values(cluster: Cluster, committed: bool, number: int = 0) -> list[bytes]:
     """What a consumer reads of a partition: all records, or those of committed transactions."""
     leader = partition(cluster, number).leader
-    read = cluster.records.read(leader, TOPIC, number, 0, 1 << 20, committed=committed)
+    read = cluster.records.read(leader, TOPIC, number, 0, 1 << 20, Reader(committed=committed))
     assert read.error_code is ErrorCode.NONE
     batches = taken(read.records, dict.fromkeys(read.aborted))
     return [record.value or b"" for _, batch in batches for record in decode_batch(batch)]
@@ -263,9 +263,8 @@ def run_transaction(client: Client, ledger: Ledger, source: random.Random, numbe
     client.begin()
 
 
-@pytest.mark.parametrize(
-    "seed", [1, 2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
-)
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_whoever_dies_transactions_are_whole_or_not_there(seed: int) -> None:
     source = random.Random(seed)
     settings = {**SETTINGS, "min.insync.replicas": "2", "offsets.topic.num.partitions": "1"}

@@ -18,7 +18,6 @@ NEVER = frozenset({Kind.GROUP_KIND, Kind.MEMBERS, Kind.TRANSACTION, Kind.THROTTL
 """What must not be wrong for a second: what people act upon."""
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(5000)
 def test_what_stands_on_the_screen_is_true(
     real_kafka_factory: ClusterFactory,

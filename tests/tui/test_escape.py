@@ -18,6 +18,7 @@ SCREENS: dict[str, tuple[list[str], str, bool]] = {
 """The keys that lead to a screen, a text on it, and whether Escape leaves it."""
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("screen", SCREENS)
 @running
 async def test_the_order_is_the_same_on_every_screen(screen: str) -> None:

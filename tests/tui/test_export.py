@@ -190,7 +190,8 @@ OF_LINES = {DetailRows, ReportRows, HelpRows, ChoiceRows, CommandRows, Preferenc
 """Rows without any figures: lines of text, and what a window offers."""
 
 
-@pytest.mark.parametrize("later_ms", [0, pytest.param(LATER_MS, marks=pytest.mark.slow)])
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("later_ms", [0, LATER_MS])
 @pytest.mark.parametrize("name", WORLDS)
 def test_every_table_of_a_view_has_values_in_place_of_figures(name: str, later_ms: int) -> None:
     view = world(name)

@@ -79,6 +79,7 @@ def test_a_broker_that_is_down_but_not_fenced_yet_has_never_answered() -> None:
     assert EventRows(stage.moment.view, Options(), None).events[-1] == first
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("faults", "expected"),
     [

@@ -77,6 +77,7 @@ def test_a_column_sorts_with_what_is_not_known_last(column: str, descending: boo
         assert rows.find(rows.key(index)) == index
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("keys", "table"),
     [([], "brokers"), (["tab"], "partitions"), (["5"], "groups"), (["2"], "grid"), (["2", "tab"], "topics"),

@@ -108,6 +108,7 @@ async def test_events_members_and_hosts_are_shown_as_harmless_too() -> None:
                 assert_harmless(drawn)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("evil", HOSTILE.values(), ids=HOSTILE)
 @running
 async def test_the_filter_shows_a_hostile_name_too(evil: str) -> None:

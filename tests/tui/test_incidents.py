@@ -148,6 +148,7 @@ async def test_a_moment_before_the_incident_says_that_it_is_not_known_there() ->
         await until(pilot, lambda: "not known at the moment shown" in text(app), "the sentence")
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ["\x1b[31mred\x07", "x" * 249, "漢字" * 60, "", "a\nb\tc"])
 @running
 async def test_names_of_any_kind_break_nothing(name: str) -> None:

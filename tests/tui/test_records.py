@@ -87,6 +87,7 @@ async def test_from_an_offset_a_time_or_a_number_of_records() -> None:
         await until(pilot, lambda: "invoice has no partition '99'" in text(app), "what is wrong")
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("size", SIZES)
 def test_every_size_and_form_holds_what_is_hostile(size: tuple[int, int]) -> None:
     async def run() -> None:
@@ -247,6 +248,7 @@ async def test_quotas_are_listed_by_a_command() -> None:
         await until(pilot, lambda: inspector.asked.count(QuotasRequest()) == 2, "asked again")
 
 
+@pytest.mark.quick(1)
 @running
 @pytest.mark.parametrize(
     ("kind", "said"),

@@ -65,6 +65,7 @@ async def test_throughput(name: str, update: bool) -> None:
         agrees(f"throughput-{name}-120x40", drawn_text(app), update)
 
 
+@pytest.mark.quick(4)
 @at_other_sizes
 @pytest.mark.parametrize("name", STATES)
 @running

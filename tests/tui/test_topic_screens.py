@@ -54,13 +54,10 @@ CLUSTERS: dict[str, Callable[[], View]] = {
 }
 
 
+@pytest.mark.slow  # test_screens.py draws them at each size
 @pytest.mark.parametrize(
     "cluster",
-    [
-        "crash",
-        "long names",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("no topics", "one broker", "all dead")),
-    ],
+    ["crash", "long names", "no topics", "one broker", "all dead"],
 )
 @running
 async def test_every_screen_is_drawn_at_every_size(cluster: str) -> None:

@@ -30,6 +30,7 @@ def test_each_partition_has_a_sign_in_its_place() -> None:
     assert calm == (OK * 10, Role.DIM, -1, "", calm.shade), "health is grey"
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("cells", [1, 7, 40, 60])
 def test_a_cell_for_several_partitions_has_the_worst_of_them(cells: int) -> None:
     world = default_world()

@@ -159,7 +159,7 @@ class Camera:
 
     def _snapshot(self, began_ms: int, now_ms: int) -> Snapshot:
         failing = {id: seen.failing for id, seen in self._brokers.by_id.items()}
-        groups, members, offsets = self._groups.rows(failing)
+        groups, members, offsets = self._groups.rows(failing, self._image)
         placed = sorted(self._image.all_partitions())
         points = [
             (topic, number, at_ms, offset, received_ms)

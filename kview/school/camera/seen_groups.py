@@ -9,6 +9,7 @@ from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.placement import partition_of
+from kview.simulate.groups.consumer_results import DescribedConsumerGroup
 from kview.simulate.groups.results import DescribedGroup
 from kview.simulate.groups.share_offsets import StartOffset, TopicRows
 from kview.simulate.groups.share_results import DescribedShareGroup
@@ -22,7 +23,7 @@ class GroupSeen:
     """The last answers about one group. `error_code` is Kafka's number for the last refusal, or 0."""
 
     coordinator: int
-    description: DescribedGroup | DescribedShareGroup
+    description: DescribedGroup | DescribedConsumerGroup | DescribedShareGroup
     received_ms: int
     committed: dict[TopicPartition, int]
     committed_ms: int
@@ -61,7 +62,10 @@ class SeenGroups:
 
     def _describe(self, name: str, broker: int, now_ms: int) -> None:
         coordinator = self._cluster.groups(broker)
-        description: DescribedGroup | DescribedShareGroup = coordinator.describe_share_group(name)
+        description: DescribedGroup | DescribedConsumerGroup | DescribedShareGroup
+        description = coordinator.describe_consumer_group(name)
+        if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
+            description = coordinator.describe_share_group(name)
         if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
             description = coordinator.describe(name)
         if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
@@ -109,9 +113,12 @@ class SeenGroups:
         ]
 
     def rows(
-        self, failing: Mapping[int, bool]
+        self, failing: Mapping[int, bool], image: MetadataImage
     ) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]], list[tuple[object, ...]]]:
-        """Return the rows of `Groups`, `Members` and `Offsets`. `failing` says which brokers are silent."""
+        """Return the rows of `Groups`, `Members` and `Offsets`.
+
+        `failing` says which brokers are silent, and `image` has the names of topics.
+        """
         groups: list[tuple[object, ...]] = []
         members: list[tuple[object, ...]] = []
         offsets: list[tuple[object, ...]] = []
@@ -122,23 +129,22 @@ class SeenGroups:
             if failing.get(known.coordinator, False):
                 kind = FailureKind.COORDINATOR_SILENT
             code = known.error_code if kind is FailureKind.KAFKA_ERROR else 0
-            if isinstance(description, DescribedShareGroup):
-                kinds = GroupType.SHARE.value, description.state, known.coordinator, description.assignor
-                epochs = description.epoch, description.target_epoch, UNKNOWN_ID
-                at_ms = known.received_ms
-                members_count = len(description.members)
-                groups.append((name, *kinds, *epochs, "", members_count, at_ms, kind.value, code))
-                members += self._share_members(description)
-                continue
+            if isinstance(description, DescribedConsumerGroup):
+                of_group, of_members, owners = _of_consumers(description, image)
+            elif isinstance(description, DescribedShareGroup):
+                (of_group, of_members), owners = _of_shares(description, image), {}
+            else:
+                of_group, of_members, owners = _of_classic(description)
+            kind_of_group, state, strategy, epoch, target_epoch = of_group
             groups.append(
                 (
                     name,
-                    group_type(None, description.protocol_type),
-                    description.state,
+                    kind_of_group,
+                    state,
                     known.coordinator,
-                    description.protocol,
-                    UNKNOWN_ID,
-                    UNKNOWN_ID,
+                    strategy,
+                    epoch,
+                    target_epoch,
                     UNKNOWN_ID,
                     "",
                     len(description.members),
@@ -147,30 +153,70 @@ class SeenGroups:
                     code,
                 )
             )
-            owners: dict[TopicPartition, str] = {}
-            for member in sorted(description.members, key=lambda member: member.member_id):
-                owned = assigned(member.assignment)
-                owners.update(dict.fromkeys(owned, member.member_id))
-                host = member.client_host.removeprefix("/")
-                at = (name, member.member_id, member.client_id, host)
-                members.append((*at, "", UNKNOWN_ID, len(owned), UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, ""))
+            members += ((name, *row) for row in of_members)
             for key in sorted(known.committed.keys() | owners.keys()):
                 offset = known.committed.get(key, NO_OFFSET)
                 at_ms = known.committed_ms if known.committed_ms != UNKNOWN else known.received_ms
                 offsets.append((name, *key, offset, owners.get(key, ""), at_ms))
         return groups, members, offsets
 
-    def _share_members(self, group: DescribedShareGroup) -> list[tuple[object, ...]]:
-        """Return the rows of a share group's members. They own nothing: several may read a partition."""
-        names = self._cluster.metadata.image.topic_names
-        rows: list[tuple[object, ...]] = []
-        for member in sorted(group.members, key=lambda member: member.member_id):
-            read = sorted(
-                (names.get(t, ""), sorted(numbers)) for t, numbers in member.current.assigned.items()
-            )
-            runs = "; ".join(f"{topic}: {', '.join(map(str, numbers))}" for topic, numbers in read)
-            who = member.member_id, member.metadata.client_id, member.metadata.client_host.removeprefix("/")
-            assigned = sum(len(numbers) for _, numbers in read)
-            at = member.metadata.rack_id or "", member.current.epoch, assigned
-            rows.append((group.group, *who, *at, UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, runs))
-        return rows
+
+OfGroup = tuple[str, str, str, int, int]
+"""Type, state, assignor, group epoch and assignment epoch."""
+
+
+def _of_classic(
+    description: DescribedGroup,
+) -> tuple[OfGroup, list[tuple[object, ...]], dict[TopicPartition, str]]:
+    """Return what the rows of a classic group have: its own, those of its members, and who owns what."""
+    members: list[tuple[object, ...]] = []
+    owners: dict[TopicPartition, str] = {}
+    for member in sorted(description.members, key=lambda member: member.member_id):
+        owned = assigned(member.assignment)
+        owners.update(dict.fromkeys(owned, member.member_id))
+        host = member.client_host.removeprefix("/")
+        at = (member.member_id, member.client_id, host)
+        members.append((*at, "", UNKNOWN_ID, len(owned), UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, ""))
+    type_of_group = group_type(None, description.protocol_type)
+    return (type_of_group, description.state, description.protocol, UNKNOWN_ID, UNKNOWN_ID), members, owners
+
+
+def _of_consumers(
+    description: DescribedConsumerGroup, image: MetadataImage
+) -> tuple[OfGroup, list[tuple[object, ...]], dict[TopicPartition, str]]:
+    """Return the same of a group of the consumer protocol (KIP-848)."""
+    members: list[tuple[object, ...]] = []
+    owners: dict[TopicPartition, str] = {}
+    for member in sorted(description.members, key=lambda member: member.member_id):
+        has = _pairs(member.current.assigned, image)
+        is_to_have = _pairs(description.targets.get(member.member_id, {}), image)
+        owners.update(dict.fromkeys(has, member.member_id))
+        host = member.metadata.client_host.removeprefix("/")
+        moves = len(is_to_have - has), len(has - is_to_have)
+        at = (member.member_id, member.metadata.client_id, host, "", member.current.epoch)
+        members.append((*at, len(has), len(is_to_have), *moves, ""))
+    epochs = description.epoch, description.target_epoch
+    return (GroupType.CONSUMER.value, description.state, description.assignor, *epochs), members, owners
+
+
+def _of_shares(
+    description: DescribedShareGroup, image: MetadataImage
+) -> tuple[OfGroup, list[tuple[object, ...]]]:
+    """Return the rows of a share group and its members. They own nothing: several may read a partition."""
+    members: list[tuple[object, ...]] = []
+    for member in sorted(description.members, key=lambda member: member.member_id):
+        read = _pairs(member.current.assigned, image)
+        numbers: dict[str, list[int]] = {}
+        for topic, number in sorted(read):
+            numbers.setdefault(topic, []).append(number)
+        runs = "; ".join(f"{topic}: {', '.join(map(str, of_topic))}" for topic, of_topic in numbers.items())
+        host = member.metadata.client_host.removeprefix("/")
+        at = (member.member_id, member.metadata.client_id, host, member.metadata.rack_id or "")
+        members.append((*at, member.current.epoch, len(read), UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, runs))
+    epochs = description.epoch, description.target_epoch
+    return (GroupType.SHARE.value, description.state, description.assignor, *epochs), members
+
+
+def _pairs(assignment: Mapping[bytes, Iterable[int]], image: MetadataImage) -> set[TopicPartition]:
+    names = image.topic_names
+    return {(names[id], number) for id, numbers in assignment.items() if id in names for number in numbers}

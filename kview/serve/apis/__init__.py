@@ -9,10 +9,12 @@ from importlib import import_module
 from kview.serve.call import Api
 
 FILES = (
+    "acls",
     "api_versions",
     "cluster",
     "configs",
     "consumer_groups",
+    "features",
     "fetch",
     "find_coordinator",
     "group_deletion",
@@ -23,12 +25,14 @@ FILES = (
     "log_dirs",
     "membership",
     "metadata",
-    "not_kept",
     "partitions",
     "produce",
     "producer_ids",
+    "quotas",
     "reassignments",
     "records",
+    "sasl",
+    "scram_users",
     "share_fetch",
     "share_groups",
     "share_offsets",

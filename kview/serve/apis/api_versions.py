@@ -4,8 +4,7 @@ v1 adds the throttle time. v3 is flexible and adds the client's name, but the re
 flexible, so that older clients can read it. v4 allows a feature's minimum version to be 0. A request with a
 later version is answered in version 0, with error 35 and the full list. Features tell clients that there are
 consumer groups (KIP-848) and share groups (KIP-932), and transactional ones that they get a new epoch with
-each transaction (KIP-890).
-Left out on purpose: other features, which only upgrades use. A client whose name or version is not made of
+each transaction (KIP-890). UpdateFeatures changes them. A client whose name or version is not made of
 letters, digits, '.' and '-' is refused (KIP-511).
 """
 
@@ -15,10 +14,13 @@ from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
+from kview.serve.apis.refused_logins import refuse
 from kview.serve.call import Api, Call
+from kview.serve.login import Stage
 from kview.simulate.codes import ErrorCode
+from kview.simulate.features import SUPPORTED
+from kview.simulate.metadata import MetadataImage
 
-FEATURES = {"group.version": 1, "share.version": 1, "transaction.version": 2}
 FEATURES_FROM = 3
 ANY_LEVEL_FROM = 4
 """The first version that lists supported features whose lowest level is 0."""
@@ -32,7 +34,12 @@ def api_versions(call: Call) -> None:
     if version >= FEATURES_FROM and not all(map(_SOFTWARE.fullmatch, software)):
         call.answer(ApiVersionsResponse(version=version, error_code=ErrorCode.INVALID_REQUEST, api_keys=[]))
         return
-    call.answer(_response(call.version, ErrorCode.NONE, call.wire.apis.values()))
+    if call.login is not None and call.login.stage is Stage.TOKENS:
+        refuse(call, call.login, _response(version, ErrorCode.ILLEGAL_SASL_STATE, (), call.image))
+        return
+    if call.login is not None:
+        call.login.versions_told()
+    call.answer(_response(call.version, ErrorCode.NONE, call.wire.apis.values(), call.image))
 
 
 def answer_unsupported(call: Call) -> None:
@@ -44,7 +51,7 @@ def answer_unsupported(call: Call) -> None:
     call.answer_packed((response.encode(version=0),))
 
 
-def _response(version: int, error: ErrorCode, apis: Iterable[Api]) -> Any:
+def _response(version: int, error: ErrorCode, apis: Iterable[Api], image: MetadataImage | None = None) -> Any:
     entry = ApiVersionsResponse.ApiVersion
     keys = [
         entry(
@@ -56,21 +63,21 @@ def _response(version: int, error: ErrorCode, apis: Iterable[Api]) -> Any:
         for api in apis
     ]
     features: dict[str, Any] = {}
-    if version >= FEATURES_FROM:
+    if version >= FEATURES_FROM and image is not None:
         supported, finalized = (
             ApiVersionsResponse.SupportedFeatureKey,
             ApiVersionsResponse.FinalizedFeatureKey,
         )
         features = {
             "supported_features": [
-                supported(version=version, name=name, min_version=0, max_version=level)
-                for name, level in FEATURES.items()
-                if version >= ANY_LEVEL_FROM
+                supported(version=version, name=name, min_version=low, max_version=high)
+                for name, (low, high) in SUPPORTED.items()
+                if low or version >= ANY_LEVEL_FROM
             ],
-            "finalized_features_epoch": 0,
+            "finalized_features_epoch": image.offset,
             "finalized_features": [
                 finalized(version=version, name=name, max_version_level=level, min_version_level=level)
-                for name, level in FEATURES.items()
+                for name, level in image.features.items()
             ],
         }
     return ApiVersionsResponse(version=version, error_code=error, api_keys=keys, **features)

@@ -19,8 +19,8 @@ from kafka.protocol.admin import (
 )
 
 from kview.serve.apis.metadata import any_live_broker
-from kview.serve.apis.operations import OF_CLUSTER
 from kview.serve.call import Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.results import QuorumInfo, QuorumReplica
 from kview.simulate.world import METADATA_TOPIC
@@ -49,6 +49,10 @@ def describe_cluster(call: Call) -> None:
             )
         )
         return
+    operations = None
+    if request.include_cluster_authorized_operations:
+        describes = call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER)
+        operations = call.operations(ResourceType.CLUSTER) if describes else frozenset()
     fenced_too = version >= 2 and request.include_fenced_brokers
     brokers = []
     for broker in image.brokers.values():
@@ -71,13 +75,19 @@ def describe_cluster(call: Call) -> None:
             cluster_id=image.cluster_id,
             controller_id=any_live_broker(call, image.live_brokers()),
             brokers=brokers,
-            authorized_operations=OF_CLUSTER if request.include_cluster_authorized_operations else None,
+            authorized_operations=operations,
         )
     )
 
 
 def describe_quorum(call: Call) -> None:
     """Answer with the voters and observers as the active controller sees them."""
+
+    if not call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER):
+        _answer_refused(
+            call, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, MESSAGES[ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+        )
+        return
 
     def described(info: QuorumInfo) -> None:
         call.run(_answer_quorum(call, info))
@@ -89,11 +99,7 @@ def _answer_quorum(call: Call, info: QuorumInfo) -> Steps:
     version, per_topic = call.version, DescribeQuorumResponse.TopicData
     if info.error_code:
         message = "There is no active controller to forward the request to."
-        call.answer(
-            DescribeQuorumResponse(
-                version=version, error_code=info.error_code, error_message=message, topics=[]
-            )
-        )
+        _answer_refused(call, info.error_code, message)
         return
     topics, described = [], False
     for entry in call.request.topics:
@@ -108,6 +114,12 @@ def _answer_quorum(call: Call, info: QuorumInfo) -> Steps:
     voters = info.voters if described and version >= NODES_FROM else ()
     nodes = [DescribeQuorumResponse.Node(version=version, node_id=v.node, listeners=[]) for v in voters]
     call.answer(DescribeQuorumResponse(version=version, topics=topics, nodes=nodes, error_message=""))
+
+
+def _answer_refused(call: Call, error: ErrorCode, message: str) -> None:
+    call.answer(
+        DescribeQuorumResponse(version=call.version, error_code=error, error_message=message, topics=[])
+    )
 
 
 def _partition(call: Call, index: int, info: QuorumInfo | None) -> Any:

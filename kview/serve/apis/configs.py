@@ -3,8 +3,8 @@
 
 DescribeConfigs: v1 adds the source of a value, v3 types and documentation, v4 is flexible. AlterConfigs
 replaces all settings of a resource, IncrementalAlterConfigs changes single ones. ListConfigResources v0 lists
-client metrics only. A broker describes all settings that Kafka's has; most of them change nothing here. Left
-out on purpose: documentation (null), log levels and client metrics (INVALID_REQUEST).
+client metrics only. A broker describes all settings that Kafka's has; most of them change nothing here, nor
+do its log levels and subscriptions of client metrics. Left out on purpose: documentation (null).
 """
 
 import re
@@ -27,6 +27,7 @@ from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, forward, message_of
 from kview.serve.apis.log_dirs import log_dir
 from kview.serve.call import Api, Call, Steps, shortened
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.refusals import wrong_topic_name
@@ -53,7 +54,12 @@ def describe_configs(call: Call) -> Steps:
 
 
 def _resource(call: Call, entry: Any, rows: ConfigRows) -> Any:
-    error, message, entries = _entries(call, entry.resource_type, entry.resource_name)
+    kind, name = entry.resource_type, entry.resource_name
+    refused = _refusal(call, AclOperation.DESCRIBE_CONFIGS, kind, name)
+    if refused is None:
+        error, message, entries = _entries(call, kind, name)
+    else:
+        error, message, entries = refused, MESSAGES[refused], ()
     named = frozenset(entry.configuration_keys or ())
     return DescribeConfigsResponse.DescribeConfigsResult(
         version=call.version,
@@ -85,15 +91,34 @@ def _entries(call: Call, kind: int, name: str) -> Entries:
         return ErrorCode.INVALID_REQUEST, "Group name must not be empty", ()
     if kind == GROUP:
         return ErrorCode.NONE, "", call.cluster.descriptions.group_configs(call.broker, name)
-    if kind not in RESOURCE_TYPES:
-        return ErrorCode.INVALID_REQUEST, MESSAGES[ErrorCode.INVALID_REQUEST], ()
-    return ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}", ()
+    if kind == BROKER_LOGGER:
+        wrong = _wrong_broker(call, name, "Broker id", "") if name else "Broker id must not be empty"
+        if wrong is not None:
+            return ErrorCode.INVALID_REQUEST, wrong, ()
+        return ErrorCode.NONE, "", call.cluster.descriptions.loggers(call.broker).entries()
+    if kind == CLIENT_METRICS and not name:
+        return ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty", ()
+    if kind == CLIENT_METRICS:
+        return ErrorCode.NONE, "", call.cluster.descriptions.client_metrics(call.broker, name)
+    return ErrorCode.INVALID_REQUEST, MESSAGES[ErrorCode.INVALID_REQUEST], ()
+
+
+def _refusal(call: Call, operation: AclOperation, kind: int, name: str) -> ErrorCode | None:
+    """Return the error for a client that may not see or change the settings of a resource, or None."""
+    if kind == TOPIC:
+        may = call.may(operation, ResourceType.TOPIC, name)
+        return None if may else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if kind == GROUP:
+        may = call.may(operation, ResourceType.GROUP, name)
+        return None if may else ErrorCode.GROUP_AUTHORIZATION_FAILED
+    may = call.may(operation, ResourceType.CLUSTER)
+    return None if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def _static(call: Call) -> dict[str, str]:
     """Return the settings of this broker that only its network side knows, as if they were in its file."""
     host, port = call.wire.endpoint(call.broker)
-    here = f"PLAINTEXT://{host}:{port}"
+    here = f"{call.wire.security.protocol}://{host}:{port}"
     return {
         "advertised.listeners": here,
         "controller.listener.names": "CONTROLLER",
@@ -102,6 +127,7 @@ def _static(call: Call) -> dict[str, str]:
         "log.dirs": log_dir(call.broker),
         "max.incremental.fetch.session.cache.slots": "0",
         "process.roles": "broker",
+        **call.wire.security.settings,
     }
 
 
@@ -115,6 +141,15 @@ def _wrong_broker(call: Call, name: str, what: str, or_empty: str) -> str | None
     if not _ID.fullmatch(name):
         return f"{what} must be an integer, but it is: {name}"
     return f"Unexpected broker id, expected {call.broker}{or_empty} but received {name}"
+
+
+def _wrong_node(call: Call, name: str) -> str | None:
+    """Return why this broker does not change the log levels of the broker `name`."""
+    if name == str(call.broker):
+        return None
+    if not _ID.fullmatch(name):
+        return f"Node id must be an integer, but it is: {name}"
+    return f"Unexpected node id. Expected {call.broker}, but received {name}"
 
 
 def _row(call: Call, entry: ConfigEntry) -> Any:
@@ -194,19 +229,26 @@ def _alter(
             return admin.alter_topic(name, changes, others_too, validate_only)
         if kind == GROUP:
             return admin.alter_group(name, changes, others_too, validate_only)
+        if kind == CLIENT_METRICS:
+            return admin.alter_client_metrics(name, changes, others_too, validate_only)
         return admin.alter_broker(name, changes, others_too, validate_only)
 
     wrong = None
     if times[kind, name] > 1:
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+    elif (code := _refusal(call, AclOperation.ALTER_CONFIGS, kind, name)) is not None:
+        wrong = AdminResult(code, MESSAGES[code])
     elif kind == TOPIC and (message := wrong_topic_name(name)) is not None:
         wrong = AdminResult(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
     elif kind == BROKER and (message := _wrong_broker(call, name, "Node id", ",")) is not None:
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, message)
-    elif kind not in RESOURCE_TYPES:
+    elif kind == BROKER_LOGGER and not others_too:
+        message = _wrong_node(call, name)
+        wrong = AdminResult(ErrorCode.INVALID_REQUEST, message)
+        if message is None:
+            wrong = call.cluster.descriptions.loggers(call.broker).alter(changes, validate_only)
+    elif kind not in (TOPIC, BROKER, GROUP, CLIENT_METRICS):
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
-    elif kind not in (TOPIC, BROKER, GROUP):
-        wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     if wrong is not None:
         altered(wrong)
     else:
@@ -216,6 +258,10 @@ def _alter(
 def list_config_resources(call: Call) -> None:
     """Answer with the resources of the requested types, or of all types, that can have settings."""
     version, image = call.version, call.image
+    if not call.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER):
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        call.answer(ListConfigResourcesResponse(version=version, error_code=code, config_resources=[]))
+        return
     if version == CLIENT_METRICS_ONLY:
         types: Sequence[int] = (CLIENT_METRICS,)
     else:
@@ -225,6 +271,7 @@ def list_config_resources(call: Call) -> None:
         BROKER: [str(broker) for broker in image.live_brokers()],
         BROKER_LOGGER: [str(broker) for broker in image.live_brokers()],
         GROUP: list(image.group_configs),
+        CLIENT_METRICS: list(image.client_metrics),
     }
     known = set(types) <= set(RESOURCE_TYPES)
     rows = [

@@ -6,8 +6,11 @@ v1 adds whether a member uses the consumer protocol or the classic one.
 
 from typing import Any
 
-from kview.serve.apis.operations import NOT_ASKED, OF_GROUP, bits
+from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import Api, Call, Steps, id_bytes, shortened, topic_uuid
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import ErrorCode
+from kview.simulate.features import GROUP_VERSION
 from kview.simulate.groups.consumer_group import ConsumerMember
 from kview.simulate.groups.consumer_records import Partitions
 from kview.simulate.groups.consumer_results import (
@@ -24,11 +27,13 @@ from kview.wire.group_messages import (
 
 REGEX_FROM = MAKES_ITS_ID_FROM = 1
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 
 
 def heartbeat(call: Call) -> None:
     """Let a member join, stay or leave, and answer when that is committed."""
     request, version = call.request, call.version
+    call.is_from_member(request.group_id, request.member_id)
 
     def answer(result: ConsumerHeartbeatResult) -> None:
         response = ConsumerGroupHeartbeatResponse
@@ -54,7 +59,19 @@ def heartbeat(call: Call) -> None:
             )
         )
 
+    def may_describe(topic: str) -> bool:
+        return call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+
     topics = request.subscribed_topic_names
+    if not call.image.features.get(GROUP_VERSION):
+        answer(ConsumerHeartbeatResult(ErrorCode.UNSUPPORTED_VERSION))
+        return
+    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        answer(ConsumerHeartbeatResult(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return
+    if not all(map(may_describe, topics or ())):
+        answer(ConsumerHeartbeatResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        return
     call.cluster.groups(call.broker).consumer_heartbeat(
         ConsumerHeartbeat(
             request.group_id,
@@ -70,6 +87,7 @@ def heartbeat(call: Call) -> None:
             request.server_assignor,
             _owned(request.topic_partitions),
             version >= MAKES_ITS_ID_FROM,
+            None if call.cluster.authorizer is None else may_describe,
         ),
         call.later(answer),
     )
@@ -88,7 +106,20 @@ def describe(call: Call) -> Steps:
     """Answer with the state of each group and with what its members have and are to have."""
     coordinator, groups = call.cluster.groups(call.broker), []
     for name in sorted(dict.fromkeys(call.request.group_ids), key=bool):  # '' first, as in Kafka
+        if not call.image.features.get(GROUP_VERSION):
+            off = DescribedConsumerGroup(name, ErrorCode.UNSUPPORTED_VERSION)
+            groups.append(_described(call, off, []))
+            continue
+        if not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, name):
+            groups.append(
+                _described(call, DescribedConsumerGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED), [])
+            )
+            continue
         group = coordinator.describe_consumer_group(name)
+        if not _may_describe_topics(call, group):
+            hidden = DescribedConsumerGroup(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
+            groups.append(_described(call, hidden, []))
+            continue
         members = []
         for member in group.members:
             members.append(_member(call, member, group.targets.get(member.member_id, {})))
@@ -96,6 +127,19 @@ def describe(call: Call) -> Steps:
         groups.append(_described(call, group, members))
         yield
     call.answer(ConsumerGroupDescribeResponse(version=call.version, groups=groups))
+
+
+def _may_describe_topics(call: Call, group: DescribedConsumerGroup) -> bool:
+    """Return whether the client may know all topics that the members have and are to have."""
+    if call.cluster.authorizer is None:
+        return True
+    ids = {
+        topic_id
+        for member in group.members
+        for topic_id in (*_has(member), *group.targets.get(member.member_id, {}))
+    }
+    names = [call.image.topic_names[topic_id] for topic_id in ids if topic_id in call.image.topic_names]
+    return all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names)
 
 
 def _described(call: Call, group: DescribedConsumerGroup, members: list[Any]) -> Any:
@@ -111,7 +155,7 @@ def _described(call: Call, group: DescribedConsumerGroup, members: list[Any]) ->
         assignment_epoch=group.target_epoch,
         assignor_name=group.assignor,
         members=members,
-        authorized_operations=bits(OF_GROUP) if asked else NOT_ASKED,
+        authorized_operations=bits(call.operations(ResourceType.GROUP, group.group)) if asked else NOT_ASKED,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
 
 from kview.serve.call import Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.world import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
 
@@ -19,6 +20,11 @@ GROUP, TRANSACTION, SHARE = 0, 1, 2
 BATCHED_FROM = 4
 SHARES_FROM = 6
 TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC, SHARE: SHARE_TOPIC}
+RESOURCES = {GROUP: ResourceType.GROUP, TRANSACTION: ResourceType.TRANSACTIONAL_ID}
+REFUSALS = {
+    GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    TRANSACTION: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
 _SHARE_KEY = re.compile(r".*\S.*:[A-Za-z0-9_-]{22}:-?[0-9]{1,9}", re.DOTALL)
 """A group, a topic id in base64, and a partition."""
 
@@ -45,6 +51,10 @@ def _found(call: Call, key: str) -> dict[str, Any]:
     if kind not in (GROUP, TRANSACTION) and not is_share:
         error = ErrorCode.INVALID_REQUEST
         message = "" if kind == SHARE else MESSAGES[error]
+    elif is_share and not call.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER):
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    elif not is_share and not call.may(AclOperation.DESCRIBE, RESOURCES[kind], key):
+        error = REFUSALS[kind]
     else:
         node = _find(call, kind, key)
         if node < 0:

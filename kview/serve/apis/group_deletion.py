@@ -11,6 +11,7 @@ from kafka.protocol.consumer import OffsetDeleteRequest, OffsetDeleteResponse
 
 from kview.serve.apis.gather import Gather, by_topic
 from kview.serve.call import Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import OffsetDeleteResult
 
@@ -27,7 +28,10 @@ def delete_groups(call: Call) -> Steps:
             row = DeleteGroupsResponse.DeletableGroupResult(version=version, group_id=group, error_code=error)
             gather.put(place, row)
 
-        call.cluster.groups(call.broker).delete(group, call.later(deleted))
+        if call.may(AclOperation.DELETE, ResourceType.GROUP, group):
+            call.cluster.groups(call.broker).delete(group, call.later(deleted))
+        else:
+            deleted(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     gather.close()
 
 
@@ -35,10 +39,13 @@ def delete_offsets(call: Call) -> None:
     """Delete a group's offsets of the partitions that exist, and answer the others with an error."""
     request, version, image = call.request, call.version, call.image
     asked = [(t.name, p.partition_index) for t in request.topics for p in t.partitions]
-    known = [key for key in asked if image.partition(*key) is not None]
+    readable = {t.name for t in request.topics if call.may(AclOperation.READ, ResourceType.TOPIC, t.name)}
+    known = [key for key in asked if key[0] in readable and image.partition(*key) is not None]
 
     def deleted(result: OffsetDeleteResult) -> None:
-        codes = dict(zip(known, result.error_codes, strict=False))
+        refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        codes = {key: refused for key in asked if key[0] not in readable}
+        codes |= dict(zip(known, result.error_codes, strict=False))
         rows: list[tuple[str, Any]] = (
             [] if result.error_code else [(key[0], _row(codes, key)) for key in asked]
         )
@@ -48,6 +55,9 @@ def delete_offsets(call: Call) -> None:
         ]
         call.answer(OffsetDeleteResponse(version=version, error_code=result.error_code, topics=topics))
 
+    if not call.may(AclOperation.DELETE, ResourceType.GROUP, request.group_id):
+        deleted(OffsetDeleteResult(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return
     call.cluster.groups(call.broker).delete_offsets(request.group_id, known, call.later(deleted))
 
 

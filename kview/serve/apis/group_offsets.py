@@ -23,8 +23,10 @@ from kafka.protocol.consumer import (
 
 from kview.serve.apis.gather import ask_in_parts, in_parts
 from kview.serve.call import NO_ID, Api, Call, Steps, id_bytes
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import NO_MEMBER, CommitRequest, FetchedOffset, OffsetToCommit
+from kview.simulate.metadata import TopicImage
 from kview.wire.primitives import INT16, INT32, array_length, string
 
 TOPIC_IDS_FROM = 10
@@ -58,6 +60,10 @@ class Commits:
                 if version >= TOPIC_IDS_FROM and topic is None
                 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             )
+            if missing != ErrorCode.UNKNOWN_TOPIC_ID:
+                name = entry.name if topic is None else topic.name
+                if not self._call.may(AclOperation.READ, ResourceType.TOPIC, name):
+                    topic, missing = None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
             self._errors.append([missing] * len(entry.partitions))
             for p, data in enumerate(entry.partitions):
                 yield
@@ -73,6 +79,10 @@ class Commits:
                         )
                     )
 
+    def all_errors(self, code: ErrorCode) -> list[list[int]]:
+        """Return the same error for every partition."""
+        return [[code] * len(errors) for errors in self._errors]
+
     def errors(self, codes: Sequence[int]) -> list[list[int]]:
         """Return the errors by topic and partition. `codes` are those of the offsets."""
         for (t, p), error in zip(self._places, codes, strict=True):
@@ -84,6 +94,9 @@ def commit(call: Call) -> Steps:
     """Commit the offsets of partitions that exist, and answer the others with an error."""
     request, commits = call.request, Commits(call)
     yield from commits.read()
+    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        yield from _answer_commit(call, commits.all_errors(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return
 
     def ask(part: Sequence[OffsetToCommit], done: Callable[[Sequence[int]], None]) -> None:
         call.cluster.groups(call.broker).commit(
@@ -180,8 +193,12 @@ def _fetched(call: Call, wanted: Any) -> Generator[None, None, tuple[int, list[F
     group, asked = wanted.group_id, wanted.topics
     member = (wanted.member_id, wanted.member_epoch) if version >= MEMBERS_FROM else NO_MEMBER
     partitions = unknown = None
+    hidden: list[FetchedTopic] = []
+    refused = not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, group)
     if asked is not None:
         named = [(call.topic(entry, ids_from=TOPIC_IDS_FROM), entry) for entry in asked]
+        if not refused:
+            named, hidden = _without_hidden(call, named)
         unknown = [entry for topic, entry in named if topic is None and version >= TOPIC_IDS_FROM]
         partitions = [
             (topic.name if topic is not None else entry.name, p)
@@ -189,6 +206,12 @@ def _fetched(call: Call, wanted: Any) -> Generator[None, None, tuple[int, list[F
             for p in entry.partition_indexes
             if topic is not None or version < TOPIC_IDS_FROM
         ]
+    if refused:
+        error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        if version >= ERROR_OF_THE_WHOLE_FROM:
+            return error, []
+        rows = [FetchedOffset(t, p, -1, error_code=error) for t, p in partitions or ()]
+        return error, [FetchedTopic(name, NO_ID, of_topic) for name, of_topic in _by_topic(rows).items()]
     coordinator, stable = call.cluster.groups(call.broker), bool(call.request.require_stable)
     fetched = coordinator.fetch_offsets(group, None if partitions is None else (), stable, member)
     offsets = list(fetched.offsets)
@@ -197,11 +220,10 @@ def _fetched(call: Call, wanted: Any) -> Generator[None, None, tuple[int, list[F
         yield
     if fetched.error_code and version < ERROR_OF_THE_WHOLE_FROM and partitions:
         offsets = [FetchedOffset(t, p, -1, error_code=fetched.error_code) for t, p in partitions]
-    by_topic: dict[str, list[FetchedOffset]] = {}
-    for offset in offsets:
-        by_topic.setdefault(offset.topic, []).append(offset)
-    topics = []
-    for name, rows in by_topic.items():
+    topics = hidden
+    for name, rows in _by_topic(offsets).items():
+        if asked is None and not call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            continue
         if version < TOPIC_IDS_FROM:
             topics.append(FetchedTopic(name, NO_ID, rows))
         elif name in image.topics:
@@ -212,6 +234,31 @@ def _fetched(call: Call, wanted: Any) -> Generator[None, None, tuple[int, list[F
         ]
         topics.append(FetchedTopic("", id_bytes(entry.topic_id), rows))
     return fetched.error_code, topics
+
+
+def _by_topic(offsets: Sequence[FetchedOffset]) -> dict[str, list[FetchedOffset]]:
+    by_topic: dict[str, list[FetchedOffset]] = {}
+    for offset in offsets:
+        by_topic.setdefault(offset.topic, []).append(offset)
+    return by_topic
+
+
+Named = list[tuple[TopicImage | None, Any]]
+
+
+def _without_hidden(call: Call, named: Named) -> tuple[Named, list[FetchedTopic]]:
+    """Return the topics that the client may describe, and the answers for the others."""
+    kept, hidden = [], []
+    for topic, entry in named:
+        by_id = call.version >= TOPIC_IDS_FROM
+        name = topic.name if topic is not None else entry.name
+        if (topic is None and by_id) or call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            kept.append((topic, entry))
+            continue
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        rows = [FetchedOffset(name, p, -1, error_code=error) for p in entry.partition_indexes]
+        hidden.append(FetchedTopic(name, topic.topic_id if by_id and topic is not None else NO_ID, rows))
+    return kept, hidden
 
 
 def _topic(version: int, topic: FetchedTopic) -> Any:
@@ -230,4 +277,7 @@ def _topic(version: int, topic: FetchedTopic) -> Any:
     return per_topic(version=version, name=topic.name, partitions=partitions)
 
 
-APIS = (Api(8, OffsetCommitRequest, (2, 10), commit), Api(9, OffsetFetchRequest, (1, 10), fetch_offsets))
+APIS = (
+    Api(8, OffsetCommitRequest, (2, 10), commit),
+    Api(9, OffsetFetchRequest, (1, 10), fetch_offsets, throttle_from=8),
+)

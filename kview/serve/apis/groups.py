@@ -14,8 +14,8 @@ from kafka.protocol.admin import (
     ListGroupsResponse,
 )
 
-from kview.serve.apis.operations import OF_GROUP
 from kview.serve.call import Api, Call, Steps, shortened
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import DescribedGroup
 
@@ -28,7 +28,11 @@ def describe_groups(call: Call) -> Steps:
     coordinator = call.cluster.groups(call.broker)
     groups = []
     for group in call.request.groups:
-        groups.append(_described(call, coordinator.describe(group)))
+        if call.may(AclOperation.DESCRIBE, ResourceType.GROUP, group):
+            described = coordinator.describe(group)
+        else:
+            described = DescribedGroup(group, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        groups.append(_described(call, described))
         yield
     call.answer(DescribeGroupsResponse(version=call.version, groups=groups))
 
@@ -59,7 +63,9 @@ def _described(call: Call, group: DescribedGroup) -> Any:
             )
             for m in group.members
         ],
-        authorized_operations=OF_GROUP if asked and not error else None,
+        authorized_operations=call.operations(ResourceType.GROUP, group.group)
+        if asked and not error
+        else None,
     )
 
 
@@ -69,6 +75,7 @@ def list_groups(call: Call) -> None:
     states = request.states_filter if version >= 4 else ()
     types = request.types_filter if version >= 5 else ()
     result = call.cluster.groups(call.broker).list_groups(states or (), types or ())
+    everything = call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER)
     groups = [
         ListGroupsResponse.ListedGroup(
             version=version,
@@ -78,6 +85,7 @@ def list_groups(call: Call) -> None:
             group_type=g.group_type,
         )
         for g in result.groups
+        if everything or call.may(AclOperation.DESCRIBE, ResourceType.GROUP, g.group)
     ]
     call.answer(ListGroupsResponse(version=version, error_code=result.error_code, groups=groups))
 

@@ -8,8 +8,11 @@ from typing import Any
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
 from kview.serve.call import Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import EpochEndResult
+
+REFUSED = EpochEndResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def offset_for_leader_epoch(call: Call) -> Steps:
@@ -19,16 +22,17 @@ def offset_for_leader_epoch(call: Call) -> Steps:
     topics = []
     for entry in call.request.topics:
         partitions = []
+        may = call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, entry.topic)
         for p in entry.partitions:
-            partitions.append(_partition(call, per_topic, entry.topic, p))
+            result = _epoch_end(call, entry.topic, p) if may else REFUSED
+            partitions.append(_partition(call, per_topic, result, p))
             yield
         topics.append(per_topic(version=version, topic=entry.topic, partitions=partitions))
         yield
     call.answer(OffsetForLeaderEpochResponse(version=version, topics=topics))
 
 
-def _partition(call: Call, per_topic: Any, topic: str, asked: Any) -> Any:
-    result = _epoch_end(call, topic, asked)
+def _partition(call: Call, per_topic: Any, result: EpochEndResult, asked: Any) -> Any:
     return per_topic.EpochEndOffset(
         version=call.version,
         error_code=result.error_code,

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.consumer import ListOffsetsRequest
 
-from kview.serve.call import READ_COMMITTED, Api, Call, Steps
+from kview.serve.call import NEVER, READ_COMMITTED, Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.requests.offset_lookup import LATEST
 from kview.simulate.requests.records import DEBUGGING_REPLICA
@@ -26,7 +27,6 @@ from kview.wire.primitives import INT32, MalformedBytes, Reader, array_length, s
 EARLIEST, EARLIEST_LOCAL = -2, -4
 TIERED = (-5, -6)
 OFFSET_NOT_AVAILABLE_FROM = 5
-NEVER = 1 << 15
 ROWS_PER_STEP = 64
 """A time is looked up in a step of its own: it may decompress a batch."""
 MEANT_FROM = {-1: 0, -2: 0, -3: 7, -4: 8, -5: 9, -6: 11}
@@ -111,6 +111,12 @@ def list_offsets(call: Call) -> Steps:
     pieces = [INT32.pack(0) if version >= 2 else b"", array_length(len(by_topic), flexible)]
     for name, rows in by_topic.items():
         pieces.append(string(name, flexible))
+        if not call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            refused = OffsetResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            pieces.append(array_length(len(rows), flexible))
+            pieces += [pack_partition(version, index, refused) for index, _, _ in rows]
+            pieces.append(b"\0" if flexible else b"")
+            continue
         rows, twice = _unique(rows)
         pieces.append(array_length(len(rows) + len(twice), flexible))
         pieces += [pack_partition(version, index, OffsetResult(ErrorCode.INVALID_REQUEST)) for index in twice]
@@ -189,4 +195,4 @@ def pack_partition(version: int, index: int, result: OffsetResult) -> bytes:
     return _PARTITION_V1.pack(index, error, timestamp, offset)
 
 
-APIS = (Api(2, ListOffsetsRequest, (1, 11), list_offsets, decode=decode),)
+APIS = (Api(2, ListOffsetsRequest, (1, 11), list_offsets, decode=decode, throttle_from=2),)

@@ -1,13 +1,26 @@
-"""DescribeLogDirs (35), versions 1–5: returns the sizes of this broker's replicas on disk.
+"""AlterReplicaLogDirs (34) 1–2 and DescribeLogDirs (35) 1–5: where this broker's replicas are on its disk.
 
-v2 is flexible, v3 adds a top-level error, v4 the bytes of the volume (unknown: −1), v5 whether the volume is
-cordoned. A broker has one log directory.
+AlterReplicaLogDirs: v2 is flexible. There is no other directory to which a replica could move.
+
+DescribeLogDirs: v2 is flexible, v3 adds a top-level error, v4 the bytes of the volume (unknown: −1), v5
+whether the volume is cordoned. A broker has one log directory.
 """
 
-from kafka.protocol.admin import DescribeLogDirsRequest, DescribeLogDirsResponse
+from kafka.protocol.admin import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
 
-from kview.serve.call import Api, Call
+from kview.serve.apis.gather import by_topic
+from kview.serve.call import Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import ErrorCode
+from kview.simulate.metadata import TopicPartition
 from kview.simulate.results import LogDirRow
+
+ERROR_FROM = 3
 
 
 def log_dir(broker: int) -> str:
@@ -21,6 +34,10 @@ def describe_log_dirs(call: Call) -> None:
     The lag of a replica is relative to its own high watermark, as in Kafka.
     """
     request, version = call.request, call.version
+    if not call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER):
+        error = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED} if version >= ERROR_FROM else {}
+        call.answer(DescribeLogDirsResponse(version=version, results=[], **error))
+        return
     asked = None if request.topics is None else {t.topic: set(t.partitions) for t in request.topics}
     by_topic: dict[str, list[LogDirRow]] = {}
     for row in call.cluster.descriptions.log_dirs(call.broker):
@@ -49,4 +66,41 @@ def describe_log_dirs(call: Call) -> None:
     call.answer(DescribeLogDirsResponse(version=version, results=[directory]))
 
 
-APIS = (Api(35, DescribeLogDirsRequest, (1, 5), describe_log_dirs),)
+def alter_replica_log_dirs(call: Call) -> Steps:
+    """Answer for each replica whether it can be in its directory. The last directory named for it counts."""
+    wanted: dict[TopicPartition, str] = {}
+    for directory in call.request.dirs:
+        for topic in directory.topics:
+            wanted |= {(topic.name, index): directory.path for index in topic.partitions}
+            yield
+    per_topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+    may = call.may(AclOperation.ALTER, ResourceType.CLUSTER)
+    rows = []
+    for key, path in wanted.items():
+        error = _moved(call, key, path) if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        row = per_topic.AlterReplicaLogDirPartitionResult(
+            version=call.version, partition_index=key[1], error_code=error
+        )
+        rows.append((key[0], row))
+        yield
+    results = [
+        per_topic(version=call.version, topic_name=name, partitions=of_topic)
+        for name, of_topic in by_topic(rows).items()
+    ]
+    call.answer(AlterReplicaLogDirsResponse(version=call.version, results=results))
+
+
+def _moved(call: Call, key: TopicPartition, path: str) -> ErrorCode:
+    """Return the result of moving a replica. Source: ReplicaManager.alterReplicaLogDirs."""
+    if path != log_dir(call.broker):
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    partition = call.image.partition(*key)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE if call.broker in partition.replicas else ErrorCode.REPLICA_NOT_AVAILABLE
+
+
+APIS = (
+    Api(34, AlterReplicaLogDirsRequest, (1, 2), alter_replica_log_dirs),
+    Api(35, DescribeLogDirsRequest, (1, 5), describe_log_dirs),
+)

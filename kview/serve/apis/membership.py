@@ -25,6 +25,8 @@ from kafka.protocol.consumer import (
 
 from kview.serve.apis.gather import ask_in_parts
 from kview.serve.call import Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import (
     GroupProtocol,
     JoinRequest,
@@ -41,9 +43,20 @@ SKIP_ASSIGNMENT_FROM = 9
 LEAVE_SEVERAL_FROM = 3
 
 
+REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+def _may_read(call: Call) -> bool:
+    """Return whether the client may be a member of the group in its request."""
+    return call.may(AclOperation.READ, ResourceType.GROUP, call.request.group_id)
+
+
 def join_group(call: Call) -> None:
     """Let a member join, and answer once the rebalance has gathered all members."""
     request, version = call.request, call.version
+
+    if request.member_id:
+        call.is_from_member(request.group_id, request.member_id)
 
     def joined(result: JoinResult) -> None:
         members = [
@@ -70,6 +83,9 @@ def join_group(call: Call) -> None:
             )
         )
 
+    if not _may_read(call):
+        joined(JoinResult(REFUSED, request.member_id))
+        return
     call.cluster.groups(call.broker).join(
         JoinRequest(
             group=request.group_id,
@@ -91,6 +107,7 @@ def join_group(call: Call) -> None:
 def sync_group(call: Call) -> None:
     """Accept the leader's assignment or wait for it, then answer with the member's own part."""
     request, version = call.request, call.version
+    call.is_from_member(request.group_id, request.member_id)
 
     def synced(result: SyncResult) -> None:
         call.answer(
@@ -103,6 +120,9 @@ def sync_group(call: Call) -> None:
             )
         )
 
+    if not _may_read(call):
+        synced(SyncResult(REFUSED))
+        return
     call.cluster.groups(call.broker).sync(
         SyncRequest(
             group=request.group_id,
@@ -120,6 +140,10 @@ def sync_group(call: Call) -> None:
 def heartbeat(call: Call) -> None:
     """Restart a member's session timeout."""
     request = call.request
+    if not _may_read(call):
+        call.answer(HeartbeatResponse(version=call.version, error_code=REFUSED))
+        return
+    call.is_from_member(request.group_id, request.member_id)
     error = call.cluster.groups(call.broker).heartbeat(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
     )
@@ -130,6 +154,9 @@ def leave_group(call: Call) -> Steps:
     """Remove members. Before v3, a request names only one member, whose error is the top-level error."""
     request, version = call.request, call.version
     coordinator = call.cluster.groups(call.broker)
+    if not _may_read(call):
+        call.answer(LeaveGroupResponse(version=version, error_code=REFUSED, members=[]))
+        return
     if version < LEAVE_SEVERAL_FROM:
         result = coordinator.leave(request.group_id, [LeavingMember(request.member_id)])
         error = result.error_code or next((m.error_code for m in result.members), 0)

@@ -12,8 +12,9 @@ from struct import Struct, pack
 
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from kview.serve.apis.operations import NOT_ASKED, OF_CLUSTER, OF_TOPIC, bits
+from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import NO_ID, Api, Call, Steps, id_bytes, no_such_topic
+from kview.simulate.acls import OPERATIONS, AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
 from kview.simulate.topics import CreatableTopic
@@ -34,12 +35,12 @@ _PARTITION = Struct(">hii")  # error, index, leader
 
 
 class Packer:
-    """Encodes metadata in one version, byte for byte as the codec would. `operations` adds what a client may
-    do with each topic."""
+    """Encodes metadata in one version, byte for byte as the codec would. `operations` is the bit field of
+    what the client may do with a topic."""
 
-    def __init__(self, version: int, operations: bool = False) -> None:
+    def __init__(self, version: int, operations: int = NOT_ASKED) -> None:
         self.version = version
-        self.operations = bits(OF_TOPIC) if operations else NOT_ASKED
+        self.operations = operations
         self.flexible = version >= 9
         self.tags = b"\0" if self.flexible else b""
 
@@ -103,9 +104,9 @@ class Packer:
             out += INT32.pack(any_live_broker(call, live))
         return out
 
-    def end(self, operations: bool) -> bytes:
-        """Encode the part after the topics. `operations` adds what a client may do with the cluster."""
-        out = INT32.pack(bits(OF_CLUSTER) if operations else NOT_ASKED) if 8 <= self.version <= 10 else b""
+    def end(self, operations: int) -> bytes:
+        """Encode the part after the topics. `operations` is what the client may do with the cluster."""
+        out = INT32.pack(operations) if 8 <= self.version <= 10 else b""
         return out + (INT16.pack(ErrorCode.NONE) if self.version >= 13 else b"") + self.tags
 
 
@@ -138,25 +139,34 @@ def metadata(call: Call) -> Steps:
     if wrong is not None:
         _answer_wrong(call, wrong)
         return
-    packer = Packer(call.version, call.version >= 8 and request.include_topic_authorized_operations)
+    packers = Packers(call)
+    packer = Packer(call.version)
     everything = request.topics is None or (call.version == 0 and not request.topics)
     if everything:
         topics = []
+        everyone = call.cluster.authorizer is None
         for topic in image.topics.values():
-            topics.append(KEPT.packed(packer, image, topic))
+            if everyone or call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+                topics.append(KEPT.packed(packers.of(topic.name), image, topic))
             yield
     else:
         by_id = call.version >= LOOK_UP_FROM and any(entry.topic_id for entry in request.topics)
         named: dict[tuple[str | None, bytes], bytes] = {}
+        creates = _creates(call)
         for entry in request.topics:
             name_and_id = (None, id_bytes(entry.topic_id)) if by_id else (entry.name, NO_ID)
             if name_and_id not in named and name_and_id != (None, NO_ID):
-                named[name_and_id] = _topic(call, packer, image, *name_and_id)
+                named[name_and_id] = _topic(packers, name_and_id, creates)
             yield
         topics = list(named.values())
-        if call.version < 4 or request.allow_auto_topic_creation:
-            _create(call, [name for name, _ in named if name is not None and name not in image.topics])
-    end = packer.end(8 <= call.version <= 10 and request.include_cluster_authorized_operations)
+        if creates:
+            missing = [name for name, _ in named if name is not None and name not in image.topics]
+            _create(call, [name for name in missing if _may_create(call, name)])
+    operations = NOT_ASKED
+    if 8 <= call.version <= 10 and request.include_cluster_authorized_operations:
+        describes = call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER)
+        operations = bits(call.operations(ResourceType.CLUSTER)) if describes else 0
+    end = packer.end(operations)
     call.answer_packed((packer.head(call, image), array_length(len(topics), packer.flexible), *topics, end))
 
 
@@ -200,27 +210,66 @@ def any_live_broker(call: Call, live: tuple[int, ...]) -> int:
     return call.cluster.kernel.random("serve/controller").choice(live) if live else -1
 
 
-def _topic(call: Call, packer: Packer, image: MetadataImage, name: str | None, topic_id: bytes) -> bytes:
-    if name is None:
-        by_id = image.topic_by_id(topic_id)
-        if by_id is None:
-            no_name = None if packer.version >= 12 else ""
-            return Packer(packer.version).no_topic(ErrorCode.UNKNOWN_TOPIC_ID, no_name, topic_id)
-        return KEPT.packed(packer, image, by_id)
-    by_name = image.topics.get(name)
-    if by_name is not None:
-        return KEPT.packed(packer, image, by_name)
-    return packer.no_topic(no_such_topic(name), name, NO_ID)
+class Packers:
+    """The packer for each topic of one request. Topics with which the client may do the same share one."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.plain = Packer(call.version)
+        self._asked = call.version >= 8 and call.request.include_topic_authorized_operations
+        self._packers: dict[int, Packer] = {}
+        self._of_all = (
+            self._of(bits(OPERATIONS[ResourceType.TOPIC])) if call.cluster.authorizer is None else None
+        )
+
+    def of(self, name: str) -> Packer:
+        """Return the packer for a topic of this name, which need not exist."""
+        if not self._asked:
+            return self.plain
+        return self._of_all or self._of(bits(self.call.operations(ResourceType.TOPIC, name)))
+
+    def _of(self, operations: int) -> Packer:
+        if operations not in self._packers:
+            self._packers[operations] = Packer(self.call.version, operations)
+        return self._packers[operations]
+
+
+def _topic(packers: Packers, name_and_id: tuple[str | None, bytes], creates: bool) -> bytes:
+    """Encode a topic named by name or id. Only clients that may describe it learn whether it exists."""
+    call, (name, topic_id) = packers.call, name_and_id
+    image = call.image
+    topic = image.topic_by_id(topic_id) if name is None else image.topics.get(name)
+    known = name if topic is None else topic.name
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if known is None:
+        no_name = None if call.version >= 12 else ""
+        return packers.plain.no_topic(ErrorCode.UNKNOWN_TOPIC_ID, no_name, topic_id)
+    if not call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, known):
+        return packers.plain.no_topic(refused, name, topic_id)
+    if topic is not None:
+        return KEPT.packed(packers.of(known), image, topic)
+    if creates and not _may_create(call, known):
+        return packers.plain.no_topic(refused, name, NO_ID)
+    return packers.of(known).no_topic(no_such_topic(known), name, NO_ID)
+
+
+def _creates(call: Call) -> bool:
+    """Return whether missing topics are created, if the client may do that."""
+    asked = call.version < 4 or call.request.allow_auto_topic_creation
+    return asked and call.cluster.settings.flag(AUTO_CREATE)
+
+
+def _may_create(call: Call, name: str) -> bool:
+    create = AclOperation.CREATE
+    return call.may(create, ResourceType.CLUSTER) or call.may(create, ResourceType.TOPIC, name)
 
 
 def _create(call: Call, names: Sequence[str]) -> None:
-    """Create topics that a client asked for, if the settings allow it. The client will ask again."""
-    if not names or not call.cluster.settings.flag(AUTO_CREATE):
-        return
+    """Create topics that a client asked for. The client will ask again."""
     for name in names[:CREATED_PER_REQUEST]:
         call.cluster.topics.create_topic(
             call.broker, CreatableTopic(name), False, AUTO_CREATE_TIMEOUT_MS, lambda result: None
         )
 
 
-APIS = (Api(3, MetadataRequest, (0, 13), metadata),)
+APIS = (Api(3, MetadataRequest, (0, 13), metadata, throttle_from=3),)

@@ -16,14 +16,17 @@ from kafka.protocol.admin import (
 )
 
 from kview.serve.apis.gather import Gather, ask_in_parts, by_topic, forward, message_of
+from kview.serve.apis.mutations import EXCEEDED, Mutations
 from kview.serve.apis.topics import DUPLICATE_NAME
 from kview.serve.call import Api, Call, Steps
-from kview.simulate.codes import ErrorCode
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.results import AdminResult
 
 PREFERRED, UNCLEAN = 0, 1
+STRICT_FROM = 3
 ELECTION_TYPE_FROM = 1
 
 Election = tuple[TopicPartition, AdminResult]
@@ -32,7 +35,13 @@ Election = tuple[TopicPartition, AdminResult]
 def create_partitions(call: Call) -> Steps:
     """Add partitions to each topic, and answer once the controller has decided on all."""
     request, version, admin = call.request, call.version, call.cluster.admin
-    gather = Gather(call, lambda rows: CreatePartitionsResponse(version=version, results=rows))
+    mutations = Mutations(call, STRICT_FROM)
+    gather = Gather(
+        call,
+        lambda rows: CreatePartitionsResponse(
+            version=version, throttle_time_ms=mutations.throttle(), results=rows
+        ),
+    )
     times = Counter(entry.name for entry in request.topics)
     for entry in {entry.name: entry for entry in request.topics}.values():
         place = gather.place()
@@ -45,6 +54,15 @@ def create_partitions(call: Call) -> Steps:
 
         if times[entry.name] > 1:
             created(AdminResult(ErrorCode.INVALID_REQUEST, DUPLICATE_NAME))
+            yield
+            continue
+        if not call.may(AclOperation.ALTER, ResourceType.TOPIC, entry.name):
+            created(AdminResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            yield
+            continue
+        known = call.image.topics.get(entry.name)
+        if known is not None and not mutations.allows(max(0, entry.count - len(known.partitions))):
+            created(AdminResult(EXCEEDED))
             yield
             continue
         assigned = entry.assignments
@@ -76,7 +94,11 @@ def elect_leaders(call: Call) -> Steps:
         error = NO_CONTROLLER.error_code if late else ErrorCode.NONE
         call.run(_answer_elections(call, error, results or ()))
 
-    if kind not in (PREFERRED, UNCLEAN):
+    if not call.may(AclOperation.ALTER, ResourceType.CLUSTER):
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        refused = AdminResult(code, MESSAGES[code])
+        yield from _answer_elections(call, code, [(key, refused) for key in keys or ()])
+    elif kind not in (PREFERRED, UNCLEAN):
         wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unknown election type {kind}")
         yield from _answer_elections(call, wrong.error_code, [(key, wrong) for key in keys or ()])
     elif keys is None:

@@ -17,7 +17,9 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from kview.serve.call import Api, Call, Steps
 from kview.serve.frames import MAX_REQUEST_BYTES
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.batch_check import RECORD_ERRORS_MAX
+from kview.simulate.client_quotas import PRODUCER
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.records import codec, transactional
@@ -51,7 +53,7 @@ def produce(call: Call) -> Steps:
     results: dict[tuple[int, int], ProduceResult] = {}
 
     errors_left = RECORD_ERRORS_MAX
-    unauthorized = not request.transactional_id and any(
+    unauthorized = not _may_write_transaction(call) and any(
         transactional(data.records or b"") for entry in request.topic_data for data in entry.partition_data
     )
 
@@ -63,6 +65,10 @@ def produce(call: Call) -> Steps:
 
     for t, entry in enumerate(request.topic_data):
         topic = call.topic(entry, ids_from=TOPIC_IDS_FROM)
+        name = entry.name if topic is None else topic.name
+        refused = (topic is not None or call.version < TOPIC_IDS_FROM) and not call.may(
+            AclOperation.WRITE, ResourceType.TOPIC, name
+        )
         for p, data in enumerate(entry.partition_data):
             yield
 
@@ -76,6 +82,8 @@ def produce(call: Call) -> Steps:
             waiting += 1
             if unauthorized:
                 decided(ProduceResult(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            elif refused:
+                decided(ProduceResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             elif topic is None:
                 by_id = call.version >= TOPIC_IDS_FROM
                 decided(
@@ -101,6 +109,11 @@ def produce(call: Call) -> Steps:
     done()
 
 
+def _may_write_transaction(call: Call) -> bool:
+    name = call.request.transactional_id
+    return bool(name) and call.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name)
+
+
 def admit(
     call: Call, key: TopicPartition, producer_id: int, epoch: int, then: Callable[[ErrorCode], None]
 ) -> None:
@@ -121,6 +134,8 @@ def admit(
 
 def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> Steps:
     request, version = call.request, call.version
+    throttle_ms = call.used(PRODUCER, call.size)
+    call.mute(throttle_ms)
     if request.acks == 0:
         if any(result.error_code for result in results.values()):
             call.hang_up()
@@ -157,7 +172,7 @@ def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> Steps:
         topics.append(
             per_topic(version=version, name=entry.name, topic_id=entry.topic_id, partition_responses=answers)
         )
-    call.answer(ProduceResponse(version=version, responses=topics))
+    call.answer(ProduceResponse(version=version, responses=topics, throttle_time_ms=throttle_ms))
 
 
 APIS = (Api(0, ProduceRequest, (3, 13), produce, advertised_from=0, max_bytes=MAX_REQUEST_BYTES),)

@@ -7,6 +7,7 @@ adds PRODUCER_FENCED, v5 only adds an error.
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
 from kview.serve.call import Api, Call, fenced
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import ProducerIdResult
 
@@ -29,6 +30,16 @@ def init_producer_id(call: Call) -> None:
             )
         )
 
+    name, write = request.transactional_id, AclOperation.WRITE
+    if name is not None and not call.may(write, ResourceType.TRANSACTIONAL_ID, name):
+        done(ProducerIdResult(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        return
+    if name is None and not (
+        call.may(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
+        or call.may_any(write, ResourceType.TOPIC)
+    ):
+        done(ProducerIdResult(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+        return
     expected = (request.producer_id, request.producer_epoch) if version >= EXPECTED_FROM else (-1, -1)
     if request.transactional_id is None and (expected[0] == NO_PRODUCER) != (expected[1] == NO_EPOCH):
         done(ProducerIdResult(ErrorCode.INVALID_REQUEST))

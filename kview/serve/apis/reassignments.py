@@ -16,7 +16,8 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.gather import ask_in_parts, by_topic, forward, message_of
 from kview.serve.call import Api, Call, Steps
-from kview.simulate.codes import ErrorCode
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.results import AdminResult, Reassignment
 
@@ -24,11 +25,19 @@ Asked = tuple[str, int, Sequence[int] | None]
 """Topic, partition, and the new replicas or None."""
 
 
+REFUSED = AdminResult(
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED, MESSAGES[ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+)
+
+
 def alter_reassignments(call: Call) -> Steps:
     """Begin or cancel each reassignment, and answer with each result."""
     request, admin = call.request, call.cluster.admin
     asked = [(t.name, p.partition_index, p.replicas) for t in request.topics for p in t.partitions]
     may_change = call.version < 1 or request.allow_replication_factor_change
+    if not call.may(AclOperation.ALTER, ResourceType.CLUSTER):
+        yield from _answer_altered(call, True, asked, [REFUSED] * len(asked), REFUSED)
+        return
 
     def reassign(part: Sequence[Asked], done: Callable[[Sequence[AdminResult]], None]) -> None:
         forward(
@@ -39,13 +48,18 @@ def alter_reassignments(call: Call) -> Steps:
         )
 
     def altered(results: Sequence[AdminResult]) -> None:
-        call.run(_answer_altered(call, may_change, asked, results))
+        whole = NO_CONTROLLER if NO_CONTROLLER in results else AdminResult(ErrorCode.NONE)
+        call.run(_answer_altered(call, may_change, asked, results, whole))
 
     yield from ask_in_parts(asked, reassign, altered)
 
 
 def _answer_altered(
-    call: Call, may_change: bool, asked: Sequence[Asked], results: Sequence[AdminResult]
+    call: Call,
+    may_change: bool,
+    asked: Sequence[Asked],
+    results: Sequence[AdminResult],
+    whole: AdminResult,
 ) -> Steps:
     version, per_topic = call.version, AlterPartitionReassignmentsResponse.ReassignableTopicResponse
     rows = []
@@ -62,8 +76,8 @@ def _answer_altered(
         AlterPartitionReassignmentsResponse(
             version=version,
             allow_replication_factor_change=may_change,
-            error_code=NO_CONTROLLER.error_code if NO_CONTROLLER in results else ErrorCode.NONE,
-            error_message=None,
+            error_code=whole.error_code,
+            error_message=whole.message,
             responses=[
                 per_topic(version=version, name=name, partitions=of_topic)
                 for name, of_topic in by_topic(rows).items()
@@ -75,6 +89,30 @@ def _answer_altered(
 def list_reassignments(call: Call) -> None:
     """Answer with the reassignments in progress of the requested partitions, or of all."""
     request, version, admin = call.request, call.version, call.cluster.admin
+    if not call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER):
+        topic, none = (
+            ListPartitionReassignmentsResponse.OngoingTopicReassignment,
+            Reassignment(("", 0), (), (), ()),
+        )
+        call.answer(
+            ListPartitionReassignmentsResponse(
+                version=version,
+                error_code=REFUSED.error_code,
+                error_message=REFUSED.message,
+                topics=[
+                    topic(
+                        version=version,
+                        name=asked.name,
+                        partitions=[
+                            _ongoing(version, none._replace(key=(asked.name, p)))
+                            for p in asked.partition_indexes
+                        ],
+                    )
+                    for asked in request.topics or ()
+                ],
+            )
+        )
+        return
     wanted = None
     if request.topics is not None:
         wanted = {(t.name, p) for t in request.topics for p in t.partition_indexes}

@@ -15,6 +15,7 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.gather import Gather, by_topic
 from kview.serve.call import Api, Call, Steps, shortened
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.refusals import wrong_topic_name
 from kview.simulate.results import ActiveProducer, DeletedRecords
@@ -34,6 +35,7 @@ def delete_records(call: Call) -> Steps:
 
     gather = Gather(call, respond)
     for topic in request.topics:
+        may = call.may(AclOperation.DELETE, ResourceType.TOPIC, topic.name)
         for asked in topic.partitions:
             yield
             place = gather.place()
@@ -52,6 +54,9 @@ def delete_records(call: Call) -> Steps:
                 )
                 gather.put(place, (name, row))
 
+            if not may:
+                deleted(DeletedRecords(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+                continue
             call.cluster.deletion.delete_records(
                 call.broker,
                 topic.name,
@@ -82,7 +87,10 @@ def describe_producers(call: Call) -> Steps:
 def _producers(call: Call, topic: str, index: int) -> Any:
     producers: tuple[ActiveProducer, ...] = ()
     message = wrong_topic_name(topic)
-    if message is not None:
+    if not call.may(AclOperation.READ, ResourceType.TOPIC, topic):
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        message = MESSAGES[error]
+    elif message is not None:
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif topic not in call.image.topics:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

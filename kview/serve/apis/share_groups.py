@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from kview.serve.apis.operations import NOT_ASKED, OF_GROUP, bits
+from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import Api, Call, Steps, shortened, topic_uuid
+from kview.simulate.acls import ResourceType
 from kview.simulate.groups.share_group import ShareMember
 from kview.simulate.groups.share_results import DescribedShareGroup, ShareHeartbeat, ShareHeartbeatResult
 from kview.wire.group_messages import (
@@ -17,6 +18,7 @@ from kview.wire.group_messages import (
 def heartbeat(call: Call) -> None:
     """Let a member join, stay or leave, and answer when that is committed."""
     request, version = call.request, call.version
+    call.is_from_member(request.group_id, request.member_id)
 
     def answer(result: ShareHeartbeatResult) -> None:
         response = ShareGroupHeartbeatResponse
@@ -85,7 +87,7 @@ def _described(call: Call, group: DescribedShareGroup, members: list[Any]) -> An
         assignment_epoch=group.target_epoch,
         assignor_name=group.assignor,
         members=members,
-        authorized_operations=bits(OF_GROUP) if asked else NOT_ASKED,
+        authorized_operations=bits(call.operations(ResourceType.GROUP, group.group)) if asked else NOT_ASKED,
     )
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
-from kview.serve.apis.operations import NOT_ASKED, OF_TOPIC, bits
+from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import Api, Call, Steps, no_such_topic, topic_uuid
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage
 
@@ -26,6 +27,12 @@ def describe_topic_partitions(call: Call) -> Steps:
         wrong = [_error(version, t.name, ErrorCode.INVALID_REQUEST) for t in request.topics]
         call.answer(DescribeTopicPartitionsResponse(version=version, topics=wrong, next_cursor=None))
         return
+    hidden: list[Any] = []
+    readable = [name for name in names if call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name)]
+    if len(readable) < len(names) and request.topics:
+        refused = set(names).difference(readable)
+        hidden = [_error(version, n, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for n in sorted(refused)]
+    names = readable
     left = max(1, min(request.response_partition_limit, MAX_PARTITIONS))
     topics: list[Any] = []
     next_cursor = None
@@ -42,7 +49,8 @@ def describe_topic_partitions(call: Call) -> Steps:
         topic = image.topics.get(name)
         if topic is None:
             if request.topics:
-                topics.append(_error(version, name, no_such_topic(name), bits(OF_TOPIC)))
+                operations = bits(call.operations(ResourceType.TOPIC, name))
+                topics.append(_error(version, name, no_such_topic(name), operations))
             continue
         begin = min(begin, len(topic.partitions))
         end = min(len(topic.partitions), begin + left)
@@ -53,7 +61,7 @@ def describe_topic_partitions(call: Call) -> Steps:
                 name=name,
                 topic_id=topic_uuid(topic.topic_id),
                 is_internal=topic.internal,
-                topic_authorized_operations=bits(OF_TOPIC),
+                topic_authorized_operations=bits(call.operations(ResourceType.TOPIC, name)),
                 partitions=[_partition(version, image, p, topic.partitions[p]) for p in range(begin, end)],
             )
         )
@@ -62,6 +70,7 @@ def describe_topic_partitions(call: Call) -> Steps:
                 version=version, topic_name=name, partition_index=end
             )
             break
+    topics += hidden
     call.answer(DescribeTopicPartitionsResponse(version=version, topics=topics, next_cursor=next_cursor))
 
 

@@ -18,7 +18,9 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, message_of
+from kview.serve.apis.mutations import EXCEEDED, Mutations
 from kview.serve.call import Api, Call, Steps, topic_uuid
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
@@ -27,6 +29,7 @@ from kview.simulate.world import METADATA_TOPIC
 
 TOPIC_ENTRIES_FROM = 6
 CONFIGS_FROM = 5
+STRICT_CREATION_FROM, STRICT_DELETION_FROM = 6, 5
 NO_INTERNAL_TOPIC = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
 NAME_OF_ID = "The provided topic name maps to an ID that was already supplied."
 DUPLICATE_NAME, DUPLICATE_ID = "Duplicate topic name.", "Duplicate topic id."
@@ -36,28 +39,46 @@ def create_topics(call: Call) -> Steps:
     """Create each topic, and answer once the controller has decided on all."""
     request, version = call.request, call.version
     per_topic = CreateTopicsResponse.CreatableTopicResult
-    gather = Gather(call, lambda topics: CreateTopicsResponse(version=version, topics=topics))
+    mutations = Mutations(call, STRICT_CREATION_FROM)
+    gather = Gather(
+        call,
+        lambda topics: CreateTopicsResponse(
+            version=version, throttle_time_ms=mutations.throttle(), topics=topics
+        ),
+    )
     rows = ConfigRows(lambda setting: config_row(per_topic.CreatableTopicConfigs, version, setting))
     times = Counter(entry.name for entry in request.topics)
     once = [entry for entry in request.topics if times[entry.name] == 1 and entry.name != METADATA_TOPIC]
     too_many = sum(map(_partitions, once)) > PARTITIONS_MAX
+    may_create_any = call.may(AclOperation.CREATE, ResourceType.CLUSTER)
     for entry in once:
         yield
         place = gather.place()
 
         def created(result: CreateTopicResult, place: int = place, name: str = entry.name) -> None:
+            hidden = not result.error_code and not call.may(
+                AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name
+            )
+            refused = {"topic_config_error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED} if hidden else {}
             row = per_topic(
                 version=version,
                 name=name,
                 topic_id=topic_uuid(result.topic_id),
                 error_code=result.error_code,
                 error_message=message_of(result),
-                num_partitions=result.partitions,
-                replication_factor=result.replication,
-                configs=rows.of(result.configs) if version >= CONFIGS_FROM else None,
+                num_partitions=-1 if hidden else result.partitions,
+                replication_factor=-1 if hidden else result.replication,
+                configs=(rows.of(() if hidden else result.configs)) if version >= CONFIGS_FROM else None,
+                **(refused if version >= CONFIGS_FROM else {}),
             )
             gather.put(place, row)
 
+        if not may_create_any and not call.may(AclOperation.CREATE, ResourceType.TOPIC, entry.name):
+            created(CreateTopicResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."))
+            continue
+        if not mutations.allows(_partitions_or(entry, call.cluster.settings.number("num.partitions"))):
+            created(CreateTopicResult(EXCEEDED))
+            continue
         if too_many:
             message = "Excessively large number of partitions per request."
             created(CreateTopicResult(ErrorCode.POLICY_VIOLATION, message))
@@ -107,6 +128,13 @@ def _wrong_entry(entry: Any) -> CreateTopicResult | None:
     return None
 
 
+def _partitions_or(entry: Any, default: int) -> int:
+    """Return how many partitions a new topic is to have."""
+    if entry.assignments:
+        return len(entry.assignments)
+    return int(entry.num_partitions) if entry.num_partitions > 0 else default
+
+
 def _partitions(entry: Any) -> int:
     return int(max(1, entry.num_partitions, len(entry.assignments)))
 
@@ -114,7 +142,13 @@ def _partitions(entry: Any) -> int:
 def delete_topics(call: Call) -> Steps:
     """Delete each topic, given by name or id, and answer once the controller has decided on all."""
     request, version = call.request, call.version
-    gather = Gather(call, lambda rows: DeleteTopicsResponse(version=version, responses=rows))
+    mutations = Mutations(call, STRICT_DELETION_FROM)
+    gather = Gather(
+        call,
+        lambda rows: DeleteTopicsResponse(
+            version=version, throttle_time_ms=mutations.throttle(), responses=rows
+        ),
+    )
     if version >= TOPIC_ENTRIES_FROM:
         asked = [(entry.name, entry.topic_id.bytes if entry.topic_id else None) for entry in request.topics]
     else:
@@ -133,18 +167,24 @@ def delete_topics(call: Call) -> Steps:
         else:
             topic = topics.get(name)
         wrong = _wrong_deletion(name, id_bytes, times[name, id_bytes])
+        known = name if topic is None else topic.name
+        hidden = known is not None and not _may_delete(call, AclOperation.DESCRIBE, known)
+        asked_for = wrong is None and known is not None and (topic is not None or hidden)
+        if asked_for and not _may_delete(call, AclOperation.DELETE, known or ""):
+            refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            wrong = DeleteTopicResult(refused, MESSAGES[refused])
         if wrong is None and topic is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             wrong = DeleteTopicResult(unknown, MESSAGES[unknown])
         elif wrong is None and topic is not None and name is not None and topic.topic_id in ids:
             wrong = DeleteTopicResult(ErrorCode.INVALID_REQUEST, NAME_OF_ID)
-        elif topic is not None:
+        elif wrong is None and topic is not None:
             id_bytes = topic.topic_id
 
         def deleted(
             result: DeleteTopicResult,
             place: int = place,
-            name: str | None = topic.name if topic is not None else name,
+            name: str | None = topic.name if topic is not None and not hidden else name,
             topic_id: bytes | None = id_bytes,
         ) -> None:
             row = DeleteTopicsResponse.DeletableTopicResult(
@@ -156,12 +196,20 @@ def delete_topics(call: Call) -> Steps:
             )
             gather.put(place, row)
 
+        if wrong is None and topic is not None and not mutations.allows(len(topic.partitions)):
+            wrong = DeleteTopicResult(EXCEEDED)
         if wrong is not None or topic is None:
             assert wrong is not None
             deleted(wrong)
         else:
             call.cluster.topics.delete_topic(call.broker, topic.name, FORWARD_TIMEOUT_MS, call.later(deleted))
     gather.close()
+
+
+def _may_delete(call: Call, operation: AclOperation, name: str) -> bool:
+    """Return whether the client may do this with a topic, or delete all topics."""
+    delete = AclOperation.DELETE
+    return call.may(operation, ResourceType.TOPIC, name) or call.may(delete, ResourceType.CLUSTER)
 
 
 def _wrong_deletion(name: str | None, topic_id: bytes | None, times: int) -> DeleteTopicResult | None:

@@ -28,6 +28,7 @@ from kafka.protocol.producer import (
 from kview.serve.apis.gather import Gather, ask_in_parts, by_topic
 from kview.serve.apis.group_offsets import Commits
 from kview.serve.call import Api, Call, Steps, fenced
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import CommitRequest, OffsetToCommit
 from kview.simulate.metadata import TopicPartition
@@ -35,7 +36,7 @@ from kview.simulate.records import Marker
 from kview.simulate.requests.records import EndedTransaction
 from kview.simulate.transactions.coordinator import BUMPS_FROM
 from kview.simulate.transactions.results import EndResult
-from kview.simulate.world import OFFSETS_TOPIC
+from kview.simulate.world import INTERNAL_TOPICS, OFFSETS_TOPIC
 
 FENCED_FROM = 2
 SEVERAL_FROM = 4
@@ -70,10 +71,16 @@ def add_partitions(call: Call) -> Steps:
             )
         return response(version=version, results_by_topic_v3_and_below=results[0][1])
 
+    if version >= SEVERAL_FROM and not call.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER):
+        refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        call.answer(response(version=version, error_code=refused, results_by_transaction=[]))
+        return
     gather = Gather(call, respond)
     for name, producer, topics, verifies in _asked(request, version):
         yield
         keys = [(topic.name, index) for topic in topics for index in topic.partitions]
+        by_client = version < SEVERAL_FROM
+        forbidden = _forbidden(call, topics) if by_client else set()
         unknown = {key for key in keys if call.image.partition(*key) is None}
         place = gather.place()
 
@@ -82,9 +89,11 @@ def add_partitions(call: Call) -> Steps:
         ) -> None:
             gather.put(place, (name, [(topic, (index, code)) for topic, index in keys]))
 
-        if unknown:
-            other, missing = ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            rows = [(key[0], (key[1], missing if key in unknown else other)) for key in keys]
+        if by_client and not call.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
+            put(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        elif unknown or forbidden:
+            codes = [_not_added(key, unknown, forbidden) for key in keys]
+            rows = [(topic, (index, code)) for (topic, index), code in zip(keys, codes, strict=True)]
             gather.put(place, (name, rows))
         elif verifies:
             coordinator = call.cluster.transactions(call.broker)
@@ -96,6 +105,22 @@ def add_partitions(call: Call) -> Steps:
             coordinator = call.cluster.transactions(call.broker)
             coordinator.add_partitions(name, producer, keys, client, call.later(put))
     gather.close()
+
+
+def _forbidden(call: Call, topics: Any) -> set[str]:
+    """Return the topics that the client may not write to in a transaction."""
+    return {
+        topic.name
+        for topic in topics
+        if topic.name in INTERNAL_TOPICS or not call.may(AclOperation.WRITE, ResourceType.TOPIC, topic.name)
+    }
+
+
+def _not_added(key: TopicPartition, unknown: set[TopicPartition], forbidden: set[str]) -> ErrorCode:
+    """Return the error of a partition of a transaction, to which nothing is added because of one of them."""
+    if key[0] in forbidden:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if key in unknown else ErrorCode.OPERATION_NOT_ATTEMPTED
 
 
 def _asked(request: Any, version: int) -> list[tuple[str, tuple[int, int], Any, bool]]:
@@ -133,6 +158,12 @@ def add_offsets(call: Call) -> None:
     def done(code: ErrorCode) -> None:
         call.answer(AddOffsetsToTxnResponse(version=call.version, error_code=_for_version(call, code)))
 
+    if not call.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
+        done(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return
+    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        done(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return
     producer = (request.producer_id, request.producer_epoch)
     cluster.transactions(call.broker).add_partitions(
         request.transactional_id, producer, (key,), 0, call.later(done)
@@ -153,6 +184,9 @@ def end(call: Call) -> None:
             )
         )
 
+    if not call.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
+        done(EndResult(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        return
     call.cluster.transactions(call.broker).end(
         request.transactional_id,
         (request.producer_id, request.producer_epoch),
@@ -190,6 +224,9 @@ def write_markers(call: Call) -> Steps:
         )
 
     gather = Gather(call, respond)
+    may = any(
+        call.may(each, ResourceType.CLUSTER) for each in (AclOperation.ALTER, AclOperation.CLUSTER_ACTION)
+    )
     for number, marker in enumerate(call.request.markers):
         ended = EndedTransaction(
             marker.producer_id,
@@ -208,6 +245,9 @@ def write_markers(call: Call) -> Steps:
                 ) -> None:
                     gather.put(place, (*row, code))
 
+                if not may:
+                    put(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+                    continue
                 key = (topic.name, index)
                 call.cluster.records.write_marker(call.broker, key, ended, call.later(put))
     gather.close()
@@ -246,6 +286,15 @@ def commit_offsets(call: Call) -> Steps:
         else:
             committed([code] * len(commits.offsets))
 
+    if not call.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
+        refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    elif not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    else:
+        refused = ErrorCode.NONE
+    if refused is not ErrorCode.NONE:
+        call.run(_answer_commit(call, commits.all_errors(refused)))
+        return
     refused = groups.refusal(request.group_id)
     if refused is not ErrorCode.NONE:
         admitted(refused)

@@ -16,6 +16,7 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.gather import by_topic
 from kview.serve.call import Api, Call, Steps
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.transactions.records import TransactionState
 from kview.simulate.transactions.results import DescribedTransaction
@@ -40,14 +41,21 @@ STATES = frozenset(state.called for state in TransactionState)
 
 def describe_transactions(call: Call) -> Steps:
     """Describe each of the transactional ids."""
-    coordinator, states = call.cluster.transactions(call.broker), []
+    states = []
     for name in call.request.transactional_ids:
-        states.append(_described(call.version, coordinator.describe(name)))
+        states.append(_described(call, _known(call, name)))
         yield
     call.answer(DescribeTransactionsResponse(version=call.version, transaction_states=states))
 
 
-def _described(version: int, known: DescribedTransaction) -> Any:
+def _known(call: Call, name: str) -> DescribedTransaction:
+    if call.may(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, name):
+        return call.cluster.transactions(call.broker).describe(name)
+    return DescribedTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, name)
+
+
+def _described(call: Call, known: DescribedTransaction) -> Any:
+    version = call.version
     state = DescribeTransactionsResponse.TransactionState
     if known.error_code:
         name = known.transactional_id
@@ -64,6 +72,7 @@ def _described(version: int, known: DescribedTransaction) -> Any:
         topics=[
             state.TopicData(version=version, topic=topic, partitions=partitions)
             for topic, partitions in by_topic(known.partitions).items()
+            if call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
         ],
     )
 
@@ -85,7 +94,8 @@ def list_transactions(call: Call) -> None:
     rows = [
         each
         for each in listed
-        if (not wanted or each.state in wanted)
+        if call.may(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id)
+        and (not wanted or each.state in wanted)
         and (not producers or each.producer_id in producers)
         and (least_ms < 0 or (each.began_ms >= 0 and now_ms - each.began_ms > least_ms))
         and (matches is None or matches(each.transactional_id[:MATCHED_CHARACTERS]))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from kview.simulate.brokers.bucket import Bucket
+from kview.simulate.brokers.fetch_sessions import FetchSessions
 from kview.simulate.brokers.isr_changes import RETRY_US, IsrChanges
 from kview.simulate.brokers.process import BrokerProcess
 from kview.simulate.brokers.replica import Fetcher, Replica
@@ -64,6 +65,9 @@ class Broker:
         self.isr_changes = IsrChanges(
             self.process, self.replicas, controller, self.latency_us, self.lag_max_us
         )
+        self.fetch_sessions = FetchSessions(
+            self.id, kernel, settings.number("max.incremental.fetch.session.cache.slots")
+        )
         self.clean_shutdown = True
         self._nodes = nodes
         self._metadata = metadata
@@ -100,6 +104,7 @@ class Broker:
             self.kernel.cancel(timer)
         self._fetch_timer = None
         self.isr_changes.process_ended()
+        self.fetch_sessions.clear()
         for replica in self.replicas.values():
             replica.lose_memory()
 

@@ -299,6 +299,7 @@ def _reconcile(own: Replica, leader: Replica) -> None:
     if agreed < own.log.end:
         own.producers = None  # The producers' state is read again from what is left of the log.
     own.log.truncate(agreed)
+    own.log.adopt(leader.log)
     if own.log.end < leader.log.start:
         own.log.reset(leader.log.start)
         own.producers = None

@@ -112,8 +112,13 @@ class Controller:
             return
         deadline_us = self.kernel.now_us - self.session_us
         for broker, at_us in self.contact_us.items():
-            if at_us <= deadline_us and not self._metadata.image.brokers[broker].fenced:
-                self.fence(broker)
+            if at_us <= deadline_us:
+                self.end_session(broker)
+
+    def end_session(self, broker: int) -> None:
+        """Fence a broker that is not fenced yet."""
+        if not self._metadata.image.brokers[broker].fenced:
+            self.fence(broker)
 
     def fence(self, broker: int) -> None:
         """Fence a broker by removing it from all ISRs and leaderships in one step."""

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.metadata_log import MetadataLog
+from kview.simulate.features import ELR_VERSION
 from kview.simulate.metadata import NO_LEADER, BrokerImage, PartitionImage, TopicPartition
 from kview.simulate.reassignment import completed
-from kview.simulate.settings import ELR_VERSION
 
 
 class ElectionRules(NamedTuple):
@@ -109,15 +109,16 @@ class ElectionRules(NamedTuple):
 
 
 class Elections:
-    """The controller's elections, from the metadata and configurations in force.
-
-    `elr_enabled` says whether partitions have eligible leader replicas (KIP-966).
-    """
+    """The controller's elections, from the metadata and configurations in force."""
 
     def __init__(self, metadata: MetadataLog, configs: EffectiveConfigs) -> None:
-        self.elr_enabled = configs.settings.number(ELR_VERSION) > 0
         self._metadata = metadata
         self._configs = configs
+
+    @property
+    def elr_enabled(self) -> bool:
+        """Whether partitions have eligible leader replicas (KIP-966)."""
+        return self._metadata.image.features.get(ELR_VERSION, 0) > 0
 
     def active(self, brokers: Mapping[int, BrokerImage], without: int = -1) -> Callable[[int], bool]:
         """Return a function that says whether a broker may lead, once `brokers` have changed."""

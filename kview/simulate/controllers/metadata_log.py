@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
+from kview.simulate.acls import Acls
+from kview.simulate.client_quotas import Quotas
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Kernel
 from kview.simulate.layers import layered
@@ -15,6 +17,7 @@ from kview.simulate.metadata import (
     TopicImage,
     TopicPartition,
 )
+from kview.simulate.scram import ScramCredential, ScramUser
 from kview.simulate.touched import Touched
 
 CHANGES_KEPT = 1000
@@ -59,6 +62,11 @@ class MetadataLog:
         altered: Sequence[TopicImage] = (),
         broker_configs: Mapping[str, Mapping[str, str]] | None = None,
         group_configs: Mapping[str, Mapping[str, str]] | None = None,
+        scram: Mapping[ScramUser, ScramCredential] | None = None,
+        acls: Acls | None = None,
+        features: Mapping[str, int] | None = None,
+        client_quotas: Quotas | None = None,
+        client_metrics: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
@@ -98,6 +106,11 @@ class MetadataLog:
             names,
             image.broker_configs if broker_configs is None else broker_configs,
             image.group_configs if group_configs is None else group_configs,
+            image.scram if scram is None else scram,
+            image.acls if acls is None else acls,
+            image.features if features is None else features,
+            image.client_quotas if client_quotas is None else client_quotas,
+            image.client_metrics if client_metrics is None else client_metrics,
         )
         # Idle no-op records may lie between two steps. So the empty entry says that the list is complete from
         # the offset after the previous step on.

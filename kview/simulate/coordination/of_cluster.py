@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from kview.simulate.brokers.broker import Broker
-from kview.simulate.brokers.retention import Retention
+from kview.simulate.brokers.cleaner import Cleaner
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.host import Host
 from kview.simulate.kernel import Timer
@@ -38,12 +38,12 @@ C = TypeVar("C", bound=Coordinator)
 class BrokerHost:
     """Connects a coordinator of `topic` to its broker in the simulated cluster (implements `Host`)."""
 
-    def __init__(self, topic: str, broker: Broker, records: RecordRequests, retention: Retention) -> None:
+    def __init__(self, topic: str, broker: Broker, records: RecordRequests, cleaner: Cleaner) -> None:
         self._topic = topic
         self._broker = broker
         self._kernel = broker.kernel
         self._records = records
-        self._retention = retention
+        self._cleaner = cleaner
         self._random = broker.kernel.random(f"coordinator/{broker.id}")
 
     def now_us(self) -> int:
@@ -81,11 +81,15 @@ class BrokerHost:
             lambda result: done(result.error_code, result.base_offset),
         )
 
-    def forget_before(self, partition: int, offset: int) -> None:
-        """Advance the log start, as a client's DeleteRecords would."""
+    def clean(self, partition: int) -> None:
+        """Have the log cleaner clean a partition of the topic soon."""
         replica = self._broker.replicas.get((self._topic, partition))
-        if replica is not None and replica.leading:
-            self._retention.move_start(replica, offset)
+        if replica is not None:
+            self._cleaner.clean_now(self._broker, replica)
+
+    def delete_before(self, partition: int, offset: int) -> None:
+        """Delete the records of a partition of the topic before an offset."""
+        self._records.delete_own(self._broker.id, (self._topic, partition), offset)
 
     def batches(self, partition: int) -> Iterator[bytes]:
         """Yield the batches in the broker's own log of a partition of the topic."""
@@ -110,14 +114,12 @@ class Coordinators(Generic[C]):
         nodes: Nodes,
         brokers: Mapping[int, Broker],
         records: RecordRequests,
-        retention: Retention,
+        cleaner: Cleaner,
         make: Callable[[int, Host], C],
     ) -> None:
         self._topic = topic
         self._brokers = brokers
-        self._of = {
-            b: make(b, BrokerHost(topic, broker, records, retention)) for b, broker in brokers.items()
-        }
+        self._of = {b: make(b, BrokerHost(topic, broker, records, cleaner)) for b, broker in brokers.items()}
         self._topics: dict[int, TopicImage | None] = dict.fromkeys(self._of)
         self._names: dict[int, Mapping[bytes, str]] = {b: {} for b in self._of}
         """Broker → the topics (id → name) in the metadata that its coordinator saw last."""

@@ -6,6 +6,10 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.host import MS, Host
 from kview.simulate.kernel import Timer
 
+CLEAN_AFTER_BATCHES = 2_000
+"""Batches that are added to a log before it is cleaned. Loading this many takes about 100 ms. Kafka waits
+until a segment of 100 MB is full."""
+
 HUNG_RETRY_MS = 100
 """Interval at which a timer that came due in a hung process checks whether the process has resumed."""
 
@@ -36,8 +40,8 @@ class Shard:
         self._write_ms = write_ms
         self._writes: dict[int, Answer] = {}
         self._write_number = 0
-        self._uncommitted = 0
-        self._batches = 0
+        self.batches = 0
+        """Batches in the log that have not been cleaned."""
 
     @property
     def now_ms(self) -> int:
@@ -80,8 +84,8 @@ class Shard:
         if timer is not None:
             self.host.cancel(timer)
 
-    def append(self, batch: bytes, apply: Callable[[], None] | None, answer: Answer) -> None:
-        """Append a batch to the log, and call `apply` when it is committed, however late.
+    def append(self, batch: bytes, apply: Callable[[int], None] | None, answer: Answer) -> None:
+        """Append a batch to the log, and call `apply` with its offset when it is committed, however late.
 
         `answer` is called once: when the batch is committed, when the append fails, or after `write_ms`.
         """
@@ -92,45 +96,27 @@ class Shard:
         def appended(code: ErrorCode, offset: int) -> None:
             if self.closed:
                 return
-            self._uncommitted -= 1
             if code is ErrorCode.BROKER_NOT_AVAILABLE:
                 return  # The process died, so no client is left to answer.
             self.cancel(timer)
             if code is ErrorCode.NONE and apply is not None:
-                apply()
+                apply(offset)
             self._answer(number, _AS_COORDINATOR.get(code, ErrorCode.UNKNOWN_SERVER_ERROR))
-            self.compact()
+            if self.batches >= CLEAN_AFTER_BATCHES:
+                self.clean()
 
-        self._uncommitted += 1
-        self._batches += 1
+        self.batches += 1
         self.host.append(self.partition, batch, appended)
+
+    def clean(self) -> None:
+        """Shorten the log, which the next coordinator has to read."""
+        self.batches = 0
+        self.host.clean(self.partition)
 
     def _answer(self, number: int, code: ErrorCode) -> None:
         answer = self._writes.pop(number, None)
         if answer is not None:
             answer(code)
-
-    def compact(self) -> None:
-        """Compact the log if it is time to (in place of Kafka's log cleaner)."""
-
-    def write_again(self, parts: list[bytes]) -> None:
-        """Append the whole state in `parts`, and move the log start to the first of them."""
-        starts: list[int] = []
-        self._batches = 0
-        self._uncommitted += len(parts)
-
-        def appended(code: ErrorCode, offset: int) -> None:
-            if self.closed:
-                return
-            self._uncommitted -= 1
-            if code is ErrorCode.NONE:
-                starts.append(offset)
-            if len(starts) == len(parts):
-                self.host.forget_before(self.partition, starts[0])
-
-        for part in parts:
-            self._batches += 1
-            self.host.append(self.partition, part, appended)
 
     def close(self, answer: bool) -> None:
         """Close the shard. Waiting clients get NOT_COORDINATOR, or no answer if the process died."""

@@ -36,6 +36,12 @@ class Timeouts(Generic[K]):
         self.cancel(key)
         self._arm(key, _Timeout(ends_us, ended))
 
+    def hold(self, key: K, longer_us: int) -> None:
+        """Let a time-out end later, if it is running."""
+        known = self._open.get(key)
+        if known is not None:
+            known.ends_us += longer_us
+
     def running(self, key: K) -> bool:
         """Return whether a time-out is running."""
         return key in self._open

@@ -63,6 +63,9 @@ REGEX_REFRESH_MIN_MS = 10_000
 """Shortest time between two rounds in which the topics of a group's regular expressions are found."""
 
 
+MayDescribe = Callable[[str], bool] | None
+
+
 class Kind(StrEnum):
     """What a time-out of a member is about. Only members of the classic protocol join and sync."""
 
@@ -183,7 +186,7 @@ class ConsumerMembership:
                 self._converted(known, group)
             self.start_session(group, member_id)
             self._watch_revocation(group, draft)
-            self._refresh_regexes(group)
+            self._refresh_regexes(group, request.may_describe)
 
     def write(self, draft: Draft, written: Callable[[ErrorCode], None]) -> bool:
         """Write a draft, and call `written` when it is committed. Return whether it is in the log."""
@@ -296,9 +299,12 @@ class ConsumerMembership:
                 change = RegexChange.CHANGED
         return change
 
-    def _refresh_regexes(self, group: ConsumerGroup) -> None:
+    def _refresh_regexes(self, group: ConsumerGroup, may_describe: MayDescribe) -> None:
         """Find the topics of a group's regular expressions again, if one is new, or topics are, or it is
-        time to."""
+        time to.
+
+        As in Kafka, the expressions match what the client may describe whose heartbeat comes just then.
+        """
         if group.resolving or not group.regex_counts:
             return
         now_ms, interval_ms = self._shard.now_ms, self._shard.settings.consumer_regex_refresh_interval_ms
@@ -312,9 +318,9 @@ class ConsumerMembership:
             if not due or last_ms + REGEX_REFRESH_MIN_MS > now_ms:
                 return
         group.resolving = True
-        self._shard.after(0, lambda: self._resolve(group))
+        self._shard.after(0, lambda: self._resolve(group, may_describe))
 
-    def _resolve(self, group: ConsumerGroup) -> None:
+    def _resolve(self, group: ConsumerGroup, may_describe: MayDescribe) -> None:
         """Find the topics of a group's regular expressions. If they change, the group gets a new epoch."""
         group.resolving = False
         if self._shard.groups.get(group.name) is not group:
@@ -323,6 +329,8 @@ class ConsumerMembership:
         topics = set(group.topic_counts)
         for pattern in group.regex_counts:
             matched = self._matches.of(pattern, metadata.topic_names)
+            if may_describe is not None:
+                matched = frozenset(filter(may_describe, matched))
             known = group.regexes.get(pattern)
             changed = changed or matched != (frozenset() if known is None else known.topics)
             value = RegexValue(matched, metadata.offset, self._shard.now_ms)
@@ -478,6 +486,11 @@ class ConsumerMembership:
         """Cancel the time-outs of a member."""
         for kind in Kind:
             self.timeouts.cancel((kind, group, member_id))
+
+    def hold(self, group: str, member_id: str, longer_us: int) -> None:
+        """Let the time-outs of a member end later."""
+        for kind in Kind:
+            self.timeouts.hold((kind, group, member_id), longer_us)
 
     def start_session(self, group: ConsumerGroup, member_id: str) -> None:
         """Restart a member's session, whose length a member of the classic protocol chooses itself."""

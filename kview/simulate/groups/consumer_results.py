@@ -38,6 +38,8 @@ class ConsumerHeartbeat:
     assignor: str | None = None
     owned: Partitions | None = None
     makes_its_id: bool = True
+    may_describe: Callable[[str], bool] | None = None
+    """Says which topics a regular expression may match, or None for all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ A `done` callback is called once, immediately or from a later event, but never i
 first. The callback must not call back into the coordinator.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from kview.simulate.codes import ErrorCode
@@ -119,6 +119,14 @@ class GroupCoordinator:
             shard.every(interval_ms, lambda: offsets.expire(shard))
 
         shard.load_after(load_ms, load)
+
+    def hold_sessions(self, members: Iterable[tuple[str, str]], longer_us: int) -> None:
+        """Let the sessions of these (group, member id) end later, as far as they are members here."""
+        for group, member_id in members:
+            for partition, membership in self._memberships.items():
+                membership.sessions.hold(group, member_id, longer_us)
+                self._consumers[partition].hold(group, member_id, longer_us)
+                self._shares[partition].hold(group, member_id, longer_us)
 
     def resigned(self, partition: int) -> None:
         """Release the groups of an offsets partition that the broker no longer leads."""

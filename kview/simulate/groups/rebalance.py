@@ -219,6 +219,10 @@ class Sessions:
         key = group.name, member.member_id
         self._timeouts.start(key, timeout_ms, lambda: self._due(group, member))
 
+    def hold(self, group: str, member_id: str, longer_us: int) -> None:
+        """Let a member's session end later."""
+        self._timeouts.hold((group, member_id), longer_us)
+
     def stop(self, group: Group, member: Member) -> None:
         """Forget a member's session, because the member is gone."""
         self._timeouts.cancel((group.name, member.member_id))

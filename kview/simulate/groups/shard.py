@@ -8,7 +8,7 @@ from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.shard import Answer, Shard
 from kview.simulate.groups.consumer_group import ConsumerGroup
 from kview.simulate.groups.consumer_records import ConsumerKey, ConsumerValue, EpochKey
-from kview.simulate.groups.group import Group, GroupState
+from kview.simulate.groups.group import Group
 from kview.simulate.groups.records import (
     Change,
     GroupKey,
@@ -33,11 +33,6 @@ BATCH_BYTES_MAX = 1_048_588
 Pending = dict[tuple[str, str, int], OffsetValue]
 """(group, topic, partition) → what a transaction commits."""
 
-COMPACT_AFTER_BATCHES = 2_000
-"""Batches in a partition's log before it is compacted. Loading this many takes about 100 ms."""
-COMPACT_CHANGES = 200
-"""The most changes per batch of a compaction."""
-
 
 class GroupShard(Shard):
     """The groups of one offsets partition while this broker leads it in one leader epoch."""
@@ -59,7 +54,7 @@ class GroupShard(Shard):
         values: dict[str, GroupValue] = {}
         pending: dict[int, list[Change]] = {}
         for batch in self.host.batches(self.partition):
-            self._batches += 1
+            self.batches += 1
             head = header(batch)
             try:
                 if head.attributes & CONTROL:
@@ -170,7 +165,7 @@ class GroupShard(Shard):
 
         They are part of the transaction of `producer` (id, epoch), if that is given.
         """
-        self.append(encode_batch(changes, self.now_ms, producer), apply, answer)
+        self.append(encode_batch(changes, self.now_ms, producer), apply and (lambda offset: apply()), answer)
 
     def change(self, changes: Sequence[Change], apply: Callable[[], None], answer: Answer) -> bool:
         """Append changes to the log, and return whether they are in it. Then `apply` puts them in force.
@@ -183,7 +178,7 @@ class GroupShard(Shard):
             return False
         refused = applied = False
 
-        def apply_once() -> None:
+        def apply_once(offset: int = -1) -> None:
             nonlocal applied
             if not applied:
                 applied = True
@@ -231,32 +226,6 @@ class GroupShard(Shard):
             answer(ErrorCode.NONE)
             return True
         return self.change(changes, apply, answer)
-
-    def compact(self) -> None:
-        """Compact the log by writing the current state again and moving the log start to it.
-
-        This replaces Kafka's log cleaner. It waits until the log and the groups agree, that is, until no
-        write is pending and no rebalance is in progress.
-        """
-        settled = all(g.state in (GroupState.EMPTY, GroupState.STABLE) for g in self.classic_groups())
-        if self._batches < COMPACT_AFTER_BATCHES or self._uncommitted or self.pending or not settled:
-            return
-        changes: list[Change] = []
-        for group in self.groups.values():
-            changes += group.changes()
-            changes += [(OffsetKey(group.name, *key), value) for key, value in group.offsets.items()]
-        parts = [changes[i : i + COMPACT_CHANGES] for i in range(0, len(changes), COMPACT_CHANGES)]
-        self.write_again([batch for part in parts for batch in self._batches_of(part)])
-
-    def _batches_of(self, changes: Sequence[Change]) -> Iterator[bytes]:
-        """Yield changes as batches that the log takes: in halves if they are too large for one."""
-        batch = encode_batch(changes, self.now_ms)
-        if len(batch) <= BATCH_BYTES_MAX or len(changes) == 1:
-            yield batch
-            return
-        half = len(changes) // 2
-        yield from self._batches_of(changes[:half])
-        yield from self._batches_of(changes[half:])
 
 
 def _replay(groups: dict[str, ConsumerGroup], key: ConsumerKey, value: ConsumerValue | None) -> None:

@@ -86,6 +86,10 @@ class ShareMembership:
             for member_id in group.members:
                 self._start_session(group, member_id)
 
+    def hold(self, group: str, member_id: str, longer_us: int) -> None:
+        """Let the session of a member end later."""
+        self._sessions.hold((group, member_id), longer_us)
+
     def forget_deleted_topics(self) -> None:
         """Write that groups no longer read topics that are gone."""
         names = self._shard.host.metadata().topic_names

@@ -15,6 +15,7 @@ from kview.simulate.alterations import (
     topic_configs_after,
 )
 from kview.simulate.broker_configs import find
+from kview.simulate.client_metrics import metrics_configs_after
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.election import Elections
@@ -35,9 +36,9 @@ from kview.simulate.world import Placement
 OK = AdminResult(ErrorCode.NONE)
 
 GROUPS_MAX = 10_000
-"""Limit of the groups with configurations. They need not exist."""
+"""Limit of the groups with configurations, and of the subscriptions of metrics. They need not exist."""
 GROUP_NAME_MAX = 1_000
-"""Limit of the characters in the name of such a group."""
+"""Limit of the characters in the name of one."""
 UNKNOWN_TOPIC = AdminResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 NO_CONTROLLER = AdminResult(ErrorCode.REQUEST_TIMED_OUT)
 
@@ -275,4 +276,24 @@ class Admin:
             return after
         if not validate_only and after != before:
             self._metadata.commit({}, group_configs={**configs, group: after} if after else configs)
+        return OK
+
+    def alter_client_metrics(
+        self, name: str, alterations: Sequence[Alteration], others_too: bool, validate_only: bool
+    ) -> AdminResult:
+        """Change a subscription of client metrics. `others_too` removes those that no alteration names."""
+        if not name:
+            return AdminResult(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+        subscriptions = dict(self._metadata.image.client_metrics)
+        before = subscriptions.pop(name, {})
+        if len(subscriptions) >= GROUPS_MAX or len(name) > GROUP_NAME_MAX:
+            return AdminResult(
+                ErrorCode.INVALID_CONFIG, "Too many subscriptions, or a name that is too long."
+            )
+        after = metrics_configs_after({} if others_too else before, alterations)
+        if isinstance(after, AdminResult):
+            return after
+        if not validate_only and after != before:
+            changed = {**subscriptions, name: after} if after else subscriptions
+            self._metadata.commit({}, client_metrics=changed)
         return OK

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from kview.simulate.brokers.broker import Broker
+from kview.simulate.client_metrics import metrics_entries
 from kview.simulate.codes import ErrorCode
 from kview.simulate.config_entries import (
     broker_entries,
@@ -10,6 +11,7 @@ from kview.simulate.config_entries import (
     group_entries,
     topic_entries,
 )
+from kview.simulate.loggers import Loggers
 from kview.simulate.results import ActiveProducer, ConfigEntry, LogDirRow
 from kview.simulate.settings import Settings
 
@@ -20,6 +22,7 @@ class Descriptions:
     def __init__(self, settings: Settings, brokers: Mapping[int, Broker]) -> None:
         self._settings = settings
         self._brokers = brokers
+        self._loggers = {b: Loggers(broker.node) for b, broker in brokers.items()}
 
     def topic_configs(self, b: int, topic: str) -> list[ConfigEntry]:
         """Return a topic's settings in force, as broker `b` knows them."""
@@ -34,6 +37,14 @@ class Descriptions:
     def default_broker_configs(self, b: int) -> list[ConfigEntry]:
         """Return the dynamic configurations of all brokers, as broker `b` knows them."""
         return default_broker_entries(self._brokers[b].image)
+
+    def loggers(self, b: int) -> Loggers:
+        """Return the loggers of broker `b`."""
+        return self._loggers[b]
+
+    def client_metrics(self, b: int, name: str) -> list[ConfigEntry]:
+        """Return a subscription of client metrics, as broker `b` knows it. It need not exist."""
+        return metrics_entries(self._brokers[b].image.client_metrics.get(name, {}))
 
     def group_configs(self, b: int, group: str) -> list[ConfigEntry]:
         """Return a group's settings in force, as broker `b` knows them. The group need not exist."""

@@ -38,7 +38,7 @@ def latest_of(replica: Replica, debugging: bool, committed: bool) -> tuple[int, 
     if not debugging and replica.leading and replica.high_watermark < replica.epoch_start:
         return None
     stop = _end(replica, debugging, committed)
-    return stop, replica.leader_epoch if stop else -1
+    return stop, replica.leader_epoch if stop or replica.leading else -1
 
 
 def _end(replica: Replica, debugging: bool, committed: bool) -> int:

@@ -82,6 +82,18 @@ class Acks(NamedTuple):
     done: ProduceDone = nobody
 
 
+class Reader(NamedTuple):
+    """A consumer that fetches. If it is `committed`, it reads up to the last stable offset only. `rack` is
+    where it is, if it says so."""
+
+    follower_too: bool = False
+    committed: bool = False
+    rack: str = ""
+
+
+ANY_READER = Reader()
+
+
 class ReadWait:
     """A long poll, that is, a fetch that waits for records. Source: kafka.server.DelayedFetch.
 
@@ -156,12 +168,14 @@ class RecordRequests:
         rules: BatchRules,
         retention: Retention,
         maker: RecordMaker,
+        sends_to_rack: bool = False,
     ) -> None:
         self._brokers = brokers
         self._quorum = quorum
         self._rules = rules
         self._retention = retention
         self._maker = maker
+        self._sends_to_rack = sends_to_rack
         self._read_waits = 0
         self._producer_ids = 0
         self._marker_listeners: list[Callable[[int, TopicPartition, int, bool], None]] = []
@@ -297,6 +311,12 @@ class RecordRequests:
         self._store(b, replica, head, batch)
         self._acknowledge(b, replica, base, replica.log.end, Acks(-1, NO_TIMEOUT_MS, done))
 
+    def delete_own(self, b: int, key: TopicPartition, offset: int) -> None:
+        """Delete what the broker's own coordinator no longer needs: all records before an offset."""
+        replica = self._brokers[b].replicas.get(key)
+        if replica is not None and replica.leading and offset > replica.log.start:
+            self._retention.move_start(replica, offset)
+
     def _append_batch(self, b: int, replica: Replica, head: BatchHeader, data: bytes, acks: Acks) -> None:
         if head.producer_id >= 0 or replica.producers is not None:
             error, duplicate = replica.producer_states().check(head)
@@ -332,6 +352,9 @@ class RecordRequests:
         error, replica = self._writable(b, topic, partition, acks.required)
         if replica is None:
             acks.done(ProduceResult(error))
+            return
+        if not self._maker.has_keys(run.producer) and self._rules.of(b, topic).compacted:
+            acks.done(ProduceResult(ErrorCode.INVALID_RECORD))
             return
         log, stream = replica.log, replica.stream
         assert stream is not None
@@ -394,34 +417,69 @@ class RecordRequests:
         partition: int,
         offset: int,
         max_bytes: int,
+        reader: Reader = ANY_READER,
         leader_epoch: int = -1,
-        follower_too: bool = False,
-        committed: bool = False,
+        last_epoch: int = -1,
     ) -> ReadResult:
         """Answer a consumer's fetch with complete batches below the high watermark.
 
-        A broker that does not lead answers with what it knows to be committed if `follower_too`, else with
-        an error.
+        A broker that does not lead answers with what it knows to be committed if the reader reads from
+        followers, too, else with an error.
 
-        If there is any batch, at least one is returned, even if it exceeds `max_bytes`. If `committed`, the
-        answer ends at the last stable offset and names the aborted transactions.
+        If there is any batch, at least one is returned, even if it exceeds `max_bytes`. If the reader is
+        `committed`, the answer ends at the last stable offset and names the aborted transactions. A reader
+        whose `last_epoch` ended before `offset` in this log gets no records, nor does one that has a replica
+        in its rack, if the brokers' replica.selector.class says so (KIP-392).
         """
-        error, replica = self._leader(b, topic, partition, leader_epoch, follower_too)
+        error, replica = self._leader(b, topic, partition, leader_epoch, reader.follower_too)
         if replica is None:
             return ReadResult(error)
         log, watermark = replica.log, replica.high_watermark
+        if self._sends_to_rack and reader.rack and replica.leading:
+            preferred = self._preferred(self._brokers[b], replica, offset, reader.rack)
+            if preferred >= 0:
+                stable = replica.last_stable()
+                return ReadResult(ErrorCode.NONE, watermark, stable, log.start, preferred=preferred)
+        if last_epoch >= 0:
+            epoch, end = log.end_of_epoch(last_epoch)
+            if log.spans and log.spans[-1].epoch == last_epoch:
+                epoch, end = last_epoch, log.end
+            if end < 0 or offset < log.start:
+                return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE)
+            if epoch < last_epoch or end < offset:
+                stable = replica.last_stable()
+                return ReadResult(ErrorCode.NONE, watermark, stable, log.start, diverging=(epoch, end))
         if not log.start <= offset <= log.end:
             return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE)
         stable = replica.last_stable()
-        stop = stable if committed else watermark
+        stop = stable if reader.committed else watermark
         data = b""
         aborted: tuple[tuple[int, int], ...] = ()
         if offset < stop:
             data = self._maker.read(topic, partition, log, offset, stop, max_bytes)
-            if committed and log.is_transactional:
+            if reader.committed and log.is_transactional:
                 end = end_of(data)
                 aborted = tuple((one.producer_id, one.first) for one in log.aborted(offset, end))
         return ReadResult(ErrorCode.NONE, watermark, stable, log.start, data, aborted)
+
+    def _preferred(self, broker: Broker, leader: Replica, offset: int, rack: str) -> int:
+        """Return the in-sync replica in a rack that reaches furthest, if it reaches `offset`, or −1.
+
+        Source: ReplicaManager.findPreferredReadReplica and RackAwareReplicaSelector.
+        """
+        image, end, now_us = broker.image, leader.log.end, broker.kernel.now_us
+        if image.brokers[broker.id].rack == rack:
+            return -1
+        live = image.live_brokers()
+        candidates = [
+            (follower.log_end, 0 if follower.log_end == end else follower.caught_up_us - now_us, number)
+            for number, follower in leader.followers.items()
+            if number in leader.isr
+            and number in live
+            and image.brokers[number].rack == rack
+            and leader.log.start <= offset <= follower.log_end
+        ]
+        return max(candidates)[2] if candidates else -1
 
     def take(
         self,
@@ -451,7 +509,7 @@ class RecordRequests:
         after = max(offset, min(stable if committed else watermark, offset + max_records))
         size = log.size_between(offset, after) if after > offset else 0
         last_us = log.time_at(after - 1) if after > offset else -1
-        skipped = log.control_records(offset, after)
+        skipped = log.control_records(offset, after) + log.missing_records(offset, after)
         if committed:
             skipped += log.aborted_records(offset, after)
         records = after - offset - skipped

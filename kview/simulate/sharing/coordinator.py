@@ -7,6 +7,7 @@ A `done` callback is called once, immediately or from a later event, but never i
 first.
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 from kview.simulate.codes import MESSAGES, ErrorCode
@@ -35,7 +36,8 @@ from kview.simulate.sharing.records import (
 from kview.simulate.sharing.settings import ShareSettings
 from kview.wire.primitives import MalformedBytes
 
-COMPACT_AFTER_BATCHES = 2_000
+CUT_AFTER = 250
+"""Offsets before the oldest snapshot that are deleted at once."""
 STATES_MAX = 200_000
 """Limit of the states of one shard: as many as partitions of a topic that 20 groups read."""
 BATCHES_MAX = 20_000
@@ -48,14 +50,21 @@ class ShareShard(Shard):
 
     def __init__(self, host: Host, partition: int, settings: ShareSettings) -> None:
         super().__init__(host, partition, settings.write_timeout_ms)
+        self._updates_per_snapshot = settings.update_records_per_snapshot
         self.states: dict[SharePartition, ShareState] = {}
         self.updates: dict[SharePartition, int] = {}
         """Partition → updates since its last snapshot."""
+        self.writing: Counter[SharePartition] = Counter()
+        """Partition → writes that have not been answered yet."""
+        self._snapshots: dict[SharePartition, int] = {}
+        """Partition → the offset of its last snapshot, if that was written since the shard was loaded. The
+        oldest is first."""
+        self._cut_at = 0
 
     def load(self) -> None:
         """Load the states from the partition's log."""
         for batch in self.host.batches(self.partition):
-            self._batches += 1
+            self.batches += 1
             try:
                 changes = decode_batch(batch)
             except MalformedBytes:
@@ -70,6 +79,7 @@ class ShareShard(Shard):
         if value is None:
             self.states.pop(key, None)
             self.updates.pop(key, None)
+            self._snapshots.pop(key, None)
         elif isinstance(value, ShareState):
             self.states[key] = value
             self.updates[key] = 0
@@ -80,18 +90,51 @@ class ShareShard(Shard):
     def change(self, changes: list[StateChange], done: Callable[[ErrorCode], None]) -> None:
         """Write changes, which are in force once that is committed."""
 
-        def apply() -> None:
+        keys = [key for key, _ in changes]
+
+        def apply(offset: int) -> None:
             for key, value in changes:
                 self.apply(key, value)
+                if isinstance(value, ShareState):
+                    self._snapshots.pop(key, None)
+                    self._snapshots[key] = offset
+            self._cut()
 
-        self.append(encode_batch(changes, self.now_ms), apply, done)
+        def answered(code: ErrorCode) -> None:
+            self.writing -= Counter(keys)
+            done(code)
 
-    def compact(self) -> None:
-        """Write the states again and move the log start to them, which replaces Kafka's log cleaner."""
-        least = max(COMPACT_AFTER_BATCHES, 2 * len(self.states))
-        if self._batches < least or self._uncommitted or not self.states:
+        self.writing.update(keys)
+        self.append(encode_batch(changes, self.now_ms), apply, answered)
+
+    def snapshot_due(self, key: SharePartition) -> bool:
+        """Return whether a write about a partition is to be a snapshot, which must not overtake others."""
+        return self.updates.get(key, 0) >= self._updates_per_snapshot and not self.writing[key]
+
+    def clean(self) -> None:
+        """Write snapshots of all states, so that what is before them can be deleted.
+
+        Source: ShareCoordinatorShard.snapshotColdPartitions, which does so after a time instead.
+        """
+        if self.batches < 2 * len(self.states):
             return
-        self.write_again([encode_batch([change], self.now_ms) for change in self.states.items()])
+        self.batches = 0
+        for key, state in list(self.states.items()):
+            if self.writing[key]:
+                self.updates[key] = self._updates_per_snapshot
+            else:
+                again = state._replace(snapshot_epoch=state.snapshot_epoch + 1, written_ms=self.now_ms)
+                self.change([(key, again)], lambda code: None)
+
+    def _cut(self) -> None:
+        """Delete what is before the oldest snapshot (ShareCoordinatorOffsetsManager).
+
+        The log is not compacted, because a state is its snapshot and all updates after it.
+        """
+        oldest = next(iter(self._snapshots.values()), 0)
+        if len(self._snapshots) == len(self.states) and oldest >= self._cut_at + CUT_AFTER:
+            self._cut_at = oldest
+            self.host.delete_before(self.partition, oldest)
 
 
 class ShareCoordinator:
@@ -241,7 +284,7 @@ class ShareCoordinator:
         if refused is not ErrorCode.NONE:
             return done(refused, MESSAGES[refused])
         update: ShareState | ShareUpdate = update_of(known, state)
-        if shard.updates.get(key, 0) >= self._settings.update_records_per_snapshot:
+        if shard.snapshot_due(key):
             after = updated(known, update_of(known, state))
             update = after._replace(
                 snapshot_epoch=known.snapshot_epoch + 1,

@@ -122,8 +122,11 @@ class SimulatedMember:
             if self.phase is Phase.ASSIGNED:
                 self._reader.finish()
                 self._commit()
-            self._link.coordinator().leave(self.spec.name, [LeavingMember(self.member_id)])
+            self._say_goodbye()
         self.phase = Phase.LEFT
+
+    def _say_goodbye(self) -> None:
+        self._link.coordinator().leave(self.spec.name, [LeavingMember(self.member_id)])
 
     def die(self) -> None:
         """Do nothing more, without a word to the coordinator, which waits until the session ends.
@@ -153,9 +156,7 @@ class SimulatedMember:
     def _work(self) -> None:
         now_us = self._kernel.now_us
         if now_us >= self._next_us["heartbeat"]:
-            self._next_us["heartbeat"] = now_us + HEARTBEAT_US
-            coordinator = self._link.coordinator()
-            self._heed(coordinator.heartbeat(self.spec.name, self.generation, self.member_id))
+            self._beat()
             if self.phase is not Phase.ASSIGNED:
                 return
         if self._led is not None and self._led.outdated(self._metadata):
@@ -168,6 +169,12 @@ class SimulatedMember:
         if is_due and not self._committing and self._link.broker >= 0:
             self._next_us["commit"] = now_us + self.spec.commit_interval_ms * 1000
             self._commit(polls=True)
+
+    def _beat(self) -> None:
+        """Send a heartbeat, and react to the answer."""
+        self._next_us["heartbeat"] = self._kernel.now_us + HEARTBEAT_US
+        coordinator = self._link.coordinator()
+        self._heed(coordinator.heartbeat(self.spec.name, self.generation, self.member_id))
 
     def _read(self) -> None:
         if self.paused:

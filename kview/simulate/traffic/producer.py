@@ -317,6 +317,9 @@ class SimulatedProducer:
         elif self.transactions is not None and not self.transactions.survives(code):
             self._abort(self.transactions)
             return
+        elif code is ErrorCode.INVALID_RECORD:  # A compacted topic takes no records without keys.
+            self.counters.expired[bunch.partition] += bunch.records
+            self._buffered -= bunch.records
         else:
             self._again(bunch)
             self._retry_us[bunch.partition] = self._kernel.now_us + RETRY_BACKOFF_US

@@ -131,6 +131,11 @@ class Reader:
         self.owned, self.positions, self._until = owned, {}, {}
         self._until_us = self._cluster.kernel.now_us
 
+    def keep(self, owned: list[TopicPartition]) -> None:
+        """Change the owned partitions. Those that stay are read on."""
+        self.owned = owned
+        self.positions = {pair: at for pair, at in self.positions.items() if pair in owned}
+
     def unplaced(self) -> list[TopicPartition]:
         """Return the owned partitions without a position."""
         return [pair for pair in self.owned if pair not in self.positions]

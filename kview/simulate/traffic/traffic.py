@@ -5,12 +5,13 @@ from dataclasses import replace
 from itertools import count
 
 from kview.simulate.traffic.connections import Connections
+from kview.simulate.traffic.incremental_member import IncrementalMember
 from kview.simulate.traffic.member import SimulatedMember
 from kview.simulate.traffic.producer import SimulatedProducer
 from kview.simulate.traffic.reader import Progress
 from kview.simulate.traffic.share_member import SimulatedShareMember
 from kview.simulate.traffic.warm import WarmGroup
-from kview.simulate.world import GroupSpec, ProducerSpec
+from kview.simulate.world import CONSUMER, SHARE, GroupSpec, ProducerSpec
 
 AnyMember = SimulatedMember | SimulatedShareMember
 
@@ -41,6 +42,9 @@ class Traffic:
             self.add_producer(producer)
         for group in groups:
             self._group(group.spec)
+            if group.spec.protocol == CONSUMER:
+                for _ in range(group.spec.members):
+                    self.add_member(group.spec)
             for i, warm in enumerate(group.members):
                 member = self._add_consumer(group.spec)
                 member.resume(warm.member_id, group.generation, list(warm.owned), leads=i == 0)
@@ -82,7 +86,7 @@ class Traffic:
 
     def add_member(self, spec: GroupSpec) -> AnyMember:
         """Add a member to a group. The member still has to join."""
-        if not spec.shares:
+        if spec.protocol != SHARE:
             return self._add_consumer(spec)
         self._group(spec)
         members = self.share_members[spec.name]
@@ -93,7 +97,8 @@ class Traffic:
     def _add_consumer(self, spec: GroupSpec) -> SimulatedMember:
         self._group(spec)
         members = self.members[spec.name]
-        member = SimulatedMember(self._connections, spec, len(members), self.progress[spec.name])
+        kind = IncrementalMember if spec.protocol == CONSUMER else SimulatedMember
+        member = kind(self._connections, spec, len(members), self.progress[spec.name])
         members.append(member)
         return member
 
@@ -101,7 +106,7 @@ class Traffic:
         """Make room for a group, which may be a new one."""
         self.groups.setdefault(spec.name, spec)
         self.progress.setdefault(spec.name, Progress())
-        if spec.shares:
+        if spec.protocol == SHARE:
             self.share_members.setdefault(spec.name, [])
         else:
             self.members.setdefault(spec.name, [])

@@ -24,7 +24,7 @@ from kview.simulate.groups.records import (
 )
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.traffic.member import HOST, MAX_POLL_INTERVAL_MS, SESSION_TIMEOUT_MS
-from kview.simulate.world import GroupSpec
+from kview.simulate.world import CLASSIC, GroupSpec
 
 PAST_GENERATIONS_MAX = 6
 """A group's generation at the start is below this, as if the group had rebalanced a few times."""
@@ -66,10 +66,11 @@ def warm_group(
     """Create a group with its members, assignment and commits as of `start_ms`.
 
     `partitions` maps each topic to its number of partitions. A group without members has stopped, so its
-    commits and its end are `stopped_ms` old.
+    commits and its end are `stopped_ms` old. The members of a group of the consumer protocol join later.
     """
     subscription = Subscription(spec.topics, {})
-    ids = [f"{spec.name}-{i}-{_uuid(random)}" for i in range(spec.members)]
+    members_then = spec.members if spec.protocol == CLASSIC else 0
+    ids = [f"{spec.name}-{i}-{_uuid(random)}" for i in range(members_then)]
     wanted = {topic: partitions[topic] for topic in spec.topics}
     assignment = ASSIGNORS[spec.assignor](dict.fromkeys(sorted(ids), subscription), wanted)
     generation = random.randrange(1, PAST_GENERATIONS_MAX)

@@ -43,7 +43,6 @@ S = TransactionState
 WRITE_MS = 60_000
 BUMPS_FROM = 2
 """The first version of clients whose epoch changes with each transaction."""
-COMPACT_AFTER_BATCHES = 2_000
 RETRY_MS = 100
 
 SendMarkers = Callable[
@@ -78,7 +77,7 @@ class TransactionShard(Shard):
         """Load the transactional ids from the partition's log."""
         values: dict[str, TransactionValue] = {}
         for batch in self.host.batches(self.partition):
-            self._batches += 1
+            self.batches += 1
             try:
                 changes = decode_batch(batch)
             except MalformedBytes:
@@ -103,7 +102,7 @@ class TransactionShard(Shard):
         known.pending = value.state
         value = value._replace(updated_ms=self.now_ms)
 
-        def apply() -> None:
+        def apply(offset: int) -> None:
             known.value, known.pending = value, None
             then()
 
@@ -119,22 +118,13 @@ class TransactionShard(Shard):
         known = self.transactions[name]
         known.pending = S.DEAD
 
-        def apply() -> None:
+        def apply(offset: int) -> None:
             self.transactions.pop(name, None)
 
         def answered(code: ErrorCode) -> None:
             known.pending = None
 
         self.append(encode_batch((name, None), self.now_ms), apply, answered)
-
-    def compact(self) -> None:
-        """Write the states again and move the log start to them, which replaces Kafka's log cleaner."""
-        least = max(COMPACT_AFTER_BATCHES, 2 * len(self.transactions))
-        if self._batches < least or self._uncommitted or not self.transactions:
-            return
-        self.write_again(
-            [encode_batch((name, known.value), self.now_ms) for name, known in self.transactions.items()]
-        )
 
 
 class TransactionCoordinator:

@@ -22,9 +22,8 @@ def head(taken: Class) -> str:
     return next(line for line in drawn(taken.app) if line.startswith("── "))
 
 
-@pytest.mark.parametrize(
-    "size", [(80, 24), *(pytest.param(size, marks=pytest.mark.slow) for size in ((60, 15), (200, 50)))]
-)
+@pytest.mark.slow  # those of a drill do the same
+@pytest.mark.parametrize("size", [(80, 24), (60, 15), (200, 50)])
 @running
 async def test_the_keys_say_what_they_do_now(size: tuple[int, int]) -> None:
     async with lesson("leader-crash", size=size) as taken:

@@ -29,9 +29,8 @@ async def finish(taken: Class, most_s: int = 40) -> None:
         await taken.second()
 
 
-@pytest.mark.parametrize(
-    "size", [(80, 24), *(pytest.param(s, marks=pytest.mark.slow) for s in ((120, 40), (200, 50)))]
-)
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
 @running
 async def test_a_lesson_is_played_by_keys_to_its_end(size: tuple[int, int]) -> None:
     async with lesson("follower-crash", size=size) as taken:
@@ -113,6 +112,7 @@ async def test_partitions_are_marked_among_all_brokers_on_a_small_screen() -> No
         assert any("►P0● ►P6●" in line for line in lines(taken.app))
 
 
+@pytest.mark.slow  # the lesson itself, and each column, are tested without a screen
 @running
 async def test_the_wait_of_a_write_has_a_column_on_a_small_screen() -> None:
     async with lesson("stop-or-crash", size=(80, 24)) as taken:

@@ -49,7 +49,8 @@ def marked(app: KviewApp) -> set[str | None]:
     return {each.id for each in app.screen.query(Drawn) if each.looks and each.display and each.size.height}
 
 
-@pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.slow), (200, 50)])
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
 @running
 async def test_five_captions_say_where_to_look_and_end_with_a_crash(size: tuple[int, int]) -> None:
     mark = new_mark()
@@ -88,6 +89,7 @@ async def test_five_captions_say_where_to_look_and_end_with_a_crash(size: tuple[
         assert app.timeline.asked == [("toggle",)], "space pauses again"  # type: ignore[union-attr]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("key", ["H", "S", "W", "X", "C"])
 @running
 async def test_any_fault_at_any_caption_is_welcome(key: str) -> None:

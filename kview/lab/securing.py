@@ -1,0 +1,157 @@
+"""Secures a simulated cluster: users and certificates made on the spot, and files for clients to log in.
+
+The files are in a folder that only this user can read, and that goes when the cluster ends.
+"""
+
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kview.config.scratch import SECURED, Scratch
+from kview.config.secret import Secret
+from kview.config.security import Mechanism
+from kview.errors import ErrorKind, KviewError
+from kview.lab.ways import Way
+from kview.serve.login import Logins
+from kview.serve.security import ListenerSecurity
+from kview.simulate.scram import (
+    ITERATIONS_MIN,
+    ScramCredential,
+    ScramMechanism,
+    ScramUser,
+    credential,
+    salted,
+)
+from kview.simulate.settings import AUTHORIZER, STANDARD_AUTHORIZER, SUPER_USERS, Settings
+from kview.simulate.world import World
+
+if TYPE_CHECKING:
+    from kview.serve.certificates import Authority
+
+ADMIN, ALICE = "admin", "alice"
+"""A user who may do everything, and one who may do nothing until an ACL allows it."""
+
+PASSWORD_BYTES, SALT_BYTES = 12, 16
+CLIENT_FILE, LIBRDKAFKA_FILE = "client.properties", "librdkafka.conf"
+AUTHORITY_FILE, SERVER_FILE = "ca.pem", "server.pem"
+_MODULES = "org.apache.kafka.common.security"
+
+
+class Secured:
+    """The users, certificates and files of a secured cluster. Use it as a context manager.
+
+    Raises KviewError if the files cannot be written.
+    """
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self._scratch = Scratch(SECURED)
+        self.folder = self._scratch.path
+        users = (ADMIN, ALICE) if way.knows_users else ("",)
+        self._passwords = {user: Secret(secrets.token_urlsafe(PASSWORD_BYTES)) for user in users}
+        self._authority: Authority | None = None
+        try:
+            self._write_files(users)
+        except OSError as error:
+            self._scratch.remove()
+            reason = error.strerror or str(error)
+            raise KviewError(ErrorKind.SPARK_NO_FOLDER, folder=str(self.folder), reason=reason) from error
+
+    def _write_files(self, users: Iterable[str]) -> None:
+        if self._way.protocol.has_tls:
+            from kview.serve import certificates
+
+            self._authority = certificates.Authority()
+            _write(self.folder / AUTHORITY_FILE, self._authority.pem)
+            _write(self.folder / SERVER_FILE, self._authority.issue("broker", servers=True))
+        for user in users:
+            self._write_client(user)
+
+    def __enter__(self) -> "Secured":
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        self._scratch.remove()
+
+    @property
+    def line(self) -> str:
+        """The line that says where the files are, without any password."""
+        path = self.folder / CLIENT_FILE
+        if not self._way.knows_users:
+            return f"command.config={path}"
+        return f"command.config={path} (user {ADMIN}; {ALICE} has {ALICE}.properties, and no rights yet)"
+
+    def world(self, world: World) -> World:
+        """Return a world with these users, who have rights if the brokers know who a client is.
+
+        What the world itself says about authorization counts.
+        """
+        if not self._way.knows_users:
+            return world
+        authorizer = {AUTHORIZER: STANDARD_AUTHORIZER, SUPER_USERS: self._way.principal(ADMIN)}
+        scram = {} if self._way.mechanism is None else self._credentials()
+        return replace(world, settings={**authorizer, **world.settings}, scram=scram)
+
+    def listeners(self, settings: Settings) -> ListenerSecurity:
+        """Return the security of the brokers' listeners."""
+        logins = None
+        if self._way.mechanism is not None:
+            logins = Logins(
+                self._passwords,
+                settings.us("connections.max.reauth.ms"),
+                settings.us("connection.failed.authentication.delay.ms"),
+            )
+        context = None
+        if self._authority is not None:
+            from kview.serve import certificates
+
+            trusted = self._authority.pem if self._way.mutual else ""
+            context = certificates.server_context(self.folder / SERVER_FILE, trusted)
+        return ListenerSecurity(self._way.protocol, context, logins)
+
+    def _credentials(self) -> Mapping[ScramUser, ScramCredential]:
+        made: dict[ScramUser, ScramCredential] = {}
+        for user, password in self._passwords.items():
+            for mechanism in ScramMechanism:
+                salt = secrets.token_bytes(SALT_BYTES)
+                hidden = salted(mechanism, password.reveal().encode(), salt, ITERATIONS_MIN)
+                made[user, mechanism] = credential(mechanism, hidden, salt, ITERATIONS_MIN)
+        return made
+
+    def _write_client(self, user: str) -> None:
+        """Write the files with which a client of Java or of librdkafka is this user."""
+        way, password = self._way, self._passwords[user].reveal()
+        java = {"security.protocol": way.protocol.value}
+        native = dict(java)
+        if way.mechanism is not None:
+            module = "plain.Plain" if way.mechanism is Mechanism.PLAIN else "scram.Scram"
+            java["sasl.mechanism"] = native["sasl.mechanism"] = way.mechanism.value
+            java["sasl.jaas.config"] = (
+                f'{_MODULES}.{module}LoginModule required username="{user}" password="{password}";'
+            )
+            native |= {"sasl.username": user, "sasl.password": password}
+        if self._authority is not None:
+            authority = str(self.folder / AUTHORITY_FILE)
+            java |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
+            native["ssl.ca.location"] = authority
+        if way.mutual and self._authority is not None:
+            identity = self.folder / f"{user}.pem"
+            _write(identity, self._authority.issue(user))
+            java |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(identity)}
+            native |= {"ssl.certificate.location": str(identity), "ssl.key.location": str(identity)}
+        first = user in ("", ADMIN)
+        _write(self.folder / (CLIENT_FILE if first else f"{user}.properties"), _lines(java))
+        _write(self.folder / (LIBRDKAFKA_FILE if first else f"{user}.conf"), _lines(native))
+
+
+def _lines(values: Mapping[str, str]) -> str:
+    return "".join(f"{key}={value}\n" for key, value in values.items())
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that only this user can read."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)

@@ -1,0 +1,45 @@
+"""The ways to secure a simulated cluster: the values of `--security`."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from kview.config.security import Mechanism, Protocol
+
+MUTUAL_TLS = "mtls"
+_LOGINS = ("sasl_ssl", "sasl_plaintext")
+_MECHANISMS = (Mechanism.SCRAM_SHA_512, Mechanism.SCRAM_SHA_256, Mechanism.PLAIN)
+WAYS = (
+    "ssl",
+    MUTUAL_TLS,
+    *_LOGINS,
+    *(f"{protocol}:{mechanism.value.lower()}" for protocol in _LOGINS for mechanism in _MECHANISMS),
+)
+"""The values of `--security`. Without a mechanism, a login is with the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A protocol, a mechanism if it has logins, and whether clients need certificates."""
+
+    protocol: Protocol
+    mechanism: Mechanism | None = None
+    mutual: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return the way that one of WAYS says."""
+        protocol, _, mechanism = text.partition(":")
+        if protocol == MUTUAL_TLS:
+            return cls(Protocol.SSL, mutual=True)
+        if protocol not in _LOGINS:
+            return cls(Protocol(protocol.upper()))
+        return cls(Protocol(protocol.upper()), Mechanism(mechanism.upper()) if mechanism else _MECHANISMS[0])
+
+    @property
+    def knows_users(self) -> bool:
+        """Whether brokers know who a client is."""
+        return self.mutual or self.mechanism is not None
+
+    def principal(self, user: str) -> str:
+        """Return who a client with a user's login or certificate is."""
+        return f"User:CN={user}" if self.mutual else f"User:{user}"

@@ -1,0 +1,97 @@
+"""The controller's side of access control lists. Source: org.apache.kafka.controller.AclControlManager."""
+
+from collections.abc import Sequence
+
+from kview.simulate.acls import (
+    ANY,
+    CLUSTER_NAME,
+    Acl,
+    AclFilter,
+    AclOperation,
+    Acls,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from kview.simulate.codes import ErrorCode
+from kview.simulate.controllers.metadata_log import MetadataLog
+from kview.simulate.results import AdminResult
+
+OK = AdminResult(ErrorCode.NONE, "")
+RULES_MAX = 10_000
+TEXT_MAX = 1_000
+"""Limits of the rules, and of the characters in each text of one. Kafka has none."""
+
+
+class AclRules:
+    """Changes the rules, which are part of the metadata."""
+
+    def __init__(self, metadata: MetadataLog) -> None:
+        self._metadata = metadata
+
+    def create(self, rules: Sequence[Acl]) -> list[AdminResult]:
+        """Add rules in one step, but for wrong ones. A rule that exists already stays as it is."""
+        known = self._metadata.image.acls
+        added: dict[Acl, None] = {}
+        results = []
+        for rule in rules:
+            wrong = wrong_rule(rule)
+            if wrong is None and len(known) + len(added) >= RULES_MAX:
+                wrong = "There are too many ACLs."
+            if wrong is None and rule not in known:
+                added[rule] = None
+            results.append(OK if wrong is None else AdminResult(ErrorCode.INVALID_REQUEST, wrong))
+        if added:
+            self._metadata.commit({}, acls=Acls((*known, *added)))
+        return results
+
+    def delete(self, filters: Sequence[AclFilter]) -> list[list[Acl] | AdminResult]:
+        """Remove all rules that any filter selects, in one step.
+
+        Return what each filter has selected, or what is wrong with it.
+        """
+        known = self._metadata.image.acls
+        selected = [wrong_filter(each) or [rule for rule in known if each.matches(rule)] for each in filters]
+        gone = {rule for rules in selected if isinstance(rules, list) for rule in rules}
+        if gone:
+            self._metadata.commit({}, acls=Acls(rule for rule in known if rule not in gone))
+        return selected
+
+
+def wrong_rule(rule: Acl) -> str | None:
+    """Return what is wrong with a new rule, or None."""
+    if rule.resource == ResourceType.CLUSTER and rule.name != CLUSTER_NAME:
+        return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    if not rule.name:
+        return "Invalid empty resource name"
+    for number, known, what in (
+        (rule.resource, ResourceType, "resourceType"),
+        (rule.pattern, PatternType, "patternType"),
+        (rule.operation, AclOperation, "operation"),
+        (rule.permission, Permission, "permissionType"),
+    ):
+        if number not in known.__members__.values():
+            return f"Invalid {what} UNKNOWN"
+    if ":" not in rule.principal:
+        why = "no colon is present separating the principal type from the principal name"
+        return f"Could not parse principal from `{rule.principal}` ({why})"
+    if max(map(len, (rule.name, rule.principal, rule.host))) > TEXT_MAX:
+        return f"A text in an ACL may have at most {TEXT_MAX} characters."
+    return None
+
+
+def wrong_filter(wanted: AclFilter) -> AdminResult | None:
+    """Return the error for a filter with a number that has no meaning, or None."""
+    of_pattern = wanted.resource in (ANY, *ResourceType) and wanted.pattern in (ANY, *PatternType)
+    of_entry = wanted.operation in (ANY, *AclOperation) and wanted.permission in (ANY, *Permission)
+    if of_pattern and of_entry:
+        return None
+    what = "entryFilter" if of_pattern else "patternFilter"
+    return AdminResult(ErrorCode.INVALID_REQUEST, f"Unknown {what}.")
+
+
+def only_for_filters(rule: Acl) -> bool:
+    """Return whether a number in a new rule is meant for filters."""
+    return ANY in (rule.resource, rule.pattern, rule.operation, rule.permission) or (
+        rule.pattern == PatternType.MATCH
+    )

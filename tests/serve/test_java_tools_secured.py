@@ -1,0 +1,59 @@
+"""Kafka's own command-line tools, with the client.properties of a secured simulated cluster.
+
+Each runs in a JVM of its own, so these tests are slow. What the tools ask for is guarded by quick tests.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.serve.secured import ADMIN, ALICE, SecuredServed
+from tests.serve.test_java_tools import Tools
+
+pytestmark = pytest.mark.slow
+
+CONFIGS = "kafka.admin.ConfigCommand"
+
+
+@pytest.fixture(scope="module", params=["sasl_ssl", "mtls"])
+def served(request: pytest.FixtureRequest) -> Iterator[SecuredServed]:
+    flags = ("--no-traffic", "--brokers", "1", "--racks", "1", "--topic", "orders:2:1")
+    with SecuredServed(request.param, *flags) as cluster:
+        yield cluster
+
+
+class SecuredTools(Tools):
+    """The tools, as a user. The one for console clients has another option for its file than the others."""
+
+    def __init__(self, runtime: tuple[Path, Path], cluster: SecuredServed, user: str = ADMIN) -> None:
+        super().__init__(runtime, cluster.bootstrap)
+        self._file = str(cluster.client_file(user))
+
+    def run(self, main: str, *arguments: str, given: str = "", fails: bool = False) -> str:
+        return super().run(main, "--command-config", self._file, *arguments, given=given, fails=fails)
+
+
+def test_an_admin_grants_rights_and_sets_quotas(
+    served: SecuredServed, kafka_runtime: tuple[Path, Path]
+) -> None:
+    admin = SecuredTools(kafka_runtime, served)
+    alice = SecuredTools(kafka_runtime, served, ALICE)
+    principal = "User:CN=alice" if served.security(ALICE).login is None else "User:alice"
+    assert alice.tool("TopicCommand", "--list").split() == []
+    rule = ("--allow-principal", principal, "--operation", "Describe", "--topic", "ord")
+    admin.tool("AclCommand", "--add", *rule, "--resource-pattern-type", "prefixed")
+    assert alice.tool("TopicCommand", "--list").split() == ["orders"]
+    listed = admin.tool("AclCommand", "--list", "--topic", "orders", "--resource-pattern-type", "match")
+    assert f"principal={principal}, host=*, operation=DESCRIBE, permissionType=ALLOW" in listed
+    admin.tool("AclCommand", "--remove", "--force", *rule, "--resource-pattern-type", "prefixed")
+    assert alice.tool("TopicCommand", "--list").split() == []
+    users = ("--entity-type", "users", "--entity-name", "carol")
+    for change in ("SCRAM-SHA-256=[iterations=8192,password=pw]", "producer_byte_rate=1024"):
+        admin.run(CONFIGS, "--alter", *users, "--add-config", change)
+    described = admin.run(CONFIGS, "--describe", *users)
+    assert "producer_byte_rate=1024.0" in described and "SCRAM-SHA-256=iterations=8192" in described
+    features = admin.tool("FeatureCommand", "describe")
+    finalized = {line.split()[1]: line for line in features.splitlines()}
+    assert "FinalizedVersionLevel: 4.3-IV0" in finalized["metadata.version"]
+    assert "FinalizedVersionLevel: 2" in finalized["transaction.version"]
