@@ -3,6 +3,7 @@
 import random
 import re
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,7 @@ from tests.real_kafka.secured import NOBODY, NOBODYS_PASSWORD, PASSWORD, SESSION
 from tests.serve import questions as q
 from tests.serve.examples import Examples
 from tests.serve.secured import ADMIN, ALICE, WAIT_S, Client, SecuredServed
-from tests.serve.test_same_answers import LAST, LEFT_OUT, USUAL, common
+from tests.serve.test_same_answers import LAST, LEFT_OUT, OF_SHARE_GROUPS, SHARES, USUAL, common
 from tests.served import QUICK_TIMES
 from tests.waiting import wait_until
 
@@ -50,6 +51,8 @@ GRANTED = (
     (TOPIC, "mine-", PREFIXED, CREATE),
     (TOPIC, "mine-", PREFIXED, DELETE),
     (GROUP, "same-", PREFIXED, DESCRIBE),
+    (GROUP, SHARES, LITERAL, READ),
+    (GROUP, SHARES, LITERAL, DELETE),
     (TRANSACTIONAL_ID, "same-", PREFIXED, DESCRIBE),
     (CLUSTER, "kafka-cluster", LITERAL, DESCRIBE),
 )
@@ -72,6 +75,7 @@ class Side:
             q.create_topic(self.as_admin, name, validate_only=False)
             wait_until(partial(self._knows, name), "the topic is known")
         wait_until(self._has_coordinator, "a coordinator")
+        wait_until(self._has_share_coordinator, "a share coordinator")
         wait_until(lambda: q.delete_groups(self.as_admin, ["none"]) == [69], "the groups are loaded")
         self.topics = [(name, q.topic_id(self.as_admin, name).bytes) for name in TOPICS]
 
@@ -80,6 +84,10 @@ class Side:
 
     def _has_coordinator(self) -> bool:
         return q.find_coordinator(self.as_admin, USUAL["group_id"], 0)[0] == 0
+
+    def _has_share_coordinator(self) -> bool:
+        topic_id = urlsafe_b64encode(q.topic_id(self.as_admin, TOPICS[0]).bytes).decode().rstrip("=")
+        return q.find_coordinator(self.as_admin, f"{SHARES}:{topic_id}:0", 2)[0] == 0
 
     def ask(self, who: tuple[str, str], request: Any, timeout_s: float = 0.0) -> Any:
         with Client(self.address) as client:
@@ -103,7 +111,8 @@ class Side:
         wait_until(lambda: q.metadata(as_user, "same-1") == (0 if granted else REFUSED), "the rules count")
 
     def answer(self, api: Api, version: int, now_ms: int) -> Any:
-        examples = Examples(random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=USUAL)
+        usual = USUAL | (OF_SHARE_GROUPS if api.key in range(76, 93) else {})
+        examples = Examples(random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=usual)
         try:
             answer = self.ask(self.user, examples.request(api, version))
         except ConnectionResetError:
@@ -126,7 +135,11 @@ def sides(
     kafka_runtime: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Side, Side]]:
     java, jars = kafka_runtime
-    one = ("offsets.topic.num.partitions=1", "transaction.state.log.num.partitions=1")
+    one = (
+        "offsets.topic.num.partitions=1",
+        "transaction.state.log.num.partitions=1",
+        "share.coordinator.state.topic.num.partitions=1",
+    )
     flags = ("--no-traffic", "--brokers", "1", "--racks", "1")
     with (
         SecuredServed(

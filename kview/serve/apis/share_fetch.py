@@ -4,11 +4,14 @@ v2 adds that a member wants no more records than it says even if a batch has mor
 locks (KIP-1206, KIP-1222).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from kview.serve.call import Api, Call, id_bytes, topic_uuid
+from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
+from kview.simulate.features import SHARE_VERSION
 from kview.simulate.metadata import NO_LEADER
 from kview.simulate.sharing.in_flight import Acknowledgement, Wanted
 from kview.simulate.sharing.leader import Code, FetchedShare, ShareAcknowledged, ShareFetch, ShareFetched
@@ -38,6 +41,9 @@ def fetch(call: Call) -> None:
     if request.group_id is None or request.member_id is None or len(added) > PLACES_MAX:
         answer(ShareFetched(ErrorCode.INVALID_REQUEST))
         return
+    if refused := _refusal(call, request.group_id):
+        answer(ShareFetched(refused))
+        return
     if mode not in (BATCH_OPTIMIZED, RECORD_LIMIT) or _has_unknown_topic(call, added):
         answer(ShareFetched(ErrorCode.UNKNOWN_SERVER_ERROR))  # as in Kafka, where nobody expects it
         return
@@ -63,11 +69,23 @@ def fetch(call: Call) -> None:
             ],
             {place: said for place, said in _acknowledgements(request.topics) if said},
             version >= RENEWS_FROM and request.is_renew_ack,
+            may_read=_may_read(call),
         ),
         call.later(answer),
     )
     if wait is not None:
         call.when_client_leaves(wait.cancel)
+
+
+def _refusal(call: Call, group: str) -> ErrorCode:
+    if not call.image.features.get(SHARE_VERSION):
+        return ErrorCode.UNSUPPORTED_VERSION
+    may = call.may(AclOperation.READ, ResourceType.GROUP, group)
+    return ErrorCode.NONE if may else ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+def _may_read(call: Call) -> Callable[[str], bool]:
+    return partial(call.may, AclOperation.READ, ResourceType.TOPIC)
 
 
 def _has_unknown_topic(call: Call, places: Iterable[Place]) -> bool:
@@ -181,6 +199,9 @@ def acknowledge(call: Call) -> None:
     if request.group_id is None or request.member_id is None or len(said) > PLACES_MAX:
         answer(ShareAcknowledged(ErrorCode.INVALID_REQUEST))
         return
+    if refused := _refusal(call, request.group_id):
+        answer(ShareAcknowledged(refused))
+        return
     call.cluster.share_leader(call.broker).acknowledge(
         request.group_id,
         request.member_id,
@@ -188,6 +209,7 @@ def acknowledge(call: Call) -> None:
         said,
         version >= RENEWS_FROM and request.is_renew_ack,
         call.later(answer),
+        _may_read(call),
     )
 
 

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from kview.serve.apis.consumer_groups import HIDDEN_TOPICS
 from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import Api, Call, Steps, shortened, topic_uuid
-from kview.simulate.acls import ResourceType
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import ErrorCode
+from kview.simulate.features import SHARE_VERSION
 from kview.simulate.groups.share_group import ShareMember
 from kview.simulate.groups.share_results import DescribedShareGroup, ShareHeartbeat, ShareHeartbeatResult
 from kview.wire.group_messages import (
@@ -45,7 +48,19 @@ def heartbeat(call: Call) -> None:
             )
         )
 
+    def may_describe(topic: str) -> bool:
+        return call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+
     topics = request.subscribed_topic_names
+    if not call.image.features.get(SHARE_VERSION):
+        answer(ShareHeartbeatResult(ErrorCode.UNSUPPORTED_VERSION))
+        return
+    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        answer(ShareHeartbeatResult(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return
+    if not all(map(may_describe, topics or ())):
+        answer(ShareHeartbeatResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        return
     call.cluster.groups(call.broker).share_heartbeat(
         ShareHeartbeat(
             request.group_id,
@@ -64,7 +79,18 @@ def describe(call: Call) -> Steps:
     """Answer with the state of each group and with what its members have."""
     coordinator, groups = call.cluster.groups(call.broker), []
     for name in sorted(dict.fromkeys(call.request.group_ids), key=bool):  # '' first, as in Kafka
+        if not call.image.features.get(SHARE_VERSION):
+            groups.append(_described(call, DescribedShareGroup(name, ErrorCode.UNSUPPORTED_VERSION), []))
+            continue
+        if not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, name):
+            refused = DescribedShareGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            groups.append(_described(call, refused, []))
+            continue
         group = coordinator.describe_share_group(name)
+        if not _may_describe_topics(call, group):
+            hidden = DescribedShareGroup(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
+            groups.append(_described(call, hidden, []))
+            continue
         members = []
         for member in group.members:
             members.append(_member(call, member))
@@ -72,6 +98,15 @@ def describe(call: Call) -> Steps:
         groups.append(_described(call, group, members))
         yield
     call.answer(ShareGroupDescribeResponse(version=call.version, groups=groups))
+
+
+def _may_describe_topics(call: Call, group: DescribedShareGroup) -> bool:
+    """Return whether the client may know all topics that the members read."""
+    if call.cluster.authorizer is None:
+        return True
+    names = call.image.topic_names
+    ids = {topic_id for member in group.members for topic_id in member.current.assigned if topic_id in names}
+    return all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, names[topic_id]) for topic_id in ids)
 
 
 def _described(call: Call, group: DescribedShareGroup, members: list[Any]) -> Any:

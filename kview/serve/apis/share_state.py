@@ -9,7 +9,8 @@ from typing import Any
 
 from kview.serve.apis.gather import Gather
 from kview.serve.call import Api, Call, Steps, id_bytes, shortened, topic_uuid
-from kview.simulate.codes import ErrorCode
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.coordination.share_states import (
     UNKNOWN_COUNT,
     ReadState,
@@ -32,6 +33,7 @@ from kview.wire.group_messages import (
 )
 
 COUNTS_FROM = 1
+REFUSED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED, MESSAGES[ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
 
 Ask = Callable[[SharePartition, Any, Callable[..., None]], None]
 """Asks about a partition of the request, and calls back with what `row` takes."""
@@ -54,6 +56,7 @@ def _answer(call: Call, response: Any, topic_kind: str, ask: Ask, row: Callable[
             ],
         )
 
+    may = call.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER)
     gather = Gather(call, answered)
     for topic in call.request.topics:
         topic_id = id_bytes(topic.topic_id)
@@ -62,6 +65,12 @@ def _answer(call: Call, response: Any, topic_kind: str, ask: Ask, row: Callable[
             place = gather.place()
 
             key = SharePartition(group, topic_id, asked.partition)
+            if not may:
+                refused = per_topic.PartitionResult(
+                    version=version, partition=key.partition, **_code(*REFUSED)
+                )
+                gather.put(place, (topic_id, refused))
+                continue
 
             def done(*found: Any, place: int = place, key: SharePartition = key) -> None:
                 one = per_topic.PartitionResult(version=version, partition=key.partition, **row(*found))

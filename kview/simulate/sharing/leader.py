@@ -38,11 +38,20 @@ _NOT_LEADER: Code = (
 )
 
 
+MayRead = Callable[[str], bool]
+
+
+def anyone(topic: str) -> bool:
+    """Let every client read every topic."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class ShareFetch:
     """A ShareFetch request (API key 78). `acknowledgements` are what the member says about what it has, by
     partition, `added` and `forgotten` the changes of its session. With `renews`, it renews locks and fetches
-    nothing. Without `with_records`, the answer has no bytes of records."""
+    nothing. Without `with_records`, the answer has no bytes of records. `may_read` says of which topics the
+    client may have records."""
 
     group: str
     member: str
@@ -57,6 +66,7 @@ class ShareFetch:
     acknowledgements: Mapping[Place, Sequence[Acknowledgement]] | None = None
     renews: bool = False
     with_records: bool = True
+    may_read: MayRead = anyone
 
 
 class FetchedShare(NamedTuple):
@@ -146,11 +156,13 @@ class ShareLeader:
         """Return the partitions themselves, for invariants and tests. Callers must not change them."""
         return [led for led in self._led.values() if led.stage is not Stage.GONE]
 
-    def _partition(self, key: SharePartition) -> LedPartition | ErrorCode:
+    def _partition(self, key: SharePartition, may_read: MayRead) -> LedPartition | ErrorCode:
         """Return a partition that this broker leads, or why it cannot."""
         topic = self._image.topic_by_id(key.topic_id)
         if topic is None:
             return ErrorCode.UNKNOWN_TOPIC_ID
+        if not may_read(topic.name):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if not 0 <= key.partition < len(topic.partitions):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         replica = self._broker.replicas.get((topic.name, key.partition))
@@ -215,13 +227,18 @@ class ShareLeader:
             part_done()
 
         self._acknowledge(
-            request.group, request.member, acknowledgements, request.renews, acknowledgements_done
+            request.group,
+            request.member,
+            acknowledgements,
+            request.renews,
+            request.may_read,
+            acknowledgements_done,
         )
         if request.renews or request.epoch == FINAL:
             return None
         wait = FetchWait(self._broker, self._records, request, fetch_done)
         for place in session.rotated(request.epoch):
-            wait.add(place, self._partition(SharePartition(request.group, *place)))
+            wait.add(place, self._partition(SharePartition(request.group, *place), request.may_read))
         self._waits += 1
         wait.start(self._waits)
         return wait
@@ -250,6 +267,7 @@ class ShareLeader:
         acknowledgements: Mapping[Place, Sequence[Acknowledgement]],
         renews: bool,
         done: Callable[[ShareAcknowledged], None],
+        may_read: MayRead = anyone,
     ) -> None:
         """Acknowledge records, and answer when that is written."""
         try:
@@ -266,7 +284,7 @@ class ShareLeader:
                 self._end(session)
             done(ShareAcknowledged(ErrorCode.NONE, lock_ms, tuple(codes.items())))
 
-        self._acknowledge(group, member, acknowledgements, renews, acknowledged)
+        self._acknowledge(group, member, acknowledgements, renews, may_read, acknowledged)
 
     def _acknowledge(
         self,
@@ -274,12 +292,13 @@ class ShareLeader:
         member: str,
         acknowledgements: Mapping[Place, Sequence[Acknowledgement]],
         renews: bool,
+        may_read: MayRead,
         done: Callable[[Mapping[Place, Code]], None],
     ) -> None:
         codes: dict[Place, Code] = {}
         asked: list[tuple[Place, LedPartition]] = []
         for place, said in acknowledgements.items():
-            refused = self._refusal(group, place, said, renews)
+            refused = self._refusal(group, place, said, renews, may_read)
             if isinstance(refused, LedPartition):
                 asked.append((place, refused))
             elif refused != FINE:
@@ -301,7 +320,7 @@ class ShareLeader:
             led.acknowledge(member, acknowledgements[place], partial(settled, place))
 
     def _refusal(
-        self, group: str, place: Place, said: Sequence[Acknowledgement], renews: bool
+        self, group: str, place: Place, said: Sequence[Acknowledgement], renews: bool, may_read: MayRead
     ) -> LedPartition | Code:
         """Return the partition that is to take acknowledgements, or why there is none to take them."""
         topic = self._image.topic_by_id(place[0])
@@ -311,6 +330,8 @@ class ShareLeader:
             check_acknowledgements(said, renews)
         except ShareRefused as refused:
             return refused.error_code, refused.message
+        if not may_read(topic.name):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED, MESSAGES[ErrorCode.TOPIC_AUTHORIZATION_FAILED]
         if not 0 <= place[1] < len(topic.partitions):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
         if not said:
