@@ -56,7 +56,7 @@ def _describe_group(call: Call, asked: Any, put: Callable[[Any], None]) -> None:
         named = [(topic.topic_name, topic.partitions) for topic in asked.topics]
         topics = [one for one in named if may_describe(one[0])]
         hidden = [
-            TopicRows(name, NO_ID, tuple(StartOffset(number, 0, 0, -1, HIDDEN) for number in numbers))
+            TopicRows(name, NO_ID, tuple(StartOffset(number, -1, 0, -1, HIDDEN) for number in numbers))
             for name, numbers in named
             if not may_describe(name)
         ]

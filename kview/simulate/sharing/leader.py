@@ -331,7 +331,7 @@ class ShareLeader:
         except ShareRefused as refused:
             return refused.error_code, refused.message
         if not may_read(topic.name):
-            return ErrorCode.TOPIC_AUTHORIZATION_FAILED, MESSAGES[ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED, None
         if not 0 <= place[1] < len(topic.partitions):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
         if not said:
