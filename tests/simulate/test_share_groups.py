@@ -280,6 +280,21 @@ def test_without_a_share_coordinator_nothing_is_settled(cluster: Cluster) -> Non
     assert a.session and Member(cluster, "b").fetch() == [(0, 5, 2)]
 
 
+def test_a_members_session_is_held_while_time_passes_at_once(cluster: Cluster) -> None:
+    Member(cluster, "a").join()
+    coordinators = [cluster.groups(b) for b in cluster.broker_ids()]
+
+    def members() -> int:
+        return sum(len(one.describe_share_group(GROUP).members) for one in coordinators)
+
+    for coordinator in coordinators:
+        coordinator.hold_sessions([(GROUP, "a"), (GROUP, "nobody")], 30_000_000)
+    go(cluster, 70)
+    assert members() == 1, "45 s, and 30 more"
+    go(cluster, 10)
+    assert members() == 0
+
+
 # --- records in the logs
 
 
