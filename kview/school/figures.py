@@ -281,6 +281,8 @@ def _client(member: str, view: View) -> str:
 
 def _member(moment: Moment, figure: Asked) -> Any:
     """Return a member's figure, None if no member has that client id."""
+    if figure.name == "read":
+        return moment.counters["members"].get(figure.of[0], {}).get(figure.name)
     members = moment.view.snapshot.members
     rows = np.flatnonzero(members.client_id == figure.of[0])
     return members.assigned[rows[0]] if len(rows) else None
@@ -367,7 +369,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "position": Subject(
         ("GROUP", "TOPIC-NUMBER"), ("committed", "lag", "owner", "verdict", "lost"), _position
     ),
-    "member": Subject(("CLIENT",), ("assigned",), _member),
+    "member": Subject(("CLIENT",), ("assigned", "read"), _member),
     "incident": Subject(
         (),
         (*_PHASES, "kind", "open", "brokers", "waited", "groups", "gone", "partitions", "moved",
@@ -380,9 +382,9 @@ SUBJECTS: Mapping[str, Subject] = {
         _producer,
     ),
 }  # fmt: skip
-"""What lessons may name. The simulated cluster itself counts a producer's figures, what a group read twice or
-in vain, and the records of a topic that an earlier leader had and the present one has not. All others are of
-the view."""
+"""What lessons may name. The simulated cluster itself counts a producer's figures, what a member read, what a
+group read twice or in vain, and the records of a topic that an earlier leader had and the present one lacks.
+All others are of the view."""
 
 _DURATIONS = frozenset({
     *(("incident", name) for name in (*_PHASES, "waited")), ("group", "behind"), ("broker", "latency"),

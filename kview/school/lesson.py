@@ -23,8 +23,8 @@ class LessonWorld(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     transaction (ms until it commits) and abort-every (it aborts each n-th transaction). A group is
     `NAME:TOPIC:MEMBERS[:KEY=VALUE…]` with the keys rate (records per second of a member), commit (ms), lag
     (seconds), deliver (at-least-once or at-most-once), isolation (read_committed or read_uncommitted, as in
-    isolation.level) and protocol (classic or consumer, as in group.protocol). Without any, each topic has a
-    producer and a group of its own, as with the flags.
+    isolation.level) and protocol (classic or consumer, as in group.protocol, or share). Without any, each
+    topic has a producer and a group of its own, as with the flags.
     `watched` is how long the cluster has been observed at the first step, and `latency` the network's.
     """
 

@@ -12,6 +12,7 @@ from kview.school.lesson import LessonWorld
 from kview.simulate.world import (
     CLASSIC,
     CONSUMER,
+    SHARE,
     TRANSACTION_MS_MAX,
     GroupSpec,
     LinkSpec,
@@ -119,7 +120,7 @@ def _group(text: str, topics: set[str]) -> GroupSpec:
                 spec = replace(spec, at_most_once=_DELIVERY[value])
             case "isolation" if value in _ISOLATION:
                 spec = replace(spec, read_committed=_ISOLATION[value])
-            case "protocol" if value in (CLASSIC, CONSUMER):
+            case "protocol" if value in (CLASSIC, CONSUMER, SHARE):
                 spec = replace(spec, protocol=value)
             case _:
                 raise NotAFigure(

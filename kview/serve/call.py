@@ -63,6 +63,7 @@ class Client(Protocol):
     member: tuple[str, str] | None
     login: Login | None
     when_closed: Callable[[], None] | None
+    when_ended: Callable[[], None] | None
 
     @property
     def principal(self) -> str:
@@ -341,6 +342,15 @@ class Call:
     def when_client_leaves(self, cancel: Callable[[], None]) -> None:
         """Register `cancel`, to be called if the client disconnects before the answer."""
         self._connection.when_closed = cancel
+
+    @property
+    def connection(self) -> object:
+        """What stands for the client's connection. `when_disconnected` is about it."""
+        return self._connection
+
+    def when_disconnected(self, ended: Callable[[], None]) -> None:
+        """Call `ended` when the client's connection ends, instead of what was to be called then."""
+        self._connection.when_ended = ended
 
     def topic(self, entry: Any, name_field: str = "name", ids_from: int = 1 << 15) -> TopicImage | None:
         """Return the topic that an entry of the request names, or None if there is no such topic.

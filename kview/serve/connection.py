@@ -81,6 +81,8 @@ class Connection(asyncio.BufferedProtocol):
         self._frame_bytes = 0
         self.when_closed: Callable[[], None] | None = None
         """Set by a request that waits, and called if the client disconnects before the answer."""
+        self.when_ended: Callable[[], None] | None = None
+        """Called when the connection ends, if a request has left something behind."""
         self.host = ""
         self.member: tuple[str, str] | None = None
         """The group and member id of the last heartbeat that came this way."""
@@ -113,6 +115,9 @@ class Connection(asyncio.BufferedProtocol):
         if self.when_closed is not None:
             self.when_closed()
             self.when_closed = None
+        if self.when_ended is not None:
+            self.when_ended()
+            self.when_ended = None
 
     def get_buffer(self, sizehint: int) -> bytearray:
         if self._end == len(self._buffer):

@@ -22,9 +22,9 @@ from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS, Quorum
 from kview.simulate.metadata import TopicImage, TopicPartition
 from kview.simulate.requests.admin import Admin
 from kview.simulate.results import AdminResult
-from kview.simulate.traffic.member import Phase, SimulatedMember
+from kview.simulate.traffic.member import Phase
 from kview.simulate.traffic.producer import SimulatedProducer
-from kview.simulate.traffic.traffic import Traffic
+from kview.simulate.traffic.traffic import AnyMember, Traffic
 from kview.simulate.transactions.hanging import Hanging
 from kview.simulate.world import INTERNAL_TOPICS, World
 
@@ -170,8 +170,9 @@ class Adjustments:
         """Return the topics in the newest metadata that any broker has."""
         return max((broker.image for broker in self._brokers.values()), key=lambda image: image.offset).topics
 
-    def _inside(self, group: str) -> list[SimulatedMember]:
-        return [member for member in self._traffic.members[group] if member.phase is not Phase.LEFT]
+    def _inside(self, group: str) -> list[AnyMember]:
+        members = self._traffic.all_members()[group]
+        return [member for member in members if member.phase is not Phase.LEFT]
 
     def _named_producer(self, name: str) -> SimulatedProducer:
         producer = self._traffic.producers.get(name)
@@ -268,8 +269,8 @@ class Adjustments:
 
     def _adjust_group(self, wanted: Command) -> Command | None:
         name = wanted.name
-        if name not in self._traffic.members:
-            raise BadUse(ErrorKind.GROUP_UNKNOWN, name=name, known=tuple(self._traffic.members))
+        if name not in self._traffic.groups:
+            raise BadUse(ErrorKind.GROUP_UNKNOWN, name=name, known=tuple(self._traffic.groups))
         inside = self._inside(name)
         match wanted.kind:
             case CommandKind.PAUSE | CommandKind.RESUME:
@@ -291,7 +292,7 @@ class Adjustments:
                 return Command(CommandKind.ADD_MEMBER, name=name)
 
 
-def _end(member: SimulatedMember, clean: bool) -> None:
+def _end(member: AnyMember, clean: bool) -> None:
     if clean:
         member.leave()
     else:

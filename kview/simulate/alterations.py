@@ -13,7 +13,7 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.refusals import wrong_config
 from kview.simulate.results import AdminResult
 from kview.simulate.setting import ConfigType, Key, checked, items
-from kview.simulate.settings import BROKER_KEYS, GROUP_KEYS, Settings, check_topic_configs
+from kview.simulate.settings import BROKER_KEYS, GROUP_KEYS, GROUP_ONLY_KEYS, Settings, check_topic_configs
 from kview.simulate.topic_settings import TOPIC_CONFIG_KEYS
 
 MIN_ISR = "min.insync.replicas"
@@ -157,7 +157,8 @@ def _wrong_threads(after: Configs, current: Callable[[str], str | None]) -> str 
 def group_configs_after(before: Configs, alterations: Sequence[Alteration], settings: Settings) -> Altered:
     """Return a group's configurations after the changes."""
     keys = {name: BROKER_KEYS[of_brokers] for name, of_brokers in GROUP_KEYS.items()}
-    after = after_alterations(before, alterations, keys.get, lambda name: settings.text(GROUP_KEYS[name]))
+    keys.update(GROUP_ONLY_KEYS)
+    after = after_alterations(before, alterations, keys.get, lambda name: keys[name].default)
     if isinstance(after, AdminResult):
         return after
     for name, value in after.items():
@@ -167,7 +168,10 @@ def group_configs_after(before: Configs, alterations: Sequence[Alteration], sett
             after[name] = checked(name, keys[name], value)
         except BadUse as wrong:
             return AdminResult(ErrorCode.INVALID_CONFIG, wrong_config(wrong, keys, after))
-        low, high = (GROUP_KEYS[name].replace(".consumer.", f".consumer.{end}.", 1) for end in ("min", "max"))
+        if name in GROUP_ONLY_KEYS:
+            continue
+        kind, setting = name.split(".", 1)
+        low, high = (f"group.{kind}.{end}.{setting}" for end in ("min", "max"))
         if int(value) < settings.number(low):
             message = f"{name} must be greater than or equal to {low}"
             return AdminResult(ErrorCode.INVALID_CONFIG, message)

@@ -42,6 +42,11 @@ from kview.simulate.requests.records import RecordRequests
 from kview.simulate.requests.scram_users import ScramUsers
 from kview.simulate.requests.topics import TopicRequests
 from kview.simulate.settings import Settings
+from kview.simulate.sharing.asking import ShareAsking
+from kview.simulate.sharing.coordinator import ShareCoordinator
+from kview.simulate.sharing.leader import ShareLeader
+from kview.simulate.sharing.leaders import ShareLeaders
+from kview.simulate.sharing.settings import ShareSettings
 from kview.simulate.touched import Touched
 from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.traffic import Traffic
@@ -51,7 +56,7 @@ from kview.simulate.transactions.hanging import Hanging
 from kview.simulate.transactions.markers import Markers
 from kview.simulate.transactions.settings import TransactionSettings
 from kview.simulate.warm import WarmStart, first_image
-from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, World
+from kview.simulate.world import OFFSETS_TOPIC, SHARE, SHARE_TOPIC, TRANSACTIONS_TOPIC, World
 
 FILLER_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789 "
 
@@ -69,8 +74,9 @@ class Cluster:
     side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
     `forwarding`, to `admin`, `acls`, `features`, `quotas` and `scram_users`. `transactions` are the
-    coordinators of transactional ids, and `asking` is the brokers' way to them. `traffic` are the clients
-    inside, and `adjustments` change the cluster and them while they run. `touched` collects changed
+    coordinators of transactional ids, and `asking` is the brokers' way to them. `share_leaders` answer for
+    the partitions that share groups read. `traffic` are the clients inside, and `adjustments` change the
+    cluster and them while they run. `touched` collects changed
     partitions for the invariants.
     """
 
@@ -138,8 +144,19 @@ class Cluster:
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
         parts = self.nodes, self.brokers, self.records, self.cleaner
         of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)
+        of_shares = ShareSettings.of(settings)
+        self._shares = Coordinators(SHARE_TOPIC, *parts, lambda b, host: ShareCoordinator(host, of_shares))
+        share_asking = ShareAsking(
+            self.nodes,
+            self.brokers,
+            self._shares,
+            lambda b: self.topics.create_internal_topic(b, SHARE_TOPIC),
+        )
+        self.share_leaders = ShareLeaders(self.nodes, self.brokers, self.records, share_asking, of_shares)
         self.coordinators = Coordinators(
-            OFFSETS_TOPIC, *parts, lambda b, host: GroupCoordinator(b, host, of_groups)
+            OFFSETS_TOPIC,
+            *parts,
+            lambda b, host: GroupCoordinator(b, host, of_groups, share_asking.of(b), self._high_watermark),
         )
         markers = Markers(kernel, self.brokers, self.records)
         self._transactions = Coordinators(
@@ -159,6 +176,7 @@ class Cluster:
                 self.coordinators,
                 self._transactions,
                 self.asking,
+                self.share_leaders,
             )
         )
         self.adjustments = Adjustments(
@@ -181,7 +199,13 @@ class Cluster:
     def load_coordinators(self) -> None:
         """Let every coordinator load what its broker leads at once, for a warm start."""
         self.coordinators.load()
+        self._shares.load()
         self._transactions.load()
+
+    def _high_watermark(self, topic: str, partition: int) -> int | None:
+        """Return the high watermark of a partition, None if nobody leads it."""
+        replica = self.partitions.leader((topic, partition))
+        return None if replica is None else replica.high_watermark
 
     # --- time
 
@@ -207,6 +231,14 @@ class Cluster:
         """Return the transaction coordinator of broker b."""
         return self._transactions.of(b)
 
+    def shares(self, b: int) -> ShareCoordinator:
+        """Return the share coordinator of broker b."""
+        return self._shares.of(b)
+
+    def share_leader(self, b: int) -> ShareLeader:
+        """Return broker b as the leader of partitions that share groups read."""
+        return self.share_leaders.of(b)
+
     # --- the truth
 
     def healthy(self) -> bool:
@@ -221,7 +253,7 @@ class Cluster:
         )
 
     def counters(self) -> dict[str, object]:
-        """Return the true numbers of records by topic, producer and group, for comparison with
+        """Return the true numbers of records by topic, producer, group and member, for comparison with
         observations."""
         topics: dict[str, dict[str, int]] = {}
         for key, _ in self.metadata.image.all_partitions():
@@ -245,6 +277,7 @@ class Cluster:
             }
             for name, p in self.traffic.producers.items()
         }
+        of_groups = self.traffic.all_members()
         groups = {
             name: {
                 "read": sum(m.read_records for m in ms),
@@ -252,13 +285,15 @@ class Cluster:
                 "skipped": self.traffic.progress[name].skipped,
                 "aborted": self.traffic.progress[name].aborted,
             }
-            for name, ms in self.traffic.members.items()
+            for name, ms in of_groups.items()
         }
+        members = {m.client_id: {"read": m.read_records} for ms in of_groups.values() for m in ms}
         return {
             "time_ms": self.kernel.now_us // 1000,
             "topics": topics,
             "producers": producers,
             "groups": groups,
+            "members": members,
         }
 
 
@@ -282,5 +317,6 @@ def build(world: World, seed: int, start_ms: int) -> Cluster:
     groups = warm.past()
     cluster.load_coordinators()
     if world.traffic:
-        cluster.traffic.start(world.producers, groups)
+        shares = [group for group in world.groups if group.protocol == SHARE]
+        cluster.traffic.start(world.producers, groups, shares)
     return cluster

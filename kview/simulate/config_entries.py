@@ -6,7 +6,7 @@ from kview.simulate.broker_configs import SYNONYMS, Update, broker_configs, find
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.results import ConfigEntry, ConfigSource, ConfigSynonym
 from kview.simulate.setting import ConfigType
-from kview.simulate.settings import BROKER_KEYS, GROUP_KEYS, Settings
+from kview.simulate.settings import BROKER_KEYS, GROUP_KEYS, GROUP_ONLY_KEYS, Settings
 from kview.simulate.topic_settings import TOPIC_KEYS
 
 ALL_BROKERS = ""
@@ -61,7 +61,11 @@ def group_entries(
         chain += _chain(settings.explicit, image, broker, of_brokers)
         kind = BROKER_KEYS[of_brokers].type
         rows.append(ConfigEntry(name, chain[0].value, chain[0].source, kind, tuple(chain)))
-    return rows
+    for name, key in GROUP_ONLY_KEYS.items():
+        chain = [ConfigSynonym(name, own[name], ConfigSource.GROUP)] if name in own else []
+        chain.append(ConfigSynonym(name, key.default, ConfigSource.DEFAULT))
+        rows.append(ConfigEntry(name, chain[0].value, chain[0].source, key.type, tuple(chain)))
+    return sorted(rows)
 
 
 def _places(broker: int) -> dict[str, int]:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 
 METADATA_VERSION, KRAFT_VERSION = "metadata.version", "kraft.version"
+SHARE_VERSION = "share.version"
 GROUP_VERSION, ELR_VERSION = "group.version", "eligible.leader.replicas.version"
 
 SUPPORTED: Mapping[str, tuple[int, int]] = {
     GROUP_VERSION: (0, 1),
     KRAFT_VERSION: (0, 1),
     METADATA_VERSION: (7, 30),
-    "share.version": (0, 1),
+    SHARE_VERSION: (0, 1),
     "streams.version": (0, 1),
     "transaction.version": (0, 2),
     ELR_VERSION: (0, 1),

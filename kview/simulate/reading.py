@@ -170,6 +170,33 @@ class RecordMaker:
                     return b"".join(pieces)
         return b"".join(pieces)
 
+    def bounds(self, log: Log, offset: int, stop: int, max_bytes: int) -> list[tuple[int, int]]:
+        """Return (first, last) offset of the complete batches that `read` would return, without their bytes.
+
+        The sizes of simulated ones are estimated.
+        """
+        found: list[tuple[int, int]] = []
+        size = 0
+        for span, at, start, end in log.entries(offset, stop):
+            stream = span.stream
+            batch = stream.batches[at]
+            if batch is not None:
+                if not batch:
+                    continue
+                pieces = [(stream.batch_base(at, batch), stream.entry_end(at), len(batch))]
+            else:
+                per_batch = self.records_per_batch(stream.record_bytes[at])
+                base = stream.base[at]
+                begins = range(base + (start - base) // per_batch * per_batch, end, per_batch)
+                each = HEADER_BYTES + per_batch * stream.record_bytes[at]
+                pieces = [(begin, min(begin + per_batch, end), each) for begin in begins]
+            for begin, after, more in pieces:
+                if found and size + more > max_bytes:
+                    return found
+                found.append((begin, after - 1))
+                size += more
+        return found
+
     def _batches(
         self, topic: str, partition: int, span: Span, at: int, start: int, end: int
     ) -> Iterator[tuple[bytes | memoryview, ...]]:

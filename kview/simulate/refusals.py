@@ -44,7 +44,7 @@ def wrong_config(wrong: BadUse, keys: Mapping[str, Key], configs: Mapping[str, s
     if key.replicas:
         listed = ", ".join(items(configs[name]))
         return f"Invalid value [{listed}] for configuration {name}: {name} {REPLICA_LIST}"
-    rule = _rule(wrong.kind, key, value)
+    rule = _rule(wrong.kind, name, key, value)
     if key.type is ConfigType.DOUBLE and wrong.kind is ErrorKind.SETTING_OUT_OF_RANGE:
         value = str(float(value))
     return f"Invalid value {value} for configuration {name}: {rule}"
@@ -55,10 +55,13 @@ def _holds(key: Key, value: str) -> bool:
     return key.low is not None and key.low <= int(value) <= key.high
 
 
-def _rule(kind: ErrorKind, key: Key, value: str) -> str:
+def _rule(kind: ErrorKind, name: str, key: Key, value: str) -> str:
     """Return the rule that a value breaks."""
     if key.type is ConfigType.BOOLEAN:
         return "Expected value to be either true or false"
+    if key.duration:
+        valid = "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+        return f"Invalid value `{value}` for configuration {name}. The value must be {valid}"
     if kind is ErrorKind.SETTING_NOT_A_CHOICE:
         return f"String must be one of: {', '.join(key.choices)}"
     most = {ConfigType.INT: INT_MAX, ConfigType.SHORT: SHORT_MAX}.get(key.type, LONG_MAX)

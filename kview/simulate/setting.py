@@ -14,6 +14,12 @@ SHORT_MAX = 2**15 - 1
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[+-]?([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?")
+_DURATION = re.compile(
+    r"P(?:(\+?[0-9]{1,9})D)?(?:T(?=[0-9+])(?:(\+?[0-9]{1,9})H)?(?:(\+?[0-9]{1,9})M)?"
+    r"(?:(\+?[0-9]{1,9})(?:[.,]([0-9]{0,9}))?S)?)?",
+    re.IGNORECASE,
+)
+BY_DURATION = "by_duration:"
 _REPLICA = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 
 
@@ -39,7 +45,8 @@ class Key:
     """A configuration key.
 
     `low` and `high` bound a number, and `besides` is a valid number outside them. `choices` lists the words
-    that are valid. `replicas` marks a list of `partition:broker`, or the single item `*`.
+    that are valid. `replicas` marks a list of `partition:broker`, or the single item `*`. With `duration`, a
+    text of BY_DURATION and a duration is valid besides the choices.
     """
 
     default: str
@@ -49,6 +56,7 @@ class Key:
     type: ConfigType = ConfigType.STRING
     besides: str | None = None
     replicas: bool = False
+    duration: bool = False
 
 
 def number(default: int, low: int = 0, high: int = INT_MAX) -> Key:
@@ -78,9 +86,21 @@ def checked(name: str, key: Key, value: str) -> str:
         if wrong:
             raise _not_a_choice(name, key, wrong[0])
         return ",".join(items(text))
-    elif key.choices and text not in key.choices:
+    elif key.choices and text not in key.choices and not (key.duration and duration_ms(text) is not None):
         raise _not_a_choice(name, key, value)
     return text
+
+
+def duration_ms(text: str) -> int | None:
+    """Return the ms in BY_DURATION and a duration of ISO 8601, such as `by_duration:PT1H`, or None if it is
+    something else. Negative durations are not valid here (java.time.Duration)."""
+    iso = text.removeprefix(BY_DURATION)
+    matched = _DURATION.fullmatch(iso)
+    if iso == text or matched is None or len(iso) == 1:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in matched.groups()[:4])
+    thousandths = int((matched[5] or "").ljust(3, "0")[:3])
+    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + thousandths
 
 
 def _check_number(name: str, key: Key, value: str) -> None:

@@ -50,6 +50,26 @@ BROKER_KEYS: Mapping[str, Key] = {
     "group.max.session.timeout.ms": number(1800000, 1),
     "group.max.size": number(INT_MAX, 1),
     "group.min.session.timeout.ms": number(6000, 1),
+    "group.share.assignment.interval.ms": number(1000, 0),
+    "group.share.delivery.count.limit": number(5, 2, 10),
+    "group.share.heartbeat.interval.ms": number(5000, 1),
+    "group.share.max.assignment.interval.ms": number(15000, 0),
+    "group.share.max.delivery.count.limit": number(10, 5, 25),
+    "group.share.max.heartbeat.interval.ms": number(15000, 1),
+    "group.share.max.partition.max.record.locks": number(4000, 2000, 10000),
+    "group.share.max.record.lock.duration.ms": number(60000, 30000, 3600000),
+    "group.share.max.session.timeout.ms": number(60000, 1),
+    "group.share.max.share.sessions": number(2000, 1),
+    "group.share.max.size": number(200, 1, 1000),
+    "group.share.min.assignment.interval.ms": number(0, 0),
+    "group.share.min.delivery.count.limit": number(2, 2, 5),
+    "group.share.min.heartbeat.interval.ms": number(5000, 1),
+    "group.share.min.partition.max.record.locks": number(100, 100, 2000),
+    "group.share.min.record.lock.duration.ms": number(15000, 1000, 30000),
+    "group.share.min.session.timeout.ms": number(45000, 1),
+    "group.share.partition.max.record.locks": number(2000, 100, 10000),
+    "group.share.record.lock.duration.ms": number(30000, 1000, 3600000),
+    "group.share.session.timeout.ms": number(45000, 1),
     "leader.imbalance.check.interval.seconds": number(300, 1),
     LEADER_THROTTLE: number(LONG_MAX, 0, LONG_MAX),
     "log.cleaner.backoff.ms": number(15000, 0, LONG_MAX),
@@ -77,6 +97,11 @@ BROKER_KEYS: Mapping[str, Key] = {
     "replica.fetch.wait.max.ms": number(500, 1),
     "replica.lag.time.max.ms": number(30000, 1, LONG_MAX),
     "replica.selector.class": Key("", choices=("", RACK_AWARE_SELECTOR)),
+    "share.coordinator.snapshot.update.records.per.snapshot": number(500, 0, 500),
+    "share.coordinator.state.topic.min.isr": number(2, 1),
+    "share.coordinator.state.topic.num.partitions": number(50, 1, 10000),
+    "share.coordinator.state.topic.replication.factor": number(3, 1, 32767),
+    "share.coordinator.write.timeout.ms": number(5000, 1),
     SUPER_USERS: Key(""),
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": number(10000, 1),
     "transaction.max.timeout.ms": number(900000, 1),
@@ -89,15 +114,32 @@ BROKER_KEYS: Mapping[str, Key] = {
     "unclean.leader.election.interval.ms": number(300000, 1, LONG_MAX),
 }
 
+AUTO_OFFSET_RESET = "share.auto.offset.reset"
+ISOLATION_LEVEL = "share.isolation.level"
+RENEW_ENABLED = "share.renew.acknowledge.enable"
+
 GROUP_KEYS: Mapping[str, str] = {
     name: f"group.{name}"
     for name in (
         "consumer.assignment.interval.ms",
         "consumer.heartbeat.interval.ms",
         "consumer.session.timeout.ms",
+        "share.assignment.interval.ms",
+        "share.delivery.count.limit",
+        "share.heartbeat.interval.ms",
+        "share.partition.max.record.locks",
+        "share.record.lock.duration.ms",
+        "share.session.timeout.ms",
     )
 }
 """The configurations of a group → the brokers' setting that counts if it is not set."""
+
+GROUP_ONLY_KEYS: Mapping[str, Key] = {
+    AUTO_OFFSET_RESET: Key("latest", choices=("earliest", "latest"), duration=True),
+    ISOLATION_LEVEL: Key("read_uncommitted", choices=("read_committed", "read_uncommitted")),
+    RENEW_ENABLED: boolean(True),
+}
+"""The configurations of a group for which brokers have no setting."""
 
 
 def check_broker_settings(settings: Mapping[str, str]) -> dict[str, str]:

@@ -19,6 +19,8 @@ from kview.simulate.topic_settings import TOPIC_CONFIG_KEYS
 from kview.simulate.world import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC_CONFIGS,
+    SHARE_TOPIC,
+    SHARE_TOPIC_CONFIGS,
     TRANSACTIONS_TOPIC,
     TRANSACTIONS_TOPIC_CONFIGS,
     TopicSpec,
@@ -42,12 +44,16 @@ class CreatableTopic:
 
 
 def internal_topic(name: str, settings: Settings, brokers: int) -> TopicSpec:
-    """Return the topic of the coordinators of groups or transactions, as brokers create it."""
+    """Return the topic of the coordinators of groups, transactions or share groups, as brokers create it."""
     kind, configs = "offsets.topic", dict(OFFSETS_TOPIC_CONFIGS)
     if name == TRANSACTIONS_TOPIC:
         kind = "transaction.state.log"
         least = min(settings.number(f"{kind}.min.isr"), brokers)
         configs = {**TRANSACTIONS_TOPIC_CONFIGS, MIN_ISR: str(least)}
+    if name == SHARE_TOPIC:
+        kind = "share.coordinator.state.topic"
+        least = min(settings.number(f"{kind}.min.isr"), brokers)
+        configs = {**SHARE_TOPIC_CONFIGS, MIN_ISR: str(least)}
     replication = min(settings.number(f"{kind}.replication.factor"), brokers)
     return TopicSpec(name, settings.number(f"{kind}.num.partitions"), replication, configs)
 

@@ -25,7 +25,7 @@ from kview.simulate.stream import BATCH_OVERHEAD_BYTES
 from kview.simulate.topics import internal_topic, new_topic, new_topic_id, valid_topic_name
 from kview.simulate.traffic.keys import keys_of
 from kview.simulate.traffic.warm import WarmGroup, warm_group
-from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ProducerSpec, World
+from kview.simulate.world import OFFSETS_TOPIC, SHARE, SHARE_TOPIC, TRANSACTIONS_TOPIC, ProducerSpec, World
 
 METADATA_RECORDS_PER_MS = 1 / 500
 """Records per millisecond in an idle metadata log, which has a no-op every half second."""
@@ -43,6 +43,8 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
     internal = [OFFSETS_TOPIC]
     if world.traffic and any(producer.transaction_ms for producer in world.producers):
         internal.append(TRANSACTIONS_TOPIC)
+    if world.traffic and any(group.protocol == SHARE for group in world.groups):
+        internal.append(SHARE_TOPIC)
     specs += [
         internal_topic(name, settings, len(brokers))
         for name in internal
@@ -142,7 +144,11 @@ class WarmStart:
         groups: list[WarmGroup] = []
         if self._world.traffic:
             self._write_records()
-            groups = [self._group(number) for number in range(len(self._world.groups))]
+            groups = [
+                self._group(number)
+                for number, group in enumerate(self._world.groups)
+                if group.protocol != SHARE
+            ]
         self._spread()
         return groups
 

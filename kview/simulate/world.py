@@ -19,9 +19,16 @@ TRANSACTIONS_TOPIC_CONFIGS: Mapping[str, str] = {
     "segment.bytes": "104857600",
     "unclean.leader.election.enable": "false",
 }
+SHARE_TOPIC = "__share_group_state"
+SHARE_TOPIC_CONFIGS: Mapping[str, str] = {
+    "cleanup.policy": "delete",
+    "compression.type": "producer",
+    "retention.ms": "-1",
+    "segment.bytes": "104857600",
+}
 METADATA_TOPIC = "__cluster_metadata"
 """The name of the controllers' log, which no topic can have."""
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC})
 CLIENT_BYTES_MAX = 536_870_912
 """Memory for clients' batches in a process (512 MiB). Above it, the largest logs drop their oldest half."""
 CONTROLLERS = (101, 102, 103)
@@ -32,7 +39,7 @@ TRANSACTION_MS_MAX = 30_000
 its coordinator aborts."""
 
 
-CLASSIC, CONSUMER = "classic", "consumer"
+CLASSIC, CONSUMER, SHARE = "classic", "consumer", "share"
 """The values of group.protocol."""
 
 
@@ -95,7 +102,9 @@ class GroupSpec:
     are behind the producers at a warm start. With `at_most_once`, a member commits a batch before it has
     processed it, so that a crash loses the rest of the batch. With `read_committed`, members read only what
     committed transactions have written (isolation.level). `protocol` is classic, or consumer for the protocol
-    of KIP-848, whose members join at the start instead of having been there.
+    of KIP-848, or share for share groups, whose members share the partitions and acknowledge records one by
+    one. The members of the last two join at the start instead of having been there, and share groups commit
+    nothing.
     """
 
     name: str

@@ -30,3 +30,43 @@ StreamsGroupDescribeResponse = _message("StreamsGroupDescribeResponse")
 DescribeShareGroupOffsetsRequest = _message("DescribeShareGroupOffsetsRequest")
 DescribeShareGroupOffsetsResponse = _message("DescribeShareGroupOffsetsResponse")
 """API 90: where share groups start, and from version 1 on their lag."""
+
+ShareGroupHeartbeatRequest = _message("ShareGroupHeartbeatRequest")
+ShareGroupHeartbeatResponse = _message("ShareGroupHeartbeatResponse")
+"""API 76: a member of a share group joins, stays or leaves."""
+
+ShareFetchRequest = _message("ShareFetchRequest")
+ShareFetchResponse = _message("ShareFetchResponse")
+"""API 78: a member of a share group acquires records, and acknowledges others."""
+
+ShareAcknowledgeRequest = _message("ShareAcknowledgeRequest")
+ShareAcknowledgeResponse = _message("ShareAcknowledgeResponse")
+"""API 79: a member of a share group acknowledges records."""
+
+InitializeShareGroupStateRequest = _message("InitializeShareGroupStateRequest")
+InitializeShareGroupStateResponse = _message("InitializeShareGroupStateResponse")
+"""API 83: a share group begins to read partitions."""
+
+ReadShareGroupStateRequest = _message("ReadShareGroupStateRequest")
+ReadShareGroupStateResponse = _message("ReadShareGroupStateResponse")
+"""API 84: what a share group has read of partitions, for their new leader."""
+
+WriteShareGroupStateRequest = _message("WriteShareGroupStateRequest")
+WriteShareGroupStateResponse = _message("WriteShareGroupStateResponse")
+"""API 85: what has changed in that."""
+
+DeleteShareGroupStateRequest = _message("DeleteShareGroupStateRequest")
+DeleteShareGroupStateResponse = _message("DeleteShareGroupStateResponse")
+"""API 86: a share group reads partitions no more."""
+
+ReadShareGroupStateSummaryRequest = _message("ReadShareGroupStateSummaryRequest")
+ReadShareGroupStateSummaryResponse = _message("ReadShareGroupStateSummaryResponse")
+"""API 87: where a share group starts in partitions."""
+
+AlterShareGroupOffsetsRequest = _message("AlterShareGroupOffsetsRequest")
+AlterShareGroupOffsetsResponse = _message("AlterShareGroupOffsetsResponse")
+"""API 91: a share group is to start elsewhere."""
+
+DeleteShareGroupOffsetsRequest = _message("DeleteShareGroupOffsetsRequest")
+DeleteShareGroupOffsetsResponse = _message("DeleteShareGroupOffsetsResponse")
+"""API 92: what a share group has read of topics is forgotten."""

@@ -236,4 +236,4 @@ class SecuredKafka:
             for scram in ("scram-sha-256", "scram-sha-512"):
                 values[f"{prefix}.{scram}.sasl.jaas.config"] = f"{_MODULE}.scram.ScramLoginModule required;"
         values["listener.name.sp.plain.connections.max.reauth.ms"] = str(SESSION_MS)
-        return {**values, **SMALL, **QUICK}
+        return {**values, **SMALL, **QUICK, "share.coordinator.state.topic.replication.factor": "1"}

@@ -23,6 +23,7 @@ MOST_S = 400
         ("last-replica", True),
         ("delivery", True),
         ("exactly-once", True),
+        ("share-groups", True),
         ("leader-crash", False),
     ],
 )

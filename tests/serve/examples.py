@@ -30,6 +30,7 @@ from kview.simulate.groups.consumer_records import (
 from kview.simulate.groups.records import (
     GroupKey,
     GroupValue,
+    Key,
     MemberValue,
     OffsetKey,
     OffsetValue,
@@ -37,6 +38,22 @@ from kview.simulate.groups.records import (
     encode_value,
 )
 from kview.simulate.groups.results import GroupProtocol
+from kview.simulate.groups.share_records import (
+    NamedPartitions,
+    ShareCurrentKey,
+    ShareCurrentValue,
+    ShareEpochKey,
+    ShareEpochValue,
+    ShareMemberKey,
+    ShareMemberValue,
+    ShareStatesKey,
+    ShareStatesValue,
+    ShareTargetEpochKey,
+    ShareTargetEpochValue,
+    ShareTargetKey,
+    ShareTargetValue,
+    ShareValue,
+)
 from kview.simulate.records import encode_batch
 from kview.wire.compression import GZIP, ZSTD
 from tests.simulate.client_batches import compressed
@@ -194,8 +211,12 @@ class Examples:
         offset = OffsetValue(self._number("", 64), ints[3], "", self._number("", 64), self._topics[0][1])
         kind = source.random()
         if kind < 0.5:
-            consumer_key, consumer_value = source.choice(self._of_consumers(group, ints))
-            key, value = encode_key(consumer_key), encode_value(consumer_value)
+            changes: list[tuple[Key, ConsumerValue | ShareValue]] = [
+                *self._of_consumers(group, ints),
+                *self._of_shares(group, ints),
+            ]
+            group_key, of_group = source.choice(changes)
+            key, value = encode_key(group_key), encode_value(of_group)
         elif kind < 0.75:
             key, value = encode_key(GroupKey(group)), encode_value(group_value)
         else:
@@ -230,6 +251,21 @@ class Examples:
             (TargetKey(group, member_id), TargetValue({topic_id: frozenset(ints)})),
             (CurrentKey(group, member_id), CurrentValue(ints[3], ints[0], state, has, has)),
             (RegexKey(group, "t.*"), RegexValue(frozenset((topic, "missing")), ints[1], self.now_ms)),
+        ]
+
+    def _of_shares(self, group: str, ints: Sequence[int]) -> list[tuple[Key, ShareValue]]:
+        """Return records of a share group. Some say what no coordinator would."""
+        source, (topic, topic_id) = self._random, self._topics[0]
+        member_id = source.choice(("m0", "x", ""))
+        has = {topic_id: frozenset(ints[:2])}
+        states = {topic_id: NamedPartitions(topic, frozenset(ints[1:]))}
+        return [
+            (ShareMemberKey(group, member_id), ShareMemberValue(None, "c", "/h", (topic, "missing"))),
+            (ShareEpochKey(group), ShareEpochValue(ints[0], ints[1])),
+            (ShareTargetEpochKey(group), ShareTargetEpochValue(ints[2], self._number("", 64))),
+            (ShareTargetKey(group, member_id), ShareTargetValue(has)),
+            (ShareCurrentKey(group, member_id), ShareCurrentValue(ints[3], ints[0], has)),
+            (ShareStatesKey(group), ShareStatesValue(states, states, {topic_id: topic})),
         ]
 
 

@@ -9,6 +9,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kview.serve.call import Api
 from kview.simulate.cluster import build
 from kview.simulate.groups.consumer_group import ConsumerGroup
+from kview.simulate.groups.share_group import ShareGroup
 from kview.simulate.nodes import ProcessState
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, World, racked_brokers
 from tests.serve.examples import Examples, with_checksum
@@ -17,7 +18,8 @@ from tests.simulate.engine import START_MS, go
 from tests.simulate.invariants import Checker
 
 CLIENTS = 12
-GROUPS = ("g", "stopped", "of-the-world")
+GROUPS = ("g", "stopped", "of-the-world", "shared")
+SHARE_GROUP = "shared"
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "300",
     "leader.imbalance.check.interval.seconds": "20",
@@ -35,7 +37,7 @@ TOPICS = (
     TopicSpec("small", 1, 3, {"retention.bytes": "4000", "max.message.bytes": "2000"}),
     TopicSpec("compacted", 1, 2, {"cleanup.policy": "compact"}),
 )
-OFTEN = (0, 0, 0, 0, 1, 8, 11, 11, 12, 14, 14, 68, 68, 68)
+OFTEN = (0, 0, 0, 0, 1, 8, 11, 11, 12, 14, 14, 68, 68, 68, 76, 76, 78, 78, 78, 78, 79, 79)
 """APIs with a state behind them, which get more of the frames."""
 
 OTHERS_WAIT_MS = 100
@@ -58,6 +60,7 @@ class Outcome:
 
 
 CONSUMER_GROUP_HEARTBEAT = 68
+SHARE_APIS = range(76, 93)
 
 
 class Fuzz:
@@ -143,6 +146,14 @@ class Fuzz:
         now_ms = self.cluster.kernel.now_us // 1000
         wildness = source.choice((0.0, 0.0, 0.02, 0.1, 0.5))
         usual = self._member()
+        if api.key in SHARE_APIS:
+            usual["group_id"] = SHARE_GROUP
+            usual["member_id"] = f"m{source.randrange(3)}"
+            usual["member_epoch"] = source.choice((0, 0, usual.get("member_epoch", 0), -1))
+            usual["share_session_epoch"] = source.choice((0, 0, 1, 2, 3, -1))
+            usual["acknowledge_types"] = source.choice((0, 1, 1, 2, 3))
+            usual["max_records"] = usual["batch_size"] = source.choice((1, 5, 500))
+            usual["last_offset"] = source.randrange(20)
         if api.key == CONSUMER_GROUP_HEARTBEAT:
             usual["member_id"] = usual.get("member_id") or f"m{source.randrange(5)}"
             usual["member_epoch"] = source.choice((0, 0, usual.get("member_epoch", 0), -1, -2))
@@ -157,7 +168,7 @@ class Fuzz:
         if not groups or source.random() < 0.3:
             return {}
         group = source.choice(groups)
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup | ShareGroup):
             epoch, ids = group.epoch - source.randrange(3), [*group.members, ""]
         else:
             epoch, ids = group.generation, [*group.members, *group.pending_members, ""]

@@ -39,6 +39,8 @@ from tests.real_kafka.asking import Address
 
 TIMEOUT_MS = 5_000
 ANSWER_S = 15.0
+SHARE_STATE = 2
+"""FindCoordinator's key type of share coordinators, which it has from version 6 on."""
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 CONSUMER, DEBUGGING = -1, -2
@@ -260,8 +262,11 @@ def describe_cluster(at: At, endpoint_type: int) -> int:
 
 def find_coordinator(at: At, key: str, kind: int = 0) -> tuple[int, int]:
     """Return (error number, broker) of FindCoordinator."""
-    answer = ask(at, FindCoordinatorRequest(version=3, key=key, key_type=kind), ANSWER_S)
-    return answer.error_code, answer.node_id
+    if kind < SHARE_STATE:
+        answer = ask(at, FindCoordinatorRequest(version=3, key=key, key_type=kind), ANSWER_S)
+        return answer.error_code, answer.node_id
+    answer = ask(at, FindCoordinatorRequest(version=6, key_type=kind, coordinator_keys=[key]), ANSWER_S)
+    return answer.coordinators[0].error_code, answer.coordinators[0].node_id
 
 
 def init_producer_id(at: At, transactional_id: str | None) -> int:

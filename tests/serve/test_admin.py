@@ -13,9 +13,7 @@ from confluent_kafka.cimpl import NewPartitions
 from kafka import TopicPartition as KafkaPythonPartition
 from kafka.admin import ConfigResource as KafkaPythonResource
 from kafka.admin import ConfigResourceType, KafkaAdminClient
-from kafka.protocol.metadata import FindCoordinatorRequest
 
-from tests.real_kafka.asking import ask
 from tests.serve import questions as q
 from tests.serve.clients import consumer, deliver, producer, values_of
 from tests.served import EARLIEST, LATEST, Served
@@ -227,14 +225,6 @@ def test_resources_with_settings_are_listed(
     assert "listed" in found["TOPIC"] and sorted(found["BROKER"]) == ["0", "1", "2", "3", "4", "5"]
     error, everything = q.config_resources(simulated_cluster.addresses[0], [])
     assert error == 0 and {("listed", 2), ("0", 4), ("0", 8)} <= everything
-
-
-def test_a_coordinator_of_share_groups_is_refused_at_once_and_with_a_reason(
-    simulated_cluster: Served,
-) -> None:
-    request = FindCoordinatorRequest(version=6, key_type=2, coordinator_keys=["s"])
-    (row,) = ask(simulated_cluster.addresses[0], request).coordinators
-    assert row.error_code == 42 and "does not support share groups" in row.error_message
 
 
 def test_a_topic_placed_on_fenced_brokers_only_is_refused(simulated_cluster: Served) -> None:

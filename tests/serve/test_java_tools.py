@@ -170,3 +170,40 @@ def test_a_group_of_the_consumer_protocol_is_read_and_described(tools: Tools) ->
         assert {(words[6], words[-1]) for words in offsets} == {("0", "member")}
     tools.tool(command, "--delete", "--group", group)
     assert [group] not in lines(tools.tool(command, "--list"))
+
+
+def test_a_share_group_is_read_described_and_reset(tools: Tools) -> None:
+    """Java's own share consumer reads, and the tool describes its group, sets its offsets and deletes it."""
+    group, command = "tools-share", "consumer.group.ShareGroupCommand"
+    topic = "tools-share"
+    tools.tool("TopicCommand", "--create", "--topic", topic, "--partitions", "1", "--replication-factor", "2")
+    tools.tool("ConsoleProducer", "--topic", topic, given="one\ntwo\nthree\n")
+    asked = ("--describe", "--group", group)
+
+    def read(records: int) -> list[list[str]]:
+        return lines(
+            tools.tool(
+                "consumer.ConsoleShareConsumer",
+                *("--topic", topic, "--group", group, "--max-messages", str(records)),
+                *("--formatter-property", "print.delivery=true", "--timeout-ms", "60000"),
+            )
+        )
+
+    def reset() -> None:
+        tools.tool(
+            command, "--reset-offsets", "--group", group, "--topic", topic, "--to-earliest", "--execute"
+        )
+
+    def starts() -> list[list[str]]:
+        return lines(tools.tool(command, *asked, "--offsets", "--verbose"))[1:]
+
+    reset()
+    assert starts() == [[group, topic, "0", "0", "0", "3"]]
+    assert read(3) == [["Delivery:1", "one"], ["Delivery:1", "two"], ["Delivery:1", "three"]]
+    assert [words[4:] for words in starts()] == [["0", "0"]], "the last write has the start before it"
+    assert lines(tools.tool(command, *asked, "--state"))[-1][3:] == ["Empty", "0"]
+    assert [group, "Share", "share"] in lines(tools.tool("GroupsCommand", "--list"))
+    tools.tool(command, "--delete-offsets", "--group", group, "--topic", topic)
+    assert starts() == []
+    tools.tool(command, "--delete", "--group", group)
+    assert [group] not in lines(tools.tool(command, "--list"))

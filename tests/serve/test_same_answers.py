@@ -4,6 +4,7 @@ each cluster's own."""
 import random
 import socket
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
 from functools import partial
 from struct import unpack
@@ -21,11 +22,12 @@ from tests.serve.examples import Examples
 from tests.served import QUICK_TIMES, Served
 from tests.waiting import wait_until
 
-TOPICS, GROUP, TRANSACTION = ("same-1", "same-2"), "same-answers", "same-answers"
+TOPICS, GROUP, TRANSACTION, SHARES = ("same-1", "same-2"), "same-answers", "same-answers", "same-shares"
 USUAL = {
     "transactional_id": TRANSACTION, "transactional_ids": TRANSACTION, "group_id": GROUP, "groups": GROUP,
     "group_ids": GROUP, "key": GROUP, "coordinator_keys": GROUP, "groups_names": GROUP,
 }  # fmt: skip
+OF_SHARE_GROUPS: dict[str, str | int] = {"group_id": SHARES, "group_ids": SHARES, "member_id": "same-member"}
 OWN = {
     "topic_id", "port", "host", "cluster_id", "controller_id", "node_id", "voter_id", "rack", "producer_id",
     "log_dir", "total_bytes", "usable_bytes", "partition_size", "records", "log_append_time_ms", "timestamp",
@@ -42,6 +44,7 @@ LEFT_OUT = {
     47: "OffsetDelete: whether the group has members depends on the time",
     55: "DescribeQuorum: a real cluster of tests has one controller",
 }
+SHARE_GROUPS, SHARE_STATES = (76, 77, 90, 91, 92), (83, 84, 85, 86, 87)
 OF_GROUPS, OF_TRANSACTIONS = (8, 9, 12, 13, 14, 28, 42, 68, 69), (22, 24, 25, 65, 66)
 LAST = {42: 1, 20: 2}
 """DeleteGroups and DeleteTopics come after all others."""
@@ -62,6 +65,10 @@ class Side:
         wait_until(lambda: q.delete_groups(self.coordinators[0], [GROUP]) == [69], "the groups are loaded")
         wait_until(lambda: q.init_producer_id(self.coordinators[1], TRANSACTION) == 0, "a producer id")
         self.usual: dict[str, str | int] = {**USUAL, "producer_id": self._producer_id()}
+        self.of_shares = self._coordinator(SHARES, 0)
+        wait_until(lambda: q.delete_groups(self.of_shares, [SHARES]) == [69], "the share group is loaded")
+        key = f"{SHARES}:{urlsafe_b64encode(self.topics[0][1]).decode().rstrip('=')}:0"
+        self.of_states = self._coordinator(key, 2)
 
     def _knows_topics(self, address: Address) -> bool:
         return not any(q.metadata(address, name) for name in TOPICS)
@@ -69,6 +76,9 @@ class Side:
     def _coordinator(self, key: str, kind: int) -> Address:
         wait_until(lambda: q.find_coordinator(self.addresses[0], key, kind)[0] == 0, "a coordinator")
         return self.addresses[q.find_coordinator(self.addresses[0], key, kind)[1]]
+
+    def _usual(self, api: Api) -> dict[str, str | int]:
+        return self.usual | (OF_SHARE_GROUPS if api.key in range(76, 93) else {})
 
     def _producer_id(self) -> int:
         request = InitProducerIdRequest(
@@ -81,11 +91,17 @@ class Side:
     def address(self, api: Api) -> Address:
         if api.key in OF_GROUPS:
             return self.coordinators[0]
+        if api.key in SHARE_GROUPS:
+            return self.of_shares
+        if api.key in SHARE_STATES:
+            return self.of_states
         return self.coordinators[1] if api.key in OF_TRANSACTIONS else self.addresses[0]
 
     def answer(self, api: Api, version: int, now_ms: int) -> Any:
         """Return the answer to the usual request, without what is the cluster's own."""
-        examples = Examples(random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=self.usual)
+        examples = Examples(
+            random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=self._usual(api)
+        )
         request = examples.request(api, version)
         request.with_header(7, "tests")
         kind = request.header.get_response_class()
@@ -108,7 +124,11 @@ def common(value: Any) -> Any:
 @pytest.fixture(scope="module")
 def sides(shared_kafka: RealKafka) -> Iterator[tuple[Side, Side]]:
     shared_kafka.heal()
-    one_partition = ("offsets.topic.num.partitions=1", "transaction.state.log.num.partitions=1")
+    one_partition = (
+        "offsets.topic.num.partitions=1",
+        "transaction.state.log.num.partitions=1",
+        "share.coordinator.state.topic.num.partitions=1",
+    )
     flags = ("--no-traffic", "--brokers", "3", "--racks", "1")
     with Served(*flags, settings=(*QUICK_TIMES, *one_partition)) as served:
         yield Side([shared_kafka.address(b) for b in range(3)]), Side(served.addresses)

@@ -3,10 +3,12 @@
 import random
 import re
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from kafka.protocol.admin import (
@@ -29,12 +31,20 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kview.serve import apis
 from kview.serve.call import Api
+from kview.wire.group_messages import (
+    AlterShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequest,
+    ShareAcknowledgeRequest,
+    ShareFetchRequest,
+    ShareGroupHeartbeatRequest,
+)
 from tests.real_kafka.asking import Address
 from tests.real_kafka.secured import NOBODY, NOBODYS_PASSWORD, PASSWORD, SESSION_MS, USER, SecuredKafka
 from tests.serve import questions as q
 from tests.serve.examples import Examples
 from tests.serve.secured import ADMIN, ALICE, WAIT_S, Client, SecuredServed
-from tests.serve.test_same_answers import LAST, LEFT_OUT, USUAL, common
+from tests.serve.test_same_answers import LAST, LEFT_OUT, OF_SHARE_GROUPS, SHARES, USUAL, common
 from tests.served import QUICK_TIMES
 from tests.waiting import wait_until
 
@@ -50,6 +60,8 @@ GRANTED = (
     (TOPIC, "mine-", PREFIXED, CREATE),
     (TOPIC, "mine-", PREFIXED, DELETE),
     (GROUP, "same-", PREFIXED, DESCRIBE),
+    (GROUP, SHARES, LITERAL, READ),
+    (GROUP, SHARES, LITERAL, DELETE),
     (TRANSACTIONAL_ID, "same-", PREFIXED, DESCRIBE),
     (CLUSTER, "kafka-cluster", LITERAL, DESCRIBE),
 )
@@ -72,6 +84,7 @@ class Side:
             q.create_topic(self.as_admin, name, validate_only=False)
             wait_until(partial(self._knows, name), "the topic is known")
         wait_until(self._has_coordinator, "a coordinator")
+        wait_until(self._has_share_coordinator, "a share coordinator")
         wait_until(lambda: q.delete_groups(self.as_admin, ["none"]) == [69], "the groups are loaded")
         self.topics = [(name, q.topic_id(self.as_admin, name).bytes) for name in TOPICS]
 
@@ -80,6 +93,10 @@ class Side:
 
     def _has_coordinator(self) -> bool:
         return q.find_coordinator(self.as_admin, USUAL["group_id"], 0)[0] == 0
+
+    def _has_share_coordinator(self) -> bool:
+        topic_id = urlsafe_b64encode(q.topic_id(self.as_admin, TOPICS[0]).bytes).decode().rstrip("=")
+        return q.find_coordinator(self.as_admin, f"{SHARES}:{topic_id}:0", 2)[0] == 0
 
     def ask(self, who: tuple[str, str], request: Any, timeout_s: float = 0.0) -> Any:
         with Client(self.address) as client:
@@ -103,7 +120,8 @@ class Side:
         wait_until(lambda: q.metadata(as_user, "same-1") == (0 if granted else REFUSED), "the rules count")
 
     def answer(self, api: Api, version: int, now_ms: int) -> Any:
-        examples = Examples(random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=USUAL)
+        usual = USUAL | (OF_SHARE_GROUPS if api.key in range(76, 93) else {})
+        examples = Examples(random.Random(f"{api.key}/{version}"), now_ms, self.topics, usual=usual)
         try:
             answer = self.ask(self.user, examples.request(api, version))
         except ConnectionResetError:
@@ -126,7 +144,11 @@ def sides(
     kafka_runtime: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Side, Side]]:
     java, jars = kafka_runtime
-    one = ("offsets.topic.num.partitions=1", "transaction.state.log.num.partitions=1")
+    one = (
+        "offsets.topic.num.partitions=1",
+        "transaction.state.log.num.partitions=1",
+        "share.coordinator.state.topic.num.partitions=1",
+    )
     flags = ("--no-traffic", "--brokers", "1", "--racks", "1")
     with (
         SecuredServed(
@@ -473,6 +495,36 @@ def deletion_of(*topics: str) -> Any:
     return DeleteTopicsRequest(version=5, topic_names=list(topics), timeout_ms=q.TIMEOUT_MS)
 
 
+def share_heartbeat(*topics: str) -> Any:
+    return ShareGroupHeartbeatRequest(
+        version=1, group_id=SHARES, member_id="m", member_epoch=0, subscribed_topic_names=list(topics)
+    )
+
+
+def share_offsets(topics: list[str] | None) -> Any:
+    per_group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+    per_topic = per_group.DescribeShareGroupOffsetsRequestTopic
+    named = None
+    if topics is not None:
+        named = [per_topic(version=1, topic_name=name, partitions=[0]) for name in topics]
+    return DescribeShareGroupOffsetsRequest(
+        version=1, groups=[per_group(version=1, group_id=SHARES, topics=named)]
+    )
+
+
+def share_alteration(*topics: str) -> Any:
+    per_topic = AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic
+    partition = per_topic.AlterShareGroupOffsetsRequestPartition(version=0, partition_index=0, start_offset=0)
+    named = [per_topic(version=0, topic_name=name, partitions=[partition]) for name in topics]
+    return AlterShareGroupOffsetsRequest(version=0, group_id=SHARES, topics=named)
+
+
+def share_deletion(*topics: str) -> Any:
+    per_topic = DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic
+    named = [per_topic(version=0, topic_name=name) for name in topics]
+    return DeleteShareGroupOffsetsRequest(version=0, group_id=SHARES, topics=named)
+
+
 BOTH = {"include_cluster_authorized_operations": True, "include_topic_authorized_operations": True}
 AS_USER = {
     "all topics": metadata(12, None),
@@ -490,6 +542,12 @@ AS_USER = {
     "some offsets": offsets(["same-1", "none", "same-2"]),
     "creation": creation_of("same-1", "none", "mine-1"),
     "deletion": deletion_of("same-1", "none", "mine-none"),
+    "member of a share group": share_heartbeat("same-1", "none"),
+    "all starts of a share group": share_offsets(None),
+    "some starts of a share group": share_offsets(["same-1", "none", "same-2"]),
+    "no start of a share group": share_offsets(["none"]),
+    "other starts": share_alteration("same-1", "none"),
+    "fewer starts": share_deletion("same-1", "none"),
 }
 
 
@@ -501,6 +559,57 @@ def test_what_a_user_may_not_see_is_hidden_alike(sides: tuple[Side, Side], asked
         side.let(granted)
     answers = [without_messages(common(side.ask(side.user, AS_USER[asked]).to_dict())) for side in sides]
     assert answers[1] == answers[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("granted", [False, True])
+def test_records_for_share_groups_are_refused_alike(sides: tuple[Side, Side], granted: bool) -> None:
+    answers = []
+    for side in sides:
+        side.let(granted)
+        (_, topic_id), _ = side.topics
+        fetched, said = ShareFetchRequest.FetchTopic, ShareAcknowledgeRequest.AcknowledgeTopic
+        one = said.AcknowledgePartition.AcknowledgementBatch(
+            version=2, first_offset=0, last_offset=0, acknowledge_types=[1]
+        )
+        member = {"version": 2, "group_id": SHARES, "member_id": str(UUID(int=7)), "is_renew_ack": False}
+        with Client(side.address) as client:
+            client.plain(*side.user)
+            fetch = client.send(
+                ShareFetchRequest(
+                    **member,
+                    share_session_epoch=0,
+                    max_wait_ms=100,
+                    min_bytes=1,
+                    max_bytes=1 << 20,
+                    max_records=10,
+                    batch_size=10,
+                    share_acquire_mode=0,
+                    topics=[
+                        fetched(
+                            version=2,
+                            topic_id=UUID(bytes=topic_id),
+                            partitions=[
+                                fetched.FetchPartition(
+                                    version=2, partition_index=number, acknowledgement_batches=[]
+                                )
+                                for number in (0, 7)
+                            ],
+                        )
+                    ],
+                    forgotten_topics_data=[],
+                )
+            )
+            partition = said.AcknowledgePartition(version=2, partition_index=0, acknowledgement_batches=[one])
+            topic = said(version=2, topic_id=UUID(bytes=topic_id), partitions=[partition])
+            acknowledged = client.send(
+                ShareAcknowledgeRequest(**member, share_session_epoch=1, topics=[topic])
+            )
+        answers.append([without_messages(common(each.to_dict())) for each in (fetch, acknowledged)])
+    assert answers[1] == answers[0]
+    if granted:
+        rows = answers[0][0]["responses"][0]["partitions"]
+        assert [row["error_code"] for row in rows] == [REFUSED, REFUSED]
 
 
 def _versions(client: Client) -> Any:

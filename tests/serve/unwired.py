@@ -24,6 +24,7 @@ class UnwiredClient:
         self.muted = False
         self.worked_s = 0.0
         self.when_closed: Callable[[], None] | None = None
+        self.when_ended: Callable[[], None] | None = None
         self.answers: list[bytes | None] = []
         self.failures: list[Exception] = []
         self.steps = 0
@@ -62,9 +63,10 @@ class UnwiredClient:
     def leave(self) -> None:
         """Disconnect, whether or not there is an answer to wait for."""
         self.closed = True
-        if self.when_closed is not None:
-            self.when_closed()
-            self.when_closed = None
+        for ended in (self.when_closed, self.when_ended):
+            if ended is not None:
+                ended()
+        self.when_closed = self.when_ended = None
 
 
 class Unwired:

@@ -146,6 +146,9 @@ class BrokerHost:
         for at in mine:
             batches[at] = partition, finished(cleaning.clean(at * OFFSETS_PER_BATCH, batches[at][1]))
 
+    def delete_before(self, partition: int, offset: int) -> None:
+        raise AssertionError("only share coordinators delete records")
+
     def batches(self, partition: int) -> Iterable[bytes]:
         return [batch for number, batch in self._offsets.batches if number == partition and batch]
 

@@ -11,6 +11,8 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups.consumer_results import DescribedConsumerGroup
 from kview.simulate.groups.results import DescribedGroup
+from kview.simulate.groups.share_offsets import StartOffset, TopicRows
+from kview.simulate.groups.share_results import DescribedShareGroup
 from kview.simulate.metadata import MetadataImage, TopicPartition
 from kview.simulate.traffic.assignment import assigned
 from kview.simulate.world import OFFSETS_TOPIC
@@ -21,11 +23,13 @@ class GroupSeen:
     """The last answers about one group. `error_code` is Kafka's number for the last refusal, or 0."""
 
     coordinator: int
-    description: DescribedGroup | DescribedConsumerGroup
+    description: DescribedGroup | DescribedConsumerGroup | DescribedShareGroup
     received_ms: int
     committed: dict[TopicPartition, int]
     committed_ms: int
     error_code: int = 0
+    starts: tuple[TopicRows, ...] = ()
+    starts_ms: int = UNKNOWN
 
 
 class SeenGroups:
@@ -58,7 +62,10 @@ class SeenGroups:
 
     def _describe(self, name: str, broker: int, now_ms: int) -> None:
         coordinator = self._cluster.groups(broker)
-        description: DescribedGroup | DescribedConsumerGroup = coordinator.describe_consumer_group(name)
+        description: DescribedGroup | DescribedConsumerGroup | DescribedShareGroup
+        description = coordinator.describe_consumer_group(name)
+        if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
+            description = coordinator.describe_share_group(name)
         if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
             description = coordinator.describe(name)
         if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
@@ -69,9 +76,41 @@ class SeenGroups:
             if known is not None:
                 known.error_code = int(description.error_code)
             return
+        if isinstance(description, DescribedShareGroup):
+            seen = GroupSeen(broker, description, now_ms, {}, now_ms)
+            if known is not None:
+                seen.starts, seen.starts_ms = known.starts, known.starts_ms
+            self.by_name[name] = seen
+            coordinator.describe_share_offsets(
+                name, None, lambda code, rows: self._starts(name, code, tuple(rows))
+            )
+            return
         fetched = coordinator.fetch_offsets(name, None)
         committed = {(entry.topic, entry.partition): entry.offset for entry in fetched.offsets}
         self.by_name[name] = GroupSeen(broker, description, now_ms, committed, now_ms)
+
+    def _starts(self, name: str, code: ErrorCode, rows: tuple[TopicRows, ...]) -> None:
+        """Note where a share group starts, which its coordinator asks others about first."""
+        known = self.by_name.get(name)
+        if known is not None and code is ErrorCode.NONE:
+            known.starts, known.starts_ms = rows, self._cluster.kernel.now_us // 1000
+
+    def share_rows(self) -> list[tuple[object, ...]]:
+        """Return the rows of `ShareOffsets`."""
+        return [
+            (
+                name,
+                topic.topic,
+                row.partition,
+                row.offset if row.offset >= 0 else UNKNOWN,
+                row.lag if row.lag >= 0 else UNKNOWN,
+                known.starts_ms,
+            )
+            for name, known in sorted(self.by_name.items())
+            for topic in sorted(known.starts)
+            for row in topic.rows
+            if isinstance(row, StartOffset) and row.code[0] is ErrorCode.NONE
+        ]
 
     def rows(
         self, failing: Mapping[int, bool], image: MetadataImage
@@ -90,11 +129,12 @@ class SeenGroups:
             if failing.get(known.coordinator, False):
                 kind = FailureKind.COORDINATOR_SILENT
             code = known.error_code if kind is FailureKind.KAFKA_ERROR else 0
-            of_group, of_members, owners = (
-                _of_consumers(description, image)
-                if isinstance(description, DescribedConsumerGroup)
-                else _of_classic(description)
-            )
+            if isinstance(description, DescribedConsumerGroup):
+                of_group, of_members, owners = _of_consumers(description, image)
+            elif isinstance(description, DescribedShareGroup):
+                (of_group, of_members), owners = _of_shares(description, image), {}
+            else:
+                of_group, of_members, owners = _of_classic(description)
             kind_of_group, state, strategy, epoch, target_epoch = of_group
             groups.append(
                 (
@@ -157,6 +197,24 @@ def _of_consumers(
         members.append((*at, len(has), len(is_to_have), *moves, ""))
     epochs = description.epoch, description.target_epoch
     return (GroupType.CONSUMER.value, description.state, description.assignor, *epochs), members, owners
+
+
+def _of_shares(
+    description: DescribedShareGroup, image: MetadataImage
+) -> tuple[OfGroup, list[tuple[object, ...]]]:
+    """Return the rows of a share group and its members. They own nothing: several may read a partition."""
+    members: list[tuple[object, ...]] = []
+    for member in sorted(description.members, key=lambda member: member.member_id):
+        read = _pairs(member.current.assigned, image)
+        numbers: dict[str, list[int]] = {}
+        for topic, number in sorted(read):
+            numbers.setdefault(topic, []).append(number)
+        runs = "; ".join(f"{topic}: {', '.join(map(str, of_topic))}" for topic, of_topic in numbers.items())
+        host = member.metadata.client_host.removeprefix("/")
+        at = (member.member_id, member.metadata.client_id, host, member.metadata.rack_id or "")
+        members.append((*at, member.current.epoch, len(read), UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, runs))
+    epochs = description.epoch, description.target_epoch
+    return (GroupType.SHARE.value, description.state, description.assignor, *epochs), members
 
 
 def _pairs(assignment: Mapping[bytes, Iterable[int]], image: MetadataImage) -> set[TopicPartition]:

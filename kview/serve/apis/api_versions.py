@@ -3,8 +3,8 @@
 v1 adds the throttle time. v3 is flexible and adds the client's name, but the response header is never
 flexible, so that older clients can read it. v4 allows a feature's minimum version to be 0. A request with a
 later version is answered in version 0, with error 35 and the full list. Features tell clients that there are
-consumer groups (KIP-848), and transactional ones that they get a new epoch with each transaction (KIP-890).
-UpdateFeatures changes them. A client whose name or version is not made of
+consumer groups (KIP-848) and share groups (KIP-932), and transactional ones that they get a new epoch with
+each transaction (KIP-890). UpdateFeatures changes them. A client whose name or version is not made of
 letters, digits, '.' and '-' is refused (KIP-511).
 """
 

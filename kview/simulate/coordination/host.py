@@ -45,6 +45,9 @@ class Host(Protocol):
     def clean(self, partition: int) -> None:
         """Have the log cleaner clean a partition of the topic soon, up to its last stable offset."""
 
+    def delete_before(self, partition: int, offset: int) -> None:
+        """Delete the records of a partition of the topic before an offset, as DeleteRecords does."""
+
     def batches(self, partition: int) -> Iterable[bytes]:
         """Return the batches in the broker's own log of a partition of the topic."""
 

@@ -87,6 +87,10 @@ class BrokerHost:
         if replica is not None:
             self._cleaner.clean_now(self._broker, replica)
 
+    def delete_before(self, partition: int, offset: int) -> None:
+        """Delete the records of a partition of the topic before an offset."""
+        self._records.delete_own(self._broker.id, (self._topic, partition), offset)
+
     def batches(self, partition: int) -> Iterator[bytes]:
         """Yield the batches in the broker's own log of a partition of the topic."""
         for _, batch in self._records.client_batches(self._broker.id, self._topic, partition):

@@ -84,8 +84,8 @@ class Shard:
         if timer is not None:
             self.host.cancel(timer)
 
-    def append(self, batch: bytes, apply: Callable[[], None] | None, answer: Answer) -> None:
-        """Append a batch to the log, and call `apply` when it is committed, however late.
+    def append(self, batch: bytes, apply: Callable[[int], None] | None, answer: Answer) -> None:
+        """Append a batch to the log, and call `apply` with its offset when it is committed, however late.
 
         `answer` is called once: when the batch is committed, when the append fails, or after `write_ms`.
         """
@@ -100,14 +100,18 @@ class Shard:
                 return  # The process died, so no client is left to answer.
             self.cancel(timer)
             if code is ErrorCode.NONE and apply is not None:
-                apply()
+                apply(offset)
             self._answer(number, _AS_COORDINATOR.get(code, ErrorCode.UNKNOWN_SERVER_ERROR))
             if self.batches >= CLEAN_AFTER_BATCHES:
-                self.batches = 0
-                self.host.clean(self.partition)
+                self.clean()
 
         self.batches += 1
         self.host.append(self.partition, batch, appended)
+
+    def clean(self) -> None:
+        """Shorten the log, which the next coordinator has to read."""
+        self.batches = 0
+        self.host.clean(self.partition)
 
     def _answer(self, number: int, code: ErrorCode) -> None:
         answer = self._writes.pop(number, None)

@@ -49,6 +49,7 @@ from kview.simulate.groups.records import Change
 from kview.simulate.groups.regexes import Matches, check_regex
 from kview.simulate.groups.server_assignors import ASSIGNORS
 from kview.simulate.groups.shard import GroupShard
+from kview.simulate.groups.share_group import ShareGroup
 from kview.simulate.groups.subscriptions import MetadataHashes, Subscriptions, topics_after
 
 EPOCH_MAX = 2**31 - 1
@@ -173,7 +174,7 @@ class ConsumerMembership:
             None,
             member_id,
             after.epoch,
-            self._shard.consumer_setting(group.name, "heartbeat.interval.ms"),
+            self._shard.group_setting(group.name, "consumer.heartbeat.interval.ms"),
             after.assigned if full or after.assigned != before.assigned else None,
         )
 
@@ -206,7 +207,7 @@ class ConsumerMembership:
             return ConsumerGroup(name), []
         if group is None:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {name} not found.")
-        if not creates:
+        if not creates or isinstance(group, ShareGroup):
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {name} is not a consumer group.")
         if group.empty:
             return ConsumerGroup(name, group.offsets), list(group.tombstones())
@@ -350,7 +351,7 @@ class ConsumerMembership:
         The group gets a new target assignment only group.consumer.assignment.interval.ms after the last one.
         """
         group, shard = draft.group, self._shard
-        interval_ms = shard.consumer_setting(group.name, "assignment.interval.ms")
+        interval_ms = shard.group_setting(group.name, "consumer.assignment.interval.ms")
         last_ms = group.target_calculated_ms
         early = last_ms and interval_ms and shard.now_ms < last_ms + interval_ms
         if draft.epoch <= group.target_epoch or early:
@@ -495,7 +496,7 @@ class ConsumerMembership:
         """Restart a member's session, whose length a member of the classic protocol chooses itself."""
         classic = group.members[member_id].metadata.classic
         if classic is None:
-            timeout_ms = self._shard.consumer_setting(group.name, "session.timeout.ms")
+            timeout_ms = self._shard.group_setting(group.name, "consumer.session.timeout.ms")
         else:
             timeout_ms = classic.session_timeout_ms
         self.watch(Kind.SESSION, group, member_id, timeout_ms)

@@ -11,7 +11,7 @@ from kview.simulate.groups.consumer_records import OwnedPartitions, Partitions
 class Refused(Exception):
     """Raised when a coordinator refuses a request. `message` is for the client, in Kafka's words."""
 
-    def __init__(self, error_code: ErrorCode, message: str) -> None:
+    def __init__(self, error_code: ErrorCode, message: str | None) -> None:
         super().__init__(message)
         self.error_code = error_code
         self.message = message

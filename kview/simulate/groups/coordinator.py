@@ -4,13 +4,14 @@ A `done` callback is called once, immediately or from a later event, but never i
 first. The callback must not call back into the coordinator.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.of_cluster import LOAD_MS
 from kview.simulate.coordination.placement import partition_of
+from kview.simulate.coordination.share_states import ShareStates
 from kview.simulate.groups import offsets
 from kview.simulate.groups.classic_members import ClassicMembers
 from kview.simulate.groups.consumer_checks import check
@@ -51,6 +52,16 @@ from kview.simulate.groups.results import (
 )
 from kview.simulate.groups.settings import GroupSettings
 from kview.simulate.groups.shard import AnyGroup, GroupShard
+from kview.simulate.groups.share_group import ShareGroup
+from kview.simulate.groups.share_membership import ShareMembership
+from kview.simulate.groups.share_membership import check as check_share
+from kview.simulate.groups.share_offsets import Ends, ShareOffsets, TopicCode, TopicRows
+from kview.simulate.groups.share_results import (
+    DescribedShareGroup,
+    ShareHeartbeat,
+    ShareHeartbeatDone,
+    ShareHeartbeatResult,
+)
 
 METADATA_BYTES_MAX = 1 << 20
 """Limit of a member's subscriptions, in bytes. They are held in memory until the member's session ends, and
@@ -63,8 +74,17 @@ class GroupCoordinator:
     `elected`, `resigned`, `topics_changed` and `process_ended` inform it about changes at its broker.
     """
 
-    def __init__(self, broker: int, host: Host, settings: GroupSettings) -> None:
+    def __init__(
+        self,
+        broker: int,
+        host: Host,
+        settings: GroupSettings,
+        states: ShareStates | None = None,
+        ends: Ends = lambda topic, partition: None,
+    ) -> None:
         self.broker = broker
+        self._states = states
+        self._ends = ends
         self._host = host
         self._settings = settings
         self._shards: dict[int, GroupShard] = {}
@@ -72,6 +92,8 @@ class GroupCoordinator:
         self._consumers: dict[int, ConsumerMembership] = {}
         self._classic_members: dict[int, ClassicMembers] = {}
         """Those in consumer groups."""
+        self._shares: dict[int, ShareMembership] = {}
+        self._share_offsets: dict[int, ShareOffsets] = {}
         self._topics: Mapping[bytes, str] = {}
 
     # --- changes at the broker
@@ -83,12 +105,16 @@ class GroupCoordinator:
         membership = self._memberships[partition] = Membership(shard)
         consumers = self._consumers[partition] = ConsumerMembership(shard, membership)
         self._classic_members[partition] = ClassicMembers(shard, consumers)
+        shares = self._shares[partition] = ShareMembership(shard, self._states)
+        if self._states is not None:
+            self._share_offsets[partition] = ShareOffsets(shard, shares, self._states, self._ends)
 
         def load() -> None:
             shard.load()
             membership.start_sessions()
             consumers.start_sessions()
             consumers.topics_created()
+            shares.start_sessions()
             interval_ms = self._settings.offsets_retention_check_interval_ms
             shard.every(interval_ms, lambda: offsets.expire(shard))
 
@@ -100,19 +126,23 @@ class GroupCoordinator:
             for partition, membership in self._memberships.items():
                 membership.sessions.hold(group, member_id, longer_us)
                 self._consumers[partition].hold(group, member_id, longer_us)
+                self._shares[partition].hold(group, member_id, longer_us)
 
     def resigned(self, partition: int) -> None:
         """Release the groups of an offsets partition that the broker no longer leads."""
         shard = self._shards.pop(partition, None)
         if shard is not None:
             shard.close(answer=True)
-            del self._consumers[partition], self._classic_members[partition]
+            del self._consumers[partition], self._classic_members[partition], self._shares[partition]
+            self._share_offsets.pop(partition, None)
             self._memberships.pop(partition).answer_all(ErrorCode.NOT_COORDINATOR)
 
     def topics_changed(self) -> None:
         """Delete the committed offsets of topics that no longer exist, and note new topics."""
         for shard in self._shards.values():
             offsets.forget_deleted_topics(shard)
+        for shares in self._shares.values():
+            shares.forget_deleted_topics()
         before, self._topics = self._topics, self._host.metadata().topic_names
         if self._topics.keys() - before.keys():
             for consumers in self._consumers.values():
@@ -126,6 +156,8 @@ class GroupCoordinator:
         self._memberships.clear()
         self._consumers.clear()
         self._classic_members.clear()
+        self._shares.clear()
+        self._share_offsets.clear()
 
     # --- finding the coordinator
 
@@ -177,6 +209,9 @@ class GroupCoordinator:
         if code is not ErrorCode.NONE:
             done(JoinResult(code, request.member_id))
             return
+        if isinstance(group, ShareGroup):
+            done(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+            return
         partition = self.partition_of(request.group)
         shard = self._shards[partition]
         if isinstance(group, ConsumerGroup) and not group.empty:
@@ -202,6 +237,8 @@ class GroupCoordinator:
     def sync(self, request: SyncRequest, done: SyncDone) -> None:
         """Accept the assignment from the group's leader, or let another member wait for it."""
         group, code = self._find(request.group, ErrorCode.UNKNOWN_MEMBER_ID)
+        if isinstance(group, ShareGroup):
+            group, code = None, ErrorCode.UNKNOWN_MEMBER_ID
         if group is None:
             done(SyncResult(code))
         elif isinstance(group, ConsumerGroup):
@@ -214,6 +251,8 @@ class GroupCoordinator:
     ) -> ErrorCode:
         """Restart the member's session, and return an error code."""
         known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
+        if isinstance(known_group, ShareGroup):
+            return ErrorCode.UNKNOWN_MEMBER_ID
         if known_group is None:
             return code
         if isinstance(known_group, ConsumerGroup):
@@ -228,10 +267,11 @@ class GroupCoordinator:
         if isinstance(known_group, ConsumerGroup):
             leaving = self._classic_members[self.partition_of(group)]
             return LeaveResult(ErrorCode.NONE, leaving.leave(known_group, members))
-        if known_group is None:
-            if code is not ErrorCode.UNKNOWN_MEMBER_ID:
-                return LeaveResult(code)
-            return LeaveResult(ErrorCode.NONE, tuple(LeftMember(*member, code) for member in members))
+        if known_group is None and code is not ErrorCode.UNKNOWN_MEMBER_ID:
+            return LeaveResult(code)
+        if known_group is None or isinstance(known_group, ShareGroup):
+            unknown = ErrorCode.UNKNOWN_MEMBER_ID
+            return LeaveResult(ErrorCode.NONE, tuple(LeftMember(*member, unknown) for member in members))
         membership = self._memberships[self.partition_of(group)]
         left = tuple(LeftMember(*member, membership.leave(known_group, member)) for member in members)
         return LeaveResult(ErrorCode.NONE, left)
@@ -248,6 +288,19 @@ class GroupCoordinator:
             done(ConsumerHeartbeatResult(refused.error_code, refused.message))
             return
         done(ConsumerHeartbeatResult(code))
+
+    def share_heartbeat(self, request: ShareHeartbeat, done: ShareHeartbeatDone) -> None:
+        """Handle ShareGroupHeartbeat, and answer when its changes are committed."""
+        code = self.refusal(request.group)
+        try:
+            check_share(request)
+            if code is ErrorCode.NONE:
+                self._shares[self.partition_of(request.group)].heartbeat(request, done)
+                return
+        except Refused as refused:
+            done(ShareHeartbeatResult(refused.error_code, refused.message))
+            return
+        done(ShareHeartbeatResult(code))
 
     # --- offsets
 
@@ -299,6 +352,72 @@ class GroupCoordinator:
         if shard is not None and not shard.loading:
             shard.transaction_ended(producer_id, is_commit)
 
+    # --- where share groups start
+
+    def _shares_of(self, group: str) -> ShareOffsets | ErrorCode:
+        code = self.refusal(group)
+        found = self._share_offsets.get(self.partition_of(group))
+        if code is not ErrorCode.NONE or found is None:
+            return code or ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return found
+
+    def describe_share_offsets(
+        self,
+        group: str,
+        asked: Sequence[tuple[str, Sequence[int]]] | None,
+        done: Callable[[ErrorCode, list[TopicRows]], None],
+    ) -> None:
+        """Describe where a share group starts in these partitions, or in all that it reads."""
+        found = self._shares_of(group)
+        if isinstance(found, ErrorCode):
+            done(found, [])
+        else:
+            found.describe(group, asked, lambda rows: done(ErrorCode.NONE, rows))
+
+    def alter_share_offsets(
+        self,
+        group: str,
+        asked: Sequence[tuple[str, Sequence[tuple[int, int]]]],
+        done: Callable[[ErrorCode, str | None, list[TopicRows]], None],
+    ) -> None:
+        """Let a share group without members start elsewhere."""
+        found = self._alterable(group)
+        if isinstance(found, ShareOffsets):
+            found.alter(group, asked, lambda rows: done(ErrorCode.NONE, None, rows))
+        else:
+            done(*found, [])
+
+    def delete_share_offsets(
+        self,
+        group: str,
+        topics: Sequence[str],
+        done: Callable[[ErrorCode, str | None, list[TopicCode]], None],
+    ) -> None:
+        """Forget where a share group without members starts in topics."""
+        found = self._alterable(group)
+        if not isinstance(found, ShareOffsets):
+            done(*found, [])
+            return
+        known_group = self._shards[self.partition_of(group)].groups.get(group)
+        if isinstance(known_group, ShareGroup):
+            found.delete(known_group, topics, lambda rows: done(ErrorCode.NONE, None, rows))
+        else:
+            done(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group} not found.", [])
+
+    def _alterable(self, group: str) -> ShareOffsets | tuple[ErrorCode, str | None]:
+        """Return the offsets of a share group that can be changed, or why they cannot."""
+        if not group:
+            return ErrorCode.INVALID_GROUP_ID, "The group id is invalid."
+        found = self._shares_of(group)
+        if isinstance(found, ErrorCode):
+            return found, None
+        known_group = self._shards[self.partition_of(group)].groups.get(group)
+        if known_group is None or (isinstance(known_group, ShareGroup) and known_group.empty):
+            return found
+        if isinstance(known_group, ShareGroup):
+            return ErrorCode.NON_EMPTY_GROUP, "The group is not empty."
+        return ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group} is not a share group."
+
     # --- descriptions
 
     def describe(self, group: str) -> DescribedGroup:
@@ -310,7 +429,7 @@ class GroupCoordinator:
             return DescribedGroup(
                 group, code, state, message=f"Group {group} not found." if unknown else None
             )
-        if isinstance(known_group, ConsumerGroup):
+        if not isinstance(known_group, Group):
             message = f"Group {group} is not a classic group."
             return DescribedGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, GroupState.DEAD.value, message=message)
         return _described(known_group)
@@ -339,6 +458,26 @@ class GroupCoordinator:
         unknown = code is ErrorCode.GROUP_ID_NOT_FOUND
         return DescribedConsumerGroup(group, code, f"Group {group} not found." if unknown else None)
 
+    def describe_share_group(self, group: str) -> DescribedShareGroup:
+        """Describe a share group."""
+        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if isinstance(known_group, ShareGroup):
+            return DescribedShareGroup(
+                group,
+                ErrorCode.NONE,
+                None,
+                known_group.state,
+                known_group.epoch,
+                known_group.target_epoch,
+                "simple",
+                tuple(known_group.members.values()),
+            )
+        if known_group is not None:
+            message = f"Group {group} is not a share group."
+            return DescribedShareGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, message)
+        unknown = code is ErrorCode.GROUP_ID_NOT_FOUND
+        return DescribedShareGroup(group, code, f"Group {group} not found." if unknown else None)
+
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """List the groups that this broker coordinates.
 
@@ -351,7 +490,7 @@ class GroupCoordinator:
         groups = []
         for shard in self._shards.values():
             for group in shard.groups.values():
-                kind = "consumer" if isinstance(group, ConsumerGroup) else "classic"
+                kind = "classic" if isinstance(group, Group) else group.protocol_type
                 state = group.state.value
                 if (not wanted or state.lower() in wanted) and (not wanted_types or kind in wanted_types):
                     groups.append(ListedGroup(group.name, group.protocol_type, state, kind))
@@ -365,13 +504,26 @@ class GroupCoordinator:
         if known_group is None or code is not ErrorCode.NONE:
             done(code)
             return
-        offsets.forget(self._shards[self.partition_of(group)], known_group, sorted(known_group.offsets), done)
+        shard = self._shards[self.partition_of(group)]
+
+        def forget(code: ErrorCode) -> None:
+            if code is ErrorCode.NONE and shard.groups.get(group) is known_group and known_group.empty:
+                offsets.forget(shard, known_group, sorted(known_group.offsets), done)
+            else:
+                done(ErrorCode.NON_EMPTY_GROUP if code is ErrorCode.NONE else code)
+
+        if isinstance(known_group, ShareGroup) and known_group.states.initialized:
+            self._share_offsets[self.partition_of(group)].delete_all(known_group, forget)
+        else:
+            forget(ErrorCode.NONE)
 
     def delete_offsets(
         self, group: str, partitions: Sequence[tuple[str, int]], done: OffsetDeleteDone
     ) -> None:
         """Delete a group's offsets of partitions that none of its members reads."""
         known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if isinstance(known_group, ShareGroup):
+            known_group, code = None, ErrorCode.GROUP_ID_NOT_FOUND
         if known_group is None:
             done(OffsetDeleteResult(code))
             return

@@ -16,6 +16,7 @@ from kview.simulate.groups.results import (
     FetchedOffset,
 )
 from kview.simulate.groups.shard import AnyGroup, GroupShard
+from kview.simulate.groups.share_group import ShareGroup
 
 MS_PER_MINUTE = 60_000
 
@@ -30,6 +31,8 @@ def commit_refusal(group: AnyGroup | None, request: CommitRequest) -> ErrorCode:
             return ErrorCode.NONE
         knows = request.producer is None and request.knows_epochs
         return ErrorCode.GROUP_ID_NOT_FOUND if knows else ErrorCode.ILLEGAL_GENERATION
+    if isinstance(group, ShareGroup):
+        return ErrorCode.GROUP_ID_NOT_FOUND
     if request.generation < 0 and not group.members:
         return ErrorCode.NONE
     if isinstance(group, ConsumerGroup):
@@ -183,6 +186,8 @@ def expire(shard: GroupShard) -> None:
     before_ms = shard.now_ms - shard.settings.offsets_retention_minutes * MS_PER_MINUTE
     for group in list(shard.groups.values()):
         since_ms, read = 0, frozenset[str]()
+        if isinstance(group, ShareGroup):
+            continue  # It has no offsets, and stays until it is deleted.
         if isinstance(group, ConsumerGroup):
             read = group.subscribed_topics()
         elif not group.empty or group.pending_members:

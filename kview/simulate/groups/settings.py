@@ -29,8 +29,8 @@ class MigrationPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """A coordinator's settings, named like Kafka's keys but with underscores. Those of consumer groups lack
-    the `group.`."""
+    """A coordinator's settings, named like Kafka's keys but with underscores. Those of consumer and share
+    groups lack the `group.`."""
 
     offsets_topic_num_partitions: int = 50
     group_initial_rebalance_delay_ms: int = 3_000
@@ -45,17 +45,24 @@ class GroupSettings:
     consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     consumer_assignment_interval_ms: int = 1_000
     consumer_regex_refresh_interval_ms: int = 600_000
+    share_session_timeout_ms: int = 45_000
+    share_heartbeat_interval_ms: int = 5_000
+    share_assignment_interval_ms: int = 1_000
+    share_max_size: int = 200
     offset_metadata_max_bytes: int = 4_096
     offsets_commit_timeout_ms: int = 5_000
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
 
-    def of_consumers(self, name: str) -> int:
-        """Return the setting `group.consumer.NAME`, in ms, that groups may have for themselves."""
+    def of_groups(self, name: str) -> int:
+        """Return the setting `group.NAME`, in ms, that groups may have for themselves."""
         return {
-            "assignment.interval.ms": self.consumer_assignment_interval_ms,
-            "heartbeat.interval.ms": self.consumer_heartbeat_interval_ms,
-            "session.timeout.ms": self.consumer_session_timeout_ms,
+            "consumer.assignment.interval.ms": self.consumer_assignment_interval_ms,
+            "consumer.heartbeat.interval.ms": self.consumer_heartbeat_interval_ms,
+            "consumer.session.timeout.ms": self.consumer_session_timeout_ms,
+            "share.assignment.interval.ms": self.share_assignment_interval_ms,
+            "share.heartbeat.interval.ms": self.share_heartbeat_interval_ms,
+            "share.session.timeout.ms": self.share_session_timeout_ms,
         }[name]
 
     @classmethod
@@ -79,6 +86,10 @@ _FIELDS: Mapping[str, str] = {
     "group.consumer.max.size": "consumer_max_size",
     "group.consumer.assignment.interval.ms": "consumer_assignment_interval_ms",
     "group.consumer.regex.refresh.interval.ms": "consumer_regex_refresh_interval_ms",
+    "group.share.session.timeout.ms": "share_session_timeout_ms",
+    "group.share.heartbeat.interval.ms": "share_heartbeat_interval_ms",
+    "group.share.assignment.interval.ms": "share_assignment_interval_ms",
+    "group.share.max.size": "share_max_size",
     "offset.metadata.max.bytes": "offset_metadata_max_bytes",
     "offsets.commit.timeout.ms": "offsets_commit_timeout_ms",
     "offsets.retention.minutes": "offsets_retention_minutes",

@@ -19,11 +19,13 @@ from kview.simulate.groups.records import (
     encode_batch,
 )
 from kview.simulate.groups.settings import GroupSettings
+from kview.simulate.groups.share_group import ShareGroup
+from kview.simulate.groups.share_records import ShareEpochKey, ShareKey, ShareValue
 from kview.simulate.records import CONTROL, TRANSACTIONAL, decode_marker, header
 from kview.wire.primitives import MalformedBytes
 
-AnyGroup = Group | ConsumerGroup
-"""A group of either protocol."""
+AnyGroup = Group | ConsumerGroup | ShareGroup
+"""A group of any kind."""
 
 BATCH_BYTES_MAX = 1_048_588
 """Limit of a batch in `__consumer_offsets`: message.max.bytes of the brokers, by default."""
@@ -47,6 +49,7 @@ class GroupShard(Shard):
         """Load the groups and their offsets from the partition's log."""
         groups: dict[str, AnyGroup] = {}
         consumer_groups: dict[str, ConsumerGroup] = {}
+        share_groups: dict[str, ShareGroup] = {}
         offsets: dict[str, dict[tuple[str, int], OffsetValue]] = {}
         values: dict[str, GroupValue] = {}
         pending: dict[int, list[Change]] = {}
@@ -70,8 +73,11 @@ class GroupShard(Shard):
                     if isinstance(value, GroupValue):
                         values[key.group] = value
                         consumer_groups.pop(key.group, None)
+                elif isinstance(key, ShareKey):
+                    assert value is None or isinstance(value, ShareValue)
+                    _replay_share(share_groups, key, value)
                 elif not isinstance(key, OffsetKey):
-                    assert not isinstance(value, OffsetValue | GroupValue)
+                    assert not isinstance(value, OffsetValue | GroupValue | ShareValue)
                     if value is not None:
                         values.pop(key.group, None)
                     _replay(consumer_groups, key, value)
@@ -91,7 +97,7 @@ class GroupShard(Shard):
             if name in values:
                 group.load(values[name])
             groups[name] = group
-        self.groups = groups
+        self.groups = {**groups, **share_groups}
         self.pending = {
             producer_id: {
                 (key.group, key.topic, key.partition): value
@@ -102,18 +108,17 @@ class GroupShard(Shard):
         }
         self.loading = False
 
-    def consumer_setting(self, group: str, name: str) -> int:
-        """Return a setting in ms of a consumer group, such as `session.timeout.ms`: its own, else the
-        brokers'."""
-        image, key = self.host.metadata(), f"group.consumer.{name}"
-        own = image.group_configs.get(group, {}).get(f"consumer.{name}")
+    def group_setting(self, group: str, name: str) -> int:
+        """Return a setting of a group, such as `share.session.timeout.ms`: its own, else the brokers'."""
+        image, key = self.host.metadata(), f"group.{name}"
+        own = image.group_configs.get(group, {}).get(name)
         if own is not None:
             return int(own)
         for place in (str(self.broker), ALL_BROKERS):
             dynamic = image.broker_configs.get(place, {}).get(key)
             if dynamic is not None:
                 return int(dynamic)
-        return self.settings.of_consumers(name)
+        return self.settings.of_groups(name)
 
     def classic_groups(self) -> Iterator[Group]:
         """Yield the groups of the classic protocol."""
@@ -122,6 +127,10 @@ class GroupShard(Shard):
     def consumer_groups(self) -> Iterator[ConsumerGroup]:
         """Yield the groups of the consumer protocol."""
         return (group for group in self.groups.values() if isinstance(group, ConsumerGroup))
+
+    def share_groups(self) -> Iterator[ShareGroup]:
+        """Yield the share groups."""
+        return (group for group in self.groups.values() if isinstance(group, ShareGroup))
 
     def is_pending(self, group: str, key: tuple[str, int]) -> bool:
         """Return whether an open transaction commits an offset of the group for this partition."""
@@ -156,7 +165,7 @@ class GroupShard(Shard):
 
         They are part of the transaction of `producer` (id, epoch), if that is given.
         """
-        self.append(encode_batch(changes, self.now_ms, producer), apply, answer)
+        self.append(encode_batch(changes, self.now_ms, producer), apply and (lambda offset: apply()), answer)
 
     def change(self, changes: Sequence[Change], apply: Callable[[], None], answer: Answer) -> bool:
         """Append changes to the log, and return whether they are in it. Then `apply` puts them in force.
@@ -169,7 +178,7 @@ class GroupShard(Shard):
             return False
         refused = applied = False
 
-        def apply_once() -> None:
+        def apply_once(offset: int = -1) -> None:
             nonlocal applied
             if not applied:
                 applied = True
@@ -194,8 +203,23 @@ class GroupShard(Shard):
         def apply() -> None:
             self.groups[group.name] = group
             for key, value in changes:
-                if not isinstance(key, OffsetKey | GroupKey):
-                    assert not isinstance(value, OffsetValue | GroupValue)
+                if not isinstance(key, OffsetKey | GroupKey | ShareKey):
+                    assert not isinstance(value, OffsetValue | GroupValue | ShareValue)
+                    group.replay(key, value)
+
+        if not changes:
+            answer(ErrorCode.NONE)
+            return True
+        return self.change(changes, apply, answer)
+
+    def change_share_group(self, group: ShareGroup, changes: Sequence[Change], answer: Answer) -> bool:
+        """Do the same for changes of a share group."""
+
+        def apply() -> None:
+            self.groups[group.name] = group
+            for key, value in changes:
+                if isinstance(key, ShareKey):
+                    assert value is None or isinstance(value, ShareValue)
                     group.replay(key, value)
 
         if not changes:
@@ -214,4 +238,17 @@ def _replay(groups: dict[str, ConsumerGroup], key: ConsumerKey, value: ConsumerV
         if value is None:
             return
         group = groups[key.group] = ConsumerGroup(key.group)
+    group.replay(key, value)
+
+
+def _replay_share(groups: dict[str, ShareGroup], key: ShareKey, value: ShareValue | None) -> None:
+    """Apply a change from the log to the share group that it is about."""
+    if isinstance(key, ShareEpochKey) and value is None:
+        groups.pop(key.group, None)
+        return
+    group = groups.get(key.group)
+    if group is None:
+        if value is None:
+            return
+        group = groups[key.group] = ShareGroup(key.group)
     group.replay(key, value)

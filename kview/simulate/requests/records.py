@@ -36,6 +36,7 @@ from kview.simulate.results import (
     ReadResult,
     TakeResult,
 )
+from kview.simulate.setting import LONG_MAX
 from kview.simulate.stream import BATCH_OVERHEAD_BYTES, Aborted, NewRun, Run
 
 DEBUGGING_REPLICA = -2
@@ -310,6 +311,12 @@ class RecordRequests:
         self._store(b, replica, head, batch)
         self._acknowledge(b, replica, base, replica.log.end, Acks(-1, NO_TIMEOUT_MS, done))
 
+    def delete_own(self, b: int, key: TopicPartition, offset: int) -> None:
+        """Delete what the broker's own coordinator no longer needs: all records before an offset."""
+        replica = self._brokers[b].replicas.get(key)
+        if replica is not None and replica.leading and offset > replica.log.start:
+            self._retention.move_start(replica, offset)
+
     def _append_batch(self, b: int, replica: Replica, head: BatchHeader, data: bytes, acks: Acks) -> None:
         if head.producer_id >= 0 or replica.producers is not None:
             error, duplicate = replica.producer_states().check(head)
@@ -507,6 +514,21 @@ class RecordRequests:
             skipped += log.aborted_records(offset, after)
         records = after - offset - skipped
         return TakeResult(ErrorCode.NONE, after, watermark, log.start, size, last_us, stable, records)
+
+    def batch_bounds(
+        self, b: int, topic: str, partition: int, offset: int, stop: int, max_bytes: int
+    ) -> list[tuple[int, int]]:
+        """Return (first, last) offset of the batches in broker b's own log from the one with `offset` up to
+        `stop`, of at least one and at most `max_bytes`."""
+        replica = self._brokers[b].replicas.get((topic, partition))
+        return [] if replica is None else self._maker.bounds(replica.log, offset, stop, max_bytes)
+
+    def read_span(self, b: int, topic: str, partition: int, offset: int, stop: int) -> bytes:
+        """Return the batches in broker b's own log from the one with `offset` up to `stop`."""
+        replica = self._brokers[b].replicas.get((topic, partition))
+        if replica is None:
+            return b""
+        return self._maker.read(topic, partition, replica.log, offset, stop, LONG_MAX)
 
     def aborted_records(self, b: int, topic: str, partition: int, start: int, stop: int) -> int:
         """Return how many records of aborted transactions are in [start, stop), below the last stable

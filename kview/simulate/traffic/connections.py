@@ -10,6 +10,7 @@ from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.nodes import Nodes
 from kview.simulate.requests.records import RecordRequests
+from kview.simulate.sharing.leaders import ShareLeaders
 from kview.simulate.transactions.asking import Asking
 from kview.simulate.transactions.coordinator import TransactionCoordinator
 
@@ -18,8 +19,8 @@ from kview.simulate.transactions.coordinator import TransactionCoordinator
 class Connections:
     """The brokers of a cluster as clients use them.
 
-    `nodes` say whether a broker answers, `records` and the two kinds of coordinators answer requests.
-    `asking` is the brokers' way to the coordinators of transactions.
+    `nodes` say whether a broker answers, `records`, `share_leaders` and the two kinds of coordinators answer
+    requests. `asking` is the brokers' way to the coordinators of transactions.
     """
 
     kernel: Kernel
@@ -29,6 +30,7 @@ class Connections:
     coordinators: Coordinators[GroupCoordinator]
     transaction_coordinators: Coordinators[TransactionCoordinator]
     asking: Asking
+    share_leaders: ShareLeaders
 
     def image(self, b: int) -> MetadataImage:
         """Return broker b's copy of the metadata."""

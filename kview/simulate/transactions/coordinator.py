@@ -102,7 +102,7 @@ class TransactionShard(Shard):
         known.pending = value.state
         value = value._replace(updated_ms=self.now_ms)
 
-        def apply() -> None:
+        def apply(offset: int) -> None:
             known.value, known.pending = value, None
             then()
 
@@ -118,7 +118,7 @@ class TransactionShard(Shard):
         known = self.transactions[name]
         known.pending = S.DEAD
 
-        def apply() -> None:
+        def apply(offset: int) -> None:
             self.transactions.pop(name, None)
 
         def answered(code: ErrorCode) -> None:

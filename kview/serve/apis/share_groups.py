@@ -1,0 +1,159 @@
+"""ShareGroupHeartbeat (76) 1 and ShareGroupDescribe (77) 1: members of share groups (KIP-932)."""
+
+from typing import Any
+
+from kview.serve.apis.consumer_groups import HIDDEN_TOPICS
+from kview.serve.apis.operations import NOT_ASKED, bits
+from kview.serve.call import Api, Call, Steps, shortened, topic_uuid
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import ErrorCode
+from kview.simulate.features import SHARE_VERSION
+from kview.simulate.groups.share_group import ShareMember
+from kview.simulate.groups.share_results import DescribedShareGroup, ShareHeartbeat, ShareHeartbeatResult
+from kview.wire.group_messages import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+
+
+def heartbeat(call: Call) -> None:
+    """Let a member join, stay or leave, and answer when that is committed."""
+    request, version = call.request, call.version
+    call.is_from_member(request.group_id, request.member_id)
+
+    def answer(result: ShareHeartbeatResult) -> None:
+        response = ShareGroupHeartbeatResponse
+        assignment = None
+        if result.assignment is not None:
+            assignment = response.Assignment(
+                version=version,
+                topic_partitions=[
+                    response.Assignment.TopicPartitions(
+                        version=version, topic_id=topic_uuid(topic_id), partitions=sorted(partitions)
+                    )
+                    for topic_id, partitions in result.assignment.items()
+                ],
+            )
+        call.answer(
+            response(
+                version=version,
+                error_code=result.error_code,
+                error_message=None if result.message is None else shortened(result.message),
+                member_id=result.member_id,
+                member_epoch=result.member_epoch,
+                heartbeat_interval_ms=result.heartbeat_interval_ms,
+                assignment=assignment,
+            )
+        )
+
+    def may_describe(topic: str) -> bool:
+        return call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+
+    topics = request.subscribed_topic_names
+    if not call.image.features.get(SHARE_VERSION):
+        answer(ShareHeartbeatResult(ErrorCode.UNSUPPORTED_VERSION))
+        return
+    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        answer(ShareHeartbeatResult(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return
+    if not all(map(may_describe, topics or ())):
+        answer(ShareHeartbeatResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        return
+    call.cluster.groups(call.broker).share_heartbeat(
+        ShareHeartbeat(
+            request.group_id,
+            request.member_id,
+            request.member_epoch,
+            call.client_id,
+            call.client_host,
+            request.rack_id,
+            None if topics is None else tuple(topics),
+        ),
+        call.later(answer),
+    )
+
+
+def describe(call: Call) -> Steps:
+    """Answer with the state of each group and with what its members have."""
+    coordinator, groups = call.cluster.groups(call.broker), []
+    for name in sorted(dict.fromkeys(call.request.group_ids), key=bool):  # '' first, as in Kafka
+        if not call.image.features.get(SHARE_VERSION):
+            groups.append(_described(call, DescribedShareGroup(name, ErrorCode.UNSUPPORTED_VERSION), []))
+            continue
+        if not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, name):
+            refused = DescribedShareGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            groups.append(_described(call, refused, []))
+            continue
+        group = coordinator.describe_share_group(name)
+        if not _may_describe_topics(call, group):
+            hidden = DescribedShareGroup(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
+            groups.append(_described(call, hidden, []))
+            continue
+        members = []
+        for member in group.members:
+            members.append(_member(call, member))
+            yield
+        groups.append(_described(call, group, members))
+        yield
+    call.answer(ShareGroupDescribeResponse(version=call.version, groups=groups))
+
+
+def _may_describe_topics(call: Call, group: DescribedShareGroup) -> bool:
+    """Return whether the client may know all topics that the members read."""
+    if call.cluster.authorizer is None:
+        return True
+    names = call.image.topic_names
+    ids = {topic_id for member in group.members for topic_id in member.current.assigned if topic_id in names}
+    return all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, names[topic_id]) for topic_id in ids)
+
+
+def _described(call: Call, group: DescribedShareGroup, members: list[Any]) -> Any:
+    version = call.version
+    asked = call.request.include_authorized_operations and not group.error_code
+    return ShareGroupDescribeResponse.DescribedGroup(
+        version=version,
+        error_code=group.error_code,
+        error_message=None if group.message is None else shortened(group.message),
+        group_id=group.group,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=group.assignor,
+        members=members,
+        authorized_operations=bits(call.operations(ResourceType.GROUP, group.group)) if asked else NOT_ASKED,
+    )
+
+
+def _member(call: Call, member: ShareMember) -> Any:
+    metadata, version, names = member.metadata, call.version, call.image.topic_names
+    per_member = ShareGroupDescribeResponse.DescribedGroup.Member
+    return per_member(
+        version=version,
+        member_id=member.member_id,
+        rack_id=metadata.rack_id,
+        member_epoch=member.current.epoch,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        subscribed_topic_names=list(metadata.topics),
+        assignment=per_member.Assignment(
+            version=version,
+            topic_partitions=[
+                per_member.Assignment.TopicPartitions(
+                    version=version,
+                    topic_id=topic_uuid(topic_id),
+                    topic_name=names[topic_id],
+                    partitions=sorted(partitions),
+                )
+                for topic_id, partitions in member.current.assigned.items()
+                if topic_id in names  # Those of deleted topics are left out.
+            ],
+        ),
+    )
+
+
+APIS = (
+    Api(76, ShareGroupHeartbeatRequest, (1, 1), heartbeat),
+    Api(77, ShareGroupDescribeRequest, (1, 1), describe),
+)
