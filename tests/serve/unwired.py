@@ -21,7 +21,8 @@ class UnwiredClient:
         self.host = "127.0.0.1"
         self.login: Login | None = None
         self.principal = ANONYMOUS
-        self.muted = False
+        self.member: tuple[str, str] | None = None
+        self.mutes: list[Callable[[], None]] = []
         self.worked_s = 0.0
         self.when_closed: Callable[[], None] | None = None
         self.answers: list[bytes | None] = []
@@ -42,11 +43,15 @@ class UnwiredClient:
     def work_s(self) -> float:
         return self.worked_s
 
-    def mute(self) -> None:
-        self.muted = True
+    @property
+    def muted(self) -> bool:
+        return bool(self.mutes)
 
-    def unmute(self) -> None:
-        self.muted = False
+    def mute(self, cancel: Callable[[], None]) -> None:
+        self.mutes.append(cancel)
+
+    def unmute(self, cancel: Callable[[], None]) -> None:
+        self.mutes.remove(cancel)
 
     def answered_last(self, frame: bytes) -> None:
         self.answered(frame)
@@ -65,6 +70,8 @@ class UnwiredClient:
         if self.when_closed is not None:
             self.when_closed()
             self.when_closed = None
+        while self.mutes:
+            self.mutes.pop()()
 
 
 class Unwired:
