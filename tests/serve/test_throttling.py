@@ -249,7 +249,7 @@ def test_connections_above_the_quota_of_their_address_end(simulated_cluster: Ser
                         refused += 1
         finally:
             quota(admin, remove=True)
-    assert served == 10 or host == "localhost" and served < 10, "one in each of 10 s, and those of before"
+    assert served == 10 or (host == "localhost" and served < 10), "one in each of 10 s, and those of before"
     with Client(simulated_cluster.addresses[0]) as client:
         client.send(ApiVersionsRequest(version=0))
 
