@@ -24,7 +24,7 @@ from kview.simulate.requests.scram_users import Deletion, Upsertion
 from kview.simulate.results import AdminResult
 
 CHANGES_MAX = 2_000
-"""Limit of the credentials in a request, each of which takes 10 µs. Kafka has none."""
+"""Limit of the credentials in a request, each of which takes 12 µs. Kafka has none."""
 TWICE = "Cannot describe SCRAM credentials for the same user twice in a single request: "
 UNKNOWN = "Attempt to describe a user credential that does not exist: "
 
