@@ -8,17 +8,20 @@ from collections.abc import Callable
 from kview.serve.call import REQUEST_THROTTLE_MS_MAX, Wire, take_request
 from kview.serve.connection import Connection
 from kview.serve.driver import Driver
-from kview.serve.listener import Port, reset
+from kview.serve.listener import HOST, Port, reset
 from kview.serve.login import Login
 from kview.serve.memory import Requests, Unread
 from kview.serve.slices import Slices
 from kview.serve.tls import TlsLayer
-from kview.simulate.client_quotas import CONNECTIONS, IP, Limit
+from kview.simulate.client_quotas import CONNECTIONS, IP, NOTHING, Limit
 from kview.simulate.nodes import ProcessState
 
 MAX_CONNECTIONS = 2_000
 """Limit of connections per broker. Further connections are reset, so that a client that connects in a loop
 does not use up all file descriptors."""
+
+FROZEN_RETRY_S = 0.5
+"""How often a hung broker looks whether it may end a throttled connection again."""
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +56,8 @@ class WireBroker:
         self._failed = failed
         self._loop = asyncio.get_running_loop()
         self._connections: set[Connection] = set()
+        self._handshaking: set[TlsLayer] = set()
+        self._throttled: set[socket.socket] = set()
         self._connecting = 0
 
     @property
@@ -74,21 +79,29 @@ class WireBroker:
             if self.frozen:
                 self.frozen = False
                 self._port.accept(self._loop, self._take)
-                for connection in list(self._connections):
-                    connection.thaw()
+                for each in self._sockets():
+                    each.thaw()
         elif state is ProcessState.HUNG:
             self.frozen = True
             self._port.pause(self._loop)
-            for connection in self._connections:
-                connection.freeze()
+            for each in self._sockets():
+                each.freeze()
         else:
             self.frozen = False
             self._port.refuse(self._loop)
-            for connection in list(self._connections):
-                if state is ProcessState.CRASHED:
-                    connection.abort()
-                else:
-                    connection.close()
+            self._end_all(crashed=state is ProcessState.CRASHED)
+
+    def _sockets(self) -> list[Connection | TlsLayer]:
+        return [*self._connections, *self._handshaking]
+
+    def _end_all(self, crashed: bool) -> None:
+        for each in self._sockets():
+            if crashed:
+                each.abort()
+            else:
+                each.close()
+        for sock in list(self._throttled):
+            self._end_throttled(sock, crashed)
 
     def handle(self, connection: Connection, frame: memoryview) -> None:
         """Advance the engine to the present and answer the request in `frame`."""
@@ -113,10 +126,24 @@ class WireBroker:
         """Register a new connection."""
         self._connecting -= 1
         self._connections.add(connection)
+        self._join(connection)
+
+    def handshake_begun(self, layer: TlsLayer) -> None:
+        """Register a socket that is not a connection yet."""
+        self._handshaking.add(layer)
+        self._join(layer)
+
+    def handshake_over(self, layer: TlsLayer, done: bool) -> None:
+        """Forget a socket that is a connection now, or has ended."""
+        self._handshaking.discard(layer)
+        if not done:
+            self._not_opened()
+
+    def _join(self, new: Connection | TlsLayer) -> None:
         if self.frozen:
-            connection.freeze()
+            new.freeze()
         elif self._wire.cluster.nodes.state(self._id) is not ProcessState.RUNNING:  # it has just died
-            connection.abort()
+            new.abort()
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection that has ended."""
@@ -126,12 +153,17 @@ class WireBroker:
         """Return the (group, member id) whose heartbeats the open connections have brought."""
         return [connection.member for connection in self._connections if connection.member is not None]
 
+    def hold_logins(self, us: int) -> None:
+        """Let the logins of the open connections count for longer."""
+        for connection in self._connections:
+            if connection.login is not None:
+                connection.login.hold(us)
+
     def shut(self) -> None:
         """Close the port and all connections, because the entire cluster ends."""
         self._port.refuse(self._loop)
         self._port.give_back()
-        for connection in list(self._connections):
-            connection.close()
+        self._end_all(crashed=False)
 
     def _take(self, sock: socket.socket) -> None:
         if len(self._connections) + self._connecting >= MAX_CONNECTIONS:
@@ -140,7 +172,8 @@ class WireBroker:
         self._connecting += 1
         throttle_ms = self._connection_throttle_ms(sock)
         if throttle_ms:
-            self._loop.call_later(throttle_ms / 1000, self._end_throttled, sock)
+            self._throttled.add(sock)
+            self._loop.call_later(throttle_ms / 1000, self._throttled_long_enough, sock)
         else:
             self._loop.create_task(self._connect(sock))
 
@@ -156,7 +189,9 @@ class WireBroker:
             host = str(sock.getpeername()[0])
         except OSError:  # the client has already hung up
             return 0
-        value = quotas.get(((IP, host),), quotas.get(((IP, None),), {})).get(CONNECTIONS)
+        names = (host, "localhost", None) if host == HOST else (host, None)
+        of_host = next((quotas[entity] for name in names if (entity := ((IP, name),)) in quotas), NOTHING)
+        value = of_host.get(CONNECTIONS)
         if value is None:
             return 0
         rate = self._wire.throttles_of(self._id).rate(CONNECTIONS, Limit(value, (IP, host)))
@@ -167,13 +202,24 @@ class WireBroker:
             rate.record(-1, now_ms)
         return min(throttle_ms, REQUEST_THROTTLE_MS_MAX)
 
-    def _end_throttled(self, sock: socket.socket) -> None:
+    def _throttled_long_enough(self, sock: socket.socket) -> None:
+        if sock in self._throttled:
+            if self.frozen:
+                self._loop.call_later(FROZEN_RETRY_S, self._throttled_long_enough, sock)
+            else:
+                self._end_throttled(sock)
+
+    def _end_throttled(self, sock: socket.socket, crashed: bool = False) -> None:
+        self._throttled.discard(sock)
         self._connecting -= 1
-        sock.close()
+        if crashed:
+            reset(sock)
+        else:
+            sock.close()
 
     def _protocol(self) -> asyncio.BaseProtocol:
         connection, tls = Connection(self, self._loop), self._wire.security.tls
-        return connection if tls is None else TlsLayer(tls, connection, self._loop, self._not_opened)
+        return connection if tls is None else TlsLayer(tls, connection, self._loop, self)
 
     def _not_opened(self) -> None:
         self._connecting -= 1

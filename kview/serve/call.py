@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ParamSpec, Protocol
 from uuid import UUID
 
 from kview.serve.frames import Garbage, Header, pack, pack_token, parse_header
 from kview.serve.listener import HOST
-from kview.serve.login import Login
+from kview.serve.login import Login, Stage
 from kview.serve.sasl import Refused
 from kview.serve.security import PLAINTEXT, ListenerSecurity
 from kview.serve.throttles import Throttles
@@ -70,11 +71,14 @@ class Client(Protocol):
         """Who the client is, such as `User:alice`."""
         ...
 
-    def mute(self) -> None:
-        """Handle no further request until `unmute` is called."""
+    def mute(self, cancel: Callable[[], None]) -> None:
+        """Handle no further request until `unmute` is called with the same `cancel`.
+
+        That is called if the client disconnects before.
+        """
         ...
 
-    def unmute(self) -> None: ...
+    def unmute(self, cancel: Callable[[], None]) -> None: ...
 
     def work_s(self) -> float:
         """Return how long the work on the latest request has taken so far, without waiting, in seconds."""
@@ -268,8 +272,7 @@ class Call:
     def mute(self, throttle_ms: int) -> None:
         """Handle no further request of this connection for a time. The answer to this one is not delayed."""
         if throttle_ms > 0:
-            self._connection.mute()
-            self.cluster.kernel.after(throttle_ms * 1000, self.later(self._connection.unmute))
+            _mute(self.cluster.kernel, self._connection, throttle_ms)
 
     def operations(self, resource: ResourceType, name: str = CLUSTER_NAME) -> frozenset[AclOperation]:
         """Return all that the client may do with a resource, which is the cluster without `name`."""
@@ -326,6 +329,12 @@ class Call:
         body = response.encode(version=self.version)
         tagged_header = self.api.flexible(self.version) and not self.api.plain_header
         self._connection.answered_last(pack(self._header.correlation_id, (body,), tagged_header))
+
+    def refuse_login(self, login: Login, response: Any) -> None:
+        """Send a response after the delay of refused logins, and then close the connection."""
+        _end_login(
+            self.cluster.kernel, self._connection, login, self.later(lambda: self.last_answer(response))
+        )
 
     def answer_nothing(self) -> None:
         """Finish a request that has no response (Produce with acks=0)."""
@@ -396,7 +405,10 @@ def take_request(wire: Wire, broker: int, connection: Client, frame: memoryview)
     """
     login = connection.login
     if login is not None and not login.admits(frame):
-        connection.answered(_token_answer(login, frame))
+        try:
+            connection.answered(pack_token(login.take(bytes(frame))))
+        except Refused:
+            _end_login(wire.cluster.kernel, connection, login, lambda: connection.answered_last(b""))
         return
     try:
         header = parse_header(frame)
@@ -418,12 +430,20 @@ def take_request(wire: Wire, broker: int, connection: Client, frame: memoryview)
     connection.run(_handled(wire, broker, connection, api, header, frame, begin))
 
 
-def _token_answer(login: Login, frame: memoryview) -> bytes:
-    """Return the answer to a token without a header. Raises Garbage if the login is refused."""
-    try:
-        return pack_token(login.take(bytes(frame)))
-    except Refused as refused:
-        raise Garbage(str(refused)) from None
+def _mute(kernel: Kernel, connection: Client, throttle_ms: int) -> None:
+    """Mute a connection for a time, which may be long, so that nothing of the request is kept."""
+
+    def unmute() -> None:
+        connection.unmute(cancel)
+
+    cancel = partial(kernel.cancel, kernel.after(throttle_ms * 1000, unmute))
+    connection.mute(cancel)
+
+
+def _end_login(kernel: Kernel, connection: Client, login: Login, end: Callable[[], None]) -> None:
+    """Handle nothing more of a client whose login is refused, and `end` its connection after a delay."""
+    login.stage = Stage.OVER
+    connection.when_closed = partial(kernel.cancel, kernel.after(login.logins.delay_us, end))
 
 
 def _handled(

@@ -9,6 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from kview.serve.listener import HOST
 
@@ -49,11 +50,34 @@ class Authority:
             .not_valid_before(now - EARLIER)
             .not_valid_after(now + VALID)
             .add_extension(x509.BasicConstraints(authority, None), critical=True)
+            .add_extension(_usage(authority), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
+            )
         )
+        if not authority:
+            purpose = ExtendedKeyUsageOID.SERVER_AUTH if servers else ExtendedKeyUsageOID.CLIENT_AUTH
+            builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
         if servers:
             hosts = [x509.DNSName("localhost"), x509.IPAddress(ip_address(HOST))]
             builder = builder.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
         return builder.sign(self._key, hashes.SHA256())
+
+
+def _usage(authority: bool) -> x509.KeyUsage:
+    """Return what a key is for. Some clients, as those of Python 3.13, accept no certificate without it."""
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _name(text: str) -> x509.Name:

@@ -89,7 +89,7 @@ class Connection(asyncio.BufferedProtocol):
         self.login: Login | None = None
         self._principal = ANONYMOUS
         self._ends = False
-        self._muted = 0
+        self._mutes: set[Callable[[], None]] = set()
         self._worked_s = 0.0
         self._working_since_s: float | None = None
 
@@ -118,6 +118,9 @@ class Connection(asyncio.BufferedProtocol):
         if self.when_ended is not None:
             self.when_ended()
             self.when_ended = None
+        for cancel in self._mutes:
+            cancel()
+        self._mutes.clear()
 
     def get_buffer(self, sizehint: int) -> bytearray:
         if self._end == len(self._buffer):
@@ -128,7 +131,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._closing():
             return
         self._end += nbytes
-        if not self._busy and not self._muted:
+        if not self._busy and not self._mutes:
             self._take_turn()
         elif self._end - self._begin >= READ_BUFFER_BYTES:
             self._read(False)
@@ -198,13 +201,16 @@ class Connection(asyncio.BufferedProtocol):
         """Who the client is, such as `User:alice`."""
         return self._principal if self.login is None else self.login.principal
 
-    def mute(self) -> None:
-        """Handle no further request until `unmute` is called."""
-        self._muted += 1
+    def mute(self, cancel: Callable[[], None]) -> None:
+        """Handle no further request until `unmute` is called with the same `cancel`.
 
-    def unmute(self) -> None:
+        That is called if the client disconnects before.
+        """
+        self._mutes.add(cancel)
+
+    def unmute(self, cancel: Callable[[], None]) -> None:
         """Go on with what has arrived, unless something else mutes the connection, too."""
-        self._muted -= 1
+        self._mutes.discard(cancel)
         self._turn_soon()
 
     def freeze(self) -> None:
@@ -290,7 +296,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _waits(self) -> bool:
         """Return whether no request can be handled now."""
-        return self._busy or self._muted > 0 or not self._client_reads or self._broker.frozen
+        return self._busy or bool(self._mutes) or not self._client_reads or self._broker.frozen
 
     def _refuse(self, garbage: Garbage) -> None:
         log.info("connection closed: %s", garbage)

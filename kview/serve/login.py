@@ -150,6 +150,11 @@ class Login:
         self.principal, self.stage, self._exchange, self._before = principal, Stage.IN, None, ""
         self._ends_us = self.now_us() + self.logins.session_us if self.logins.session_us else None
 
+    def hold(self, us: int) -> None:
+        """Let the login count for longer, because time passes in which the client could not renew it."""
+        if self._ends_us is not None:
+            self._ends_us += us
+
     @property
     def lifetime_ms(self) -> int:
         """How long the login counts, in milliseconds, or 0 for ever, and before there is one."""

@@ -69,12 +69,14 @@ class Server:
         self.driver.start()
 
     def skip(self, us: int, with_sessions: bool) -> None:
-        """Let so much time pass at once. Members that are connected keep their sessions, because they had no
-        time for heartbeats, unless those are to end, too: `with_sessions`."""
+        """Let so much time pass at once. Members that are connected keep their sessions, and clients their
+        logins, because they had no time for heartbeats, unless those are to end, too: `with_sessions`."""
         if not with_sessions:
             members = {member for broker in self._brokers.values() for member in broker.members()}
             for broker in self.cluster.broker_ids():
                 self.cluster.groups(broker).hold_sessions(members, us)
+            for on_wire in self._brokers.values():
+                on_wire.hold_logins(us)
         self.clock.skip(us)
         self.cluster.run_until(self.cluster.kernel.now_us + us)
 

@@ -8,6 +8,9 @@ from kview.simulate.client_quotas import Limit, Rate, TokenBucket
 SHARERS_MAX = 10_000
 """Limit of the clients that are remembered. Those that have used nothing for longest are forgotten."""
 
+NAME_MAX = 1_000
+"""Clients share what they have used if this many characters of their names are the same."""
+
 T = TypeVar("T", Rate, TokenBucket)
 
 
@@ -30,6 +33,8 @@ class Throttles:
 def _remembered(
     known: OrderedDict[tuple[str, tuple[str, str]], T], key: tuple[str, tuple[str, str]], kind: type[T]
 ) -> T:
+    what, (user, client_id) = key
+    key = what, (user[:NAME_MAX], client_id[:NAME_MAX])
     if key not in known:
         known[key] = kind()
         if len(known) > SHARERS_MAX:

@@ -3,7 +3,8 @@
 Sources: Kafka's AclBindingFilter and ResourcePatternFilter.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple
@@ -196,14 +197,22 @@ class Acls:
         """Yield the rules, by principal, of each pattern that a resource matches."""
         literal, prefixed = PatternType.LITERAL, PatternType.PREFIXED
         keys = [(resource, literal, name), (resource, literal, WILDCARD)]
-        keys += [(resource, prefixed, name[:size]) for size in self._prefix_lengths.get(resource, ())]
+        lengths = self._prefix_lengths.get(resource, ())
+        keys += [(resource, prefixed, name[:size]) for size in lengths[: bisect_right(lengths, len(name))]]
         for key in dict.fromkeys(keys):
             rules = self._of_pattern.get(key)
             if rules is not None:
                 yield rules
 
-    def names_with_rules(self, resource: int) -> Iterator[tuple[int, str]]:
-        """Yield (pattern type, name) of all patterns of a kind of resource."""
-        for kind, pattern, name in self._of_pattern:
-            if kind == resource:
-                yield pattern, name
+    @cached_property
+    def _allowing(self) -> dict[tuple[int, str], list[Acl]]:
+        """The rules that allow something, by (resource type, principal)."""
+        allowing: dict[tuple[int, str], list[Acl]] = {}
+        for acl in self._rules:
+            if acl.permission == Permission.ALLOW:
+                allowing.setdefault((acl.resource, acl.principal), []).append(acl)
+        return allowing
+
+    def allowing(self, resource: int, principal: str) -> Sequence[Acl]:
+        """Return the rules that allow a principal something with resources of a kind."""
+        return self._allowing.get((resource, principal), ())

@@ -50,9 +50,9 @@ class Authorizer:
         if self.allows(acls, principal, host, operation, resource, "\0"):
             return True
         return any(
-            self.allows(acls, principal, host, operation, resource, name)
-            for _, name in acls.names_with_rules(resource)
-            if name != WILDCARD
+            self.allows(acls, principal, host, operation, resource, acl.name)
+            for acl in (*acls.allowing(resource, principal), *acls.allowing(resource, EVERYBODY))
+            if acl.name != WILDCARD and acl.host in (WILDCARD, host) and applies(acl, operation)
         )
 
 

@@ -2,7 +2,10 @@
 
 import random
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+
+CANCELLED_MAX = 1_000
+"""So many cancelled timers stay in the queue until their time, or as many as there are others."""
 
 Trace = Callable[[str], None]
 Blame = Callable[[Exception], None]
@@ -42,6 +45,7 @@ class Kernel:
         self.unblamed: Blame | None = None
         self._heap: list[tuple[int, int, Timer]] = []
         self._number = 0
+        self._cancelled = 0
         self._randoms: dict[str, random.Random] = {}
 
     def at(self, time_us: int, fn: Callable[..., object], *args: object) -> Timer:
@@ -59,9 +63,15 @@ class Kernel:
 
     def cancel(self, timer: Timer | None) -> None:
         """Cancel a timer. Does nothing if the timer is None or has run."""
-        if timer is not None:
-            timer.fn = timer.blame = None
-            timer.args = ()
+        if timer is None:
+            return
+        self._cancelled += timer.fn is not None
+        timer.fn = timer.blame = None
+        timer.args = ()
+        if self._cancelled > max(CANCELLED_MAX, len(self._heap) // 2):
+            self._heap[:] = [entry for entry in self._heap if entry[2].fn is not None]
+            heapify(self._heap)
+            self._cancelled = 0
 
     def run_until(self, time_us: int) -> None:
         """Run everything due up to `time_us`, and set the clock to that time.
@@ -74,6 +84,7 @@ class Kernel:
             due_us, _, timer = heappop(heap)
             fn = timer.fn
             if fn is None:
+                self._cancelled -= 1
                 continue
             if due_us > self.now_us:
                 self.now_us = due_us
@@ -95,6 +106,7 @@ class Kernel:
         heap = self._heap
         while heap and heap[0][2].fn is None:
             heappop(heap)
+            self._cancelled -= 1
         return heap[0][0] if heap else None
 
     def random(self, name: str) -> random.Random:

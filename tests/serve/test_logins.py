@@ -14,7 +14,7 @@ from kafka.protocol.admin import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
-from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -222,7 +222,30 @@ def test_after_the_first_version_of_the_handshake_tokens_come_without_headers() 
     other = door.client()
     door.handshake(other, version=0)
     door.wire.send(other, b"\0bob\0wrong")
-    assert other.closed and len(other.answers) == 1
+    door.pass_time(99_000)
+    assert not other.closed and len(other.answers) == 1, "guesses are as slow as with the next version"
+    door.pass_time(2_000)
+    assert other.closed and other.answers[1:] == [b""]
+
+
+def test_versions_of_a_later_version_are_refused_during_a_login() -> None:
+    door = Door()
+    client = door.client()
+    door.handshake(client)
+    door.wire.send(client, pack(">hhih", 18, 99, 7, -1))
+    assert door.delayed(client, ApiVersionsResponse, 0).error_code == 34
+
+
+def test_a_login_that_is_held_counts_for_longer() -> None:
+    door = Door(session_ms=5_000)
+    client = door.client()
+    door.plain(client)
+    assert client.login is not None
+    client.login.hold(60 * SECOND_US)
+    door.pass_time(64 * SECOND_US)
+    assert door.ask(client, metadata()).topics
+    door.pass_time(2 * SECOND_US)
+    assert door.ask(client, metadata()) is None and client.closed
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])

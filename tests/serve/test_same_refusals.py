@@ -1,5 +1,6 @@
 """Requests of every API by a user with few rights: the simulated cluster refuses what a real one refuses."""
 
+import math
 import random
 import re
 import time
@@ -357,6 +358,11 @@ QUOTAS = {
         ((("ip", "10.0.0.1"),), (("connection_creation_rate", 3.0),)), ((("ip", "127.0.0.1"),), BYTES)
     ),
     "quotas of more": quotas(((DAVE,), (("controller_mutation_rate", 1.5), ("consumer_byte_rate", 7.0)))),
+    "quotas that are not numbers": quotas(
+        ((("user", "nan"),), (("producer_byte_rate", math.nan),)),
+        ((("client-id", "nan"),), (("request_percentage", math.nan),)),
+        validate_only=True,
+    ),
     "quotas twice": quotas(((DAVE,), BYTES), ((DAVE,), BYTES)),
     "a quota twice": quotas(((("user", "erin"),), (*BYTES, *BYTES))),
     "no quota": quotas(((("user", "erin"),), ())),

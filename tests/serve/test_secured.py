@@ -182,25 +182,33 @@ def test_a_broker_that_crashes_resets_its_tls_connections_and_one_that_hangs_is_
     flags = ("--no-traffic", "--brokers", "2", "--racks", "1", "--topic", "orders:1:1")
     with SecuredServed("ssl", *flags) as cluster:
         context = ssl.create_default_context(cafile=str(cluster.folder / "ca.pem"))
+        context.verify_flags |= ssl.VERIFY_X509_STRICT  # as clients of Python 3.13
         for broker, fault in ((0, "hang"), (1, "crash")):
             with (
                 socket.create_connection(cluster.addresses[broker], timeout=10) as plain,
                 context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
+                socket.create_connection(cluster.addresses[broker], timeout=10) as silent,
             ):
                 connection.sendall(API_VERSIONS)
                 assert len(connection.recv(9999)) > 4
                 cluster.do(f"{fault} {broker}")
                 if fault == "hang":
                     connection.sendall(API_VERSIONS)
-                    connection.settimeout(0.3)
+                    for one in (connection, silent):
+                        one.settimeout(0.3)
                     with pytest.raises(TimeoutError):
                         connection.recv(1)
+                    with pytest.raises(TimeoutError), silent.dup() as copy:
+                        context.wrap_socket(copy, server_hostname="127.0.0.1")
                     cluster.do(f"start {broker}")
                     connection.settimeout(10)
                     assert connection.recv(1)
+                    silent.settimeout(10)
+                    assert silent.recv(1) == b"\x16", "the handshake goes on"
                 else:
                     # Python's TLS says only that the connection has ended.
                     with socket.socket(fileno=os.dup(connection.fileno())) as raw:
                         raw.settimeout(10)
-                        with pytest.raises(ConnectionResetError):
-                            raw.recv(1)
+                        for each in (raw, silent):
+                            with pytest.raises(ConnectionResetError):
+                                each.recv(1)

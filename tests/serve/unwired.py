@@ -21,7 +21,8 @@ class UnwiredClient:
         self.host = "127.0.0.1"
         self.login: Login | None = None
         self.principal = ANONYMOUS
-        self.muted = False
+        self.member: tuple[str, str] | None = None
+        self.mutes: list[Callable[[], None]] = []
         self.worked_s = 0.0
         self.when_closed: Callable[[], None] | None = None
         self.when_ended: Callable[[], None] | None = None
@@ -43,11 +44,15 @@ class UnwiredClient:
     def work_s(self) -> float:
         return self.worked_s
 
-    def mute(self) -> None:
-        self.muted = True
+    @property
+    def muted(self) -> bool:
+        return bool(self.mutes)
 
-    def unmute(self) -> None:
-        self.muted = False
+    def mute(self, cancel: Callable[[], None]) -> None:
+        self.mutes.append(cancel)
+
+    def unmute(self, cancel: Callable[[], None]) -> None:
+        self.mutes.remove(cancel)
 
     def answered_last(self, frame: bytes) -> None:
         self.answered(frame)
@@ -67,6 +72,8 @@ class UnwiredClient:
             if ended is not None:
                 ended()
         self.when_closed = self.when_ended = None
+        while self.mutes:
+            self.mutes.pop()()
 
 
 class Unwired:

@@ -14,7 +14,8 @@ from kview.simulate.acls import (
     ResourceType,
 )
 from kview.simulate.authorizer import Authorizer
-from kview.simulate.requests.acl_rules import RULES_MAX, TEXT_MAX
+from kview.simulate.cluster import Cluster
+from kview.simulate.requests.acl_rules import RULES_MAX, SELECTED_MAX, TEXT_MAX
 from kview.simulate.settings import AUTHORIZER, STANDARD_AUTHORIZER, SUPER_USERS, Settings
 from tests.simulate.engine import cluster_of, go
 
@@ -35,6 +36,16 @@ def rule(
     resource: int = TOPIC,
 ) -> Acl:
     return Acl(resource, name, pattern, principal, host, operation, permission)
+
+
+def selected(cluster: Cluster, *filters: AclFilter) -> object:
+    """What filters select, without the steps in between."""
+    steps = cluster.acls.select(filters)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 def may(rules: list[Acl], operation: AclOperation = READ, name: str = "orders", opened: bool = False) -> bool:
@@ -148,10 +159,13 @@ def test_rules_are_metadata_and_have_limits() -> None:
     go(cluster, 20)
     assert all(list(cluster.image(b).acls) == KEPT for b in cluster.broker_ids())
     bob = AclFilter(ANY, None, ANY, "User:bob", None, ANY, ANY)
-    assert cluster.acls.delete([bob, bob]) == [[KEPT[3]], [KEPT[3]]]
+    assert selected(cluster, bob, bob) == [[KEPT[3]], [KEPT[3]]]
+    cluster.acls.delete([KEPT[3]])
     many = [rule(f"topic-{number}") for number in range(RULES_MAX)]
     codes = [int(result.error_code) for result in cluster.acls.create(many)]
     assert codes.count(0) == RULES_MAX - len(KEPT) + 1 and set(codes) == {0, 42}
+    everything = AclFilter(ANY, None, ANY, None, None, ANY, ANY)
+    assert selected(cluster, *[everything] * (SELECTED_MAX // RULES_MAX + 1)) is None
 
 
 def test_kinds_of_resources_have_kafkas_operations() -> None:

@@ -1,6 +1,8 @@
 """The event queue and its random sources."""
 
-from kview.simulate.kernel import Kernel
+import gc
+
+from kview.simulate.kernel import CANCELLED_MAX, Kernel, Timer
 
 
 def test_events_run_by_time_then_by_number() -> None:
@@ -50,3 +52,16 @@ def test_randomness_depends_on_seed_and_name_alone() -> None:
     assert one.random("a").random() == other.random("a").random()
     assert Kernel(1, 0).random("a").random() != Kernel(2, 0).random("a").random()
     assert Kernel(1, 0).random("a").random() != Kernel(1, 0).random("b").random()
+
+
+def test_cancelled_timers_do_not_pile_up() -> None:
+    kernel = Kernel(1, 0)
+    done: list[int] = []
+    before = sum(isinstance(each, Timer) for each in gc.get_objects())
+    for number in range(3 * CANCELLED_MAX):
+        kernel.cancel(kernel.after(1_000_000 + number, done.append, number))
+        if not number % 100:
+            kernel.after(number, done.append, number)
+    assert sum(isinstance(each, Timer) for each in gc.get_objects()) < before + 2 * CANCELLED_MAX
+    kernel.run_until(2_000_000)
+    assert done == list(range(0, 3 * CANCELLED_MAX, 100))

@@ -4,7 +4,7 @@ v2 is flexible, v3 allows users by token. A broker describes the rules in its me
 and deletes them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka.protocol.admin import (
@@ -16,8 +16,9 @@ from kafka.protocol.admin import (
     DescribeAclsResponse,
 )
 
-from kview.serve.apis.gather import forward, message_of
+from kview.serve.apis.gather import ask_in_parts, forward, message_of
 from kview.serve.call import Api, Call, Steps, shortened
+from kview.serve.frames import Garbage
 from kview.simulate.acls import Acl, AclFilter, AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.requests.acl_rules import only_for_filters
@@ -25,6 +26,8 @@ from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.results import AdminResult
 
 ACLS_PER_STEP = 64
+FILTERS_MAX = 1_000
+"""Limit of the filters in a request. Kafka has none."""
 NO_AUTHORIZER_HERE = "No Authorizer is configured on the broker"
 NO_AUTHORIZER = "No Authorizer is configured."
 
@@ -91,20 +94,23 @@ def describe_acls(call: Call) -> Steps:
     )
 
 
-def create_acls(call: Call) -> None:
+def create_acls(call: Call) -> Steps:
     """Create rules, and answer with the result of each."""
-    rules = [
-        Acl(
-            each.resource_type,
-            each.resource_name,
-            each.resource_pattern_type,
-            each.principal,
-            each.host,
-            each.operation,
-            each.permission_type,
+    rules = []
+    for number, each in enumerate(call.request.creations):
+        rules.append(
+            Acl(
+                each.resource_type,
+                each.resource_name,
+                each.resource_pattern_type,
+                each.principal,
+                each.host,
+                each.operation,
+                each.permission_type,
+            )
         )
-        for each in call.request.creations
-    ]
+        if not number % ACLS_PER_STEP:
+            yield
     if any(rule.has_unknown for rule in rules):
         call.hang_up()
         return
@@ -112,37 +118,50 @@ def create_acls(call: Call) -> None:
     if refused is None and any(map(only_for_filters, rules)):
         refused = AdminResult(ErrorCode.UNKNOWN_SERVER_ERROR)
     if refused is not None:
-        _answer_created(call, [refused] * len(rules))
+        yield from _answer_created(call, [refused] * len(rules))
         return
-    late = [NO_CONTROLLER] * len(rules)
-    forward(call, lambda: call.cluster.acls.create(rules), late, lambda rows: _answer_created(call, rows))
+
+    def create(part: Sequence[Acl], done: Callable[[Sequence[AdminResult]], None]) -> None:
+        forward(call, lambda: call.cluster.acls.create(part), [NO_CONTROLLER] * len(part), done)
+
+    yield from ask_in_parts(rules, create, lambda rows: call.run(_answer_created(call, rows)))
 
 
-def _answer_created(call: Call, results: Sequence[AdminResult]) -> None:
+def _answer_created(call: Call, results: Sequence[AdminResult]) -> Steps:
     version = call.version
-    rows = [
-        CreateAclsResponse.AclCreationResult(
-            version=version, error_code=result.error_code, error_message=message_of(result)
+    rows = []
+    for number, result in enumerate(results):
+        rows.append(
+            CreateAclsResponse.AclCreationResult(
+                version=version, error_code=result.error_code, error_message=message_of(result)
+            )
         )
-        for result in results
-    ]
+        if not number % ACLS_PER_STEP:
+            yield
     call.answer(CreateAclsResponse(version=version, results=rows))
 
 
-def delete_acls(call: Call) -> None:
-    """Delete the rules that each filter selects, and answer with them."""
+def delete_acls(call: Call) -> Steps:
+    """Delete the rules that each filter selects, and answer with them. More filters or rules than a broker
+    can work on end the connection."""
+    if len(call.request.filters) > FILTERS_MAX:
+        raise Garbage(f"{len(call.request.filters)} filters of ACLs")
     filters = [_filter(each) for each in call.request.filters]
     if any(each.has_unknown for each in filters):
         call.hang_up()
         return
     refused = _refused(call, AclOperation.ALTER, NO_AUTHORIZER)
     if refused is not None:
-        call.run(_answer_deleted(call, [refused] * len(filters)))
+        yield from _answer_deleted(call, [refused] * len(filters))
         return
     late: Sequence[Selected] = [NO_CONTROLLER] * len(filters)
+    selected = yield from call.cluster.acls.select(filters)
+    if selected is None:
+        raise Garbage("filters that select too many ACLs")
 
     def delete() -> Sequence[Selected]:
-        return call.cluster.acls.delete(filters)
+        call.cluster.acls.delete(rule for rules in selected if isinstance(rules, list) for rule in rules)
+        return selected
 
     forward(call, delete, late, lambda results: call.run(_answer_deleted(call, results)))
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
-from kview.serve.apis.refused_logins import refuse
 from kview.serve.call import Api, Call
 from kview.serve.login import Stage
 from kview.simulate.codes import ErrorCode
@@ -35,7 +34,7 @@ def api_versions(call: Call) -> None:
         call.answer(ApiVersionsResponse(version=version, error_code=ErrorCode.INVALID_REQUEST, api_keys=[]))
         return
     if call.login is not None and call.login.stage is Stage.TOKENS:
-        refuse(call, call.login, _response(version, ErrorCode.ILLEGAL_SASL_STATE, (), call.image))
+        call.refuse_login(call.login, _response(version, ErrorCode.ILLEGAL_SASL_STATE, (), call.image))
         return
     if call.login is not None:
         call.login.versions_told()
@@ -47,6 +46,10 @@ def answer_unsupported(call: Call) -> None:
 
     The response is in version 0, with UNSUPPORTED_VERSION and the full list.
     """
+    call.version = 0
+    if call.login is not None and call.login.stage is Stage.TOKENS:
+        call.refuse_login(call.login, _response(0, ErrorCode.ILLEGAL_SASL_STATE, ()))
+        return
     response = _response(0, ErrorCode.UNSUPPORTED_VERSION, call.wire.apis.values())
     call.answer_packed((response.encode(version=0),))
 

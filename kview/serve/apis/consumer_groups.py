@@ -33,7 +33,6 @@ HIDDEN_TOPICS = "The group has described topic(s) that the client is not authori
 def heartbeat(call: Call) -> None:
     """Let a member join, stay or leave, and answer when that is committed."""
     request, version = call.request, call.version
-    call.is_from_member(request.group_id, request.member_id)
 
     def answer(result: ConsumerHeartbeatResult) -> None:
         response = ConsumerGroupHeartbeatResponse
@@ -72,6 +71,7 @@ def heartbeat(call: Call) -> None:
     if not all(map(may_describe, topics or ())):
         answer(ConsumerHeartbeatResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         return
+    call.is_from_member(request.group_id, request.member_id)
     call.cluster.groups(call.broker).consumer_heartbeat(
         ConsumerHeartbeat(
             request.group_id,

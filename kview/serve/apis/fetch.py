@@ -10,6 +10,7 @@ changed. Followers in the simulated cluster do not fetch over the network.
 """
 
 from collections.abc import Generator, Sequence
+from math import isnan
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -128,9 +129,14 @@ def fetch(call: Call) -> Steps:
 
 
 def _quota_bytes(call: Call) -> int:
-    """Return how many bytes a response may have without being throttled by itself."""
+    """Return how many bytes a response may have without being throttled by itself.
+
+    A quota may be NaN, which is 0 bytes, as in Java. At least one batch is returned.
+    """
     limit = call.limit(CONSUMER)
-    return INT_MAX if limit is None else int(limit.value * (WINDOWS - 1) * WINDOW_MS / 1000)
+    if limit is None or isnan(limit.value):
+        return INT_MAX if limit is None else 0
+    return int(limit.value * (WINDOWS - 1) * WINDOW_MS / 1000)
 
 
 def _begin(call: Call) -> Generator[None, None, Fetching | None]:
@@ -171,8 +177,9 @@ def _begin(call: Call) -> Generator[None, None, Fetching | None]:
         if session is not None:
             wanted = list(session.partitions.values())
     known, unknown = [], []
+    may_read: dict[str, bool] = {}
     for number, one in enumerate(wanted):
-        error = _error_of(call, one)
+        error = _error_of(call, one, may_read)
         if error is ErrorCode.NONE:
             known.append(one)
         else:
@@ -187,15 +194,17 @@ def _topic_key(call: Call, entry: Any) -> str | bytes:
     return id_bytes(entry.topic_id) if call.version >= TOPIC_IDS_FROM else str(entry.topic)
 
 
-def _error_of(call: Call, one: Wanted) -> ErrorCode:
-    """Return why this broker's metadata does not have a partition, or NONE."""
+def _error_of(call: Call, one: Wanted, may_read: dict[str, bool]) -> ErrorCode:
+    """Return why the client gets nothing of a partition, or NONE. `may_read` are the topics judged so far."""
     image, (of_topic, index) = call.image, one.key
     if one.topic is None:
         topic = image.topic_by_id(of_topic) if isinstance(of_topic, bytes) else None
         if topic is None:
             return ErrorCode.UNKNOWN_TOPIC_ID
         one.topic = topic.name
-    if not call.may(AclOperation.READ, ResourceType.TOPIC, one.topic):
+    if one.topic not in may_read:
+        may_read[one.topic] = call.may(AclOperation.READ, ResourceType.TOPIC, one.topic)
+    if not may_read[one.topic]:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     found = image.partition(one.topic, index)
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if found is None else ErrorCode.NONE

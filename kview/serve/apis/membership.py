@@ -55,9 +55,6 @@ def join_group(call: Call) -> None:
     """Let a member join, and answer once the rebalance has gathered all members."""
     request, version = call.request, call.version
 
-    if request.member_id:
-        call.is_from_member(request.group_id, request.member_id)
-
     def joined(result: JoinResult) -> None:
         members = [
             JoinGroupResponse.JoinGroupResponseMember(
@@ -86,6 +83,8 @@ def join_group(call: Call) -> None:
     if not _may_read(call):
         joined(JoinResult(REFUSED, request.member_id))
         return
+    if request.member_id:
+        call.is_from_member(request.group_id, request.member_id)
     call.cluster.groups(call.broker).join(
         JoinRequest(
             group=request.group_id,
@@ -107,7 +106,6 @@ def join_group(call: Call) -> None:
 def sync_group(call: Call) -> None:
     """Accept the leader's assignment or wait for it, then answer with the member's own part."""
     request, version = call.request, call.version
-    call.is_from_member(request.group_id, request.member_id)
 
     def synced(result: SyncResult) -> None:
         call.answer(
@@ -123,6 +121,7 @@ def sync_group(call: Call) -> None:
     if not _may_read(call):
         synced(SyncResult(REFUSED))
         return
+    call.is_from_member(request.group_id, request.member_id)
     call.cluster.groups(call.broker).sync(
         SyncRequest(
             group=request.group_id,

@@ -16,6 +16,7 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.gather import forward, message_of
 from kview.serve.call import Api, Call, Steps, shortened
+from kview.serve.frames import Garbage
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.client_quotas import CLIENT_ID, IP, USER, Entity
 from kview.simulate.codes import MESSAGES, ErrorCode
@@ -23,6 +24,8 @@ from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.requests.quota_changes import QuotaChange
 from kview.simulate.results import AdminResult
 
+CHANGES_MAX = 10_000
+"""Limit of what a request names: quotas, and kinds of entities. Kafka has none."""
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2
 ENTITIES = (USER, CLIENT_ID, IP)
 MATCHES = {EXACT: "MATCH_TYPE_EXACT", DEFAULT: "MATCH_TYPE_DEFAULT", SPECIFIED: "MATCH_TYPE_SPECIFIED"}
@@ -108,46 +111,56 @@ def _wrong_filter(components: Sequence[Any]) -> tuple[ErrorCode, str] | None:
     return None
 
 
-def alter_client_quotas(call: Call) -> None:
-    """Change quotas, and answer with the result of each entity."""
+def alter_client_quotas(call: Call) -> Steps:
+    """Change quotas, and answer with the result of each entity.
+
+    They are changed in one step, so more than CHANGES_MAX end the connection.
+    """
     request = call.request
-    changes = [
-        QuotaChange(
-            tuple(sorted({each.entity_type: each.entity_name for each in entry.entity}.items())),
-            [(op.key, None if op.remove else op.value) for op in entry.ops],
+    number = sum(1 + len(entry.entity) + len(entry.ops) for entry in request.entries)
+    if number > CHANGES_MAX:
+        raise Garbage(f"{number} changes of quotas")
+    changes = []
+    for entry in request.entries:
+        changes.append(
+            QuotaChange(
+                tuple(sorted({each.entity_type: each.entity_name for each in entry.entity}.items())),
+                [(op.key, None if op.remove else op.value) for op in entry.ops],
+            )
         )
-        for entry in request.entries
-    ]
+        yield
 
     def refused(result: AdminResult) -> list[tuple[Entity, AdminResult]]:
         return list(dict.fromkeys([change.entity for change in changes], result).items())
 
     if not call.may(AclOperation.ALTER_CONFIGS, ResourceType.CLUSTER):
         code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        _answer_altered(call, refused(AdminResult(code, MESSAGES[code])))
+        yield from _answer_altered(call, refused(AdminResult(code, MESSAGES[code])))
         return
     forward(
         call,
         lambda: call.cluster.quotas.alter(changes, bool(request.validate_only)),
         refused(NO_CONTROLLER),
-        lambda results: _answer_altered(call, results),
+        lambda results: call.run(_answer_altered(call, results)),
     )
 
 
-def _answer_altered(call: Call, results: Sequence[tuple[Entity, AdminResult]]) -> None:
+def _answer_altered(call: Call, results: Sequence[tuple[Entity, AdminResult]]) -> Steps:
     version, per_entity = call.version, AlterClientQuotasResponse.EntryData
-    entries = [
-        per_entity(
-            version=version,
-            error_code=result.error_code,
-            error_message=message_of(result),
-            entity=[
-                per_entity.EntityData(version=version, entity_type=kind, entity_name=name)
-                for kind, name in entity
-            ],
+    entries = []
+    for entity, result in results:
+        entries.append(
+            per_entity(
+                version=version,
+                error_code=result.error_code,
+                error_message=message_of(result),
+                entity=[
+                    per_entity.EntityData(version=version, entity_type=kind, entity_name=name)
+                    for kind, name in entity
+                ],
+            )
         )
-        for entity, result in results
-    ]
+        yield
     call.answer(AlterClientQuotasResponse(version=version, entries=entries))
 
 

@@ -14,7 +14,6 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from kview.serve.apis.refused_logins import refuse
 from kview.serve.call import Api, Call
 from kview.serve.login import ANONYMOUS, MECHANISMS, Stage
 from kview.serve.sasl import Refused
@@ -34,7 +33,7 @@ def sasl_handshake(call: Call) -> None:
         call.answer(wrong)
         return
     if login.stage is Stage.TOKENS:
-        refuse(call, login, wrong)
+        call.refuse_login(login, wrong)
         return
     renews = login.principal != ANONYMOUS
     enabled = login.begin(call.request.mechanism or "", call.version)
@@ -45,7 +44,7 @@ def sasl_handshake(call: Call) -> None:
     elif renews:
         call.hang_up()
     else:
-        refuse(call, login, answer)
+        call.refuse_login(login, answer)
 
 
 def sasl_authenticate(call: Call) -> None:
@@ -57,7 +56,7 @@ def sasl_authenticate(call: Call) -> None:
     try:
         token = login.take(bytes(call.request.auth_bytes or b""))
     except Refused as refused:
-        refuse(call, login, _failure(version, ErrorCode.SASL_AUTHENTICATION_FAILED, str(refused)))
+        call.refuse_login(login, _failure(version, ErrorCode.SASL_AUTHENTICATION_FAILED, str(refused)))
         return
     lifetime = {"session_lifetime_ms": login.lifetime_ms} if version >= LIFETIME_FROM else {}
     call.answer(

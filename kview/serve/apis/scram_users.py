@@ -16,12 +16,15 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.gather import forward
 from kview.serve.call import Api, Call, Steps, shortened
+from kview.serve.frames import Garbage
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.requests.admin import NO_CONTROLLER
 from kview.simulate.requests.scram_users import Deletion, Upsertion
 from kview.simulate.results import AdminResult
 
+CHANGES_MAX = 2_000
+"""Limit of the credentials in a request, each of which takes 12 µs. Kafka has none."""
 TWICE = "Cannot describe SCRAM credentials for the same user twice in a single request: "
 UNKNOWN = "Attempt to describe a user credential that does not exist: "
 
@@ -80,8 +83,14 @@ def describe_users(call: Call) -> Steps:
 
 
 def alter_users(call: Call) -> None:
-    """Change users' credentials, all in one step, but for those of users with an error."""
+    """Change users' credentials, all in one step, but for those of users with an error.
+
+    More than CHANGES_MAX end the connection.
+    """
     request = call.request
+    number = len(request.deletions) + len(request.upsertions)
+    if number > CHANGES_MAX:
+        raise Garbage(f"{number} changes of users")
     deletions = [Deletion(each.name, each.mechanism) for each in request.deletions]
     upsertions = [
         Upsertion(each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password))

@@ -1,6 +1,6 @@
 """The controller's side of access control lists. Source: org.apache.kafka.controller.AclControlManager."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from kview.simulate.acls import (
     ANY,
@@ -21,6 +21,10 @@ OK = AdminResult(ErrorCode.NONE, "")
 RULES_MAX = 10_000
 TEXT_MAX = 1_000
 """Limits of the rules, and of the characters in each text of one. Kafka has none."""
+
+SELECTED_MAX = 2 * RULES_MAX
+"""Limit of the rules that the filters of one request select. One filter can select all there are."""
+RULES_PER_STEP = 256
 
 
 class AclRules:
@@ -45,17 +49,32 @@ class AclRules:
             self._metadata.commit({}, acls=Acls((*known, *added)))
         return results
 
-    def delete(self, filters: Sequence[AclFilter]) -> list[list[Acl] | AdminResult]:
-        """Remove all rules that any filter selects, in one step.
+    def select(
+        self, filters: Iterable[AclFilter]
+    ) -> Generator[None, None, list[list[Acl] | AdminResult] | None]:
+        """Return which rules each filter selects, or what is wrong with it, in small steps.
 
-        Return what each filter has selected, or what is wrong with it.
+        Return None if the filters select more than SELECTED_MAX rules together.
         """
-        known = self._metadata.image.acls
-        selected = [wrong_filter(each) or [rule for rule in known if each.matches(rule)] for each in filters]
-        gone = {rule for rules in selected if isinstance(rules, list) for rule in rules}
-        if gone:
-            self._metadata.commit({}, acls=Acls(rule for rule in known if rule not in gone))
+        known, number = list(self._metadata.image.acls), 0
+        selected: list[list[Acl] | AdminResult] = []
+        for each in filters:
+            wrong = wrong_filter(each)
+            rules: list[Acl] = []
+            for begin in range(0, 0 if wrong else len(known), RULES_PER_STEP):
+                rules += filter(each.matches, known[begin : begin + RULES_PER_STEP])
+                yield
+            number += len(rules)
+            if number > SELECTED_MAX:
+                return None
+            selected.append(wrong or rules)
         return selected
+
+    def delete(self, rules: Iterable[Acl]) -> None:
+        """Remove rules in one step."""
+        known, gone = self._metadata.image.acls, set(rules)
+        if any(rule in known for rule in gone):
+            self._metadata.commit({}, acls=Acls(rule for rule in known if rule not in gone))
 
 
 def wrong_rule(rule: Acl) -> str | None:
