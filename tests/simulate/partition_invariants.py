@@ -178,14 +178,14 @@ class CommittedIsOnEveryIsrMember(Invariant):
             if replica.log.end < committed:
                 return f"broker {replica.broker.id} ends at {replica.log.end}, committed is {committed}"
             own = replica.log.span_of(committed - 1)
-            if own is not None and last is not None and own.stream is not last.stream:
+            if own is not None and last is not None and own.stream.lineage is not last.stream.lineage:
                 return f"broker {replica.broker.id} has record {committed - 1} from elsewhere"
         return None if held == len(image.isr) else f"{held} of ISR {image.isr} have a log"
 
 
 class TransactionsAreWholeAndUnfenced(Invariant):
     """An invariant on what is committed of a partition's transactions: a producer's epochs never fall, and in
-    an epoch no sequence number is missing or there twice.
+    an epoch no sequence number is missing or there twice, unless the log cleaner has removed it.
 
     So a zombie writes nothing once its marker is there, and no retry writes a batch again. What is committed
     may be lost as in `CommittedIsOnEveryIsrMember`, and records may be deleted. The check then starts over.
@@ -216,7 +216,7 @@ class TransactionsAreWholeAndUnfenced(Invariant):
             if head.producer_epoch > epoch:
                 sequence = 0
             if not head.attributes & CONTROL and head.base_sequence >= 0:
-                if sequence not in (-1, head.base_sequence):
+                if sequence not in (-1, head.base_sequence) and base >= leader.log.cleaned_to:
                     return f"record {base}: sequence number {head.base_sequence}, not {sequence}"
                 sequence = head.base_sequence + head.records
             known[head.producer_id] = head.producer_epoch, sequence
