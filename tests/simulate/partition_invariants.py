@@ -185,10 +185,11 @@ class CommittedIsOnEveryIsrMember(Invariant):
 
 class TransactionsAreWholeAndUnfenced(Invariant):
     """An invariant on what is committed of a partition's transactions: a producer's epochs never fall, and in
-    an epoch no sequence number is missing or there twice, unless the log cleaner has removed it.
+    an epoch no sequence number is missing or there twice.
 
     So a zombie writes nothing once its marker is there, and no retry writes a batch again. What is committed
-    may be lost as in `CommittedIsOnEveryIsrMember`, and records may be deleted. The check then starts over.
+    may be lost as in `CommittedIsOnEveryIsrMember`, and records may be deleted or cleaned. The check then
+    starts over behind them.
     """
 
     def __init__(self) -> None:
@@ -201,9 +202,10 @@ class TransactionsAreWholeAndUnfenced(Invariant):
         if leader is None or leader.high_watermark <= leader.log.start:
             return None
         read_to = self._read_to.get(place, 0)
-        if leader.log.start > read_to or leader.high_watermark < read_to or partition.image.recovering:
+        cleaned_to = leader.log.cleaned_to
+        if cleaned_to > read_to or leader.high_watermark < read_to or partition.image.recovering:
             self._producers[place] = {}
-            read_to = leader.log.start
+            read_to = cleaned_to
         known = self._producers.setdefault(place, {})
         self._read_to[place] = leader.high_watermark
         for base, batch, _ in leader.log.batches(read_to, leader.high_watermark):
@@ -216,7 +218,7 @@ class TransactionsAreWholeAndUnfenced(Invariant):
             if head.producer_epoch > epoch:
                 sequence = 0
             if not head.attributes & CONTROL and head.base_sequence >= 0:
-                if sequence not in (-1, head.base_sequence) and base >= leader.log.cleaned_to:
+                if sequence not in (-1, head.base_sequence):
                     return f"record {base}: sequence number {head.base_sequence}, not {sequence}"
                 sequence = head.base_sequence + head.records
             known[head.producer_id] = head.producer_epoch, sequence
