@@ -74,7 +74,7 @@ class Log:
         Only then may what the leader has removed be removed here, because the records that replace it are
         there.
         """
-        mine = self._part(0, leader.start)
+        mine = self._part(self.start, leader.start)
         self.spans = _joined(mine, leader._part(leader.start, to), self._part(to, self.end + 1))
         self.dirty_from = max(self.dirty_from, min(leader.dirty_from, to))
         self.cleaned_to = max(self.cleaned_to, min(leader.cleaned_to, to))
