@@ -23,6 +23,7 @@ from kview.simulate.records import (
     header,
     pack_batch,
 )
+from kview.simulate.setting import LONG_MAX
 from kview.simulate.stream import Aborted
 from kview.wire.compression import deflated
 from kview.wire.primitives import VARINT_BYTES, read_varint, varint
@@ -167,7 +168,7 @@ class Cleaning:
         self._transactions = _Transactions(aborted)
         self._last_records = last_records
         self._now_ms = now_ms
-        self._horizon_ms = now_ms + delete_retention_ms
+        self._horizon_ms = min(now_ms + delete_retention_ms, LONG_MAX)
 
     @property
     def aborted(self) -> list[Aborted]:

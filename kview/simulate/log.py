@@ -2,12 +2,14 @@
 
 In a leader epoch a partition has only one writer. So the records of an epoch are one `Stream`, and a
 replica's log is a list of spans (epoch, first offset, stream) with an end. Copying moves the end forward,
-truncating moves it back. What the log cleaner removes is removed from the stream, for all replicas whose logs
-reach as far as the cleaned part. Others keep the stream as it was until they follow the leader again.
+truncating moves it back. What the log cleaner removes is removed from the stream, for all replicas that have
+the cleaned part. Others keep the stream as it was until they have copied all of that part. In the meantime,
+two of their spans may have the same epoch.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from kview.simulate.records import CONTROL, TRANSACTIONAL, BatchHeader, decode_batch, header
@@ -25,16 +27,17 @@ class Span(NamedTuple):
 class Log:
     """One replica's log: offsets from `start` up to, but not including, `end`.
 
-    The log cleaner has not cleaned it from offset `dirty_from` on.
+    The log cleaner has not cleaned it from offset `dirty_from` on. From `cleaned_to` on it has no gaps. In
+    between, it may have a copy of what another replica has cleaned.
     """
 
-    __slots__ = ("dirty_from", "end", "spans", "start")
+    __slots__ = ("cleaned_to", "dirty_from", "end", "spans", "start")
 
     def __init__(self, start: int = 0) -> None:
         self.spans: list[Span] = []
         self.start = start
         self.end = start
-        self.dirty_from = start
+        self.dirty_from = self.cleaned_to = start
 
     def begin_epoch(self, epoch: int) -> Stream:
         """Begin writing in `epoch` and return its stream."""
@@ -56,29 +59,53 @@ class Log:
 
         Both logs must already agree up to this log's end.
         """
-        mine = self.spans[-1].epoch if self.spans else -1
-        if leader.spans[-1].epoch != mine:
-            self.spans += [s for s in leader.spans if s.epoch > mine and s.start < to]
+        if not self.spans or self.spans[-1].stream is not leader.spans[-1].stream:
+            self.spans = _joined(self.spans, leader._part(self.end, to))
         self.end = to
-        self.dirty_from = max(self.dirty_from, min(leader.dirty_from, to))
+        if self.cleaned_to < leader.cleaned_to:
+            if leader.cleaned_to <= to:
+                self.adopt(leader, to)
+            else:
+                self.cleaned_to = max(self.cleaned_to, to)
 
-    def adopt(self, leader: "Log") -> None:
-        """Store what the leader stores, if anything, below this log's end, up to which both agree."""
-        if any(
-            mine.stream is not theirs.stream for mine, theirs in zip(self.spans, leader.spans, strict=False)
-        ):
-            self.spans = [span for span in leader.spans if span.start < self.end]
-            self.dirty_from = max(self.dirty_from, min(leader.dirty_from, self.end))
+    def adopt(self, leader: "Log", to: int) -> None:
+        """Store what the leader stores below offset `to`, up to which both agree.
 
-    def keep_as_it_is(self, start: int, copies: dict[int, Stream]) -> None:
-        """Keep what this log has from offset `start` on, although the cleaner is about to clean its streams.
-
-        `copies` are those of other logs so far, by the ids of the streams.
+        Only then may what the leader has removed be removed here, because the records that replace it are
+        there.
         """
-        for number, (span, end) in enumerate(self.spans_with_ends()):
-            if end > start:
-                stream = copies.setdefault(id(span.stream), span.stream.copy())
-                self.spans[number] = span._replace(stream=stream)
+        mine = self._part(self.start, leader.start)
+        self.spans = _joined(mine, leader._part(leader.start, to), self._part(to, self.end + 1))
+        self.dirty_from = max(self.dirty_from, min(leader.dirty_from, to))
+        self.cleaned_to = max(self.cleaned_to, min(leader.cleaned_to, to))
+
+    def _part(self, start: int, stop: int) -> list[Span]:
+        """Return the spans that have [start, stop). The last one may be empty and begin at `start`."""
+        return [
+            span._replace(start=max(span.start, start))
+            for span, end in self.spans_with_ends()
+            if span.start < stop and (end > start or span.start == start)
+        ]
+
+    def keep_as_it_is(self, streams: Mapping[int, Stream]) -> None:
+        """Store copies in place of `streams`, which are by the ids of the originals."""
+        for number, span in enumerate(self.spans):
+            if id(span.stream) in streams:
+                self.spans[number] = span._replace(stream=streams[id(span.stream)])
+
+    def around(self, offset: int) -> tuple[int, int]:
+        """Return where what the cleaner has left around `offset` begins and ends.
+
+        Both are `offset` if a log may end there.
+        """
+        if self.start < offset < self.cleaned_to:
+            for span, end in self.spans_with_ends():
+                if span.start < offset < end:
+                    stream, at = span.stream, span.stream.entry_at(offset)
+                    first = max(self.start, span.start, stream.base[at])
+                    if first < offset and stream.batches[at] is not None:
+                        return first, min(end, stream.entry_end(at))
+        return offset, offset
 
     def size_between(self, start: int, stop: int) -> int:
         """Return the size in bytes of the records in [start, stop)."""
@@ -146,17 +173,19 @@ class Log:
         return min(self.end, max(other.start, first))
 
     def truncate(self, to: int) -> None:
-        """Cut the log at `to`, and drop epochs that are left without records."""
-        self.end = min(self.end, to)
+        """Cut the log at `to` or at the begin of the batch there, and drop epochs that are left without
+        records."""
+        self.end = min(self.end, self.around(to)[0])
         self.start = min(self.start, self.end)
         self.dirty_from = min(self.dirty_from, self.end)
+        self.cleaned_to = min(self.cleaned_to, self.end)
         while self.spans and self.spans[-1].start >= self.end:
             self.spans.pop()
 
     def reset(self, start: int) -> None:
         """Empty the log and set its start to `start`."""
         self.spans.clear()
-        self.start = self.end = self.dirty_from = start
+        self.start = self.end = self.dirty_from = self.cleaned_to = start
 
     def advance_start(self, start: int) -> None:
         """Drop the records below `start`."""
@@ -164,6 +193,7 @@ class Log:
             return
         self.start = start
         self.dirty_from = max(self.dirty_from, start)
+        self.cleaned_to = max(self.cleaned_to, start)
         while len(self.spans) > 1 and self.spans[1].start <= start:
             self.spans.pop(0)
 
@@ -200,8 +230,8 @@ class Log:
     def aborted(self, start: int, stop: int) -> Iterator[Aborted]:
         """Yield the aborted transactions with records in [start, stop), as Kafka's TransactionIndex does."""
         for span, end in self.spans_with_ends():
-            aborted = span.stream.aborted
-            for one in aborted[bisect_left(aborted, start, key=lambda aborted: aborted.last) :]:
+            aborted, first = span.stream.aborted, max(start, span.start)
+            for one in aborted[bisect_left(aborted, first, key=lambda aborted: aborted.last) :]:
                 if one.last >= end:
                     break
                 if one.first < stop:
@@ -229,11 +259,11 @@ class Log:
 
     def missing_records(self, start: int, stop: int) -> int:
         """Return how many offsets in [start, stop) have no record any more, because the log was cleaned."""
-        if start >= self.dirty_from:
+        if start >= self.cleaned_to:
             return 0
         return sum(
             end - first - records_between(span.stream, at, first, end)
-            for span, at, first, end in self.entries(start, min(stop, self.dirty_from))
+            for span, at, first, end in self.entries(start, min(stop, self.cleaned_to))
         )
 
     def _in_transactions(self, start: int, stop: int) -> Iterator[tuple[int, int, BatchHeader]]:
@@ -300,6 +330,15 @@ class Log:
         """Yield each span with the offset at which it ends."""
         for number, span in enumerate(self.spans):
             yield span, self.spans[number + 1].start if number + 1 < len(self.spans) else self.end
+
+
+def _joined(*parts: list[Span]) -> list[Span]:
+    """Return the spans of all parts. What follows in the same stream is one span."""
+    spans: list[Span] = []
+    for span in chain(*parts):
+        if not spans or span.stream is not spans[-1].stream:
+            spans.append(span)
+    return spans
 
 
 def records_between(stream: Stream, at: int, first: int, end: int) -> int:

@@ -75,9 +75,11 @@ class RecordMaker:
             stop = min(start + KEYS_AT_ONCE, run.base_offset + run.records)
             offsets = np.arange(start, stop, dtype=np.uint64)
             chosen = (offsets * np.uint64(KEY_FACTOR) & np.uint64(0xFFFFFFFF)) % np.uint64(len(keys))
-            latest = np.full(len(keys), -1, dtype=np.int64)
-            latest[chosen.astype(np.int64)] = offsets.astype(np.int64)  # the last of several counts
-            last |= {keys[at]: int(latest[at]) for at in np.flatnonzero(latest >= 0).tolist()}
+            numbers, places = np.unique(chosen[::-1], return_index=True)
+            last |= {
+                keys[at]: stop - 1 - place
+                for at, place in zip(numbers.tolist(), places.tolist(), strict=True)
+            }
         return last
 
     def _keys_of(self, producer: int, topic: str, partition: int) -> Sequence[bytes]:

@@ -311,6 +311,11 @@ class Stream:
         moved = size - old_size
         for at in range(first + len(entries), len(self.base)):
             self.cumulative[at] += moved
+        for at in range(first + len(entries), len(self.base)):
+            latest = max(latest, self.latest_in_entry(at))
+            if self.latest_us[at] == latest:
+                break
+            self.latest_us[at] = latest
         self.end_cumulative += moved
         self._thin_at = max(ENTRIES_MAX, len(self.base) * 5 // 4)
         grown = memory_of(batch for _, batch in entries) - memory_of(old_batches)

@@ -29,9 +29,9 @@ ME = (("client-id", "tests"),)
 LIMIT = 1_000.0
 
 
-def limited(key: str, limit: float = LIMIT) -> Unwired:
+def limited(key: str, limit: float = LIMIT, partitions: int = 1) -> Unwired:
     """A cluster in which clients named `tests` may use so much a second."""
-    cluster = cluster_of(settings={"min.insync.replicas": "1"})
+    cluster = cluster_of(partitions=partitions, settings={"min.insync.replicas": "1"})
     cluster.quotas.alter([QuotaChange(ME, ((key, limit),))], False)
     go(cluster, 1)
     return Unwired(cluster)
@@ -56,17 +56,26 @@ def produce(wire: Unwired, client: UnwiredClient, size: int, acks: int = 1) -> i
     return int(ProduceResponse.decode(answer[9:], version=9).throttle_time_ms)
 
 
-def fetch(wire: Unwired, client: UnwiredClient, offset: int = 0) -> Any:
-    """Read, and return the answer."""
+def fetch(
+    wire: Unwired,
+    client: UnwiredClient,
+    offset: int = 0,
+    partitions: int = 1,
+    session: tuple[int, int] = (0, -1),
+) -> Any:
+    """Read, and return the answer. `session` is (id, epoch)."""
     per_topic = FetchRequest.FetchTopic
-    partition = per_topic.FetchPartition(
-        version=11,
-        partition=0,
-        current_leader_epoch=-1,
-        fetch_offset=offset,
-        log_start_offset=-1,
-        partition_max_bytes=1 << 20,
-    )
+    rows = [
+        per_topic.FetchPartition(
+            version=11,
+            partition=index,
+            current_leader_epoch=-1,
+            fetch_offset=offset,
+            log_start_offset=-1,
+            partition_max_bytes=1 << 20,
+        )
+        for index in range(partitions)
+    ]
     request = FetchRequest(
         version=11,
         replica_id=-1,
@@ -74,9 +83,9 @@ def fetch(wire: Unwired, client: UnwiredClient, offset: int = 0) -> Any:
         min_bytes=1,
         max_bytes=1 << 20,
         isolation_level=0,
-        session_id=0,
-        session_epoch=-1,
-        topics=[per_topic(version=11, topic=TOPIC, partitions=[partition])],
+        session_id=session[0],
+        session_epoch=session[1],
+        topics=[per_topic(version=11, topic=TOPIC, partitions=rows)] if rows else [],
         forgotten_topics_data=[],
         rack_id="",
     )
@@ -162,6 +171,15 @@ def test_a_consumer_above_its_quota_gets_nothing_and_then_the_records() -> None:
     assert not reader.muted
     go(wire.cluster, 11)
     assert fetch(wire, reader, 1).responses[0].partitions[0].records
+
+
+def test_a_session_without_news_uses_only_the_bytes_that_it_gets() -> None:
+    wire, client = limited(CONSUMER, partitions=100), UnwiredClient(0)
+    began = fetch(wire, client, partitions=100, session=(0, 0))
+    assert (began.throttle_time_ms, len(began.responses[0].partitions)) == (0, 100)
+    for epoch in range(1, 6):
+        answer = fetch(wire, client, partitions=0, session=(began.session_id, epoch))
+        assert (answer.error_code, answer.throttle_time_ms, answer.responses) == (0, 0, [])
 
 
 def test_a_request_that_is_not_limited_is_answered_at_once() -> None:

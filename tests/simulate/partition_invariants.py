@@ -178,7 +178,7 @@ class CommittedIsOnEveryIsrMember(Invariant):
             if replica.log.end < committed:
                 return f"broker {replica.broker.id} ends at {replica.log.end}, committed is {committed}"
             own = replica.log.span_of(committed - 1)
-            if own is not None and last is not None and own.stream is not last.stream:
+            if own is not None and last is not None and own.stream.lineage is not last.stream.lineage:
                 return f"broker {replica.broker.id} has record {committed - 1} from elsewhere"
         return None if held == len(image.isr) else f"{held} of ISR {image.isr} have a log"
 
@@ -188,7 +188,8 @@ class TransactionsAreWholeAndUnfenced(Invariant):
     an epoch no sequence number is missing or there twice.
 
     So a zombie writes nothing once its marker is there, and no retry writes a batch again. What is committed
-    may be lost as in `CommittedIsOnEveryIsrMember`, and records may be deleted. The check then starts over.
+    may be lost as in `CommittedIsOnEveryIsrMember`, and records may be deleted or cleaned. The check then
+    starts over behind them.
     """
 
     def __init__(self) -> None:
@@ -201,9 +202,10 @@ class TransactionsAreWholeAndUnfenced(Invariant):
         if leader is None or leader.high_watermark <= leader.log.start:
             return None
         read_to = self._read_to.get(place, 0)
-        if leader.log.start > read_to or leader.high_watermark < read_to or partition.image.recovering:
+        cleaned_to = leader.log.cleaned_to
+        if cleaned_to > read_to or leader.high_watermark < read_to or partition.image.recovering:
             self._producers[place] = {}
-            read_to = leader.log.start
+            read_to = cleaned_to
         known = self._producers.setdefault(place, {})
         self._read_to[place] = leader.high_watermark
         for base, batch, _ in leader.log.batches(read_to, leader.high_watermark):

@@ -2,10 +2,14 @@
 
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
+from kview.simulate.alterations import Alteration, Operation
+from kview.simulate.brokers.segments import SEGMENTS_MAX, Segments
 from kview.simulate.cluster import Cluster, build
+from kview.simulate.log import Log
 from kview.simulate.records import Record, decode_batch, encode_batch, header
 from kview.simulate.requests.records import Acks, Reader
 from kview.simulate.results import ProduceResult
@@ -159,6 +163,140 @@ def test_a_replica_that_comes_back_has_what_its_leader_has() -> None:
     write(cluster, (b"b", b"2"))
     go(cluster, 2)
     assert values(cluster, 2) == values(cluster, 0) == [(1, b"a", b"2"), (2, b"b", b"1"), (3, b"b", b"2")]
+
+
+def test_a_replica_that_went_its_own_way_keeps_what_it_wrote() -> None:
+    cluster = compacted(unclean_leader_election_enable="true", segment_ms="100000000")
+    write(cluster, (b"k", b"1"), (b"b", b"1"))
+    cluster.faults.crash(1)
+    cluster.faults.crash(2)
+    go(cluster, 12)
+    write(cluster, *((b"%d" % number, b"1") for number in range(10)))
+    cluster.faults.crash(0)
+    go(cluster, 10)
+    cluster.faults.start(1)
+    go(cluster, 12)
+    write(cluster, (b"k", b"2"), (b"c", b"1"), broker=1)
+    cluster.cleaner.clean_now(cluster.brokers[1], replica(cluster, 1))
+    assert [offset for offset, _ in read(cluster, 1)] == [1, 2, 3]
+    cluster.faults.crash(1)
+    cluster.faults.start(0)
+    go(cluster, 12)
+    assert len(values(cluster, 0)) == 12 and values(cluster, 0)[0] == (0, b"k", b"1")
+
+
+def test_a_slow_copy_of_a_cleaned_log_loses_nothing() -> None:
+    cluster = compacted(
+        unclean_leader_election_enable="true", follower_replication_throttled_replicas="0:2", segment_ms="10"
+    )
+    rate = [Alteration("follower.replication.throttled.rate", Operation.SET, "3000")]
+    assert int(cluster.admin.alter_broker("2", rate, False, False).error_code) == 0
+    for number in range(4):
+        write(cluster, (b"k%d" % number, b"1"))
+    cluster.faults.crash(2)
+    go(cluster, 12)
+    for number in range(4):
+        write(cluster, (b"big%d" % number, bytes(1_000)))
+    for number in range(4):
+        write(cluster, (b"k%d" % number, b"2"))
+    write(cluster, (b"end", b"1"))
+    go(cluster, 3)
+    assert min(offset for offset, _ in read(cluster)) == 4
+    cluster.faults.start(2)
+    own = replica(cluster, 2).log
+    for _ in range(2_000):
+        if own.end > 4:
+            break
+        go(cluster, 0.01)
+    assert own.end == 5 and own.missing_records(0, own.end) == 0
+    cluster.faults.crash(0)
+    cluster.faults.crash(1)
+    go(cluster, 15)
+    assert [offset for offset, _ in read(cluster, 2)] == [0, 1, 2, 3, 4]
+    assert write(cluster, (b"new", b"1"), broker=2).base_offset == 5
+    cluster.faults.start(0)
+    go(cluster, 15)
+    assert values(cluster, 0) == values(cluster, 2) and own.end == 6
+
+
+def test_a_leader_that_has_not_heard_of_the_next_goes_on_in_its_own_log() -> None:
+    cluster = compacted(segment_ms="100000000")
+    write(cluster, (b"a", b"1"))
+    cluster.faults.hang(0)
+    go(cluster, 12)
+    write(cluster, (b"a", b"2"), broker=1)
+    cluster.cleaner.clean_now(cluster.brokers[1], replica(cluster, 1))
+    assert values(cluster, 1) == [(1, b"a", b"2")]
+    cluster.faults.start(0)
+    stale, results = replica(cluster, 0), list[ProduceResult]()
+    assert stale.leading
+    batch = encode_batch([(b"b", b"1", START_MS)])
+    cluster.records.produce(0, TOPIC, 0, batch, Acks(1, 1000, results.append))
+    assert [result.base_offset for result in results] == [1]
+    assert [base for base, _, _ in stale.log.batches(0, 9)] == [0, 1]
+    go(cluster, 12)
+    assert values(cluster, 0) == values(cluster, 1)
+
+
+def test_values_that_are_missing_may_stay_for_ever() -> None:
+    cluster = compacted(delete_retention_ms=str(2**63 - 1))
+    for value in (b"1", None, b"2"):
+        write(cluster, (b"a" if value != b"2" else b"b", value))
+    go(cluster, 2)
+    assert [(offset, record.timestamp_ms - START_MS < 1_000) for offset, record in read(cluster)] == [
+        (1, True),
+        (2, True),
+    ]
+
+
+def test_a_pass_ends_with_its_broker_even_without_a_cleaner() -> None:
+    cluster = cluster_of(
+        brokers=1, replication=1, settings={**QUICK, "log.cleaner.enable": "false"}, configs=COMPACTED
+    )
+    write(cluster, *((b"a", b"1") for _ in range(1_500)))
+    own = replica(cluster, 0)
+    for _ in range(2):
+        cluster.cleaner.clean_now(cluster.brokers[0], own)
+        assert own.log.dirty_from == 0, "it takes steps"
+        cluster.faults.crash(0)
+        cluster.faults.start(0)
+        go(cluster, 20)
+    cluster.cleaner.clean_now(cluster.brokers[0], own)
+    go(cluster, 1)
+    assert own.log.dirty_from == own.log.end == 1_500
+
+
+def test_many_tiny_segments_are_few() -> None:
+    log, segments = Log(), Segments(0, 0)
+    stream = log.begin_epoch(0)
+    for _ in range(3):
+        stream.append_run(10 * SEGMENTS_MAX, stream.end * 2_000, 2_000, 100, 0)
+        log.end = stream.end
+        segments.read(log, 1 << 30, 1_000)
+    closed = segments.closed
+    assert SEGMENTS_MAX / 4 < len(closed) <= SEGMENTS_MAX + 1 and closed[0].base == 0
+    assert all(one.end == other.base for one, other in pairwise([*closed, segments.active]))
+    assert sum(one.size_bytes for one in [*closed, segments.active]) == 100 * log.end
+    assert max(one.latest_us for one in [*closed, segments.active]) == (log.end - 1) * 2_000
+
+
+def test_a_pass_cuts_long_runs_into_pieces() -> None:
+    world = World(
+        brokers=racked_brokers(1, 1),
+        topics=(TopicSpec(TOPIC, 1, 1, {"cleanup.policy": "compact"}),),
+        producers=(ProducerSpec("p", TOPIC, 100.0, keys=50),),
+        settings={"offsets.topic.num.partitions": "1"},
+        warm_ms=200_000,
+    )
+    cluster = build(world, 3, START_MS)
+    own = replica(cluster, 0)
+    assert own.log.end > 19_000
+    cluster.cleaner.clean_now(cluster.brokers[0], own)
+    go(cluster, 0.3)
+    assert own.log.dirty_from == 0, "40 steps of 10 ms"
+    go(cluster, 0.2)
+    assert own.log.dirty_from > 19_000
+    assert len([offset for offset, _ in read(cluster) if offset < own.log.dirty_from]) == 50
 
 
 def test_a_producer_goes_on_after_its_batches_were_removed_and_its_leader_changed() -> None:

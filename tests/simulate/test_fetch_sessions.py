@@ -83,6 +83,15 @@ def test_sessions_have_a_limit_of_partitions(kernel: Kernel) -> None:
     assert resume(sessions, small, 2, more=PARTITIONS_MAX + 1) == 70
 
 
+def test_idle_sessions_do_not_keep_their_partitions(kernel: Kernel) -> None:
+    sessions = FetchSessions(0, kernel, 1000)
+    idle = [begin(sessions, PARTITIONS_MAX // 2) for _ in range(2)]
+    later(kernel, EVICTION_US + 1)
+    assert resume(sessions, idle[1]) == 0, "this one is in use"
+    assert begin(sessions) > 0
+    assert resume(sessions, idle[0]) == 70 and resume(sessions, idle[1], 2) == 0
+
+
 @pytest.mark.parametrize("session", [0, -1, -(2**31), 2**31 - 1])
 def test_a_session_that_nobody_has(kernel: Kernel, session: int) -> None:
     sessions = FetchSessions(0, kernel, 1000)

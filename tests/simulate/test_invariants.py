@@ -85,6 +85,16 @@ def test_it_is_found(broken: Callable[[Cluster], None], name: str) -> None:
         checker.check_all()
 
 
+def test_what_the_cleaner_has_removed_is_not_missing() -> None:
+    cluster = healthy()
+    replica(cluster, 0).log.cleaned_to = 99
+    written(cluster, (0, 0), (0, 2))
+    Checker(cluster).check_all()
+    replica(cluster, 0).log.cleaned_to = 0
+    with pytest.raises(InvariantBroken, match="number 2, not 1"):
+        Checker(cluster).check_all()
+
+
 def test_a_follower_with_other_records_is_found() -> None:
     cluster = healthy()
     checker = Checker(cluster)

@@ -21,6 +21,15 @@ def follower_of(leader: Log, to: int) -> Log:
     return log
 
 
+def test_a_time_that_was_removed_is_forgotten() -> None:
+    stream, late_ms = Stream(0, 0), 10**12
+    for time_ms in (late_ms, 2, 3, late_ms + 1, 4):
+        batch = encode_batch([(b"a", b"1", time_ms)])
+        stream.append_batch(batch, header(batch))
+    stream.replace(0, 2, [(2, encode_batch([(b"a", b"1", 2)]))])
+    assert list(stream.latest_us) == [2_000, 3_000, (late_ms + 1) * 1_000, (late_ms + 1) * 1_000]
+
+
 def test_runs_in_one_rhythm_are_one() -> None:
     stream = Stream(0, 0)
     for n in range(5):

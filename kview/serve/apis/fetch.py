@@ -10,6 +10,7 @@ changed. Followers in the simulated cluster do not fetch over the network.
 """
 
 from collections.abc import Generator, Sequence
+from itertools import groupby
 from math import isnan
 from struct import Struct
 from typing import Any, NamedTuple
@@ -266,7 +267,8 @@ def _answer(call: Call, fetching: Fetching, read: Sequence[Read]) -> Steps:
             error = ErrorCode.INVALID_FETCH_SESSION_EPOCH
             call.answer_packed(pack_response(call.version, committed, (), error, session_id))
             return
-    throttle_ms = _throttle_ms(call, results)
+    sent = results if session is None else [one for one in results if session.selects(*one)]
+    throttle_ms = _throttle_ms(call, sent)
     if throttle_ms:
         call.mute(throttle_ms)
         call.answer_packed(pack_response(call.version, committed, (), 0, session_id, throttle_ms=throttle_ms))
@@ -304,7 +306,10 @@ def _throttle_ms(call: Call, results: Sequence[Read]) -> int:
     does not count. Source: KafkaApis.handleFetchRequest."""
     if call.limit(CONSUMER) is None:
         return 0
-    topics = [FetchedTopic(one.key[0], [FetchedPartition(one.key[1], result)]) for one, result in results]
+    topics = [
+        FetchedTopic(key, [FetchedPartition(one.key[1], result) for one, result in of_topic])
+        for key, of_topic in groupby(results, lambda each: each[0].key[0])
+    ]
     size = sum(map(len, pack_response(call.version, call.request.isolation_level == READ_COMMITTED, topics)))
     throttle_ms = call.used(CONSUMER, size)
     if throttle_ms:

@@ -1,6 +1,6 @@
 """The log cleaner, which compacts the logs whose topics have cleanup.policy=compact.
 
-Sources: kafka.log.LogCleaner and LogCleanerManager. A leader's broker cleans for all replicas that reach as
+Sources: kafka.log.LogCleaner and LogCleanerManager. A leader's broker cleans for all replicas that agree as
 far. In Kafka each broker cleans its own, and offsets agree. The passes take their time, in small steps.
 """
 
@@ -18,7 +18,6 @@ from kview.simulate.kernel import Kernel
 from kview.simulate.log import Span
 from kview.simulate.reading import RecordMaker
 from kview.simulate.records import header
-from kview.simulate.stream import Stream
 
 STEP_US = 10_000
 """Time between two steps of a pass."""
@@ -65,11 +64,11 @@ class Cleaner:
         def started() -> None:
             for replica in [one for one in self._passes if one.broker is broker]:
                 del self._passes[replica]
-            phase_us = self._kernel.random("cleaner").randrange(self._backoff_us(broker))
-            broker.process.after(phase_us, self._check, broker)
+            if self._configs.settings.flag("log.cleaner.enable"):
+                phase_us = self._kernel.random("cleaner").randrange(self._backoff_us(broker))
+                broker.process.after(phase_us, self._check, broker)
 
-        if self._configs.settings.flag("log.cleaner.enable"):
-            broker.on_start(started)
+        broker.on_start(started)
 
     def clean_now(self, broker: Broker, replica: Replica) -> None:
         """Clean all of a log that is committed, whatever its settings say, because much depends on its
@@ -154,18 +153,26 @@ class Cleaner:
         cleaning = self._passes.get(replica)
         if cleaning is None:
             return
-        if next(cleaning, self) is self:
-            del self._passes[replica]
-        else:
+        is_over = True
+        try:
+            is_over = next(cleaning, self) is self
+        finally:
+            if is_over:
+                del self._passes[replica]
+        if not is_over:
             broker.process.after(STEP_US, self._go_on, broker, replica)
 
     def _pass(self, replica: Replica, stop: int, delete_retention_ms: int) -> Iterator[None]:
         """Clean a log up to `stop`, if nothing happens to it in the meantime."""
-        log, epoch, start = replica.log, replica.leader_epoch, replica.log.start
-        topic, partition = replica.key
+        log, topic, partition = replica.log, *replica.key
+
+        def state() -> tuple[object, ...]:
+            return replica.leading, replica.leader_epoch, log.start, log.dirty_from, list(log.spans)
+
+        begin = state()
 
         def is_over() -> bool:
-            return not replica.leading or replica.leader_epoch != epoch or log.start != start
+            return state() != begin
 
         latest = OffsetMap(log.aborted(log.dirty_from, stop), log.dirty_from)
         for span, at, first, end in self._entries(replica, log.dirty_from, stop):
@@ -193,7 +200,7 @@ class Cleaner:
             delete_retention_ms,
         )
         left: dict[Span, list[tuple[int, bytes]]] = {}
-        for span, at, _, end in self._entries(replica, log.start, stop):
+        for span, at, first, end in self._entries(replica, log.start, stop):
             if span is None:
                 yield
                 if is_over():
@@ -202,7 +209,7 @@ class Cleaner:
             of_span = left.setdefault(span, [])
             batch = span.stream.batches[at]
             if batch is None:
-                of_span += self._clean_run(replica, span, at, end, latest, cleaning)
+                of_span += self._clean_run(replica, span, at, first, end, latest, cleaning)
             elif batch and (rest := (yield from cleaning.clean(span.stream.batch_base(at, batch), batch))):
                 of_span.append((end, rest))
         self._swap(replica, stop, left, cleaning)
@@ -213,15 +220,16 @@ class Cleaner:
         """Yield the entries of a log, and after each step (None, 0, 0, 0).
 
         After a batch that is worked on in steps of its own, the log may have changed. So a step ends there.
+        Simulated records are cut into pieces.
         """
         at = start
         while at < stop:
             records = 0
             for span, number, first, end in replica.log.entries(at, stop):
-                yield span, number, first, end
-                at = end
                 batch = span.stream.batches[number]
-                records += header(batch).records if batch else 1
+                at = end = end if batch is not None else min(end, first + RECORDS_PER_STEP - records)
+                yield span, number, first, end
+                records += header(batch).records if batch else 1 if batch is not None else end - first
                 if records >= RECORDS_PER_STEP:
                     break
             else:
@@ -229,20 +237,27 @@ class Cleaner:
             yield None, 0, 0, 0
 
     def _clean_run(
-        self, replica: Replica, span: Span, at: int, end: int, latest: OffsetMap, cleaning: Cleaning
+        self,
+        replica: Replica,
+        span: Span,
+        at: int,
+        first: int,
+        end: int,
+        latest: OffsetMap,
+        cleaning: Cleaning,
     ) -> Iterator[tuple[int, bytes]]:
         """Yield what is left of simulated records, as the batches in which consumers read them."""
         stream, (topic, partition) = span.stream, replica.key
         base = stream.base[at]
-        last = self._maker.last_offsets(topic, partition, stream.run(at, base, end))
+        last = self._maker.last_offsets(topic, partition, stream.run(at, first, end))
         offsets = {offset for key, offset in last.items() if latest.is_last(key, offset)}
         if end == latest.end:
             offsets.add(end - 1)
         size = self._maker.records_per_batch(stream.record_bytes[at])
-        for first in sorted({base + (offset - base) // size * size for offset in offsets}):
-            after = min(first + size, end)
-            batch = self._maker.batch(topic, partition, span.epoch, stream.run(at, first, after))
-            rest = finished(cleaning.clean(first, batch))
+        for number in sorted({(offset - base) // size for offset in offsets}):
+            begin, after = max(first, base + number * size), min(base + (number + 1) * size, end)
+            batch = self._maker.batch(topic, partition, span.epoch, stream.run(at, begin, after))
+            rest = finished(cleaning.clean(begin, batch))
             if rest:
                 yield after, rest
 
@@ -251,15 +266,20 @@ class Cleaner:
     ) -> None:
         """Put what is left in place of what the log had up to `stop`."""
         log = replica.log
-        copies: dict[int, Stream] = {}
-        for other in self._partitions.replicas(replica.key, replica.topic_id):
-            shares = {id(span.stream) for span in other.log.spans} & {id(span.stream) for span in left}
-            if other.log.end < stop and shares:
-                other.log.keep_as_it_is(log.start, copies)
-                other.reconciled = False
-            elif shares:
-                other.log.dirty_from = max(other.log.dirty_from, stop)
         log.dirty_from = stop
+        log.cleaned_to = max(log.cleaned_to, stop)
+        others = self._partitions.replicas(replica.key, replica.topic_id)
+        lacking = [other for other in others if other.log.agreement(log) < stop]
+        used = {id(span.stream) for other in lacking for span in other.log.spans}
+        copies = {id(one.stream): one.stream.copy() for one in left if id(one.stream) in used}
+        for other in others:
+            if other not in lacking:
+                other.log.adopt(log, stop)
+                continue
+            other.log.keep_as_it_is(copies)
+            if other.stream is not None:  # It leads, perhaps because it has not heard of this leader.
+                other.stream = other.log.spans[-1].stream
+        # This is more than the memory that they take, and stays counted until `evict` counts again.
         self._retention.client_bytes += sum(copy.held_bytes for copy in copies.values())
         ends = dict(log.spans_with_ends())
         kept = sorted(cleaning.aborted, key=lambda one: one.last)

@@ -71,18 +71,23 @@ class FetchSession:
         for key in forgotten:
             self.partitions.pop(key, None)
 
+    def selects(self, one: Wanted, result: ReadResult) -> bool:
+        """Return whether a result is new to the client."""
+        told = (one.high_watermark, one.log_start) == (result.high_watermark, result.log_start_offset)
+        return not told or bool(result.error_code or result.records or result.sends_away)
+
     def changed(self, results: Iterable[tuple[Wanted, ReadResult]]) -> Iterator[tuple[Wanted, ReadResult]]:
         """Yield what is new to the client, and remember it.
 
         A partition that brings records is read last the next time, so that it does not starve the others.
         """
         for one, result in results:
-            error, watermark, start = result.error_code, result.high_watermark, result.log_start_offset
-            told = (one.high_watermark, one.log_start) == (watermark, start)
-            one.high_watermark, one.log_start = -1 if error else watermark, start
+            is_selected = self.selects(one, result)
+            one.high_watermark = -1 if result.error_code else result.high_watermark
+            one.log_start = result.log_start_offset
             if result.records and self.partitions.pop(one.key, None) is not None:
                 self.partitions[one.key] = one
-            if not told or error or result.records or result.sends_away:
+            if is_selected:
                 yield one, result
 
 
@@ -109,6 +114,7 @@ class FetchSessions:
         """
         shard, number = self._shards[self._turn % SHARDS], self._turn % SHARDS
         self._turn += 1
+        self._evict_idle(len(told))
         if self._partitions + len(told) > PARTITIONS_MAX or not self._has_room(shard, len(told)):
             return NO_SESSION
         random = self._kernel.random(self._name)
@@ -150,18 +156,26 @@ class FetchSessions:
         session.update(asked, forgotten)
         self._partitions += len(session.partitions) - session.size
         session.size = len(session.partitions)
+        session.used_us = self._kernel.now_us
+        self._evict_idle(0)
         if self._partitions > PARTITIONS_MAX:
             self.close(session_id)
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND, None
         if not session.partitions:
             self.close(session_id)
             return ErrorCode.NONE, None
-        session.used_us = self._kernel.now_us
         session.epoch = next_epoch(epoch)
         return ErrorCode.NONE, session
 
     def _shard(self, session_id: int) -> dict[int, FetchSession]:
         return self._shards[min(max(session_id // IDS_PER_SHARD, 0), SHARDS - 1)]
+
+    def _evict_idle(self, more: int) -> None:
+        """End the sessions that were idle for long, if `more` partitions are too many."""
+        if self._partitions + more > PARTITIONS_MAX:
+            for session in [one for shard in self._shards for one in shard.values()]:
+                if self._kernel.now_us - session.used_us > EVICTION_US:
+                    self.close(session.id)
 
     def _has_room(self, shard: dict[int, FetchSession], size: int) -> bool:
         """Return whether a shard takes a session of `size` partitions, after it has evicted one if it may."""

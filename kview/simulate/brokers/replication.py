@@ -175,6 +175,7 @@ class Pair:
             # A leader that has come back in the meantime may have truncated what it had sent.
             later = replica.log.end_of_epoch(own.leader_epoch)[1]
             end = min(end, replica.log.end if later < 0 else later)
+            end = replica.log.around(end)[1]
             if replica.log.start <= own.log.end < end:
                 own.log.copy(replica.log, end)
                 self.follower.touched.add(own.key)
@@ -281,7 +282,7 @@ def _copy(own: Replica, leader: Replica, end: int, allowed: int, first: bool) ->
 
     The `first` partition of a fetch brings at least one batch if any byte is allowed.
     """
-    at = own.log.end
+    at, end = own.log.end, leader.log.around(end)[1]
     size = leader.log.size_between(at, end)
     if size > allowed:
         end = leader.log.fit(at, end, max(0, allowed))
@@ -299,7 +300,8 @@ def _reconcile(own: Replica, leader: Replica) -> None:
     if agreed < own.log.end:
         own.producers = None  # The producers' state is read again from what is left of the log.
     own.log.truncate(agreed)
-    own.log.adopt(leader.log)
+    if own.log.end >= leader.log.cleaned_to:
+        own.log.adopt(leader.log, own.log.end)
     if own.log.end < leader.log.start:
         own.log.reset(leader.log.start)
         own.producers = None
