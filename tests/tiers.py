@@ -27,7 +27,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if wants_slow(config):
         return
     before: Counter[str] = Counter()
-    quick, slow = [], []
+    quick: list[pytest.Item] = []
+    slow: list[pytest.Item] = []
     for item in items:
         function = item.nodeid.split("[")[0]
         (slow if is_slow(item, before[function]) else quick).append(item)
