@@ -60,7 +60,7 @@ COUNTS: tuple[tuple[str, int | float, str], ...] = (
     ("--recordings", 100, "how many recordings a report on a fleet of them has"),
     ("--worlds", 8, "how many random worlds live through chaos"),
     ("--world-seconds", 60.0, "simulated seconds of chaos in each of them"),
-    ("--fuzz-frames", 10_000, "how many mutated requests to send, 5,000 per seed"),
+    ("--fuzz-frames", 5_000, "how many mutated requests to send, 5,000 per seed"),
     ("--restarts", 1, "how many times a real broker crashes and comes back"),
     ("--soak-minutes", 10, "how many minutes of data the soak of the live Spark job has"),
     ("--truth-minutes", 0.0, "minutes of faults in tests/truth; 0 is a short schedule, 70 all there is"),

@@ -88,6 +88,7 @@ def test_a_stuck_partition_colours_its_group_although_the_others_are_read() -> N
     assert verdicts.of_group(made[-1].groups, at(made[-1], GROUP)) == "1 partition"
 
 
+@pytest.mark.slow  # a cycle of minutes; others read in turns
 def test_a_stuck_partition_of_a_reader_in_turns_is_found_after_its_cycle() -> None:
     world = far_behind(10, 1.0)
     made = watch(world, 400, in_turns(world, world.group(GROUP), 10, 440 * 10 * 0.41, ("invoice", 3)))

@@ -172,6 +172,7 @@ def test_what_is_carried_is_bounded_whatever_the_length() -> None:
     assert all(len(series) == SERIES_POINTS for series in view.groups.lag_series)
 
 
+@pytest.mark.slow  # ten minutes; test_what_a_move_beyond_the_look_back_left_is_forgotten is as long
 def test_a_lag_in_time_beyond_the_look_back_is_that_of_who_watched_if_it_was_recorded() -> None:
     world = default_world()
     world.interval_ms = INTERVAL_S * 1000

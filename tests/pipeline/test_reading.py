@@ -103,6 +103,7 @@ def test_an_observation_has_all_its_rows_and_one_of_its_own(recording: Recording
             assert sum(row["records"] for row in offsets) == out
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("enough", [0, 1, 40, 300, 1500])
 def test_each_observation_comes_once_and_whole_however_much_is_taken(
     recording: Recording, enough: int
@@ -195,7 +196,7 @@ def test_what_a_ring_has_dropped_is_passed_over(tmp_path: Path) -> None:
 JUMPS_MS = (1_000, 1_000, 1_000, -1_000, -SET_BACK_MS, -SET_BACK_MS - 1, -3_600_000, 90_000)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     jumps=st.lists(st.sampled_from(JUMPS_MS), min_size=1, max_size=14),
     segment_s=st.sampled_from((3, 3600)),

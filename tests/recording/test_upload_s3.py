@@ -41,6 +41,7 @@ def fetched(store: str, name: str, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow  # tests/cli/test_recordings.py uploads, too
 def test_what_is_uploaded_is_what_was_recorded(store: str, tmp_path: Path) -> None:
     options = f"region=eu-west-1&scheme=http&endpoint_override={store}"
     url = f"s3://{KEY}:{SECRET.replace('/', '%2F')}@{BUCKET}/run?{options}"

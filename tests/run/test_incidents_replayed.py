@@ -71,6 +71,7 @@ def facts(incident: Incident) -> dict[str, object]:
     return asdict(incident)
 
 
+@pytest.mark.slow  # a jump to each incident finds them, too
 def test_a_replay_finds_what_was_seen_live(folder: Path, live: list[View]) -> None:
     crash, hang, rack = live[-1].incidents
     assert (crash.brokers, hang.brokers, rack.brokers) == ((4,), (1,), (3, 4, 5))

@@ -236,6 +236,7 @@ def test_quit_on_the_control_channel_ends_it() -> None:
         assert cluster.process.wait(ENDS_WITHIN_S) == 0
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "sent", [b"crash 0\n", b"{}\n", b"\xff\n", b'{"type":"fault","command":{"kind":"fly"}}\n', b"x" * 100_000]
 )

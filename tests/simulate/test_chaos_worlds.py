@@ -27,6 +27,7 @@ def live(seed: int, seconds: float, members: bool = False) -> None:
     world.run(seconds)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("seed", "seconds"), FOUND)
 def test_what_once_broke_something_no_longer_does(seed: int, seconds: float) -> None:
     live(seed, seconds)
@@ -43,7 +44,7 @@ FOUND_IN_TRANSACTIONS = [
 ]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("number", [*FOUND_IN_TRANSACTIONS, 101, 102, 103])
 def test_in_all_that_transactions_are_whole_and_zombies_stay_fenced(number: int) -> None:
     world = ChaosWorld(number, transactions=True)

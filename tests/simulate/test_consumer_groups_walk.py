@@ -169,7 +169,7 @@ class Walk:
             assert has == wanted, "and the members know it"
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, min_size=5, max_size=40))
 def test_no_walk_breaks_a_group(steps: list[tuple[str, str, int]]) -> None:
     walk = Walk()

@@ -80,6 +80,7 @@ def assert_harmless(drawn: str) -> None:
     assert not re.search("[\u0300-\u036f]{3}", drawn)
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("keys", SCREENS.values(), ids=SCREENS)
 @running
 async def test_every_screen_shows_hostile_names_as_harmless_ones(keys: list[str]) -> None:

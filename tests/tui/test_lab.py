@@ -228,6 +228,7 @@ async def test_without_a_controller_no_setting_changes_and_its_undo_is_kept() ->
         assert settings(lab) == initial
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 40)])
 @running
 async def test_in_a_demo_the_panel_keeps_the_caption_and_both_their_keys_work(size: tuple[int, int]) -> None:
@@ -275,6 +276,7 @@ def crowd() -> World:
     )
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 50)])
 @running
 async def test_a_crowd_with_the_longest_names_fits(size: tuple[int, int]) -> None:

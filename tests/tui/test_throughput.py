@@ -56,6 +56,7 @@ async def open_throughput(app: KviewApp, pilot: Pilot[int]) -> None:
     await until(pilot, lambda: "out rec/s" in text(app) and "all topics" in text(app), "the screen")
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", STATES)
 @running
 async def test_throughput(name: str, update: bool) -> None:
