@@ -7,7 +7,6 @@ of what was read is handled, and its rows are overwritten.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from struct import Struct
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -16,10 +15,6 @@ from kafka.protocol.api_header import ResponseClassRegistry
 from kview.wire.kafka_responses import response_encoder
 
 UNKNOWN = -1
-
-BATCH_HEAD = Struct(">qiibIhiqqqhii")
-"""A batch's head: base offset, length, leader epoch, magic, CRC, attributes, last offset delta, two times,
-producer id, epoch, sequence, number of records."""
 
 
 class Shape(NamedTuple):

@@ -8,7 +8,6 @@ from kview.errors import BadUse, ErrorKind
 from kview.model.lab import OWN_CLIENT_ID, Command, CommandKind, LoggedBatch, LoggedRequest
 from kview.serve.call import Api, Call, Handler, Steps
 from kview.serve.error_answers import (
-    BATCH_HEAD,
     BY_TOPIC,
     PARTITIONED,
     READS,
@@ -22,6 +21,7 @@ from kview.serve.error_answers import (
 )
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
+from kview.simulate.records import HEADER
 
 MOST_LOGGED, MOST_LOGGED_BYTES = 20_000, 4 << 20
 """So many requests are kept, the newest; all of them fit into one message."""
@@ -244,8 +244,8 @@ def _batches(call: Call) -> Iterator[LoggedBatch]:
     for place in list(places(PRODUCE, call.request))[:MOST_PLACES]:
         data = next(row for row in place.entry.partition_data if row.index == place.partition)
         records = data.records or b""
-        if len(records) >= BATCH_HEAD.size:
-            *_, crc, _, _, _, _, producer_id, epoch, sequence, count = BATCH_HEAD.unpack_from(records)
+        if len(records) >= HEADER.size:
+            *_, crc, _, _, _, _, producer_id, epoch, sequence, count = HEADER.unpack_from(records)
             yield LoggedBatch(
                 topic_of(call, place), place.partition, producer_id, epoch, sequence, count, crc
             )

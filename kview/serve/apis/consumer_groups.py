@@ -4,6 +4,7 @@ ConsumerGroupHeartbeat: v1 adds regular expressions, and a member makes its id i
 v1 adds whether a member uses the consumer protocol or the classic one.
 """
 
+from functools import partial
 from typing import Any
 
 from kview.serve.apis.operations import NOT_ASKED, bits
@@ -35,42 +36,13 @@ def heartbeat(call: Call) -> None:
     request, version = call.request, call.version
 
     def answer(result: ConsumerHeartbeatResult) -> None:
-        response = ConsumerGroupHeartbeatResponse
-        assignment = None
-        if result.assignment is not None:
-            of_topic = response.Assignment.TopicPartitions
-            assignment = response.Assignment(
-                version=version,
-                topic_partitions=[
-                    of_topic(version=version, topic_id=topic_uuid(topic_id), partitions=sorted(partitions))
-                    for topic_id, partitions in result.assignment.items()
-                ],
-            )
-        call.answer(
-            response(
-                version=version,
-                error_code=result.error_code,
-                error_message=None if result.message is None else shortened(result.message),
-                member_id=result.member_id,
-                member_epoch=result.member_epoch,
-                heartbeat_interval_ms=result.heartbeat_interval_ms,
-                assignment=assignment,
-            )
-        )
+        call.answer(heartbeat_response(ConsumerGroupHeartbeatResponse, version, result))
 
-    def may_describe(topic: str) -> bool:
-        return call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
-
+    refused = heartbeat_refusal(call, GROUP_VERSION)
+    if refused is not ErrorCode.NONE:
+        answer(ConsumerHeartbeatResult(refused))
+        return
     topics = request.subscribed_topic_names
-    if not call.image.features.get(GROUP_VERSION):
-        answer(ConsumerHeartbeatResult(ErrorCode.UNSUPPORTED_VERSION))
-        return
-    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
-        answer(ConsumerHeartbeatResult(ErrorCode.GROUP_AUTHORIZATION_FAILED))
-        return
-    if not all(map(may_describe, topics or ())):
-        answer(ConsumerHeartbeatResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-        return
     call.is_from_member(request.group_id, request.member_id)
     call.cluster.groups(call.broker).consumer_heartbeat(
         ConsumerHeartbeat(
@@ -87,9 +59,49 @@ def heartbeat(call: Call) -> None:
             request.server_assignor,
             _owned(request.topic_partitions),
             version >= MAKES_ITS_ID_FROM,
-            None if call.cluster.authorizer is None else may_describe,
+            None if call.cluster.authorizer is None else partial(_may_describe, call),
         ),
         call.later(answer),
+    )
+
+
+def _may_describe(call: Call, topic: str) -> bool:
+    return call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+
+
+def heartbeat_refusal(call: Call, feature: str) -> ErrorCode:
+    """Return why a heartbeat of a group with these members is refused, or NONE. The feature is the one that
+    such groups need."""
+    request = call.request
+    if not call.image.features.get(feature):
+        return ErrorCode.UNSUPPORTED_VERSION
+    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        return ErrorCode.GROUP_AUTHORIZATION_FAILED
+    if not all(_may_describe(call, topic) for topic in request.subscribed_topic_names or ()):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return ErrorCode.NONE
+
+
+def heartbeat_response(response: Any, version: int, result: Any) -> Any:
+    """Return the answer of the class `response` to a heartbeat of a member of a consumer or share group."""
+    assignment = None
+    if result.assignment is not None:
+        of_topic = response.Assignment.TopicPartitions
+        assignment = response.Assignment(
+            version=version,
+            topic_partitions=[
+                of_topic(version=version, topic_id=topic_uuid(topic_id), partitions=sorted(partitions))
+                for topic_id, partitions in result.assignment.items()
+            ],
+        )
+    return response(
+        version=version,
+        error_code=result.error_code,
+        error_message=None if result.message is None else shortened(result.message),
+        member_id=result.member_id,
+        member_epoch=result.member_epoch,
+        heartbeat_interval_ms=result.heartbeat_interval_ms,
+        assignment=assignment,
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kview.serve.apis.consumer_groups import HIDDEN_TOPICS
+from kview.serve.apis.consumer_groups import HIDDEN_TOPICS, heartbeat_refusal, heartbeat_response
 from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import Api, Call, Steps, shortened, topic_uuid
 from kview.simulate.acls import AclOperation, ResourceType
@@ -21,46 +21,16 @@ from kview.wire.group_messages import (
 def heartbeat(call: Call) -> None:
     """Let a member join, stay or leave, and answer when that is committed."""
     request, version = call.request, call.version
-    call.is_from_member(request.group_id, request.member_id)
 
     def answer(result: ShareHeartbeatResult) -> None:
-        response = ShareGroupHeartbeatResponse
-        assignment = None
-        if result.assignment is not None:
-            assignment = response.Assignment(
-                version=version,
-                topic_partitions=[
-                    response.Assignment.TopicPartitions(
-                        version=version, topic_id=topic_uuid(topic_id), partitions=sorted(partitions)
-                    )
-                    for topic_id, partitions in result.assignment.items()
-                ],
-            )
-        call.answer(
-            response(
-                version=version,
-                error_code=result.error_code,
-                error_message=None if result.message is None else shortened(result.message),
-                member_id=result.member_id,
-                member_epoch=result.member_epoch,
-                heartbeat_interval_ms=result.heartbeat_interval_ms,
-                assignment=assignment,
-            )
-        )
+        call.answer(heartbeat_response(ShareGroupHeartbeatResponse, version, result))
 
-    def may_describe(topic: str) -> bool:
-        return call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
-
+    refused = heartbeat_refusal(call, SHARE_VERSION)
+    if refused is not ErrorCode.NONE:
+        answer(ShareHeartbeatResult(refused))
+        return
     topics = request.subscribed_topic_names
-    if not call.image.features.get(SHARE_VERSION):
-        answer(ShareHeartbeatResult(ErrorCode.UNSUPPORTED_VERSION))
-        return
-    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
-        answer(ShareHeartbeatResult(ErrorCode.GROUP_AUTHORIZATION_FAILED))
-        return
-    if not all(map(may_describe, topics or ())):
-        answer(ShareHeartbeatResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-        return
+    call.is_from_member(request.group_id, request.member_id)
     call.cluster.groups(call.broker).share_heartbeat(
         ShareHeartbeat(
             request.group_id,

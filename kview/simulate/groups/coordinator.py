@@ -424,11 +424,8 @@ class GroupCoordinator:
         """Describe a group's state and members."""
         known_group, code = self._known(group, ErrorCode.GROUP_ID_NOT_FOUND)
         if known_group is None:
-            unknown = code is ErrorCode.GROUP_ID_NOT_FOUND
-            state = GroupState.DEAD.value if unknown else ""
-            return DescribedGroup(
-                group, code, state, message=f"Group {group} not found." if unknown else None
-            )
+            state = GroupState.DEAD.value if code is ErrorCode.GROUP_ID_NOT_FOUND else ""
+            return DescribedGroup(group, code, state, message=_not_found(group, code))
         if not isinstance(known_group, Group):
             message = f"Group {group} is not a classic group."
             return DescribedGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, GroupState.DEAD.value, message=message)
@@ -455,8 +452,7 @@ class GroupCoordinator:
         if known_group is not None:
             message = f"Group {group} is not a consumer group."
             return DescribedConsumerGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, message)
-        unknown = code is ErrorCode.GROUP_ID_NOT_FOUND
-        return DescribedConsumerGroup(group, code, f"Group {group} not found." if unknown else None)
+        return DescribedConsumerGroup(group, code, _not_found(group, code))
 
     def describe_share_group(self, group: str) -> DescribedShareGroup:
         """Describe a share group."""
@@ -475,8 +471,7 @@ class GroupCoordinator:
         if known_group is not None:
             message = f"Group {group} is not a share group."
             return DescribedShareGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, message)
-        unknown = code is ErrorCode.GROUP_ID_NOT_FOUND
-        return DescribedShareGroup(group, code, f"Group {group} not found." if unknown else None)
+        return DescribedShareGroup(group, code, _not_found(group, code))
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """List the groups that this broker coordinates.
@@ -545,6 +540,10 @@ class GroupCoordinator:
     def groups(self) -> list[AnyGroup]:
         """Return the group objects themselves, for invariants and tests. Callers must not change them."""
         return [group for shard in self._shards.values() for group in shard.groups.values()]
+
+
+def _not_found(group: str, code: ErrorCode) -> str | None:
+    return f"Group {group} not found." if code is ErrorCode.GROUP_ID_NOT_FOUND else None
 
 
 def _described(group: Group) -> DescribedGroup:

@@ -1,13 +1,14 @@
 """One offsets partition at its leader, with the groups that are loaded from its log and written to it."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.config_entries import ALL_BROKERS
 from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.shard import Answer, Shard
 from kview.simulate.groups.consumer_group import ConsumerGroup
-from kview.simulate.groups.consumer_records import ConsumerKey, ConsumerValue, EpochKey
+from kview.simulate.groups.consumer_records import EpochKey
 from kview.simulate.groups.group import Group
 from kview.simulate.groups.records import (
     Change,
@@ -26,6 +27,8 @@ from kview.wire.primitives import MalformedBytes
 
 AnyGroup = Group | ConsumerGroup | ShareGroup
 """A group of any kind."""
+
+G = TypeVar("G", ConsumerGroup, ShareGroup)
 
 BATCH_BYTES_MAX = 1_048_588
 """Limit of a batch in `__consumer_offsets`: message.max.bytes of the brokers, by default."""
@@ -75,12 +78,12 @@ class GroupShard(Shard):
                         consumer_groups.pop(key.group, None)
                 elif isinstance(key, ShareKey):
                     assert value is None or isinstance(value, ShareValue)
-                    _replay_share(share_groups, key, value)
+                    _replay(share_groups, ShareGroup, key, value)
                 elif not isinstance(key, OffsetKey):
                     assert not isinstance(value, OffsetValue | GroupValue | ShareValue)
                     if value is not None:
                         values.pop(key.group, None)
-                    _replay(consumer_groups, key, value)
+                    _replay(consumer_groups, ConsumerGroup, key, value)
                 else:
                     of_group = offsets.setdefault(key.group, {})
                     of_group.pop((key.topic, key.partition), None)
@@ -228,27 +231,14 @@ class GroupShard(Shard):
         return self.change(changes, apply, answer)
 
 
-def _replay(groups: dict[str, ConsumerGroup], key: ConsumerKey, value: ConsumerValue | None) -> None:
-    """Apply a change from the log to the group that it is about."""
-    if isinstance(key, EpochKey) and value is None:
+def _replay(groups: dict[str, G], kind: Callable[[str], G], key: Any, value: Any) -> None:
+    """Apply a change from the log to the group of this kind that it is about."""
+    if isinstance(key, EpochKey | ShareEpochKey) and value is None:
         groups.pop(key.group, None)
         return
     group = groups.get(key.group)
     if group is None:
         if value is None:
             return
-        group = groups[key.group] = ConsumerGroup(key.group)
-    group.replay(key, value)
-
-
-def _replay_share(groups: dict[str, ShareGroup], key: ShareKey, value: ShareValue | None) -> None:
-    """Apply a change from the log to the share group that it is about."""
-    if isinstance(key, ShareEpochKey) and value is None:
-        groups.pop(key.group, None)
-        return
-    group = groups.get(key.group)
-    if group is None:
-        if value is None:
-            return
-        group = groups[key.group] = ShareGroup(key.group)
+        group = groups[key.group] = kind(key.group)
     group.replay(key, value)
