@@ -46,6 +46,9 @@ LEFT_OUT = {
 }
 SHARE_GROUPS, SHARE_STATES = (76, 77, 90, 91, 92), (83, 84, 85, 86, 87)
 OF_GROUPS, OF_TRANSACTIONS = (8, 9, 12, 13, 14, 28, 42, 68, 69), (22, 24, 25, 65, 66)
+NEVER_MS = 900_000
+"""The longest time-out of a transaction: an abort between two questions is written at each cluster's own time."""
+
 LAST = {42: 1, 20: 2}
 """DeleteGroups and DeleteTopics come after all others."""
 
@@ -82,7 +85,7 @@ class Side:
 
     def _producer_id(self) -> int:
         request = InitProducerIdRequest(
-            version=1, transactional_id=TRANSACTION, transaction_timeout_ms=q.TIMEOUT_MS
+            version=1, transactional_id=TRANSACTION, transaction_timeout_ms=NEVER_MS
         )
         answer = ask(self.coordinators[1], request)
         assert not answer.error_code, answer
