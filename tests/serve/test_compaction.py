@@ -294,8 +294,6 @@ def test_what_the_cleaner_leaves(simulated: Served, script: Callable[[Make], lis
     script(partial(Topic, simulated.bootstrap, simulated.addresses[0]))
 
 
-@pytest.mark.slow
-@pytest.mark.real_cluster
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_real_cleaner_leaves_the_same(
     real: RealKafka, simulated: Served, script: Callable[[Make], list[Left]]

@@ -111,8 +111,6 @@ def test_a_leader_sends_a_consumer_to_its_rack(simulated: Served) -> None:
     assert [reader_of(simulated.bootstrap, "sent", rack) for rack in ("R1", "R2")] == [0, 2]
 
 
-@pytest.mark.slow
-@pytest.mark.real_cluster
 @pytest.mark.parametrize("version", [BY_NAME, BY_ID])
 def test_a_real_leader_does_the_same(real: RealKafka, simulated: Served, version: int) -> None:
     name = f"same-{version}"
