@@ -5,13 +5,52 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kview.cli.values import LOOPBACK, places
 from kview.cli.world_options import world_of, world_options
-from kview.errors import KviewError
+from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.ways import WAYS, Way
+from kview.model.address import Place
 
 if TYPE_CHECKING:
     from kview.run.film import Film
     from kview.simulate.cluster import Cluster
+
+CONTAINER = """\
+# In a checkout of kview, as Containerfile: docker build -t kview -f Containerfile .
+FROM python:3.12-slim
+COPY . /src
+RUN pip install --no-cache-dir /src && rm -rf /src
+USER 1000
+EXPOSE 9092-9094
+ENTRYPOINT ["kview", "serve", "--brokers", "3", "--empty", "--listen", "0.0.0.0:9092"]
+CMD ["--advertise", "localhost:9092"]
+
+# For clients on this machine, which connect to localhost:9092; -i takes commands:
+docker run --rm -i -p 127.0.0.1:9092-9094:9092-9094 kview
+# For clients in other containers, which connect to kafka:9092:
+docker network create tests
+docker run --rm -d --network tests --name kafka kview --advertise kafka:9092
+# For clients on other machines, with logins, whose files are in /tmp/kview here, too:
+mkdir -p /tmp/kview && docker run --rm -i -p 9092-9094:9092-9094 --user "$(id -u)" -v /tmp/kview:/tmp/kview \\
+    -e TMPDIR=/tmp/kview kview --advertise "$(hostname -f):9092" --security sasl_ssl"""
+
+
+def _container(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(CONTAINER)
+        ctx.exit()
+
+
+def _listening(listen: str | None, port: int | None) -> Place:
+    """Return where to listen. Raises BadUse."""
+    if listen is None:
+        return Place(LOOPBACK, port)
+    (place, *others) = places(listen)
+    if others:
+        raise BadUse(ErrorKind.LISTEN_ONCE, text=listen)
+    if port is not None and place.port is not None:
+        raise BadUse(ErrorKind.LISTEN_TWICE)
+    return Place(place.host, port) if place.port is None else place
 
 
 @click.command()
@@ -24,10 +63,38 @@ if TYPE_CHECKING:
     " ssl, or mtls, for which clients need a certificate. Prints where a client.properties is. With logins or"
     " mtls, ACLs are enforced.",
 )
+@click.option(
+    "--listen",
+    metavar="HOST[:PORT]",
+    help="Listen on another address than 127.0.0.1: broker i at PORT + i. 0.0.0.0 is every address of this"
+    " machine. Anyone who can connect can do everything, unless --security asks for logins.",
+)
+@click.option(
+    "--advertise",
+    metavar="HOST[:PORT][,…]",
+    help="Where clients are told to connect: one place, from whose PORT on ports are counted up, or one for"
+    " each broker. Without PORT, it is the port on which the broker listens. For containers and port"
+    " forwarding (see --help-container).",
+)
+@click.option(
+    "--help-container",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_container,
+    help="Show a container file, and how to run it.",
+)
 @click.option("--control-fd", type=int, hidden=True)
 @click.option("--lesson", hidden=True, default="")
 def serve(
-    seed: int, port: int | None, control_fd: int | None, lesson: str, security: str | None, **flags: Any
+    seed: int,
+    port: int | None,
+    listen: str | None,
+    advertise: str | None,
+    control_fd: int | None,
+    lesson: str,
+    security: str | None,
+    **flags: Any,
 ) -> None:
     """Run the simulated cluster until you stop it.
 
@@ -63,8 +130,9 @@ def serve(
 
     without_clients()
     from kview.lab.securing import Secured
-    from kview.lab.serving import control_socket, report_not_started
+    from kview.lab.serving import Plan, control_socket, report_not_started
     from kview.lab.serving import serve as run
+    from kview.serve.server import reserve_ports
 
     def film_of(cluster: "Cluster") -> "Film":
         from kview.run.film import Film  # which imports much, for those who want it
@@ -73,18 +141,22 @@ def serve(
 
     control = None if control_fd is None else control_socket(control_fd)
     try:
-        if lesson:
-            from kview.school.demo_worlds import demo_world
+        with contextlib.ExitStack() as stack:
+            past_ms = 0
+            if lesson:
+                from kview.school.demo_worlds import demo_world
 
-            world, seed, past_ms = demo_world(lesson, seed)
-            run(world, seed, port, control, film_of, past_ms)
-        else:
-            with contextlib.ExitStack() as stack:
-                secured = None if security is None else stack.enter_context(Secured(Way.of(security)))
+                world, seed, past_ms = demo_world(lesson, seed)
+            else:
                 world = world_of(**flags)
-                run(
-                    secured.world(world) if secured else world, seed, port, control, film_of, security=secured
-                )
+            ports = reserve_ports(
+                len(world.brokers), _listening(listen, port), places(advertise) if advertise else ()
+            )
+            secured = None
+            if security is not None:
+                secured = stack.enter_context(Secured(Way.of(security), ports))
+                world = secured.world(world)
+            run(Plan(world, seed, ports, past_ms, secured), control, film_of)
     except KviewError as error:
         if control is not None:
             report_not_started(control, error)

@@ -5,7 +5,7 @@ The files are in a folder that only this user can read, and that goes when the c
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from kview.config.secret import Secret
 from kview.config.security import Mechanism
 from kview.errors import ErrorKind, KviewError
 from kview.lab.ways import Way
+from kview.serve.listener import HOST, Port
 from kview.serve.login import Logins
 from kview.serve.security import ListenerSecurity
 from kview.simulate.scram import (
@@ -41,13 +42,15 @@ _MODULES = "org.apache.kafka.common.security"
 
 
 class Secured:
-    """The users, certificates and files of a secured cluster. Use it as a context manager.
+    """The users, certificates and files of a secured cluster, whose brokers have these ports. Use it as a
+    context manager.
 
     Raises KviewError if the files cannot be written.
     """
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Way, ports: Sequence[Port]) -> None:
         self._way = way
+        self._ports = ports
         self._scratch = Scratch(SECURED)
         self.folder = self._scratch.path
         users = (ADMIN, ALICE) if way.knows_users else ("",)
@@ -66,15 +69,27 @@ class Secured:
 
             self._authority = certificates.Authority()
             _write(self.folder / AUTHORITY_FILE, self._authority.pem)
-            _write(self.folder / SERVER_FILE, self._authority.issue("broker", servers=True))
+            _write(self.folder / SERVER_FILE, self._authority.issue("broker", self._hosts()))
         for user in users:
             self._write_client(user)
+
+    def _hosts(self) -> list[str]:
+        """Return the names and addresses at which clients may have reached a broker."""
+        here = (port.interface.near for port in self._ports)
+        return list(
+            dict.fromkeys(["localhost", HOST, *here, *(port.advertised.host for port in self._ports)])
+        )
 
     def __enter__(self) -> "Secured":
         return self
 
     def __exit__(self, *how: object) -> None:
         self._scratch.remove()
+
+    @property
+    def knows_users(self) -> bool:
+        """Whether brokers know who a client is."""
+        return self._way.knows_users
 
     @property
     def line(self) -> str:
@@ -124,7 +139,8 @@ class Secured:
     def _write_client(self, user: str) -> None:
         """Write the files with which a client of Java or of librdkafka is this user."""
         way, password = self._way, self._passwords[user].reveal()
-        java = {"security.protocol": way.protocol.value}
+        servers = ",".join(str(port.advertised) for port in self._ports)
+        java = {"bootstrap.servers": servers, "security.protocol": way.protocol.value}
         native = dict(java)
         if way.mechanism is not None:
             module = "plain.Plain" if way.mechanism is Mechanism.PLAIN else "scram.Scram"

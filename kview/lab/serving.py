@@ -13,7 +13,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -23,9 +24,12 @@ from kview.lab.console import Console
 from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ready, Request, requests
 from kview.lab.securing import Secured
+from kview.language import listening as words
+from kview.model.address import Address
+from kview.serve.listener import Port
 from kview.serve.precise_loop import precise_loop
 from kview.serve.security import PLAINTEXT
-from kview.serve.server import Server, reserve_ports
+from kview.serve.server import Server
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.world import World
 
@@ -50,23 +54,26 @@ class Film(Protocol):
         """Write what was taken as a recording. Raises KviewError."""
 
 
-def serve(
-    world: World,
-    seed: int,
-    port: int | None,
-    control: socket.socket | None,
-    film_of: Callable[[Cluster], Film],
-    past_ms: int = 0,
-    security: Secured | None = None,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to serve: a world that is made from a seed and has already lived for `past_ms` when it begins to
+    serve, on ports, one for each broker. `security` is that of all listeners, or None for plaintext."""
+
+    world: World
+    seed: int
+    ports: Sequence[Port]
+    past_ms: int = 0
+    security: Secured | None = None
+
+
+def serve(plan: Plan, control: socket.socket | None, film_of: Callable[[Cluster], Film]) -> None:
     """Serve the cluster until something ends it.
 
-    `control` is a child's end of its control channel, if any. The cluster has already lived for `past_ms`
-    when it begins to serve. `film_of` makes what films it. `security` is that of all listeners, or None for
-    plaintext. Raises BadUse.
+    `control` is a child's end of its control channel, if any. `film_of` makes what films the cluster. Raises
+    BadUse.
     """
     with asyncio.Runner(loop_factory=precise_loop) as runner:
-        runner.run(_Run(world, seed, port, control, past_ms, film_of, security).run())
+        runner.run(_Run(plan, control, film_of).run())
 
 
 class _Clients:
@@ -99,22 +106,12 @@ class _Clients:
 
 
 class _Run:
-    def __init__(
-        self,
-        world: World,
-        seed: int,
-        port: int | None,
-        control: socket.socket | None,
-        past_ms: int,
-        film_of: Callable[[Cluster], Film],
-        security: Secured | None,
-    ) -> None:
+    def __init__(self, plan: Plan, control: socket.socket | None, film_of: Callable[[Cluster], Film]) -> None:
         self._film_of = film_of
-        self._security = security
+        self._plan = plan
         self._control = control
-        self._ports = reserve_ports(len(world.brokers), port)
-        self._cluster = build(world, seed, time.time_ns() // 1_000_000 - past_ms)
-        if past_ms:
+        self._cluster = build(plan.world, plan.seed, time.time_ns() // 1_000_000 - plan.past_ms)
+        if plan.past_ms:
             for _ in range(2):  # The second time, only what has passed during the first one is left.
                 self._cluster.run_until(time.time_ns() // 1_000)
 
@@ -133,9 +130,9 @@ class _Run:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end)
-        secured = self._security
+        secured = self._plan.security
         listeners = PLAINTEXT if secured is None else secured.listeners(self._cluster.settings)
-        server = Server(self._cluster, self._ports, fail, listeners)
+        server = Server(self._cluster, self._plan.ports, fail, listeners)
         console = Console(
             self._cluster,
             self._cluster.counters,
@@ -163,6 +160,8 @@ class _Run:
             _print(f"bootstrap.servers={server.bootstrap_servers}")
             if secured is not None:
                 _print(secured.line)
+            if self._control is None:
+                self._warn()
             listening = None
             if self._control is None:
                 _read_lines(loop, lambda line: _print(now(lambda: answer(console, line))))
@@ -177,6 +176,18 @@ class _Run:
                 listening.cancel()
         finally:
             server.close()
+
+    def _warn(self) -> None:
+        """Say on standard error who else can connect, if anybody can."""
+        ports, secured = self._plan.ports, self._plan.security
+        if not ports[0].interface.is_loopback:
+            where = str(Address(ports[0].interface.host, ports[0].number))
+            if secured is None:
+                said = words.OPEN
+            else:
+                said = words.WITH_USERS if secured.knows_users else words.WITHOUT_USERS
+            with contextlib.suppress(OSError):
+                os.write(2, f"kview: {said.format(address=where)}\n".encode())
 
 
 async def _control(

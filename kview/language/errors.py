@@ -280,13 +280,37 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "make them at least {least_bytes} bytes long",
     ),
     ErrorKind.PORTS_OUT_OF_RANGE: ErrorWords(
-        "--port {port} leaves no room for the ports of all brokers", "give a number from 1 to {highest}"
+        "port {port} leaves no room for the ports of all brokers", "give a number from 1 to {highest}"
     ),
     ErrorKind.PORT_IN_USE: ErrorWords(
-        "port {port} is in use", "choose another --port, or leave it out to use free ports"
+        "{address} is in use", "choose another port, or leave it out to use free ports"
     ),
     ErrorKind.PORT_NOT_ALLOWED: ErrorWords(
-        "kview cannot listen on port {port} ({reason})", "choose a --port above 1023, or leave it out"
+        "kview cannot listen on {address} ({reason})",
+        "give an address of this machine and a port above 1023, or leave the port out",
+    ),
+    ErrorKind.LISTEN_TWICE: ErrorWords(
+        "--listen and --port both name a port", "write --listen HOST:PORT, or leave one of them out"
+    ),
+    ErrorKind.LISTEN_ONCE: ErrorWords(
+        "--listen {text!r} has more than one place", "give one; 0.0.0.0 is every address of this machine"
+    ),
+    ErrorKind.LISTEN_HOST_UNKNOWN: ErrorWords(
+        "kview cannot listen on {host!r} ({reason})", "give --listen an IP address or a name of this machine"
+    ),
+    ErrorKind.ADVERTISE_MISSING: ErrorWords(
+        "{host} is every address of this machine, and clients cannot connect to that",
+        "add --advertise HOST, the name or address by which clients reach this machine",
+    ),
+    ErrorKind.ADVERTISED_TOO_FEW: ErrorWords(
+        "--advertise gives {given} addresses for {brokers} brokers",
+        "give one, from which ports are counted up, or one for each broker",
+    ),
+    ErrorKind.ADVERTISED_TWICE: ErrorWords(
+        "{address} is advertised for two brokers", "give each broker an address of its own"
+    ),
+    ErrorKind.NOT_ADVERTISABLE: ErrorWords(
+        "clients cannot connect to {host!r}", "give --advertise the name or address of one machine"
     ),
     ErrorKind.NOT_A_CONTROL_SOCKET: ErrorWords("--control-fd {descriptor} is not a socket", "leave it out"),
     ErrorKind.CLUSTER_NOT_READY: ErrorWords(
