@@ -8,7 +8,7 @@ import click
 from kview.cli.values import LOOPBACK, places
 from kview.cli.world_options import world_of, world_options
 from kview.errors import BadUse, ErrorKind, KviewError
-from kview.lab.ways import WAYS, Way
+from kview.lab.ways import Way
 from kview.model.address import Place
 
 if TYPE_CHECKING:
@@ -56,14 +56,6 @@ def _listening(listen: str | None, port: int | None) -> Place:
 @click.command()
 @world_options
 @click.option(
-    "--security",
-    type=click.Choice(WAYS, case_sensitive=False),
-    metavar="PROTOCOL[:MECHANISM]",
-    help="Secure the listeners: sasl_ssl, sasl_plaintext (with :scram-sha-512, :scram-sha-256 or :plain),"
-    " ssl, or mtls, for which clients need a certificate. Prints where a client.properties is. With logins or"
-    " mtls, ACLs are enforced.",
-)
-@click.option(
     "--listen",
     metavar="HOST[:PORT]",
     help="Listen on another address than 127.0.0.1: broker i at PORT + i. 0.0.0.0 is every address of this"
@@ -98,8 +90,8 @@ def serve(
 ) -> None:
     """Run the simulated cluster until you stop it.
 
-    The first line printed is bootstrap.servers=…, for any Kafka client. Then type commands, one per
-    line:
+    The first line printed is bootstrap.servers=…, for any Kafka client; with --security, the second says
+    where a client.properties is. Then type commands, one per line:
 
     \b
       crash NODE      stop NODE      hang NODE      slow NODE 200ms

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from kview.config.children import Child, exit_error
 from kview.config.messages import messages
@@ -34,6 +35,9 @@ class SimulatedCluster:
     """A child process running `kview serve`. `arguments` are that command's flags."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
+        self.client_file: Path | None = None
+        """The client.properties of a user who may do everything, if the cluster is secured. It is known once
+        the bootstrap servers are."""
         self._child = Child([sys.executable, "-P", "-m", "kview", "serve", *arguments], _log)
 
     @property
@@ -54,7 +58,8 @@ class SimulatedCluster:
             match next(messages(self.control, answers, MAX_FIRST_BYTES), None):
                 case None:
                     raise KviewError(ErrorKind.CLUSTER_NOT_STARTED, code=self._exit_code())
-                case Ready(servers) if servers:
+                case Ready(servers, client_file) if servers:
+                    self.client_file = Path(client_file) if client_file else None
                     return tuple(map(Address.parse, servers))
                 case ErrorFacts() as facts:
                     error = error_of(facts)

@@ -5,7 +5,7 @@ The files are in a folder that only this user can read, and that goes when the c
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from kview.config.scratch import SECURED, Scratch
 from kview.config.secret import Secret
 from kview.config.security import Mechanism
 from kview.errors import ErrorKind, KviewError
-from kview.lab.ways import Way
+from kview.lab.ways import ADMIN, ALICE, Way, client_file, librdkafka_file
 from kview.serve.listener import HOST, Port
 from kview.serve.login import Logins
 from kview.serve.security import ListenerSecurity
@@ -32,11 +32,7 @@ from kview.simulate.world import World
 if TYPE_CHECKING:
     from kview.serve.certificates import Authority
 
-ADMIN, ALICE = "admin", "alice"
-"""A user who may do everything, and one who may do nothing until an ACL allows it."""
-
 PASSWORD_BYTES, SALT_BYTES = 12, 16
-CLIENT_FILE, LIBRDKAFKA_FILE = "client.properties", "librdkafka.conf"
 AUTHORITY_FILE, SERVER_FILE = "ca.pem", "server.pem"
 _MODULES = "org.apache.kafka.common.security"
 
@@ -53,24 +49,23 @@ class Secured:
         self._ports = ports
         self._scratch = Scratch(SECURED)
         self.folder = self._scratch.path
-        users = (ADMIN, ALICE) if way.knows_users else ("",)
-        self._passwords = {user: Secret(secrets.token_urlsafe(PASSWORD_BYTES)) for user in users}
+        self._passwords = {user: Secret(secrets.token_urlsafe(PASSWORD_BYTES)) for user in way.users}
         self._authority: Authority | None = None
         try:
-            self._write_files(users)
+            self._write_files()
         except OSError as error:
             self._scratch.remove()
             reason = error.strerror or str(error)
             raise KviewError(ErrorKind.SPARK_NO_FOLDER, folder=str(self.folder), reason=reason) from error
 
-    def _write_files(self, users: Iterable[str]) -> None:
+    def _write_files(self) -> None:
         if self._way.protocol.has_tls:
             from kview.serve import certificates
 
             self._authority = certificates.Authority()
             _write(self.folder / AUTHORITY_FILE, self._authority.pem)
             _write(self.folder / SERVER_FILE, self._authority.issue("broker", self._hosts()))
-        for user in users:
+        for user in self._way.users:
             self._write_client(user)
 
     def _hosts(self) -> list[str]:
@@ -92,12 +87,17 @@ class Secured:
         return self._way.knows_users
 
     @property
+    def client_file(self) -> Path:
+        """The file with which a client may do everything."""
+        return self.folder / client_file("")
+
+    @property
     def line(self) -> str:
         """The line that says where the files are, without any password."""
-        path = self.folder / CLIENT_FILE
         if not self._way.knows_users:
-            return f"command.config={path}"
-        return f"command.config={path} (user {ADMIN}; {ALICE} has {ALICE}.properties, and no rights yet)"
+            return f"command.config={self.client_file}"
+        others = f"(user {ADMIN}; {ALICE} has {client_file(ALICE)}, and no rights yet)"
+        return f"command.config={self.client_file} {others}"
 
     def world(self, world: World) -> World:
         """Return a world with these users, who have rights if the brokers know who a client is.
@@ -158,9 +158,8 @@ class Secured:
             _write(identity, self._authority.issue(user))
             java |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(identity)}
             native |= {"ssl.certificate.location": str(identity), "ssl.key.location": str(identity)}
-        first = user in ("", ADMIN)
-        _write(self.folder / (CLIENT_FILE if first else f"{user}.properties"), _lines(java))
-        _write(self.folder / (LIBRDKAFKA_FILE if first else f"{user}.conf"), _lines(native))
+        _write(self.folder / client_file(user), _lines(java))
+        _write(self.folder / librdkafka_file(user), _lines(native))
 
 
 def _lines(values: Mapping[str, str]) -> str:

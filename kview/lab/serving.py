@@ -166,7 +166,9 @@ class _Run:
             if self._control is None:
                 _read_lines(loop, lambda line: _print(now(lambda: answer(console, line))))
             else:
-                ready = Ready(tuple(server.bootstrap_servers.split(",")))
+                ready = Ready(
+                    tuple(server.bootstrap_servers.split(",")), str(secured.client_file) if secured else ""
+                )
                 channel = _control(
                     self._control, ready, lambda request: now(lambda: console.answer(request)), end
                 )

@@ -11,16 +11,32 @@ from contextvars import ContextVar
 from functools import wraps
 from itertools import count
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypedDict, TypeVar, Unpack
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypedDict,
+    TypeVar,
+    Unpack,
+)
 
 from kview.config.messages import encode, messages
 from kview.errors import KviewError, error_of
 from kview.lab.child import SimulatedCluster
 from kview.lab.commands import MAX_SLOW_MS, error_code, parse, where_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ask, Request, Requests, answers
+from kview.lab.ways import WAYS, Way
 from kview.language.errors import sentence
 from kview.model.address import Address
 from kview.model.lab import Command, CommandKind, Done, FaultState, LoggedRequest, Reply, Status, Where
+from kview.testing.credentials import Credentials
+
+if TYPE_CHECKING:
+    from kview.testing.admin import Broker
 
 PATIENCE_S = 30.0
 """How long is waited for what takes a moment, unless the test says otherwise."""
@@ -56,6 +72,7 @@ class Options(TypedDict, total=False):
     racks: int
     settings: Mapping[str, str] | None
     seed: int
+    security: str | None
 
 
 class Which(TypedDict, total=False):
@@ -69,26 +86,135 @@ class Which(TypedDict, total=False):
     percent: int
 
 
+class Link(Protocol):
+    """The way to the process in which a cluster runs."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the process runs."""
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+
+    def request(self, request: Request, within_s: float) -> Answer:
+        """Return the answer to a request. Raises ClusterError."""
+
+    def end(self) -> None:
+        """End the process."""
+
+
+class Reach(NamedTuple):
+    """How a cluster is reached: what brokers tell clients to connect to, in order, where kview itself
+    connects, and the users whom brokers know, or "" alone. The first user may do everything."""
+
+    advertised: tuple[Address, ...]
+    near: tuple[Address, ...]
+    users: Mapping[str, Credentials]
+
+
+class _Child:
+    """A cluster in a child process, which is asked one thing at a time. Implements `Link`."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._child = SimulatedCluster(arguments)
+        self._started_by = os.getpid()
+        self._one_at_a_time = threading.Lock()
+
+    def reach(self, security: str | None) -> Reach:
+        """Wait until the cluster listens, and return how it is reached. Raises ClusterError."""
+        try:
+            addresses = self._child.bootstrap_servers()
+        except KviewError as error:
+            self._child.end()
+            raise ClusterError(sentence(error)) from None
+        return Reach(addresses, addresses, users_of(security, self._child.client_file, addresses))
+
+    @property
+    def running(self) -> bool:
+        """Whether the process runs."""
+        return self._child.ended() is None
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._child.pid
+
+    def end(self) -> None:
+        """End the process, unless this one has been forked from the one that started it."""
+        if os.getpid() == self._started_by:
+            self._child.end()
+
+    def request(self, request: Request, within_s: float) -> Answer:
+        """Return the answer to a request. Raises ClusterError."""
+        sent = encode(request)
+        if len(sent) > MAX_REQUEST_BYTES:
+            raise ClusterError(f"a name in this command is too long: it has {len(sent)} bytes")
+        with self._one_at_a_time:
+            try:
+                self._child.control.settimeout(within_s)
+                self._child.control.sendall(sent)
+                answer = next(messages(self._child.control, answers), None)
+            except TimeoutError:
+                self.end()  # or the late answer would be taken for the next one
+                raise ClusterError(
+                    "the cluster's process does not answer: it is stuck, or the machine"
+                ) from None
+            except (OSError, ValueError):
+                self.end()
+                answer = None
+            except BaseException:  # such as a test's time limit, in the middle
+                self.end()
+                raise
+        if answer is None:
+            raise ClusterError("the cluster's process has ended")
+        return answer
+
+
 class Cluster:
     """A simulated cluster in a child process, which ends with this one.
 
     Brokers are 0, 1, 2 …, controllers 101, 102, 103. They have Kafka's own times and limits, but for a first
     rebalance that waits for nobody; `settings` are broker settings by Kafka's names. `racks` is how many
-    racks the brokers are in. There are no topics and no clients but yours. Any thread may call the methods.
+    racks the brokers are in. `security` is what `kview serve --security` takes: `sasl_ssl:scram-sha-512`,
+    `mtls` and others. Then `librdkafka_conf`, `client_properties` and `users` are for your clients. There are
+    no topics and no clients but yours. Any thread may call the methods.
 
     Raises ClusterError if it cannot start.
     """
 
     def __init__(
-        self, *, brokers: int = 3, racks: int = 1, settings: Mapping[str, str] | None = None, seed: int = 1
+        self,
+        *,
+        brokers: int = 3,
+        racks: int = 1,
+        settings: Mapping[str, str] | None = None,
+        seed: int = 1,
+        security: str | None = None,
     ) -> None:
         given = {"group.initial.rebalance.delay.ms": "0", **(settings or {})}
         flags = ["--empty", "--brokers", str(brokers), "--racks", str(racks), "--seed", str(seed)]
-        self._child = SimulatedCluster(
-            [*flags, *(w for k, v in given.items() for w in ("--set", f"{k}={v}"))]
-        )
-        self._started_by = os.getpid()
-        self._one_at_a_time = threading.Lock()
+        if security is not None:
+            if security.lower() not in WAYS:
+                raise ClusterError(f"security {security!r} is not one of {', '.join(WAYS)}")
+            flags += ["--security", security]
+        child = _Child([*flags, *(w for k, v in given.items() for w in ("--set", f"{k}={v}"))])
+        self._take(child, child.reach(security))
+
+    @classmethod
+    def over(cls, link: Link, reach: Reach) -> Self:
+        """Return a cluster that has been started by somebody else."""
+        cluster = cls.__new__(cls)
+        cluster._take(link, reach)
+        return cluster
+
+    def _take(self, link: Link, reach: Reach) -> None:
+        self._link = link
+        self._addresses, self._near = reach.advertised, reach.near
+        self.users = {name: user for name, user in reach.users.items() if name}
+        """Who clients can be, by name, if the cluster is secured with logins or certificates: `admin`, who
+        may do everything, and `alice`, who has no rights until an ACL gives her some."""
+        self._admin = next(iter(reach.users.values()))
         self._numbers = count(1)
         self._made: list[str] = []
         self._groups: list[str] = []
@@ -96,11 +222,6 @@ class Cluster:
         """Whether something may have to be healed."""
         self.ahead_s = 0.0
         """By how many seconds the cluster's clock is ahead of the machine's."""
-        try:
-            self._addresses = self._child.bootstrap_servers()
-        except KviewError as error:
-            self._child.end()
-            raise ClusterError(sentence(error)) from None
         self.requests()  # They are kept from the first time that somebody asks for them.
         self.brokers = tuple(range(len(self._addresses)))
         """The ids of the brokers."""
@@ -115,24 +236,34 @@ class Cluster:
 
     def close(self) -> None:
         """End the cluster. What it held is gone. A forked process leaves it to the one that started it."""
-        if os.getpid() == self._started_by:
-            self._child.end()
+        self._link.end()
 
     @property
     def running(self) -> bool:
         """Whether the cluster's process runs."""
-        return self._child.ended() is None
+        return self._link.running
 
     @property
     def pid(self) -> int:
         """The id of the cluster's process."""
-        return self._child.pid
+        return self._link.pid
 
     def bootstrap(self, broker: int) -> str:
         """Return the `HOST:PORT` of one broker."""
         if broker not in self.brokers:
             raise ClusterError(f"there is no broker {broker}: the brokers are 0 to {self.brokers[-1]}")
         return str(self._addresses[broker])
+
+    @property
+    def librdkafka_conf(self) -> dict[str, Any]:
+        """Return what clients of librdkafka are set to: `Producer(kafka.librdkafka_conf)`. In a secured
+        cluster, they may do everything."""
+        return dict(self._admin.librdkafka_conf)
+
+    @property
+    def client_properties(self) -> dict[str, str]:
+        """Return what clients of Java are set to. In a secured cluster, they may do everything."""
+        return dict(self._admin.client_properties)
 
     # -- faults
 
@@ -264,9 +395,7 @@ class Cluster:
         self._touched = True
         replicas = min(3, len(self.brokers)) if replication_factor is None else replication_factor
         why = self._ask_any(
-            lambda address: admin.create_topic(
-                address, name, partitions, replicas, assignment, settings or {}
-            )
+            lambda broker: admin.create_topic(broker, name, partitions, replicas, assignment, settings or {})
         )
         if why:
             raise ClusterError(f"topic {name!r} was not created: {why}")
@@ -274,7 +403,7 @@ class Cluster:
 
         def known() -> bool:
             try:
-                return all(admin.partitions(address, name) for address in self._up())
+                return all(admin.partitions(broker, name) for broker in self._up())
             except OSError:
                 return False  # One of them has just died, or is starting.
 
@@ -303,7 +432,7 @@ class Cluster:
         """Return who leads a partition, its replicas and which are in sync, as a broker that runs has it."""
         from kview.testing import admin
 
-        rows = self._ask_any(lambda address: admin.partitions(address, topic))
+        rows = self._ask_any(lambda broker: admin.partitions(broker, topic))
         if not 0 <= partition < len(rows):
             raise ClusterError(f"topic {topic!r} has no partition {partition}")
         return rows[partition]
@@ -363,27 +492,29 @@ class Cluster:
             from kview.testing import admin
 
             if self._made:
-                self._ask_any(lambda address: admin.delete_topics(address, self._made))
-            for address in self._addresses if self._groups else ():
+                self._ask_any(lambda broker: admin.delete_topics(broker, self._made))
+            for broker in self._up() if self._groups else ():
                 with suppress(OSError):
-                    admin.delete_groups(address, self._groups)
+                    admin.delete_groups(broker, self._groups)
         self._made, self._groups, self._touched = [], [], False
         self._request(Ask.FORGET_REQUESTS)
 
     # -- requests
 
-    def _up(self) -> list[Address]:
-        """Return the addresses of the brokers that answer, slow ones included."""
-        down = {fault.node for fault in self.status().active if fault.state is not FaultState.SLOW}
-        at = zip(self.brokers, self._addresses, strict=True)
-        return [address for broker, address in at if broker not in down]
+    def _up(self) -> "list[Broker]":
+        """Return the brokers that answer, slow ones included."""
+        from kview.testing.admin import Broker
 
-    def _ask_any(self, question: Callable[[Address], T]) -> T:
+        down = {fault.node for fault in self.status().active if fault.state is not FaultState.SLOW}
+        at = zip(self.brokers, self._near, strict=True)
+        return [Broker(address, self._admin) for broker, address in at if broker not in down]
+
+    def _ask_any(self, question: "Callable[[Broker], T]") -> T:
         """Ask the brokers that run, one after another, until one answers."""
         failed: OSError | None = None
-        for address in self._up():
+        for broker in self._up():
             try:
-                return question(address)
+                return question(broker)
             except OSError as error:
                 failed = error
         raise ClusterError("no broker answers" if failed is None else f"no broker answers: {failed}")
@@ -398,28 +529,7 @@ class Cluster:
         return reply.done
 
     def _request(self, request: Request, within_s: float = ANSWERED_WITHIN_S) -> Answer:
-        sent = encode(request)
-        if len(sent) > MAX_REQUEST_BYTES:
-            raise ClusterError(f"a name in this command is too long: it has {len(sent)} bytes")
-        with self._one_at_a_time:
-            try:
-                self._child.control.settimeout(within_s)
-                self._child.control.sendall(sent)
-                answer = next(messages(self._child.control, answers), None)
-            except TimeoutError:
-                self.close()  # or the late answer would be taken for the next one
-                raise ClusterError(
-                    "the cluster's process does not answer: it is stuck, or the machine"
-                ) from None
-            except (OSError, ValueError):
-                self.close()
-                answer = None
-            except BaseException:  # such as a test's time limit, in the middle
-                self.close()
-                raise
-        if answer is None:
-            raise ClusterError("the cluster's process has ended")
-        return answer
+        return self._link.request(request, within_s)
 
 
 _cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
@@ -474,6 +584,21 @@ class AsyncCluster:
         """The ids of the brokers."""
         return self.cluster.brokers
 
+    @property
+    def users(self) -> Mapping[str, Credentials]:
+        """Who clients can be, by name, if the cluster is secured with logins or certificates."""
+        return self.cluster.users
+
+    @property
+    def librdkafka_conf(self) -> dict[str, Any]:
+        """Return what clients of librdkafka are set to."""
+        return self.cluster.librdkafka_conf
+
+    @property
+    def client_properties(self) -> dict[str, str]:
+        """Return what clients of Java are set to."""
+        return self.cluster.client_properties
+
     def bootstrap(self, broker: int) -> str:
         """Return the `HOST:PORT` of one broker."""
         return self.cluster.bootstrap(broker)
@@ -514,6 +639,16 @@ class AsyncCluster:
     wait_leader = _awaited(Cluster.wait_leader)
     status = _awaited(Cluster.status)
     heal = _awaited(Cluster.heal)
+
+
+def users_of(
+    security: str | None, file: Path | None, addresses: Sequence[Address]
+) -> Mapping[str, Credentials]:
+    """Return the users of a cluster with this security, one of whose client files is named."""
+    if security is None or file is None:
+        servers = {"bootstrap.servers": ",".join(map(str, addresses)), "security.protocol": "PLAINTEXT"}
+        return {"": Credentials("", servers, dict(servers))}
+    return {user: Credentials.of(user, file.parent) for user in Way.of(security.lower()).users}
 
 
 def _error(error: str | int) -> str:
