@@ -78,6 +78,8 @@ class ErrorKind(StrEnum):
     ADVERTISED_TOO_FEW = "advertised too few"
     ADVERTISED_TWICE = "advertised twice"
     NOT_ADVERTISABLE = "not advertisable"
+    HTTP_NOT_SERVED = "http not served"
+    NOT_A_TOKEN = "not a token"
     NOT_A_CONTROL_SOCKET = "not a control socket"
     CLUSTER_NOT_READY = "cluster not ready"
     CLUSTER_NOT_STARTED = "cluster not started"

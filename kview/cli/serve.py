@@ -1,19 +1,26 @@
 """`kview serve`: the simulated cluster without a dashboard, for any client."""
 
 import contextlib
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kview.cli.values import LOOPBACK, places
+from kview.cli.values import LOOPBACK, places, serving_address
 from kview.cli.world_options import world_of, world_options
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.ways import Way
 from kview.model.address import Place
 
 if TYPE_CHECKING:
+    from kview.lab.serving import FaceOf, Plan
     from kview.run.film import Film
     from kview.simulate.cluster import Cluster
+
+TOKEN_VARIABLE = "KVIEW_HTTP_TOKEN"
+LEAST_TOKEN = 16
+"""The fewest characters of a token."""
 
 CONTAINER = """\
 # In a checkout of kview, as Containerfile: docker build -t kview -f Containerfile .
@@ -41,6 +48,16 @@ def _container(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
+def _http(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        from importlib.resources import files
+
+        examples = files("kview.testing") / "examples"
+        for name in ("curl.sh", "Failover.java", "failover.go", "failover.mjs"):
+            click.echo((examples / name).read_text())
+        ctx.exit()
+
+
 def _listening(listen: str | None, port: int | None) -> Place:
     """Return where to listen. Raises BadUse."""
     if listen is None:
@@ -51,6 +68,25 @@ def _listening(listen: str | None, port: int | None) -> Place:
     if port is not None and place.port is not None:
         raise BadUse(ErrorKind.LISTEN_TWICE)
     return Place(place.host, port) if place.port is None else place
+
+
+def _face_of(plan: "Plan", http: str, token_file: Path | None) -> "FaceOf":
+    """Return what serves HTTP. Raises BadUse."""
+    from kview.testing.http import face_of
+
+    if token_file is not None:
+        token = _token(token_file.read_text(errors="replace"), str(token_file))
+    else:
+        given = os.environ.get(TOKEN_VARIABLE)
+        token = "" if given is None else _token(given, TOKEN_VARIABLE)
+    return face_of(plan, serving_address(http), token)
+
+
+def _token(text: str, source: str) -> str:
+    token = text.strip()
+    if len(token) < LEAST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
+        raise BadUse(ErrorKind.NOT_A_TOKEN, source=source, least=LEAST_TOKEN)
+    return token
 
 
 @click.command()
@@ -76,6 +112,27 @@ def _listening(listen: str | None, port: int | None) -> Place:
     callback=_container,
     help="Show a container file, and how to run it.",
 )
+@click.option(
+    "--http",
+    metavar="[HOST:]PORT",
+    help="Take commands and answer questions over HTTP, as JSON, for tests in any language (see --help-http)."
+    " Port 0 is a free one. Prints the URL and a token, which each request needs.  [default HOST: 127.0.0.1]",
+)
+@click.option(
+    "--http-token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The token for --http, instead of one that is made. So is the environment variable"
+    f" {TOKEN_VARIABLE}.",
+)
+@click.option(
+    "--help-http",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_http,
+    help="Show how to use --http from Java, Go, JavaScript and curl.",
+)
 @click.option("--control-fd", type=int, hidden=True)
 @click.option("--lesson", hidden=True, default="")
 def serve(
@@ -83,6 +140,8 @@ def serve(
     port: int | None,
     listen: str | None,
     advertise: str | None,
+    http: str | None,
+    http_token_file: Path | None,
     control_fd: int | None,
     lesson: str,
     security: str | None,
@@ -148,7 +207,8 @@ def serve(
             if security is not None:
                 secured = stack.enter_context(Secured(Way.of(security), ports))
                 world = secured.world(world)
-            run(Plan(world, seed, ports, past_ms, secured), control, film_of)
+            plan = Plan(world, seed, ports, past_ms, secured)
+            run(plan, control, film_of, None if http is None else _face_of(plan, http, http_token_file))
     except KviewError as error:
         if control is not None:
             report_not_started(control, error)

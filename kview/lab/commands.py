@@ -54,6 +54,15 @@ def parse(line: str) -> Command:
     return Command(kind, **values)
 
 
+def checked(command: Command) -> Command:
+    """Return a command that did not come as a line, with what it needs and nothing else. Raises BadUse for
+    what no line could have said."""
+    values: dict[str, Any] = {}
+    for argument in ARGUMENTS[command.kind]:
+        values |= _TYPED[argument].read(_TYPED[argument].write(command))
+    return Command(command.kind, **values)
+
+
 def typed(command: Command) -> str:
     """Return the line of a command: `slow 4 200ms`."""
     return " ".join((command.kind.value, *(_TYPED[a].write(command) for a in ARGUMENTS[command.kind])))

@@ -41,6 +41,28 @@ FRAME_S = 0.25
 T = TypeVar("T")
 
 
+class Face(Protocol):
+    """Another way than the control channel and standard input to ask a cluster."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is printed once it listens."""
+
+    @property
+    def warning(self) -> str:
+        """Who can reach it from other machines, "" if nobody can."""
+
+    def start(self, name: str) -> None:
+        """Answer requests on threads of its own."""
+
+    def stop(self) -> None:
+        """Stop listening."""
+
+
+FaceOf = Callable[[asyncio.AbstractEventLoop, Callable[[Request], Answer]], Face]
+"""What makes a face, from the loop on which the cluster runs and what answers there. Raises BadUse."""
+
+
 class Film(Protocol):
     """Keeps what a cluster does."""
 
@@ -66,14 +88,19 @@ class Plan:
     security: Secured | None = None
 
 
-def serve(plan: Plan, control: socket.socket | None, film_of: Callable[[Cluster], Film]) -> None:
+def serve(
+    plan: Plan,
+    control: socket.socket | None,
+    film_of: Callable[[Cluster], Film],
+    face_of: FaceOf | None = None,
+) -> None:
     """Serve the cluster until something ends it.
 
-    `control` is a child's end of its control channel, if any. `film_of` makes what films the cluster. Raises
-    BadUse.
+    `control` is a child's end of its control channel, if any. `film_of` makes what films the cluster, and
+    `face_of` another face. Raises BadUse.
     """
     with asyncio.Runner(loop_factory=precise_loop) as runner:
-        runner.run(_Run(plan, control, film_of).run())
+        runner.run(_Run(plan, control, film_of, face_of).run())
 
 
 class _Clients:
@@ -106,8 +133,15 @@ class _Clients:
 
 
 class _Run:
-    def __init__(self, plan: Plan, control: socket.socket | None, film_of: Callable[[Cluster], Film]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        control: socket.socket | None,
+        film_of: Callable[[Cluster], Film],
+        face_of: FaceOf | None,
+    ) -> None:
         self._film_of = film_of
+        self._face_of = face_of
         self._plan = plan
         self._control = control
         self._cluster = build(plan.world, plan.seed, time.time_ns() // 1_000_000 - plan.past_ms)
@@ -152,16 +186,22 @@ class _Run:
                 raise
             return given
 
+        face = None
         try:
             server.start()
+            if self._face_of is not None:
+                face = self._face_of(loop, lambda request: now(lambda: console.answer(request)))
+                face.start("HTTP")
             gc.collect()
             # The cluster exists until the end, and scanning it in each collection would delay answers.
             gc.freeze()
             _print(f"bootstrap.servers={server.bootstrap_servers}")
             if secured is not None:
                 _print(secured.line)
+            for line in () if face is None else face.lines:
+                _print(line)
             if self._control is None:
-                self._warn()
+                self._warn(face)
             listening = None
             if self._control is None:
                 _read_lines(loop, lambda line: _print(now(lambda: answer(console, line))))
@@ -177,19 +217,26 @@ class _Run:
             if listening is not None:
                 listening.cancel()
         finally:
+            if face is not None:
+                face.stop()
             server.close()
 
-    def _warn(self) -> None:
+    def _warn(self, face: Face | None) -> None:
         """Say on standard error who else can connect, if anybody can."""
+        said = []
         ports, secured = self._plan.ports, self._plan.security
         if not ports[0].interface.is_loopback:
             where = str(Address(ports[0].interface.host, ports[0].number))
             if secured is None:
-                said = words.OPEN
+                text = words.OPEN
             else:
-                said = words.WITH_USERS if secured.knows_users else words.WITHOUT_USERS
-            with contextlib.suppress(OSError):
-                os.write(2, f"kview: {said.format(address=where)}\n".encode())
+                text = words.WITH_USERS if secured.knows_users else words.WITHOUT_USERS
+            said.append(text.format(address=where))
+        if face is not None and face.warning:
+            said.append(face.warning)
+        with contextlib.suppress(OSError):
+            for each in said:
+                os.write(2, f"kview: {each}\n".encode())
 
 
 async def _control(

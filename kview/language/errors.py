@@ -312,6 +312,14 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NOT_ADVERTISABLE: ErrorWords(
         "clients cannot connect to {host!r}", "give --advertise the name or address of one machine"
     ),
+    ErrorKind.HTTP_NOT_SERVED: ErrorWords(
+        "HTTP cannot be served on {address} ({reason})",
+        "give --http an address of this machine, and a port that you may use",
+    ),
+    ErrorKind.NOT_A_TOKEN: ErrorWords(
+        "{source} is not a valid token",
+        "give {least} or more letters, digits and signs without spaces, or leave it out: kview makes one",
+    ),
     ErrorKind.NOT_A_CONTROL_SOCKET: ErrorWords("--control-fd {descriptor} is not a socket", "leave it out"),
     ErrorKind.CLUSTER_NOT_READY: ErrorWords(
         "the simulated cluster was not ready after {within_s:.0f} s", "try fewer brokers or partitions"

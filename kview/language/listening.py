@@ -13,3 +13,6 @@ WITH_USERS = (
     "warning: other machines can connect to {address} and the ports of the other brokers; --security keeps"
     " out everybody without a login or certificate"
 )
+HTTP = (
+    "warning: other machines can connect to {url}; its token keeps others out, and is sent without encryption"
+)

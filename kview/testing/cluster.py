@@ -28,11 +28,21 @@ from kview.config.messages import encode, messages
 from kview.errors import KviewError, error_of
 from kview.lab.child import SimulatedCluster
 from kview.lab.commands import MAX_SLOW_MS, error_code, parse, where_of
-from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ask, Request, Requests, answers
-from kview.lab.ways import WAYS, Way
+from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ask, Counters, Request, Requests, answers
+from kview.lab.ways import ADMIN, ALICE, WAYS, client_file
 from kview.language.errors import sentence
 from kview.model.address import Address
-from kview.model.lab import Command, CommandKind, Done, FaultState, LoggedRequest, Reply, Status, Where
+from kview.model.lab import (
+    Command,
+    CommandKind,
+    Done,
+    FaultState,
+    LabSettings,
+    LoggedRequest,
+    Reply,
+    Status,
+    Where,
+)
 from kview.testing.credentials import Credentials
 
 if TYPE_CHECKING:
@@ -42,6 +52,9 @@ PATIENCE_S = 30.0
 """How long is waited for what takes a moment, unless the test says otherwise."""
 
 POLL_S = 0.01
+
+MOST_GROUPS = 100_000
+"""Limit of the names of groups that are remembered, to delete the groups."""
 
 ANSWERED_WITHIN_S, RECORDED_WITHIN_S = 30.0, 300.0
 """A command takes microseconds and a step of `advance` less than a second: a cluster that takes longer than
@@ -55,6 +68,10 @@ T = TypeVar("T")
 class ClusterError(Exception):
     """Raised for what the cluster refuses, for a wait that has lasted too long, and for a cluster that has
     ended. Its text is a sentence."""
+
+
+class NotWithin(ClusterError):
+    """Raised for a wait that has lasted too long."""
 
 
 class Partition(NamedTuple):
@@ -121,14 +138,15 @@ class _Child:
         self._started_by = os.getpid()
         self._one_at_a_time = threading.Lock()
 
-    def reach(self, security: str | None) -> Reach:
+    def reach(self) -> Reach:
         """Wait until the cluster listens, and return how it is reached. Raises ClusterError."""
         try:
             addresses = self._child.bootstrap_servers()
         except KviewError as error:
             self._child.end()
             raise ClusterError(sentence(error)) from None
-        return Reach(addresses, addresses, users_of(security, self._child.client_file, addresses))
+        file = self._child.client_file
+        return Reach(addresses, addresses, users_of(None if file is None else file.parent, addresses))
 
     @property
     def running(self) -> bool:
@@ -199,7 +217,8 @@ class Cluster:
                 raise ClusterError(f"security {security!r} is not one of {', '.join(WAYS)}")
             flags += ["--security", security]
         child = _Child([*flags, *(w for k, v in given.items() for w in ("--set", f"{k}={v}"))])
-        self._take(child, child.reach(security))
+        self._take(child, child.reach())
+        self.requests()  # They are kept from the first time that somebody asks for them.
 
     @classmethod
     def over(cls, link: Link, reach: Reach) -> Self:
@@ -222,7 +241,6 @@ class Cluster:
         """Whether something may have to be healed."""
         self.ahead_s = 0.0
         """By how many seconds the cluster's clock is ahead of the machine's."""
-        self.requests()  # They are kept from the first time that somebody asks for them.
         self.brokers = tuple(range(len(self._addresses)))
         """The ids of the brokers."""
         self.bootstrap_servers = ",".join(map(str, self._addresses))
@@ -324,13 +342,18 @@ class Cluster:
     def do(self, line: str) -> None:
         """Carry out a command as `kview serve` takes it: `kafka.do("hang-transaction orders-0")`."""
         try:
-            command = parse(line)
+            self.carry_out(parse(line))
+        except ClusterError:
+            raise
         except KviewError as error:
             raise ClusterError(sentence(error)) from None
+
+    def carry_out(self, command: Command) -> Reply:
+        """Carry out a command, and return what was done and what undoes it."""
         if command.kind in (CommandKind.ADVANCE, CommandKind.ADVANCE_ALL):
             self.advance(command.amount / 1000, with_sessions=command.kind is CommandKind.ADVANCE_ALL)
-        else:
-            self._do(command)
+            return Reply(Done(command), active=self.status().active)
+        return self._replied(command, RECORDED_WITHIN_S if command.kind is CommandKind.RECORD else None)
 
     # -- errors on demand
 
@@ -365,6 +388,10 @@ class Cluster:
             if api in ("", request.api)
             and (not topic or any(place.rpartition("-")[0] == topic for place in request.partitions))
         ]
+
+    def forget_requests(self) -> None:
+        """Forget the requests that clients have sent."""
+        self._request(Ask.FORGET_REQUESTS)
 
     def film(self) -> None:
         """Keep what happens from now on, for `record`: ten minutes at most."""
@@ -425,14 +452,21 @@ class Cluster:
 
     def new_group(self, name: str = "group") -> str:
         """Return a name for a group that no other test has."""
+        if len(self._groups) == MOST_GROUPS:
+            raise ClusterError(f"{MOST_GROUPS} names of groups were made since the cluster was healed")
         self._groups.append(f"{_legal(name)}-{next(self._numbers)}")
         return self._groups[-1]
 
-    def partition(self, topic: str, partition: int = 0) -> Partition:
-        """Return who leads a partition, its replicas and which are in sync, as a broker that runs has it."""
+    def partitions(self, topic: str) -> list[Partition]:
+        """Return a topic's partitions in order, as a broker that runs has them; none if there is no such
+        topic."""
         from kview.testing import admin
 
-        rows = self._ask_any(lambda broker: admin.partitions(broker, topic))
+        return self._ask_any(lambda broker: admin.partitions(broker, topic))
+
+    def partition(self, topic: str, partition: int = 0) -> Partition:
+        """Return who leads a partition, its replicas and which are in sync, as a broker that runs has it."""
+        rows = self.partitions(topic)
         if not 0 <= partition < len(rows):
             raise ClusterError(f"topic {topic!r} has no partition {partition}")
         return rows[partition]
@@ -453,7 +487,7 @@ class Cluster:
             if cancelled is not None and cancelled.is_set():
                 raise ClusterError(f"no longer waited for: {what}")
             if time.monotonic() > until_s:
-                raise ClusterError(f"not within {within_s:g} s: {what}")
+                raise NotWithin(f"not within {within_s:g} s: {what}")
             time.sleep(POLL_S)
         return found
 
@@ -478,6 +512,18 @@ class Cluster:
         assert isinstance(answer, Status)
         return answer
 
+    def counters(self) -> Counters:
+        """Return the numbers of records appended, acknowledged and consumed."""
+        answer = self._request(Ask.COUNTERS)
+        assert isinstance(answer, Counters)
+        return answer
+
+    def settings(self) -> LabSettings:
+        """Return what is set and can be adjusted."""
+        answer = self._request(Ask.SETTINGS)
+        assert isinstance(answer, LabSettings)
+        return answer
+
     def heal(self, within_s: float = PATIENCE_S) -> None:
         """Make the cluster as it was: no faults or rules, full ISRs, an empty log of requests, without the
         topics and groups made here. Its clock stays ahead (`ahead_s`)."""
@@ -486,7 +532,7 @@ class Cluster:
             until_s = time.monotonic() + within_s
             while not self.status().healthy:
                 if time.monotonic() > until_s:
-                    raise ClusterError(f"not healed within {within_s:g} s")
+                    raise NotWithin(f"not healed within {within_s:g} s")
                 self.advance(0.5)  # a broker takes seconds to start, and may have to wait for its old session
         if self._made or self._groups:
             from kview.testing import admin
@@ -497,7 +543,7 @@ class Cluster:
                 with suppress(OSError):
                     admin.delete_groups(broker, self._groups)
         self._made, self._groups, self._touched = [], [], False
-        self._request(Ask.FORGET_REQUESTS)
+        self.forget_requests()
 
     # -- requests
 
@@ -519,14 +565,20 @@ class Cluster:
                 failed = error
         raise ClusterError("no broker answers" if failed is None else f"no broker answers: {failed}")
 
-    def _do(self, command: Command, within_s: float = ANSWERED_WITHIN_S) -> Done:
+    def _do(self, command: Command, within_s: float | None = None) -> Done:
+        done = self._replied(command, within_s).done
+        assert done is not None
+        return done
+
+    def _replied(self, command: Command, within_s: float | None = None) -> Reply:
+        """Return the reply to a command that is done. Raises ClusterError if it is refused."""
         self._touched = True
-        reply = self._request(command, within_s)
+        reply = self._request(command, within_s or ANSWERED_WITHIN_S)
         assert isinstance(reply, Reply)
         if reply.done is None:
             assert reply.refused is not None
             raise ClusterError(sentence(error_of(reply.refused)))
-        return reply.done
+        return reply
 
     def _request(self, request: Request, within_s: float = ANSWERED_WITHIN_S) -> Answer:
         return self._link.request(request, within_s)
@@ -639,16 +691,20 @@ class AsyncCluster:
     wait_leader = _awaited(Cluster.wait_leader)
     status = _awaited(Cluster.status)
     heal = _awaited(Cluster.heal)
+    carry_out = _awaited(Cluster.carry_out)
+    forget_requests = _awaited(Cluster.forget_requests)
+    partitions = _awaited(Cluster.partitions)
+    counters = _awaited(Cluster.counters)
+    settings = _awaited(Cluster.settings)
 
 
-def users_of(
-    security: str | None, file: Path | None, addresses: Sequence[Address]
-) -> Mapping[str, Credentials]:
-    """Return the users of a cluster with this security, one of whose client files is named."""
-    if security is None or file is None:
+def users_of(folder: Path | None, addresses: Sequence[Address]) -> Mapping[str, Credentials]:
+    """Return the users of a cluster that has put their files into a folder, if it is secured."""
+    if folder is None:
         servers = {"bootstrap.servers": ",".join(map(str, addresses)), "security.protocol": "PLAINTEXT"}
         return {"": Credentials("", servers, dict(servers))}
-    return {user: Credentials.of(user, file.parent) for user in Way.of(security.lower()).users}
+    users = (ADMIN, ALICE) if (folder / client_file(ALICE)).exists() else ("",)
+    return {user: Credentials.of(user, folder) for user in users}
 
 
 def _error(error: str | int) -> str:
