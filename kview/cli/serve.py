@@ -113,6 +113,14 @@ def _token(text: str, source: str) -> str:
     help="Show a container file, and how to run it.",
 )
 @click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep topics, records, groups, transactions, ACLs and settings in a folder, and go on from there the"
+    " next time, as if all brokers had been shut down. Saved every 2 s and at the end; after kill -9, what is"
+    " younger than the last save is lost. Not for simulated traffic: needs --empty or --no-traffic.",
+)
+@click.option(
     "--http",
     metavar="[HOST:]PORT",
     help="Take commands and answer questions over HTTP, as JSON, for tests in any language (see --help-http)."
@@ -140,6 +148,7 @@ def serve(
     port: int | None,
     listen: str | None,
     advertise: str | None,
+    data: Path | None,
     http: str | None,
     http_token_file: Path | None,
     control_fd: int | None,
@@ -200,6 +209,13 @@ def serve(
                 world, seed, past_ms = demo_world(lesson, seed)
             else:
                 world = world_of(**flags)
+            folder = None
+            if data is not None:
+                from kview.lab.saving import DataFolder
+
+                if world.traffic:
+                    raise BadUse(ErrorKind.DATA_WITH_TRAFFIC)
+                folder = DataFolder(data, [broker.id for broker in world.brokers])
             ports = reserve_ports(
                 len(world.brokers), _listening(listen, port), places(advertise) if advertise else ()
             )
@@ -207,7 +223,7 @@ def serve(
             if security is not None:
                 secured = stack.enter_context(Secured(Way.of(security), ports))
                 world = secured.world(world)
-            plan = Plan(world, seed, ports, past_ms, secured)
+            plan = Plan(world, seed, ports, past_ms, secured, folder)
             run(plan, control, film_of, None if http is None else _face_of(plan, http, http_token_file))
     except KviewError as error:
         if control is not None:

@@ -21,7 +21,7 @@ busy to show anything useful."""
 MAX_FIRST_BYTES = 16_384
 """Limit of the child's first message, in bytes. The addresses of a hundred brokers take 2 kB."""
 
-_END_WITHIN_S = 0.6
+END_WITHIN_S = 0.6
 """The time that the child has to end after its control socket is closed. kview itself has one second to
 end."""
 
@@ -32,9 +32,11 @@ _log = logging.getLogger(__name__)
 
 
 class SimulatedCluster:
-    """A child process running `kview serve`. `arguments` are that command's flags."""
+    """A child process running `kview serve`. `arguments` are that command's flags, and `end_within_s` is how
+    long it may take to end."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, arguments: Sequence[str], end_within_s: float = END_WITHIN_S) -> None:
+        self._end_within_s = end_within_s
         self.client_file: Path | None = None
         """The client.properties of a user who may do everything, if the cluster is secured. It is known once
         the bootstrap servers are."""
@@ -82,7 +84,7 @@ class SimulatedCluster:
 
     def end(self) -> None:
         """End the child process."""
-        self._child.end(_END_WITHIN_S)
+        self._child.end(self._end_within_s)
 
     def _exit_code(self) -> int:
         """Return the exit code of a child that has closed its end of the channel. Kill the child if it does

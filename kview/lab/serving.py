@@ -23,8 +23,10 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
 from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ready, Request, requests
+from kview.lab.saving import SAVE_EVERY_S, DataFolder
 from kview.lab.securing import Secured
 from kview.language import listening as words
+from kview.language.errors import sentence
 from kview.model.address import Address
 from kview.serve.listener import Port
 from kview.serve.precise_loop import precise_loop
@@ -86,6 +88,8 @@ class Plan:
     ports: Sequence[Port]
     past_ms: int = 0
     security: Secured | None = None
+    data: DataFolder | None = None
+    """Where the cluster is kept over restarts."""
 
 
 def serve(
@@ -143,8 +147,11 @@ class _Run:
         self._film_of = film_of
         self._face_of = face_of
         self._plan = plan
+        self._has_warned = False
         self._control = control
-        self._cluster = build(plan.world, plan.seed, time.time_ns() // 1_000_000 - plan.past_ms)
+        data = plan.data
+        start_ms = _wall_ms() - plan.past_ms + (data.ahead_ms if data is not None else 0)
+        self._cluster = build(plan.world, plan.seed, start_ms, data.saved if data is not None else None)
         if plan.past_ms:
             for _ in range(2):  # The second time, only what has passed during the first one is left.
                 self._cluster.run_until(time.time_ns() // 1_000)
@@ -213,6 +220,7 @@ class _Run:
                     self._control, ready, lambda request: now(lambda: console.answer(request)), end
                 )
                 listening = loop.create_task(channel)
+            self._save(loop)
             await ended
             if listening is not None:
                 listening.cancel()
@@ -220,6 +228,21 @@ class _Run:
             if face is not None:
                 face.stop()
             server.close()
+            if self._plan.data is not None:
+                self._plan.data.close(self._cluster, _wall_ms())
+
+    def _save(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Save the cluster again and again, if it is to be kept. Say once that this has failed."""
+        data = self._plan.data
+        if data is None:
+            return
+        warning = data.warning
+        if warning is not None and not self._has_warned:
+            with contextlib.suppress(OSError):
+                os.write(2, f"kview: {sentence(warning)}\n".encode())
+        self._has_warned = warning is not None
+        data.save(self._cluster, _wall_ms())
+        loop.call_later(SAVE_EVERY_S, self._save, loop)
 
     def _warn(self, face: Face | None) -> None:
         """Say on standard error who else can connect, if anybody can."""
@@ -237,6 +260,10 @@ class _Run:
         with contextlib.suppress(OSError):
             for each in said:
                 os.write(2, f"kview: {each}\n".encode())
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 async def _control(

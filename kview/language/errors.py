@@ -312,6 +312,34 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NOT_ADVERTISABLE: ErrorWords(
         "clients cannot connect to {host!r}", "give --advertise the name or address of one machine"
     ),
+    ErrorKind.DATA_WITH_TRAFFIC: ErrorWords(
+        "--data keeps what clients write, and the simulated producers would fill the disk",
+        "add --empty or --no-traffic",
+    ),
+    ErrorKind.DATA_NOT_EMPTY: ErrorWords(
+        "{folder} has other files, and nothing that kview has saved", "give --data an empty or a new folder"
+    ),
+    ErrorKind.DATA_IN_USE: ErrorWords(
+        "another process uses {folder}", "end that one first, or give --data another folder"
+    ),
+    ErrorKind.DATA_FORMAT: ErrorWords(
+        "{folder} was saved in format {version}, but this kview reads format {mine} only",
+        "use the version of kview that saved it, or give --data another folder",
+    ),
+    ErrorKind.DATA_DAMAGED: ErrorWords(
+        "{file} is damaged ({reason})", "restore it from a copy, or give --data another folder"
+    ),
+    ErrorKind.DATA_OF_OTHER_BROKERS: ErrorWords(
+        "{folder} is of a cluster with {had} brokers, not {wanted}",
+        "give --brokers {had}, or give --data another folder",
+    ),
+    ErrorKind.DATA_NOT_OPENED: ErrorWords(
+        "{folder} cannot be used ({reason})", "give --data a folder that you may write to"
+    ),
+    ErrorKind.DATA_NOT_SAVED: ErrorWords(
+        "what has changed last is not saved in {folder} ({reason})",
+        "check that you may write there, and that the disk has space",
+    ),
     ErrorKind.HTTP_NOT_SERVED: ErrorWords(
         "HTTP cannot be served on {address} ({reason})",
         "give --http an address of this machine, and a port that you may use",

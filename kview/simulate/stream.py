@@ -148,6 +148,26 @@ class Stream:
         self.end += head.records
         self.end_cumulative += len(batch)
 
+    def append_kept(self, end: int, batch: bytes) -> None:
+        """Append what a disk has kept up to offset `end`: a batch, before which offsets may be missing, or
+        nothing (b"")."""
+        if not batch:
+            self._entry(NO_TIME_US, 0, 0, -1, -TIME_MAX_US, batch)
+            self.end = end
+            return
+        head = header(batch)
+        base = end - 1 - head.last_offset_delta
+        starts_late = head.attributes & (TIMESTAMP_TYPE | DELETE_HORIZON) or not head.records
+        first_ms = head.max_time_ms if starts_late else head.base_time_ms
+        self._entry(_us(first_ms), 0, 0, -1, _us(head.max_time_ms), batch)
+        self.held_bytes += len(batch) + BATCH_OVERHEAD_BYTES
+        if head.producer_id >= 0 and self.sequenced_from < 0:
+            self.sequenced_from = base
+        if head.attributes & TRANSACTIONAL and self.transactional_from < 0:
+            self.transactional_from = base
+        self.end = end
+        self.end_cumulative += len(batch)
+
     def _entry(
         self,
         first_us: int,

@@ -26,7 +26,7 @@ from typing import (
 
 from kview.config.messages import encode, messages
 from kview.errors import KviewError, error_of
-from kview.lab.child import SimulatedCluster
+from kview.lab.child import END_WITHIN_S, SimulatedCluster
 from kview.lab.commands import MAX_SLOW_MS, error_code, parse, where_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ask, Counters, Request, Requests, answers
 from kview.lab.ways import ADMIN, ALICE, WAYS, client_file
@@ -60,6 +60,9 @@ ANSWERED_WITHIN_S, RECORDED_WITHIN_S = 30.0, 300.0
 """A command takes microseconds and a step of `advance` less than a second: a cluster that takes longer than
 this is stuck. Writing the recording of a large cluster takes longer."""
 
+SAVED_WITHIN_S = 60.0
+"""How long a cluster may take to end that is kept in a folder."""
+
 ADVANCE_STEP_MS, MOST_ADVANCE_S = 3_600_000, 30 * 86_400
 
 T = TypeVar("T")
@@ -90,6 +93,7 @@ class Options(TypedDict, total=False):
     settings: Mapping[str, str] | None
     seed: int
     security: str | None
+    data: str | Path | None
 
 
 class Which(TypedDict, total=False):
@@ -134,7 +138,7 @@ class _Child:
     """A cluster in a child process, which is asked one thing at a time. Implements `Link`."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        self._child = SimulatedCluster(arguments)
+        self._child = SimulatedCluster(arguments, SAVED_WITHIN_S if "--data" in arguments else END_WITHIN_S)
         self._started_by = os.getpid()
         self._one_at_a_time = threading.Lock()
 
@@ -198,6 +202,10 @@ class Cluster:
     `mtls` and others. Then `librdkafka_conf`, `client_properties` and `users` are for your clients. There are
     no topics and no clients but yours. Any thread may call the methods.
 
+    `data` is a folder in which topics, records, groups, transactions, ACLs and settings are kept. The next
+    cluster with that folder goes on from there, as if all brokers had been shut down cleanly. What is written
+    is saved every two seconds, and when the cluster is closed. One process at a time may use a folder.
+
     Raises ClusterError if it cannot start.
     """
 
@@ -209,6 +217,7 @@ class Cluster:
         settings: Mapping[str, str] | None = None,
         seed: int = 1,
         security: str | None = None,
+        data: str | Path | None = None,
     ) -> None:
         given = {"group.initial.rebalance.delay.ms": "0", **(settings or {})}
         flags = ["--empty", "--brokers", str(brokers), "--racks", str(racks), "--seed", str(seed)]
@@ -216,6 +225,9 @@ class Cluster:
             if security.lower() not in WAYS:
                 raise ClusterError(f"security {security!r} is not one of {', '.join(WAYS)}")
             flags += ["--security", security]
+        if data is not None:
+            flags += ["--data", str(Path(data).absolute())]
+        self._is_kept = data is not None
         child = _Child([*flags, *(w for k, v in given.items() for w in ("--set", f"{k}={v}"))])
         self._take(child, child.reach())
         self.requests()  # They are kept from the first time that somebody asks for them.
@@ -224,6 +236,7 @@ class Cluster:
     def over(cls, link: Link, reach: Reach) -> Self:
         """Return a cluster that has been started by somebody else."""
         cluster = cls.__new__(cls)
+        cluster._is_kept = True
         cluster._take(link, reach)
         return cluster
 
@@ -253,7 +266,8 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """End the cluster. What it held is gone. A forked process leaves it to the one that started it."""
+        """End the cluster. What it held is gone, unless there is a folder for it. A forked process leaves it
+        to the one that started it."""
         self._link.end()
 
     @property
@@ -447,6 +461,8 @@ class Cluster:
     ) -> str:
         """Create a topic as `create_topic` does, but with a name that no other test has, and return that."""
         unique = f"{_legal(name)}-{next(self._numbers)}"
+        while self._is_kept and self.partitions(unique):  # It is from an earlier time.
+            unique = f"{_legal(name)}-{next(self._numbers)}"
         self.create_topic(unique, partitions, replication_factor, assignment=assignment, settings=settings)
         return unique
 

@@ -114,6 +114,8 @@ def free_ports(count: int) -> int:
         (["--advertise", "a:99999"], "'99999' in 'a:99999' is not a valid port"),
         (["--advertise", "[::]"], "clients cannot connect to '::'"),
         (["--advertise", "käfka"], "clients cannot connect to 'käfka'"),
+        (["--data", "/dev/null/x", "--empty"], "/dev/null/x cannot be used (Not a directory)"),
+        (["--data", "."], "--data keeps what clients write, and the simulated producers would fill the disk"),
         (["--brokers", "0"], "0 is not in the range"),
         (["--placement", "random"], "'random' is not one of"),
     ],
