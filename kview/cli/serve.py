@@ -164,7 +164,7 @@ def serve(
     \b
       crash NODE      stop NODE      hang NODE      slow NODE 200ms
       start NODE      undo           lose-rack RACK crash-controller
-      fence-now NODE  advance TIME   advance-all TIME
+      fence-now NODE  advance TIME   advance-all TIME   pause   resume
       fail API ERROR WHERE           delay API TIME WHERE     drop API before|after WHERE
       rate PRODUCER RECORDS/S        pause-producer PRODUCER  resume-producer PRODUCER
       pause GROUP     resume GROUP   add-member GROUP         remove-member GROUP
@@ -175,7 +175,8 @@ def serve(
 
     NODE is a broker (0, 1 …) or a controller (101, 102, 103). fence-now ends a broker's
     session at once, so that nobody waits for its time-out. advance lets a TIME such as 10m pass at
-    once; connected members keep their sessions, with advance-all they end, too. elect holds an unclean
+    once; connected members keep their sessions, with advance-all they end, too. pause without a GROUP
+    lets the clock stand: requests are served, but nothing times out, until resume. elect holds an unclean
     leader election. take-over starts a second instance of a producer with transactions,
     and cannot be undone. hang-transaction opens a transaction that no coordinator knows
     of, and abort-transaction ends it. fail, delay and drop are about

@@ -112,7 +112,7 @@ class _Clients:
 
     def __init__(self, server: Server, film_of: Callable[[Cluster], Film]) -> None:
         self.on_demand = server.on_demand
-        self.skip = server.skip
+        self.skip, self.stand = server.skip, server.stand
         self._cluster = server.cluster
         self._film_of = film_of
         self._film: Film | None = None
@@ -132,7 +132,8 @@ class _Clients:
         self._film.write(folder)
 
     def _go_on(self, film: Film) -> None:
-        film.take()
+        if not self._cluster.kernel.stands:
+            film.take()
         self._loop.call_later(FRAME_S, self._go_on, film)
 
 

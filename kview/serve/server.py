@@ -53,7 +53,7 @@ class Server:
             endpoints[broker], listening[broker] = port.advertised, Address(port.interface.host, port.number)
         self.bootstrap_servers = ",".join(map(str, endpoints.values()))
         loop = asyncio.get_running_loop()
-        self.driver = Driver(cluster.kernel, self.clock.now_us, loop, failed)
+        self.driver = Driver(cluster.kernel, self.clock, loop, failed)
         apis = all_apis()
         self.on_demand = OnDemand(cluster, apis)
         wire = Wire(cluster, endpoints, apis, security, listening, on_demand=self.on_demand)
@@ -85,8 +85,29 @@ class Server:
                 self.cluster.groups(broker).hold_sessions(members, us)
             for on_wire in self._brokers.values():
                 on_wire.hold_logins(us)
+        kernel, stands = self.cluster.kernel, self.cluster.kernel.stands
+        kernel.go_on()
         self.clock.skip(us)
-        self.cluster.run_until(self.cluster.kernel.now_us + us)
+        self.cluster.run_until(kernel.now_us + us)
+        if stands:
+            kernel.stand()
+
+    def stand(self, stands: bool) -> bool:
+        """Let the cluster's clock stand, or go on. Return whether that is new.
+
+        While it stands, requests are served, records are replicated and committed, and the metadata changes,
+        as all of that takes less than half a second. Nothing else happens: no heartbeat, session, lock,
+        transaction, retention or longer poll is due, and nothing times out. Afterwards, all of that has as
+        much time left as it had.
+        """
+        kernel = self.cluster.kernel
+        if kernel.stands == stands:
+            return False
+        if stands:
+            kernel.stand()
+        else:
+            kernel.go_on()
+        return True
 
     def close(self) -> None:
         """Close every socket and stop the engine."""

@@ -193,6 +193,25 @@ class _Child:
         return answer
 
 
+class Paused:
+    """A cluster whose clock stands, until the end of the `with`."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+
+    def __enter__(self) -> "Cluster":
+        return self._cluster
+
+    def __exit__(self, *_: object) -> None:
+        self._cluster.resume()
+
+    async def __aenter__(self) -> None:
+        """Do nothing: the clock stands already."""
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self._cluster.resume)
+
+
 class Cluster:
     """A simulated cluster in a child process, which ends with this one.
 
@@ -253,7 +272,8 @@ class Cluster:
         self._touched = False
         """Whether something may have to be healed."""
         self.ahead_s = 0.0
-        """By how many seconds the cluster's clock is ahead of the machine's."""
+        """By how many seconds the cluster's clock is ahead of the machine's, less than 0 after a pause."""
+        self._stands_since_s: float | None = None
         self.brokers = tuple(range(len(self._addresses)))
         """The ids of the brokers."""
         self.bootstrap_servers = ",".join(map(str, self._addresses))
@@ -340,6 +360,22 @@ class Cluster:
             self._do(Command(kind, amount=step_ms))
             left_ms -= step_ms
             self.ahead_s += step_ms / 1000
+
+    def pause(self) -> "Paused":
+        """Let the cluster's clock stand: `with kafka.pause(): …`, or until `resume`, `undo` or `heal`.
+
+        For asyncio it is `async with await kafka.pause()`. Requests are served meanwhile: records are
+        replicated and committed, groups rebalance, topics are created, polls of half a second at most are
+        answered. But no heartbeat, session, lock, transaction or retention is due, and nothing times out.
+        Afterwards, each has as much time left as it had. A broker does not start, and one that has crashed is
+        not fenced. `advance` lets time pass also then.
+        """
+        self._do(Command(CommandKind.PAUSE_TIME))
+        return Paused(self)
+
+    def resume(self) -> None:
+        """Let the cluster's clock go on."""
+        self._do(Command(CommandKind.RESUME_TIME))
 
     def lose_rack(self, rack: str) -> None:
         """Kill every broker of a rack, such as `R1`."""
@@ -594,6 +630,12 @@ class Cluster:
         if reply.done is None:
             assert reply.refused is not None
             raise ClusterError(sentence(error_of(reply.refused)))
+        since_s, now_s = self._stands_since_s, time.monotonic()
+        if command.kind is CommandKind.PAUSE_TIME and since_s is None:
+            self._stands_since_s = now_s
+        elif command.kind in (CommandKind.RESUME_TIME, CommandKind.UNDO) and since_s is not None:
+            self.ahead_s -= now_s - since_s
+            self._stands_since_s = None
         return reply
 
     def _request(self, request: Request, within_s: float = ANSWERED_WITHIN_S) -> Answer:
@@ -686,6 +728,8 @@ class AsyncCluster:
     start = _awaited(Cluster.start)
     fence_now = _awaited(Cluster.fence_now)
     advance = _awaited(Cluster.advance)
+    pause = _awaited(Cluster.pause)
+    resume = _awaited(Cluster.resume)
     lose_rack = _awaited(Cluster.lose_rack)
     crash_controller = _awaited(Cluster.crash_controller)
     undo = _awaited(Cluster.undo)

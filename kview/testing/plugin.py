@@ -37,7 +37,8 @@ class Used(NamedTuple):
 USED = pytest.StashKey[Used]()
 
 MOST_AHEAD_S = 600.0
-"""A cluster whose clock is further ahead is not used for another test, whose records would be old to it."""
+"""A cluster whose clock is further ahead, or behind, is not used for another test, whose records would be old
+to it."""
 
 MOST_CLUSTERS = 4
 """So many clusters of different marks a worker keeps; the one that was used longest ago ends first."""
@@ -97,7 +98,7 @@ class Clusters:
 
         kind = repr(sorted((name, str(value)) for name, value in options.items()))
         cluster = self._running.pop(kind, None)
-        if cluster is not None and (not cluster.running or cluster.ahead_s > MOST_AHEAD_S):
+        if cluster is not None and (not cluster.running or abs(cluster.ahead_s) > MOST_AHEAD_S):
             cluster.close()
             cluster = None
         cluster = cluster or Cluster(**options)
