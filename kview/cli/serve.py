@@ -117,8 +117,9 @@ def _token(text: str, source: str) -> str:
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Keep topics, records, groups, transactions, ACLs and settings in a folder, and go on from there the"
-    " next time, as if all brokers had been shut down. Saved every 2 s and at the end; after kill -9, what is"
-    " younger than the last save is lost. Not for simulated traffic: needs --empty or --no-traffic.",
+    " next time, as if all brokers had been shut down. Saved at the end and every 2 s (with thousands of"
+    " partitions, every 10 s); after kill -9, what is younger than the last save is lost. Not for simulated"
+    " traffic: needs --empty or --no-traffic.",
 )
 @click.option(
     "--http",

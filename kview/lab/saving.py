@@ -37,6 +37,10 @@ DOCUMENT, LOCK, SEGMENT, NEW = "kview.json", ".kview-lock", "0000000000000000000
 SAVE_EVERY_S = 2.0
 """The time between two saves: so much is lost at most if the process is killed, and the time of a save."""
 
+PAUSES_PER_SAVE = 50
+"""Looking for what has changed in ten thousand partitions takes 0.15 s, in which no client is served. So the
+time between two saves is at least so many times as long."""
+
 GARBAGE_MOST_BYTES = 1 << 20
 """A file is written again once more than this, and more than half of it, is of records that were deleted."""
 

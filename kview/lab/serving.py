@@ -23,7 +23,7 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
 from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ready, Request, requests
-from kview.lab.saving import SAVE_EVERY_S, DataFolder
+from kview.lab.saving import PAUSES_PER_SAVE, SAVE_EVERY_S, DataFolder
 from kview.lab.securing import Secured
 from kview.language import listening as words
 from kview.language.errors import sentence
@@ -242,8 +242,10 @@ class _Run:
             with contextlib.suppress(OSError):
                 os.write(2, f"kview: {sentence(warning)}\n".encode())
         self._has_warned = warning is not None
+        began_s = loop.time()
         data.save(self._cluster, _wall_ms())
-        loop.call_later(SAVE_EVERY_S, self._save, loop)
+        pause_s = (loop.time() - began_s) * PAUSES_PER_SAVE
+        loop.call_later(max(SAVE_EVERY_S, pause_s), self._save, loop)
 
     def _warn(self, face: Face | None) -> None:
         """Say on standard error who else can connect, if anybody can."""

@@ -4,11 +4,16 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kview.testing import Cluster, ClusterError
+from tests.serve.both import Cluster as Both
+from tests.serve.share_client import Member, Shared, numbers
+from tests.serve.test_flags import free_ports
+from tests.served import Served
 from tests.waiting import wait_until
 
 TIMEOUT_S = 20.0
@@ -119,3 +124,35 @@ def test_what_was_saved_before_a_kill_is_there_however_it_was_killed(tmp_path: P
         end = kafka.counters().counters["topics"]["orders"]["log_end"]
         assert 1_000 <= end <= 20_000
         assert read(kafka, "orders", end, "others") == written[:end]
+
+
+@pytest.mark.slow
+def test_what_share_groups_have_acknowledged_is_known_the_next_time(tmp_path: Path) -> None:
+    port = str(free_ports(2))
+    flags = ("--empty", "--brokers", "2", "--racks", "1", "--port", port, "--data", str(tmp_path))
+    with Served(*flags) as served:
+        cluster = Both(
+            served.bootstrap,
+            served.addresses.__getitem__,
+            lambda name, placed, _: served.create(name, [list(each) for each in placed]),
+        )
+        shared = Shared(cluster)
+        shared.join("a")
+        shared.produce(0, 6)
+        with Member(shared, "a") as member:
+            wait_until(lambda: member.got((0, ())) == [(0, 5, 1)], "the records")
+            assert member.acknowledge(0, (0, 5, [1, 1, 1, 2, 1, 2])) == (0, None)
+        before = shared.state()
+        assert before[1][-3:] == [(3, 3, 0, 1), (4, 4, 2, 1), (5, 5, 0, 1)]
+    with Served(*flags) as served:
+        shared.coordinator = shared.find(shared.group, 0)
+        assert shared.state() == before
+        with Member(shared, "a") as member:
+            assert numbers(shared.beat("a", 0, [shared.topic]).assignment) == [0, 1, 2], "as before"
+            found: list[Any] = []
+
+            def again() -> bool:
+                found.extend(member.got((0, ())) or [])
+                return found == [(3, 3, 2), (5, 5, 2)]
+
+            wait_until(again, "what was released comes again, for the second time")
