@@ -11,8 +11,9 @@ import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from crc32c import crc32c
@@ -81,13 +82,21 @@ class _Version(Struct, frozen=True):
     format: int
 
 
+class _Span(NamedTuple):
+    """A part of a log: where it begins, and which batches it has."""
+
+    start: int
+    content: object
+
+
 class _File(NamedTuple):
-    """What a partition's file has: the batches of a log up to offset `end`. `shape` tells whether a log that
-    goes on from there is the same one."""
+    """What a partition's file has: the batches of a log from `start` up to `end`. `shape` tells whether a log
+    that goes on from there is the same one."""
 
     topic_id: bytes
+    start: int
     end: int
-    shape: tuple[Any, ...]
+    shape: Sequence[_Span]
     size_bytes: int
 
 
@@ -186,7 +195,7 @@ class DataFolder:
                 log = restored(row.start, row.end, _batches(segment, row))
                 logs[key] = SavedLog(log, row.high_watermark, dict(row.ends))
                 shape = _shape(log, row.end)
-                self._files[key] = _File(topic.topic_id, row.end, shape, row.size_bytes)
+                self._files[key] = _File(topic.topic_id, row.start, row.end, shape, row.size_bytes)
         for segment in named:  # All of it is understood.
             segment.with_name(SEGMENT + NEW).rename(segment)
         self.ahead_ms = document.ahead_ms
@@ -242,13 +251,16 @@ class DataFolder:
                 else:
                     log, watermark = source.log, source.high_watermark
                     ends = [(one.broker.id, min(one.log.end, one.log.agreement(log))) for one in replicas]
-                change, size = self._change(key, topic.topic_id, log)
-                if change is not None:
+                known = self._known(key, topic.topic_id, log)
+                change = _change(key, known, log)
+                size = 0 if known is None else known.size_bytes
+                if change.pieces:
                     changes.append(change)
-                files[key] = _File(topic.topic_id, log.end, _shape(log, log.end), size)
-                rows.append(
-                    _Row(log.start, log.end, watermark, ends, size, change is not None and change.is_new)
-                )
+                    size += sum(map(len, chain.from_iterable(change.pieces)))
+                start = log.start if known is None else known.start
+                files[key] = _File(topic.topic_id, start, log.end, _shape(log, log.end), size)
+                is_new = change.is_new and bool(change.pieces)  # Otherwise, nothing in the file counts.
+                rows.append(_Row(log.start, log.end, watermark, ends, size, is_new))
         starts = 1 + (0 if self.saved is None else self.saved.starts)
         ahead_ms = cluster.kernel.now_us // 1000 - wall_ms
         document = _document(
@@ -263,31 +275,17 @@ class DataFolder:
             return None
         return _Batch(document, changes, files)
 
-    def _change(self, key: TopicPartition, topic_id: bytes, log: Log) -> tuple[_Change | None, int]:
-        """Return what is to be written of a log, if anything is, and the size of its file then."""
+    def _known(self, key: TopicPartition, topic_id: bytes, log: Log) -> _File | None:
+        """Return what the file of a log has, None if that does not go on."""
         known = self._files.get(key)
-        is_new = (
-            known is None
-            or known.topic_id != topic_id
-            or log.end < known.end
-            or not _goes_on(known.shape, _shape(log, known.end))
-        )
-        if not is_new and known is not None:
-            garbage = known.size_bytes - log.size_between(log.start, known.end)
-            is_new = garbage > max(GARBAGE_MOST_BYTES, known.size_bytes // 2)
-        if is_new or known is None:
-            pieces = [placed(batch, base, epoch) for base, batch, epoch in kept_batches(log, log.start)]
-            if not pieces:
-                return None, 0  # Whatever the file has does not count.
-            return _Change(key, pieces, 0, True), _bytes(pieces)
-        if log.end == known.end:
-            return None, known.size_bytes
-        pieces = [
-            placed(batch, base, epoch)
-            for base, batch, epoch in kept_batches(log, max(log.start, known.end))
-            if base >= known.end
-        ]
-        return _Change(key, pieces, known.size_bytes, False), known.size_bytes + _bytes(pieces)
+        if known is None or known.topic_id != topic_id:
+            return None
+        if not known.start <= log.start <= known.end <= log.end:
+            return None
+        if not _goes_on(known.shape, _shape(log, known.end)):
+            return None
+        garbage = known.size_bytes - log.size_between(log.start, known.end)
+        return None if garbage > max(GARBAGE_MOST_BYTES, known.size_bytes // 2) else known
 
     def _write(self, batch: _Batch) -> None:
         try:
@@ -330,6 +328,17 @@ class DataFolder:
         return self._path / f"{key[0]}-{key[1]}" / SEGMENT
 
 
+def _change(key: TopicPartition, known: _File | None, log: Log) -> _Change:
+    """Return what is to be written of a log, of which the file has what is known."""
+    if known is None:
+        pieces = [placed(batch, base, epoch) for base, batch, epoch in kept_batches(log, log.start)]
+        return _Change(key, pieces, 0, True)
+    pieces = [
+        placed(batch, base, epoch) for base, batch, epoch in kept_batches(log, known.end) if base >= known.end
+    ]
+    return _Change(key, pieces, known.size_bytes, False)
+
+
 def _source(cluster: Cluster, key: TopicPartition, replicas: Sequence[Replica]) -> Replica | None:
     """Return the replica whose log is the partition's: the leader, or what would be the next one."""
     leader = cluster.partitions.leader(key)
@@ -340,22 +349,17 @@ def _source(cluster: Cluster, key: TopicPartition, replicas: Sequence[Replica]) 
     return max(replicas, key=lambda replica: (replica.broker.id in may_lead, replica.log.end))
 
 
-def _shape(log: Log, end: int) -> tuple[Any, ...]:
-    """Return the epochs of a log below offset `end`, and up to where it was cleaned."""
-    spans = [(span.epoch, span.start) for span in log.spans if span.start < end]
-    return (log.dirty_from if log.dirty_from > log.start else 0, *spans)
+def _shape(log: Log, end: int) -> tuple[_Span, ...]:
+    """Return what tells whether a log has the same batches below offset `end` as another one."""
+    return tuple(_Span(span.start, span.stream.content) for span in log.spans if span.start < end)
 
 
-def _goes_on(before: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
+def _goes_on(before: Sequence[_Span], now: Sequence[_Span]) -> bool:
     """Whether a log has what it had, but for records at its start that were deleted."""
-    if len(now) == 1:
+    if not now:
         return True
-    first = next((at for at, span in enumerate(before[1:], 1) if span[0] == now[1][0]), None)
-    return first is not None and before[first + 1 :] == now[2:] and now[0] in (before[0], 0)
-
-
-def _bytes(pieces: Sequence[Sequence[bytes | memoryview]]) -> int:
-    return sum(len(piece) for batch in pieces for piece in batch)
+    first = next((at for at, span in enumerate(before) if span.content is now[0].content), None)
+    return first is not None and before[first + 1 :] == now[1:]
 
 
 def _sync(folder: Path) -> None:

@@ -100,15 +100,17 @@ def started_again(saved: Saved, fresh: MetadataImage) -> MetadataImage:
 
 
 def _led_again(partition: PartitionImage, log: SavedLog | None) -> PartitionImage:
-    """Return a partition with a new leader epoch. Without a leader, it gets one that may lead."""
+    """Return a partition with a new leader epoch. Without a leader, it gets one that may lead, as it would
+    when brokers come back one after another."""
     leader, isr = partition.leader, partition.isr
     if leader == NO_LEADER:
-        eligible = [b for b in partition.replicas if b in isr] or [
-            b for b in partition.replicas if b in partition.elr
-        ]
-        if eligible:
-            leader = eligible[0]
-            isr = isr if leader in isr else (leader,)
+        last_known = partition.last_known_elr if len(partition.last_known_elr) == 1 else ()
+        for eligible in (isr, partition.elr, last_known):
+            found = [b for b in partition.replicas if b in eligible]
+            if found:
+                leader = found[0]
+                isr = isr if leader in isr else (leader,)
+                break
     last_epoch = log.log.last_epoch() if log is not None else -1
     return partition._replace(
         leader=leader,
@@ -116,6 +118,7 @@ def _led_again(partition: PartitionImage, log: SavedLog | None) -> PartitionImag
         partition_epoch=partition.partition_epoch + 1,
         isr=isr,
         elr=tuple(b for b in partition.elr if b not in isr),
+        last_known_elr=() if leader != NO_LEADER else partition.last_known_elr,
     )
 
 

@@ -76,9 +76,10 @@ class Stream:
     bytes. An entry begins where the one before it ends, so a batch that the cleaner has left covers the
     offsets that are missing before it, too. What the cleaner has left of the last offsets of a stream may be
     an entry without bytes. Streams of one `lineage` have the same offsets, some of them from before a
-    cleaning. `held_bytes` is the memory that clients' batches take. `sequenced_from` is the offset of the
-    first batch of an idempotent producer, or −1, and `transactional_from` that of the first in a transaction.
-    `aborted` are the transactions that its markers end, ordered by these.
+    cleaning. Those of one `content` have the same batches, too, as far as both go. `held_bytes` is the
+    memory that clients' batches take. `sequenced_from` is the offset of the first batch of an idempotent
+    producer, or −1, and `transactional_from` that of the first in a transaction. `aborted` are the
+    transactions that its markers end, ordered by these.
     """
 
     __slots__ = (
@@ -86,6 +87,7 @@ class Stream:
         "_thin_at",
         "aborted",
         "batches",
+        "content",
         "end",
         "end_cumulative",
         "epoch",
@@ -109,6 +111,7 @@ class Stream:
         self.batches: list[bytes | None] = []
         self.held_bytes = 0
         self.lineage = object()
+        self.content = object()
         self.sequenced_from = self.transactional_from = -1
         self.aborted: list[Aborted] = []
         self.snapshots: list[Snapshot] = []
@@ -303,6 +306,7 @@ class Stream:
         `batches` are (offset after the last of the batch, bytes). Returns by how much the memory of clients'
         batches grows.
         """
+        self.content = object()
         self._split(stop)
         after = bisect_left(self.base, stop) if stop < self.end else len(self.base)
         entries = list(batches)
