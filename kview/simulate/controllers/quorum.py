@@ -47,7 +47,7 @@ class Quorum:
         self._campaign: Timer | None = None
         self._waiting: list[Callable[[], None]] = []
         self._listeners: list[Callable[[], None]] = []
-        self.kernel.after(self._idle_us, self._tick)
+        self.kernel.tick(self._idle_us, self._tick)
 
     def on_election(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever another controller becomes the active one."""
@@ -86,7 +86,7 @@ class Quorum:
                 self.fetched_us[number] = now_us
 
     def _tick(self) -> None:
-        self.kernel.after(self._idle_us, self._tick)
+        self.kernel.tick(self._idle_us, self._tick)
         now_us = self.kernel.now_us
         if self.active():
             self._majority_us = now_us
