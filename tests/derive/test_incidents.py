@@ -1,6 +1,5 @@
 """Incidents: what begins one, how it goes on, and when it ends."""
 
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
