@@ -228,12 +228,12 @@ def _endpoint(version: int, entry: EndpointPartitions) -> Any:
     host, port = entry.endpoint
 
     def rows(partitions: Iterable[tuple[str, tuple[int, ...]]]) -> list[Any]:
-        row = StreamsGroupHeartbeatResponse.TopicPartition
+        row = kind.TopicPartition
         return [row(version=version, topic=topic, partitions=list(numbers)) for topic, numbers in partitions]
 
     return kind(
         version=version,
-        user_endpoint=StreamsGroupHeartbeatResponse.Endpoint(version=version, host=host, port=port),
+        user_endpoint=kind.Endpoint(version=version, host=host, port=port),
         active_partitions=rows(entry.active),
         standby_partitions=rows(entry.standby),
     )
@@ -355,13 +355,13 @@ def _subtopology(version: int, name: str, subtopology: Subtopology | ConfiguredS
 
 
 def _infos(version: int, topics: tuple[TopicInfo, ...] | Mapping[str, InternalTopic]) -> list[Any]:
-    kind = StreamsGroupDescribeResponse
+    kind = StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology.TopicInfo
     every: Iterable[TopicInfo | InternalTopic] = topics.values() if isinstance(topics, Mapping) else topics
     rows = []
     for topic in sorted(every, key=lambda topic: topic.name):
         configs = topic.configs.items() if isinstance(topic, InternalTopic) else topic.configs
         rows.append(
-            kind.TopicInfo(
+            kind(
                 version=version,
                 name=topic.name,
                 partitions=topic.partitions,
@@ -375,16 +375,16 @@ def _infos(version: int, topics: tuple[TopicInfo, ...] | Mapping[str, InternalTo
 
 
 def _member(version: int, member: StreamsMember, target: Tasks) -> Any:
-    metadata, kind = member.metadata, StreamsGroupDescribeResponse
+    metadata, kind = member.metadata, StreamsGroupDescribeResponse.DescribedGroup.Member
     endpoint = None
     if metadata.endpoint is not None:
         host, port = metadata.endpoint
         endpoint = kind.Endpoint(version=version, host=host, port=port)
 
     def assignment(tasks: Tasks | OwnedTasks) -> Any:
-        return kind.Assignment(version=version, **_lists(kind.TaskIds, version, tasks))
+        return kind.Assignment(version=version, **_lists(kind.Assignment.TaskIds, version, tasks))
 
-    return kind.DescribedGroup.Member(
+    return kind(
         version=version,
         member_id=member.member_id,
         member_epoch=member.current.epoch,
