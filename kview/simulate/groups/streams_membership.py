@@ -188,6 +188,7 @@ class StreamsMembership:
                 "shutdown for the entire application."
             )
             status.append(Status(StatusCode.SHUTDOWN_APPLICATION, detail))
+        is_new = shard.groups.get(group.name) is not group
         result = StreamsHeartbeatResult(
             ErrorCode.NONE,
             None,
@@ -196,7 +197,7 @@ class StreamsMembership:
             shard.group_setting(group.name, "streams.heartbeat.interval.ms"),
             tuple(status),
             current.assigned if assigns else None,
-            group.endpoints_epoch if shard.groups.get(group.name) is group else 0,
+            0 if is_new else group.endpoints_epoch,
             endpoints,
             configured.missing,
         )
@@ -205,7 +206,11 @@ class StreamsMembership:
             done(result if code is ErrorCode.NONE else StreamsHeartbeatResult(code))
 
         if shard.change_group(group, changes, written):
-            group.configured, group.topics_checked = configured, self._topics_number
+            if is_new:
+                # Kafka forgets what is not in the log when it puts a new group in its place.
+                group.endpoints_epoch, group.shutdown_by = 0, None
+            else:
+                group.configured, group.topics_checked = configured, self._topics_number
             self._start_session(group, member.member_id)
             if current != member.current:
                 self._watch_revocation(group, updated)
