@@ -509,8 +509,8 @@ def test_a_topic_that_cannot_be_created_is_said_with_the_next_heartbeat(streams:
         (
             3,
             f"Internal topics are missing: {name}; Creation failed: {name} (Unable to replicate the "
-            "partition 9 time(s): The target replication factor of 9 cannot be reached because only 3 broker(s) are "
-            "registered or some brokers have all their log directories cordoned.).",
+            "partition 9 time(s): The target replication factor of 9 cannot be reached because only 3 "
+            "broker(s) are registered or some brokers have all their log directories cordoned.).",
         )
     ]
 

@@ -160,9 +160,10 @@ OF_KAFKA: list[tuple[Change, str, str]] = [
 """Records that a real cluster wrote."""
 
 
-@pytest.mark.parametrize(
-    ("change", "key", "value"), OF_KAFKA, ids=[type(c[0]).__name__ for c, _, _ in OF_KAFKA]
-)
+NAMES = [type(change[0]).__name__ for change, _, _ in OF_KAFKA]
+
+
+@pytest.mark.parametrize(("change", "key", "value"), OF_KAFKA, ids=NAMES)
 def test_records_are_kafkas(change: Change, key: str, value: str) -> None:
     ours = encode_key(change[0])
     assert change[1] is not None and (ours.hex(), encode_value(change[1]).hex()) == (key, value)
@@ -171,10 +172,11 @@ def test_records_are_kafkas(change: Change, key: str, value: str) -> None:
 
 @given(st.binary(max_size=60), st.integers(17, 23))
 def test_garbage_is_malformed_and_nothing_else(data: bytes, version: int) -> None:
+    with suppress(MalformedBytes):
+        decode_key(bytes((0, version)) + data)
     for change, _, _ in OF_KAFKA:
-        for decode in (lambda: decode_key(bytes((0, version)) + data), lambda: decode_value(change[0], data)):
-            with suppress(MalformedBytes):
-                decode()
+        with suppress(MalformedBytes):
+            decode_value(change[0], data)
 
 
 # --- members
