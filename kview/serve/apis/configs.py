@@ -122,7 +122,6 @@ def _static(call: Call) -> dict[str, str]:
     return {
         "advertised.listeners": here,
         "controller.listener.names": "CONTROLLER",
-        "group.coordinator.rebalance.protocols": "classic,consumer",
         "listeners": here,
         "log.dirs": log_dir(call.broker),
         "max.incremental.fetch.session.cache.slots": "0",
