@@ -71,6 +71,7 @@ Tasks = Mapping[str, Sequence[int]]
 """Subtopology → the numbers of its tasks."""
 Topology = StreamsGroupHeartbeatRequest.Topology
 Sub = Topology.Subtopology
+KeyValue = StreamsGroupHeartbeatRequest.KeyValue
 
 
 def info(name: str, partitions: int = 0, replication: int = 0, **configs: str) -> Any:
@@ -244,18 +245,27 @@ class Streams:
         self, topic: str, partition: int, offset: int, member: str = "", epoch: int = -1, version: int = 9
     ) -> int:
         """Commit an offset, and return the error."""
+        return self.commit_all(topic, {partition: offset}, member, epoch, version)[0]
+
+    def commit_all(
+        self, topic: str, offsets: Mapping[int, int], member: str, epoch: int, version: int = 9
+    ) -> list[int]:
+        """Commit offsets of a topic's partitions, and return the error of each."""
         per_topic = OffsetCommitRequest.OffsetCommitRequestTopic
-        row = per_topic.OffsetCommitRequestPartition(
-            version=version, partition_index=partition, committed_offset=offset, committed_metadata=""
-        )
+        rows = [
+            per_topic.OffsetCommitRequestPartition(
+                version=version, partition_index=number, committed_offset=offset, committed_metadata=""
+            )
+            for number, offset in offsets.items()
+        ]
         request = OffsetCommitRequest(
             version=version,
             group_id=self.group,
             generation_id_or_member_epoch=epoch,
             member_id=member,
-            topics=[per_topic(version=version, name=topic, partitions=[row])],
+            topics=[per_topic(version=version, name=topic, partitions=rows)],
         )
-        return int(ask(self.coordinator, request).topics[0].partitions[0].error_code)
+        return [row.error_code for row in ask(self.coordinator, request).topics[0].partitions]
 
 
 @pytest.fixture
@@ -434,6 +444,12 @@ def flat(of: Tasks) -> set[tuple[str, int]]:
             {"topology": topology(subtopology("0", repartition=[info("r", 1)], together=[((), (7,))]))},
             (-1, None),
         ),
+        (
+            0,
+            {"topology": topology(subtopology("0", repartition=[info("r", 1)], together=[((), (-1,))]))},
+            (-1, None),
+        ),
+        (0, {"client_tags": [KeyValue(version=0, key="k", value=v) for v in "ab"]}, (-1, None)),
     ],
 )
 def test_refused_heartbeats(cluster: Cluster, epoch: int, fields: dict[str, Any], answer: Told) -> None:
@@ -542,6 +558,17 @@ def test_epochs_fence_members(streams: Streams) -> None:
     assert s.join("c", stale)[0] == 4
 
 
+def test_tasks_that_are_named_twice_are_refused_while_they_matter(streams: Streams) -> None:
+    s = streams
+    simple = topology(subtopology("0", [s.topic]))
+    s.join("a", simple)
+    twice = {"active_tasks": tasks({"0": [0]}) + tasks({"0": [1]}), "standby_tasks": [], "warmup_tasks": []}
+    assert s.told("a", 2, **twice) == (2, [], None, None), "it has what it is to have"
+    s.join("b", simple)
+    assert s.told("a", 2, **twice) == (-1, None)
+    assert s.told("a", 2, {"0": [0, 1]})[0] == 2
+
+
 def test_an_older_topology_is_stale(streams: Streams) -> None:
     s = streams
     newer = topology(subtopology("0", [s.topic]), epoch=3)
@@ -635,7 +662,7 @@ def test_records_are_kafkas(streams: Streams) -> None:
     """Each record reads back to the same bytes, and says the same but for hashes and times."""
     s = streams
     s.made("a")
-    tags = [tag("z", "1"), tag("a", "2")]
+    tags = [KeyValue(version=0, key=key, value=value) for key, value in (("z", "1"), ("a", "2"))]
     s.join("b", rack_id="r", user_endpoint=endpoint("here", 65_535), client_tags=tags)
     kept = s.told("a", 3, {"0": [0, 1], "1": [0, 1]})[2]
     s.told("a", 3, kept)
@@ -705,10 +732,6 @@ def active(of: Tasks) -> dict[TaskKey, frozenset[int]]:
 
 def since(epoch: int, of: Tasks) -> dict[TaskKey, dict[int, int]]:
     return {TaskKey(Role.ACTIVE, name): dict.fromkeys(found, epoch) for name, found in of.items()}
-
-
-def tag(key: str, value: str) -> Any:
-    return StreamsGroupHeartbeatRequest.KeyValue(version=0, key=key, value=value)
 
 
 def records(s: Streams) -> Iterator[tuple[Any, Any]]:
@@ -845,6 +868,18 @@ def test_offsets_are_committed_by_members_in_their_epochs(streams: Streams) -> N
     assert fetched(s, None, -1) == (0, [-1, 6])
     assert deleted(s) == 0
     assert fetched(s, None, -1) == (0, [-1, -1]) and s.described().error_code == 69
+
+
+def test_one_offset_that_is_not_a_members_refuses_all_in_the_request(streams: Streams) -> None:
+    s = streams
+    simple = topology(subtopology("0", [s.topic]))
+    s.join("a", simple)
+    s.join("b", simple)
+    (kept,) = s.told("a", 2, {"0": [0, 1]})[2]["0"]
+    s.told("a", 2, {"0": [kept]})
+    assert s.commit_all(s.topic, {kept: 5, 1 - kept: 6}, "a", 2) == [113, 113]
+    assert fetched(s, None, -1) == (0, [-1, -1])
+    assert s.commit_all(s.topic, {kept: 5}, "a", 2) == [0]
 
 
 def fetched(s: Streams, member: str | None, epoch: int) -> tuple[int, list[int]]:

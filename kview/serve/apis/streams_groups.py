@@ -93,6 +93,7 @@ def heartbeat(call: Call) -> None:
             request.shutdown_application,
             _unsupported(request),
             any(tasks is not None for tasks in lists) and owned is None,
+            owned is not None and len(owned) < sum(map(len, lists)),
         ),
         call.later(answer),
     )

@@ -159,6 +159,13 @@ def commit(
         if code is ErrorCode.NONE:
             value = OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms, topic_id)
             values[o.topic, o.partition] = value
+        elif request.producer is None:
+            # As in Kafka, nothing in the request is committed, but for transactions.
+            for j in range(count):
+                if refused.get(j, ErrorCode.OFFSET_METADATA_TOO_LARGE) is ErrorCode.OFFSET_METADATA_TOO_LARGE:
+                    refused[j] = code
+            values.clear()
+            break
         else:
             refused[i] = code
 

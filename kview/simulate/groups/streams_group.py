@@ -180,8 +180,8 @@ class Holders:
                             self._active.add((subtopology, partition))
 
     def hold(self, process_id: str, key: TaskKey, partition: int) -> bool:
-        """Return whether a member in this process must wait for a task: for an active one while any member has
-        it as that, and for any while a member of the same process has it."""
+        """Return whether a member in this process must wait for a task: for an active one while any member
+        has it as that, and for any while a member of the same process has it."""
         active = key.role is Role.ACTIVE and (key.subtopology, partition) in self._active
         return active or (process_id, key.subtopology, partition) in self._in_process
 

@@ -168,6 +168,8 @@ class StreamsMembership:
             self._delay(group.name, delay_ms)
         updated = member._replace(metadata=metadata)
         target_epoch, target = self._retarget(group, epoch, updated, configured, standbys, changes, status)
+        if request.repeats_tasks and not updated.reconciled_to(target_epoch):
+            raise _failed()
         current = self._reconcile(group, updated, target_epoch, target, request.owned)
         if current != member.current:
             changes.append((StreamsCurrentKey(group.name, member.member_id), current))
@@ -362,14 +364,14 @@ class StreamsMembership:
         rows: list[tuple[str, tuple[int, ...]]] = []
         for key, numbers in assigned.items():
             if subtopologies is None or key.subtopology not in subtopologies:
-                raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)  # As in Kafka, which fails here.
+                raise _failed()
             if key.role is role:
                 subtopology = subtopologies[key.subtopology]
                 for topic in sorted({*subtopology.source_topics, *subtopology.repartition_sources}):
                     count = len(topics[topic].partitions) if topic in topics else 0
                     rows.append((topic, tuple(sorted(numbers)[:count])))
         if subtopologies is None:
-            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+            raise _failed()
         return tuple(rows)
 
     # --- leaving
@@ -439,9 +441,16 @@ class StreamsMembership:
         self._timeouts.start((kind, name, member_id), delay_ms, ended)
 
 
+def _failed() -> Refused:
+    """Return the refusal of a request with which Kafka's coordinator fails."""
+    return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+
+
 def _updated(known: StreamsMemberValue, request: StreamsHeartbeat) -> StreamsMemberValue:
-    """Return what a member says about itself after a heartbeat."""
+    """Return what a member says about itself after a heartbeat. Raises Refused."""
     timeout_ms, topology = request.rebalance_timeout_ms, request.topology
+    if len(dict(request.tags or ())) < len(request.tags or ()):
+        raise _failed()
     return StreamsMemberValue(
         None,
         known.rack_id if request.rack_id is None else request.rack_id,
@@ -460,7 +469,7 @@ def _topology(group: StreamsGroup, request: StreamsHeartbeat, changes: list[Chan
     known, asked = group.topology, request.topology
     if known is None:
         if asked is None:
-            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+            raise _failed()
         changes.append((TopologyKey(group.name), asked))
         return asked
     if asked is None or asked.epoch < known.epoch:

@@ -35,6 +35,8 @@ class StreamsHeartbeat:
     """What the request has that Kafka does not support, in Kafka's words."""
     lacks_tasks: bool = False
     """Whether only one or two of the three lists of tasks came."""
+    repeats_tasks: bool = False
+    """Whether a list of tasks names a subtopology twice."""
 
 
 class EndpointPartitions(NamedTuple):

@@ -4,7 +4,7 @@ Sources: InternalTopicManager, RepartitionTopics, CopartitionedTopicsEnforcer an
 group coordinator.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -179,11 +179,9 @@ def _decide(subtopologies: Collection[Subtopology], topics: Topics) -> dict[str,
     }
     for subtopology in subtopologies:
         for group in subtopology.copartition_groups:
-            try:
-                together = {subtopology.source_topics[at] for at in group.source_topics}
-                together |= {subtopology.repartition_sources[at].name for at in group.repartition_sources}
-            except IndexError:
-                raise _never() from None
+            together = _at(subtopology.source_topics, group.source_topics)
+            repartition = [topic.name for topic in subtopology.repartition_sources]
+            together |= _at(repartition, group.repartition_sources)
             decided.update(_copartition(subtopologies, together, fixed, topics, decided))
     for subtopology in subtopologies:
         counts = [_count(name, topics, decided) for name in sources(subtopology)]
@@ -192,6 +190,13 @@ def _decide(subtopologies: Collection[Subtopology], topics: Topics) -> dict[str,
             raise Refused(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
         decided.update(dict.fromkeys(_changelogs(subtopology), max(counts)))
     return decided
+
+
+def _at(names: Sequence[str], places: Sequence[int]) -> set[str]:
+    """Return the names at these places."""
+    if not all(0 <= place < len(names) for place in places):
+        raise _never()
+    return {names[place] for place in places}
 
 
 def _decide_repartition(subtopologies: Iterable[Subtopology], topics: Topics) -> dict[str, int]:
