@@ -24,6 +24,7 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import FindCoordinatorRequest
 
+from kview.serve.apis.streams_groups import TASKS_MAX, TOPOLOGY_MAX
 from kview.simulate.coordination.placement import java_map_order
 from kview.simulate.groups.consumer_records import MemberState
 from kview.simulate.groups.records import decode_key, decode_value, encode_key, encode_value
@@ -56,6 +57,7 @@ from kview.wire.group_messages import (
 from tests.real_kafka.asking import Address, ask
 from tests.serve import questions as q
 from tests.serve.both import Cluster
+from tests.served import Served
 from tests.waiting import wait_until
 
 NOT_YET = (14, 15, 16)
@@ -923,3 +925,14 @@ def test_configurations_of_a_group(streams: Streams) -> None:
     ):
         asked = [(f"streams.{name}", 0, value)]
         assert q.incremental_alter(s.cluster.leader, GROUP, s.group, asked) == error, name
+
+
+def test_a_huge_topology_or_assignment_is_refused(shared_simulated: Served) -> None:
+    """In the simulated cluster, whose other clients do not wait for it."""
+    huge = topology(subtopology("0", [f"t{n}" for n in range(TOPOLOGY_MAX)]))
+    for fields in ({"topology": huge}, {"active_tasks": tasks({"0": range(TASKS_MAX)})}):
+        request = StreamsGroupHeartbeatRequest(
+            version=0, group_id="huge", member_id="m", rebalance_timeout_ms=1, process_id="p",
+            standby_tasks=[], warmup_tasks=[], **{"active_tasks": [], **fields},
+        )  # fmt: skip
+        assert ask(shared_simulated.addresses[0], request).error_code == -1

@@ -47,6 +47,13 @@ from kview.wire.group_messages import (
     StreamsGroupHeartbeatResponse,
 )
 
+TOPOLOGY_MAX = 2_000
+"""Limit of the subtopologies of a topology, their topics and their copartition groups, all together. Kafka's
+limit is the size of a record, 1 MB."""
+
+TASKS_MAX = 100_000
+"""Limit of the tasks that a member says it has, more than the partitions of a cluster."""
+
 ERRORS_SHOWN_MAX = 3
 """Topics of which a status says why they could not be created."""
 
@@ -106,8 +113,15 @@ def _refusal(call: Call) -> StreamsHeartbeatResult | None:
         return StreamsHeartbeatResult(ErrorCode.UNSUPPORTED_VERSION)
     if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
         return StreamsHeartbeatResult(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    has = [entry for name in _LISTS.values() for entry in getattr(request, name) or ()]
+    if len(has) + sum(len(entry.partitions) for entry in has) > TASKS_MAX:
+        message = f"A member has more than {TASKS_MAX} tasks."
+        return StreamsHeartbeatResult(ErrorCode.UNKNOWN_SERVER_ERROR, message)
     if request.topology is None:
         return None
+    if _size(request.topology) > TOPOLOGY_MAX:
+        message = f"A topology has more than {TOPOLOGY_MAX} topics, or other parts."
+        return StreamsHeartbeatResult(ErrorCode.UNKNOWN_SERVER_ERROR, message)
     topics = dict.fromkeys(
         name
         for subtopology in request.topology.subtopologies
@@ -120,17 +134,23 @@ def _refusal(call: Call) -> StreamsHeartbeatResult | None:
     )
     internal = [name for name in topics if name in INTERNAL_TOPICS]
     invalid = [name for name in topics if not valid_topic_name(name)]
-    message = None
     if internal:
         names = ",".join(internal)
         message = f"Use of Kafka internal topics {names} in a Kafka Streams topology is prohibited."
     elif invalid:
         message = f"Topic names {','.join(invalid)} are not valid topic names."
-    if message is not None:
+    if internal or invalid:
         return StreamsHeartbeatResult(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
     if not all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in topics):
         return StreamsHeartbeatResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return None
+
+
+def _size(topology: Any) -> int:
+    """Return how many parts a topology has."""
+    lists = ("source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics",
+             "repartition_source_topics", "copartition_groups")  # fmt: skip
+    return sum(1 + sum(len(getattr(each, name)) for name in lists) for each in topology.subtopologies)
 
 
 def _unsupported(request: Any) -> str | None:

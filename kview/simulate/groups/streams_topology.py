@@ -174,15 +174,15 @@ def _decide(subtopologies: Collection[Subtopology], topics: Topics) -> dict[str,
                 "source topic is never used as a sink topic."
             )
             raise Refused(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
-    fixed = {
-        topic.name: None for each in subtopologies for topic in each.repartition_sources if topic.partitions
-    }
+    inner = [topic for each in subtopologies for topic in each.repartition_sources]
+    fixed = dict.fromkeys(topic.name for topic in inner if topic.partitions)
+    repartition_topics = dict.fromkeys(topic.name for topic in inner)
     for subtopology in subtopologies:
         for group in subtopology.copartition_groups:
             together = _at(subtopology.source_topics, group.source_topics)
             repartition = [topic.name for topic in subtopology.repartition_sources]
             together |= _at(repartition, group.repartition_sources)
-            decided.update(_copartition(subtopologies, together, fixed, topics, decided))
+            decided.update(_copartition(repartition_topics, together, fixed, topics, decided))
     for subtopology in subtopologies:
         counts = [_count(name, topics, decided) for name in sources(subtopology)]
         if not counts:
@@ -234,14 +234,13 @@ def _decide_repartition(subtopologies: Iterable[Subtopology], topics: Topics) ->
 
 
 def _copartition(
-    subtopologies: Iterable[Subtopology],
+    repartition: Collection[str],
     together: set[str],
     fixed: Collection[str],
     topics: Topics,
     decided: Mapping[str, int],
 ) -> dict[str, int]:
     """Return the number of partitions of the repartition topics among topics that must have equally many."""
-    repartition = {topic.name for each in subtopologies for topic in each.repartition_sources}
     counts = {name: _count(name, topics, decided) for name in together}
     inner = {name: count for name, count in counts.items() if name in repartition}
     outer = {name: count for name, count in counts.items() if name not in repartition}
