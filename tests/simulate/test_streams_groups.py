@@ -1,6 +1,6 @@
 """Streams groups at their coordinator: the assignor, time-outs, failover, and random walks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import pytest
@@ -79,6 +79,40 @@ def test_the_sticky_assignor_balances(
             assert len(holders) == 1 + (min(standbys, count - 1) if task[0] == "1" else 0)
     if per_process == 1 and not standbys:
         assert assign_sticky(processes, before, tasks, standbys) == before
+
+
+def kafkas(
+    standbys: int, tasks: tuple[int, int], given: str, before: Mapping[str, Tasks]
+) -> tuple[str, dict[str, Tasks]]:
+    """Assign, and return the active tasks and copies of each member, as in a line of Java's harness."""
+    processes = dict(pair.split(":") for pair in given.split())
+    counts = [TaskCount("0", tasks[0], False), TaskCount("1", tasks[1], True)]
+    assigned = assign_sticky(processes, before, counts, standbys)
+    lists = {
+        name: "/".join(
+            ",".join(f"{subtopology}_{n}" for subtopology, n in sorted(of_role(has, role)))
+            for role in (Role.ACTIVE, Role.STANDBY)
+        )
+        for name, has in assigned.items()
+    }
+    return " ".join(f"{name}:{lists[name]}" for name in sorted(lists)), assigned
+
+
+def test_the_sticky_assignor_gives_each_member_what_kafkas_gives() -> None:
+    """As StickyTaskAssignor of 4.3.1 does, which was run with the same members, one after the other."""
+    first = "kiwi:p0 plum:p0 pear:p1 fig:p1 lime:p2"
+    said, before = kafkas(2, (2, 7), first, {})
+    assert said == (
+        "fig:1_2,1_6/1_3 kiwi:1_1/1_0,1_4,1_6 lime:0_1,1_5/1_0,1_1,1_2,1_3,1_4,1_6 pear:1_0,1_4/1_1,1_5 "
+        "plum:0_0,1_3/1_2,1_5"
+    )
+    said, before = kafkas(2, (2, 7), f"{first} date:p3 nut:p3", before)
+    assert said == (
+        "date:1_5/1_1,1_4 fig:1_2/1_3,1_6 kiwi:1_1/1_0,1_4,1_6 lime:0_1/1_2,1_5 nut:1_6/1_0,1_3 "
+        "pear:1_0,1_4/1_1 plum:0_0,1_3/1_2,1_5"
+    )
+    said, before = kafkas(1, (2, 7), "plum:p0 fig:p1 lime:p2 date:p3 nut:p3", before)
+    assert said == ("date:1_1,1_5/1_4 fig:1_2,1_4/1_6 lime:0_1/1_0,1_1,1_5 nut:1_0,1_6/1_3 plum:0_0,1_3/1_2")
 
 
 def test_names_are_in_the_order_of_javas_hash_maps() -> None:

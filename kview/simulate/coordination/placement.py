@@ -39,9 +39,12 @@ def partition_of(group: str, partitions: int) -> int:
     return 0 if h == -(1 << 31) else abs(h) % partitions
 
 
-def java_map_order(names: Iterable[str]) -> list[str]:
-    """Return names in the order in which Java's HashMap has them as keys, when they are put in one by one."""
-    keys, buckets = list(names), 16
+def java_map_order(names: Iterable[str], capacity: int = 16) -> list[str]:
+    """Return names in the order in which Java's HashMap, made for `capacity`, has them as keys when they are
+    put in one by one."""
+    keys, buckets = list(names), 1
+    while buckets < capacity:
+        buckets *= 2
     while len(keys) > buckets * 3 // 4:
         buckets *= 2
 

@@ -1,14 +1,17 @@
 """The assignor of streams groups, `sticky`: members keep what they have as far as the load allows.
 
-Source: StickyTaskAssignor of Kafka's group coordinator. Which of several equally loaded members gets a task
-depends there on the order of Java's hash maps, here on the order in which the members joined.
+Source: StickyTaskAssignor and ProcessState of Kafka's group coordinator. Which of several equally loaded
+members gets a task depends there on the order of Java's hash maps and heaps, and so it does here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
+from kview.simulate.coordination.placement import java_map_order
 from kview.simulate.groups.streams_records import NO_TASKS, Role, TaskKey, Tasks
+
+T = TypeVar("T")
 
 
 class Task(NamedTuple):
@@ -26,14 +29,54 @@ class TaskCount(NamedTuple):
     stateful: bool
 
 
+class _JavaHeap(Generic[T]):
+    """Java's PriorityQueue, in which the order of equal elements is that of its algorithm."""
+
+    def __init__(self, items: Iterable[T], load: Callable[[T], float]) -> None:
+        self._items: list[T] = []
+        self._load = load
+        for item in items:
+            self.add(item)
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def add(self, item: T) -> None:
+        items, at = self._items, len(self._items)
+        items.append(item)
+        while at > 0:
+            parent = (at - 1) // 2
+            if self._load(item) >= self._load(items[parent]):
+                break
+            items[at] = items[parent]
+            at = parent
+        items[at] = item
+
+    def poll(self) -> T:
+        """Remove the least element, and return it."""
+        items = self._items
+        least, last, at = items[0], items.pop(), 0
+        if not items:
+            return least
+        while (child := 2 * at + 1) < len(items):
+            if child + 1 < len(items) and self._load(items[child]) > self._load(items[child + 1]):
+                child += 1
+            if self._load(last) <= self._load(items[child]):
+                break
+            items[at] = items[child]
+            at = child
+        items[at] = last
+        return least
+
+
 class _Process:
     """An instance of an application, with one or more members."""
 
-    def __init__(self, order: int) -> None:
-        self.order = order
+    def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self.tasks: set[Task] = set()
         self._sum = 0
+        self._by_load: _JavaHeap[str] | None = None
 
     @property
     def load(self) -> float:
@@ -44,10 +87,18 @@ class _Process:
         self.tasks.add(task)
         self._sum += 1
         self.counts[member] += 1
+        self._by_load = None
         return self.counts[member]
 
-    def least_loaded(self) -> str:
-        return min(self.counts, key=lambda member: self.counts[member])
+    def add_to_least_loaded(self, add: Callable[[str], None]) -> None:
+        """Let `add` give a task to the member with the fewest."""
+        heap = self._by_load
+        if heap is None:
+            heap = _JavaHeap(java_map_order(self.counts), self.counts.__getitem__)
+        member = heap.poll()
+        add(member)
+        heap.add(member)
+        self._by_load = heap
 
 
 class _Quota:
@@ -86,8 +137,8 @@ class _Assignment:
         self.had_active: dict[Task, str] = {}
         self.had_standby: dict[Task, list[str]] = {}
         self.assigned: dict[str, dict[TaskKey, set[int]]] = {}
-        for member, process_id in members.items():
-            process = self.processes.setdefault(process_id, _Process(len(self.processes)))
+        for member in java_map_order(members):
+            process = self.processes.setdefault(members[member], _Process())
             process.counts[member] = 0
             self.assigned[member] = {}
             for (role, subtopology), numbers in before.get(member, NO_TASKS).items():
@@ -101,7 +152,7 @@ class _Assignment:
     def _process(self, member: str) -> _Process:
         return self.processes[self.process_of[member]]
 
-    def _add(self, role: Role, member: str, task: Task) -> None:
+    def _add(self, role: Role, task: Task, member: str) -> None:
         count = self._process(member).add(member, task)
         self.assigned[member].setdefault(TaskKey(role, task.subtopology), set()).add(task.partition)
         if role is Role.ACTIVE:
@@ -130,21 +181,21 @@ class _Assignment:
         for task in sorted(tasks, key=lambda task: (task.partition, task.subtopology)):
             member = self.had_active.get(task)
             if member is not None and self._is_below(member, self.active_quota):
-                self._add(Role.ACTIVE, member, task)
+                self._add(Role.ACTIVE, task, member)
             else:
                 left.append(task)
         new = []
         for task in left:
             member = self._least_loaded_standby(task, without_task=False)
             if member is not None and self._is_below(member, self.active_quota):
-                self._add(Role.ACTIVE, member, task)
+                self._add(Role.ACTIVE, task, member)
             else:
                 new.append(task)
         by_load = self._by_load()
         for task in sorted(new):
-            _, _, process = heappop(by_load)
-            self._add(Role.ACTIVE, process.least_loaded(), task)
-            heappush(by_load, (process.load, process.order, process))
+            process = by_load.poll()
+            process.add_to_least_loaded(partial(self._add, Role.ACTIVE, task))
+            by_load.add(process)
 
     def standby(self, tasks: Iterable[Task]) -> None:
         """Give copies of each task to other instances: to who had it or a copy, else to the least loaded."""
@@ -163,24 +214,22 @@ class _Assignment:
                 if member is None:
                     new.append((task, self.standbys - i))
                     break
-                self._add(Role.STANDBY, member, task)
+                self._add(Role.STANDBY, task, member)
         by_load = self._by_load()
         for task, copies in sorted(new, reverse=True):
             for _ in range(copies):
-                passed = []
+                passed: list[_Process] = []
                 while by_load:
-                    passed.append(heappop(by_load))
-                    process = passed[-1][2]
-                    if task not in process.tasks:
-                        self._add(Role.STANDBY, process.least_loaded(), task)
+                    passed.append(by_load.poll())
+                    if task not in passed[-1].tasks:
+                        passed[-1].add_to_least_loaded(partial(self._add, Role.STANDBY, task))
                         break
-                for _, _, process in passed:
-                    heappush(by_load, (process.load, process.order, process))
+                for process in reversed(passed):
+                    by_load.add(process)
 
-    def _by_load(self) -> list[tuple[float, int, _Process]]:
-        heap = [(process.load, process.order, process) for process in self.processes.values()]
-        heapify(heap)
-        return heap
+    def _by_load(self) -> _JavaHeap[_Process]:
+        order = java_map_order(self.processes, len(self.process_of))
+        return _JavaHeap((self.processes[name] for name in order), lambda process: process.load)
 
 
 def assign_sticky(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.coordination.placement import java_map_order
 from kview.simulate.coordination.timeouts import Timeouts
 from kview.simulate.groups.consumer_records import MemberState
 from kview.simulate.groups.consumer_results import Refused
@@ -305,7 +306,7 @@ class StreamsMembership:
         processes = {known.member_id: known.metadata.process_id for known in group.members.values()}
         if member is not None:
             processes[member.member_id] = member.metadata.process_id
-        targets: dict[str, Tasks] = dict.fromkeys(processes, NO_TASKS)
+        targets: dict[str, Tasks] = dict.fromkeys(java_map_order(processes), NO_TASKS)
         if configured.ready:
             counts = [
                 TaskCount(name, subtopology.tasks, bool(subtopology.changelogs))
