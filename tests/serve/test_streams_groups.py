@@ -475,6 +475,15 @@ def nobodys(cluster: Cluster) -> Streams:
     return NOBODYS[cluster.bootstrap]
 
 
+def test_a_group_that_is_not_ready_is_listed_as_such(streams: Streams) -> None:
+    s = streams
+    s.join("a", topology(subtopology("0", ["no-such-topic"])))
+    assert listed(s) == [("streams", "streams", "NotReady")]
+    assert [listed(s, name) for name in ("NotReady", "NOT_READY", "stable")] == [
+        [], [("streams", "streams", "NotReady")], [],
+    ]  # fmt: skip
+
+
 def test_topics_that_are_missing_or_have_other_partitions_are_said(streams: Streams) -> None:
     s = streams
     missing = topology(subtopology("0", [s.topic, "no-such-b", "no-such-a", "no-such-c", "no-such-d"]))
@@ -832,8 +841,9 @@ def join_classic(s: Streams) -> int:
     return int(ask(s.coordinator, request).error_code)
 
 
-def listed(s: Streams) -> list[tuple[str, str, str]]:
-    groups = ask(s.coordinator, ListGroupsRequest(version=5, types_filter=["Streams"])).groups
+def listed(s: Streams, *states: str) -> list[tuple[str, str, str]]:
+    request = ListGroupsRequest(version=5, types_filter=["Streams"], states_filter=list(states))
+    groups = ask(s.coordinator, request).groups
     return [(g.group_type, g.protocol_type, g.group_state) for g in groups if g.group_id == s.group]
 
 

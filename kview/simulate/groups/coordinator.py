@@ -62,7 +62,7 @@ from kview.simulate.groups.share_results import (
     ShareHeartbeatDone,
     ShareHeartbeatResult,
 )
-from kview.simulate.groups.streams_group import StreamsGroup
+from kview.simulate.groups.streams_group import StreamsGroup, StreamsGroupState
 from kview.simulate.groups.streams_membership import StreamsMembership
 from kview.simulate.groups.streams_membership import check as check_streams
 from kview.simulate.groups.streams_results import (
@@ -525,7 +525,8 @@ class GroupCoordinator:
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """List the groups that this broker coordinates.
 
-        `states` and `types`, if not empty, select groups. They may be in upper or lower case.
+        `states` and `types`, if not empty, select groups. They may be in upper or lower case. A group that is
+        not ready is selected by another name than it is listed with, as in Kafka.
         """
         wanted = {state.lower() for state in states}
         loading = any(shard.loading for shard in self._shards.values())
@@ -536,7 +537,8 @@ class GroupCoordinator:
             for group in shard.groups.values():
                 kind = "classic" if isinstance(group, Group) else group.protocol_type
                 state = group.state.value
-                if (not wanted or state.lower() in wanted) and (not wanted_types or kind in wanted_types):
+                named = "not_ready" if group.state is StreamsGroupState.NOT_READY else state.lower()
+                if (not wanted or named in wanted) and (not wanted_types or kind in wanted_types):
                     groups.append(ListedGroup(group.name, group.protocol_type, state, kind))
         return ListResult(code, tuple(sorted(groups, key=lambda listed: listed.group)))
 
