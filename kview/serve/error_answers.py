@@ -74,7 +74,7 @@ _UNKNOWN_FIELDS = {
 }
 """Fields of a row that are −1 with an error."""
 
-READS = frozenset({3, 9, 10, 15, 32, 61, 65, 69, 75, 77, 84, 87, 90})
+READS = frozenset({3, 9, 10, 15, 32, 61, 65, 69, 75, 77, 84, 87, 89, 90})
 """Metadata, OffsetFetch, FindCoordinator and what else only describes: their rows are overwritten."""
 
 BY_TOPIC = frozenset({3, 9, *PARTITIONED})

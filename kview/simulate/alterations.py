@@ -171,11 +171,11 @@ def group_configs_after(before: Configs, alterations: Sequence[Alteration], sett
         if name in GROUP_ONLY_KEYS:
             continue
         kind, setting = name.split(".", 1)
-        low, high = (f"group.{kind}.{end}.{setting}" for end in ("min", "max"))
-        if int(value) < settings.number(low):
+        low, high = (f"group.{kind}.{end}.{setting.removeprefix('num.')}" for end in ("min", "max"))
+        if low in BROKER_KEYS and int(value) < settings.number(low):
             message = f"{name} must be greater than or equal to {low}"
             return AdminResult(ErrorCode.INVALID_CONFIG, message)
-        if int(value) > settings.number(high):
+        if high in BROKER_KEYS and int(value) > settings.number(high):
             message = f"{name} must be less than or equal to {high}"
             return AdminResult(ErrorCode.INVALID_CONFIG, message)
     return after

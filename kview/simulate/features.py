@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 METADATA_VERSION, KRAFT_VERSION = "metadata.version", "kraft.version"
-SHARE_VERSION = "share.version"
+SHARE_VERSION, STREAMS_VERSION = "share.version", "streams.version"
 GROUP_VERSION, ELR_VERSION = "group.version", "eligible.leader.replicas.version"
 
 SUPPORTED: Mapping[str, tuple[int, int]] = {
@@ -11,7 +11,7 @@ SUPPORTED: Mapping[str, tuple[int, int]] = {
     KRAFT_VERSION: (0, 1),
     METADATA_VERSION: (7, 30),
     SHARE_VERSION: (0, 1),
-    "streams.version": (0, 1),
+    STREAMS_VERSION: (0, 1),
     "transaction.version": (0, 2),
     ELR_VERSION: (0, 1),
 }

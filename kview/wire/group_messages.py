@@ -23,6 +23,10 @@ ShareGroupDescribeRequest = _message("ShareGroupDescribeRequest")
 ShareGroupDescribeResponse = _message("ShareGroupDescribeResponse")
 """API 77: share groups (KIP-932)."""
 
+StreamsGroupHeartbeatRequest = _message("StreamsGroupHeartbeatRequest")
+StreamsGroupHeartbeatResponse = _message("StreamsGroupHeartbeatResponse")
+"""API 88: a member of a streams group joins, stays or leaves (KIP-1071)."""
+
 StreamsGroupDescribeRequest = _message("StreamsGroupDescribeRequest")
 StreamsGroupDescribeResponse = _message("StreamsGroupDescribeResponse")
 """API 89: streams groups (KIP-1071)."""

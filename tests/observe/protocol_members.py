@@ -8,24 +8,16 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
-from types import new_class
 from typing import Any
 
-from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import JoinGroupRequest, LeaveGroupRequest, OffsetCommitRequest, SyncGroupRequest
 
+from kview.wire.group_messages import StreamsGroupHeartbeatRequest
 from kview.wire.primitives import Writer
-from tests.real_kafka.asking import ask
+from tests.real_kafka.asking import Address, ask
 from tests.real_kafka.cluster import RealKafka
+from tests.served import Served
 from tests.waiting import wait_until
-
-
-def _message(name: str) -> Any:
-    return new_class(name, (ApiMessage,), {"load_json": "tests.observe.schemas"})
-
-
-StreamsGroupHeartbeatRequest = _message("StreamsGroupHeartbeatRequest")
-StreamsGroupHeartbeatResponse = _message("StreamsGroupHeartbeatResponse")
 
 LEAVES = -1
 """The epoch with which a member leaves."""
@@ -34,15 +26,21 @@ NOT_YET = (14, 15, 16)
 """COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR."""
 
 
+def _addresses(kafka: RealKafka | Served) -> Sequence[Address]:
+    if isinstance(kafka, Served):
+        return kafka.addresses
+    return [kafka.address(broker) for broker in kafka.broker_ids]
+
+
 def asked_of_coordinator(
-    kafka: RealKafka, request: Any, error_of: Callable[[Any], int] = attrgetter("error_code")
+    kafka: RealKafka | Served, request: Any, error_of: Callable[[Any], int] = attrgetter("error_code")
 ) -> Any:
     """Return the answer of the broker that coordinates the group, whose error number is 0."""
 
     def answer() -> Any:
-        for broker in kafka.broker_ids:
+        for address in _addresses(kafka):
             with suppress(OSError):  # a broker that is down or hangs does not coordinate it for long
-                found = ask(kafka.address(broker), request)
+                found = ask(address, request)
                 if error_of(found) not in NOT_YET:
                     return found
         return None
@@ -55,7 +53,7 @@ def asked_of_coordinator(
 class StreamsMember:
     """An application with one subtopology that reads a topic."""
 
-    def __init__(self, kafka: RealKafka, group: str, topic: str) -> None:
+    def __init__(self, kafka: RealKafka | Served, group: str, topic: str) -> None:
         self._kafka, self._group, self._topic = kafka, group, topic
         self.id, self.epoch = str(uuid.uuid4()), 0
         self.tasks: list[Any] = []

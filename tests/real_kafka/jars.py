@@ -34,20 +34,30 @@ KAFKA_VERSION = "4.3.1"
 class Release:
     """A release of Apache Kafka: its version, the modules that its jars come from, and its mode.
 
-    `modules` and `excluded` are (organisation, name, version) and (organisation, name).
+    `modules` and `excluded` are (organisation, name, version) and (organisation, name). With `alone`, the
+    modules are all that is fetched, without those of the broker and what they need themselves.
     """
 
     version: str
     modules: tuple[tuple[str, str, str], ...]
     excluded: tuple[tuple[str, str], ...] = ()
     zookeeper: bool = False
+    alone: bool = False
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder with the jars."""
+        return f"{self.modules[0][1] if self.alone else 'kafka'}-{self.version}"
 
     @property
     def ivy_module(self) -> str:
         """The file that tells Ivy what to fetch."""
-        wanted = [("org.apache.kafka", "kafka_2.13", self.version), *self.modules]
+        broker = ("org.apache.kafka", "kafka_2.13", self.version)
+        wanted = self.modules if self.alone else (broker, *self.modules)
+        transitive = str(not self.alone).lower()
         lines = [
-            f'<dependency org="{org}" name="{name}" rev="{version}" conf="default->default"/>'
+            f'<dependency org="{org}" name="{name}" rev="{version}" conf="default->default"'
+            f' transitive="{transitive}"/>'
             for org, name, version in wanted
         ]
         lines += [f'<exclude org="{org}" module="{name}"/>' for org, name in self.excluded]
@@ -72,6 +82,10 @@ KAFKA_4 = Release(
         ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3"),
     ),
 )
+STREAMS_4 = Release(KAFKA_VERSION, (("org.apache.kafka", "kafka-streams", KAFKA_VERSION),), alone=True)
+"""Kafka Streams without RocksDB, whose jar has 70 MB and is for other stores than those of tests. What else
+it needs is among the jars of the broker."""
+
 KAFKA_3 = Release("3.9.1", (RELOAD4J,))
 KAFKA_2 = Release(
     "2.8.2", (RELOAD4J,), excluded=(("log4j", "log4j"), ("org.slf4j", "slf4j-log4j12")), zookeeper=True
@@ -111,7 +125,7 @@ def fetch_jars(java: Path, release: Release = KAFKA_4) -> Path:
 
     Parallel callers wait for each other. The folder appears only when it is complete.
     """
-    jars = CACHE / f"kafka-{release.version}"
+    jars = CACHE / release.folder
     if jars.is_dir():
         return jars
     CACHE.mkdir(parents=True, exist_ok=True)

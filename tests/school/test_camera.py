@@ -19,6 +19,8 @@ from kview.model.lab import Command, CommandKind
 from kview.model.snapshot import Snapshot, Table
 from kview.model.states import REBALANCING, BrokerState
 from kview.model.units import UNKNOWN
+from kview.simulate.groups.streams_records import Role, Subtopology, TaskKey, TopologyValue
+from kview.simulate.groups.streams_results import StreamsHeartbeat, StreamsHeartbeatResult
 from kview.simulate.traffic.member import Phase, SimulatedMember
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, default_world
 from tests.school.both_ways import BothWays, both_ways, rows
@@ -235,3 +237,32 @@ def test_camera_and_observer_see_the_same_transactions() -> None:
 
         cluster.act(lambda: adjust(Command(CommandKind.ABORT_TRANSACTION, name="orders-0")))
         agreed(cluster, lambda seen: set(seen.transactions.state) == {"Ongoing"}, "one transaction")
+
+
+@pytest.mark.slow
+def test_camera_and_observer_see_the_same_streams_group() -> None:
+    """Two members, of which the second waits for what the first has not given back."""
+    at_once = {f"group.streams.{name}.ms": "0" for name in ("initial.rebalance.delay", "assignment.interval")}
+    world = default_world(brokers=3, racks=1, topics=(TopicSpec("orders", 4, 3),), settings=at_once)
+    reads = TopologyValue(3, (Subtopology("0", ("orders",), (), (), (), (), ()),))
+    with both_ways(dataclasses.replace(world, groups=())) as cluster:
+        engine = cluster.cluster
+
+        def beat(member: str, epoch: int, *partitions: int) -> None:
+            owned = {TaskKey(Role.ACTIVE, "0"): frozenset(partitions)} if partitions else {}
+            request = StreamsHeartbeat(
+                "counter", member, epoch, "client", "/127.0.0.1", rebalance_timeout_ms=60_000, owned=owned,
+                topology=None if epoch else reads, process_id=member, rack_id="R1",
+            )  # fmt: skip
+            engine.groups(engine.groups(0).find("counter")).streams_heartbeat(request, answers.append)
+
+        answers: list[StreamsHeartbeatResult] = []
+        cluster.act(lambda: beat("a", 0))
+        agreed(cluster, lambda seen: seen.groups.state.tolist() == ["Stable"], "a stable group")
+        cluster.act(lambda: beat("b", 0))
+        cluster.act(lambda: beat("a", 2, 0, 1, 2, 3))
+        _, seen, _ = agreed(cluster, lambda seen: seen.members.to_get.sum() == 2, "tasks that move")
+        assert seen.groups.topology_epoch.tolist() == [3] and set(seen.offsets.owner) == {"a"}
+        cluster.act(lambda: beat("b", -1))
+        agreed(cluster, lambda seen: seen.groups.members.tolist() == [1], "one member")
+        assert [answer.error_code for answer in answers] == [0, 0, 0, 0]

@@ -8,8 +8,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kview.serve.call import Api
 from kview.simulate.cluster import build
-from kview.simulate.groups.consumer_group import ConsumerGroup
-from kview.simulate.groups.share_group import ShareGroup
+from kview.simulate.groups.group import Group
 from kview.simulate.nodes import ProcessState
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, World, racked_brokers
 from tests.serve.examples import Examples, with_checksum
@@ -168,7 +167,7 @@ class Fuzz:
         if not groups or source.random() < 0.3:
             return {}
         group = source.choice(groups)
-        if isinstance(group, ConsumerGroup | ShareGroup):
+        if not isinstance(group, Group):
             epoch, ids = group.epoch - source.randrange(3), [*group.members, ""]
         else:
             epoch, ids = group.generation, [*group.members, *group.pending_members, ""]

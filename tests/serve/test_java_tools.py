@@ -11,6 +11,7 @@ import pytest
 from tests.real_kafka.tools import CONFIGS, Tools
 from tests.serve.both import Cluster
 from tests.serve.clients import new_consumer, values_of
+from tests.serve.test_streams_groups import Streams
 from tests.served import Served
 from tests.waiting import wait_until
 
@@ -181,3 +182,41 @@ def test_a_share_group_is_read_described_and_reset(tools: Tools) -> None:
     assert starts() == []
     tools.tool(command, "--delete", "--group", group)
     assert [group] not in lines(tools.tool(command, "--list"))
+
+
+def test_streams_groups_are_listed_described_and_deleted(tools: Tools, cluster: Cluster) -> None:
+    s = Streams(cluster)
+    s.made("m")
+    told = s.told("m", 3, {"0": [0, 1], "1": [0, 1]})
+    assert told == (3, [], None, None)
+    assert s.commit(s.topic, 1, 0, "m", 3) == 0
+    group = ("--group", s.group)
+
+    def run(*arguments: str) -> list[list[str]]:
+        return lines(tools.tool("streams.StreamsGroupCommand", *arguments))
+
+    assert [s.group] in run("--list")
+    (head, *rows) = run("--describe", *group, "--offsets", "--verbose")
+    assert head == [
+        "GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LEADER-EPOCH", "LOG-END-OFFSET", "OFFSET-LAG",
+    ]  # fmt: skip
+    of_topic = [[s.group, s.topic, "0", "-", "-", "0", "0"], [s.group, s.topic, "1", "0", "-", "0", "0"]]
+    of_sink = [[s.group, s.sink, partition, "-", "-", "0", "0"] for partition in "01"]
+    assert sorted(rows) == sorted([*of_topic, *of_sink])
+    (head, row) = run("--describe", *group, "--members", "--verbose")
+    assert head == [
+        "GROUP", "TARGET-ASSIGNMENT-EPOCH", "TOPOLOGY-EPOCH", "MEMBER", "MEMBER-PROTOCOL", "MEMBER-EPOCH",
+        "PROCESS", "CLIENT-ID", "ASSIGNMENTS",
+    ]  # fmt: skip
+    assert " ".join(row) == (
+        f"{s.group} 3 0 m streams 3 process-m kview-tests ACTIVE: 0:[0,1]; 1:[0,1]; "
+        "TARGET-ACTIVE: 0:[0,1]; 1:[0,1];"
+    )
+    (head, row) = run("--describe", *group, "--state", "--verbose")
+    assert head == [
+        "GROUP", "COORDINATOR", "(ID)", "STATE", "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", "#MEMBERS",
+    ]  # fmt: skip
+    assert row[3:] == ["Stable", "3", "3", "1"]
+    assert s.told("m", -1)[0] == -1
+    assert run("--delete", *group)[0][:5] == ["Deletion", "of", "requested", "streams", "groups"]
+    assert s.described().error_code == 69

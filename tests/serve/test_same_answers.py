@@ -23,11 +23,17 @@ from tests.served import QUICK_TIMES, Served
 from tests.waiting import wait_until
 
 TOPICS, GROUP, TRANSACTION, SHARES = ("same-1", "same-2"), "same-answers", "same-answers", "same-shares"
+STREAMS = "same-streams"
 USUAL = {
     "transactional_id": TRANSACTION, "transactional_ids": TRANSACTION, "group_id": GROUP, "groups": GROUP,
     "group_ids": GROUP, "key": GROUP, "coordinator_keys": GROUP, "groups_names": GROUP,
 }  # fmt: skip
 OF_SHARE_GROUPS: dict[str, str | int] = {"group_id": SHARES, "group_ids": SHARES, "member_id": "same-member"}
+OF_STREAMS_GROUPS: dict[str, str | int] = {
+    "group_id": STREAMS,
+    "group_ids": STREAMS,
+    "member_id": "same-member",
+}
 OWN = {
     "topic_id", "port", "host", "cluster_id", "controller_id", "node_id", "voter_id", "rack", "producer_id",
     "log_dir", "total_bytes", "usable_bytes", "partition_size", "records", "log_append_time_ms", "timestamp",
@@ -45,6 +51,7 @@ LEFT_OUT = {
     55: "DescribeQuorum: a real cluster of tests has one controller",
 }
 SHARE_GROUPS, SHARE_STATES = (76, 77, 90, 91, 92), (83, 84, 85, 86, 87)
+STREAMS_GROUPS = (88, 89)
 OF_GROUPS, OF_TRANSACTIONS = (8, 9, 12, 13, 14, 28, 42, 68, 69), (22, 24, 25, 65, 66)
 NEVER_MS = 900_000
 """The longest time-out of a transaction, because each cluster writes an abort at its own time."""
@@ -81,6 +88,8 @@ class Side:
         return self.addresses[q.find_coordinator(self.addresses[0], key, kind)[1]]
 
     def _usual(self, api: Api) -> dict[str, str | int]:
+        if api.key in STREAMS_GROUPS:
+            return self.usual | OF_STREAMS_GROUPS
         return self.usual | (OF_SHARE_GROUPS if api.key in range(76, 93) else {})
 
     def _producer_id(self) -> int:
@@ -96,6 +105,8 @@ class Side:
             return self.coordinators[0]
         if api.key in SHARE_GROUPS:
             return self.of_shares
+        if api.key in STREAMS_GROUPS:
+            return self._coordinator(STREAMS, 0)
         if api.key in SHARE_STATES:
             return self.of_states
         return self.coordinators[1] if api.key in OF_TRANSACTIONS else self.addresses[0]

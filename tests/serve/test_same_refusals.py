@@ -39,13 +39,16 @@ from kview.wire.group_messages import (
     ShareAcknowledgeRequest,
     ShareFetchRequest,
     ShareGroupHeartbeatRequest,
+    StreamsGroupDescribeRequest,
+    StreamsGroupHeartbeatRequest,
 )
 from tests.real_kafka.asking import Address
 from tests.real_kafka.secured import NOBODY, NOBODYS_PASSWORD, PASSWORD, SESSION_MS, USER, SecuredKafka
 from tests.serve import questions as q
 from tests.serve.examples import Examples
 from tests.serve.secured import ADMIN, ALICE, WAIT_S, Client, SecuredServed
-from tests.serve.test_same_answers import LAST, LEFT_OUT, OF_SHARE_GROUPS, SHARES, USUAL, common
+from tests.serve.test_same_answers import LAST, LEFT_OUT, OF_SHARE_GROUPS, SHARES, STREAMS, USUAL, common
+from tests.serve.test_streams_groups import info, subtopology, topology
 from tests.served import QUICK_TIMES
 from tests.waiting import wait_until
 
@@ -58,10 +61,12 @@ REFUSED = 29
 GRANTED = (
     (TOPIC, "same-2", LITERAL, READ),
     (TOPIC, "same-1", LITERAL, DESCRIBE),
+    (TOPIC, "same-log", LITERAL, DESCRIBE),
     (TOPIC, "mine-", PREFIXED, CREATE),
     (TOPIC, "mine-", PREFIXED, DELETE),
     (GROUP, "same-", PREFIXED, DESCRIBE),
     (GROUP, SHARES, LITERAL, READ),
+    (GROUP, STREAMS, LITERAL, READ),
     (GROUP, SHARES, LITERAL, DELETE),
     (TRANSACTIONAL_ID, "same-", PREFIXED, DESCRIBE),
     (CLUSTER, "kafka-cluster", LITERAL, DESCRIBE),
@@ -531,6 +536,18 @@ def share_deletion(*topics: str) -> Any:
     return DeleteShareGroupOffsetsRequest(version=0, group_id=SHARES, topics=named)
 
 
+def streams_heartbeat(source: str, changelog: str, group: str = STREAMS) -> Any:
+    return StreamsGroupHeartbeatRequest(
+        version=0, group_id=group, member_id="m", member_epoch=0, endpoint_information_epoch=-1,
+        process_id="p", rebalance_timeout_ms=60_000, active_tasks=[], standby_tasks=[], warmup_tasks=[],
+        topology=topology(subtopology("0", [source], changelogs=[info(changelog)])),
+    )  # fmt: skip
+
+
+def streams_description(*groups: str) -> Any:
+    return StreamsGroupDescribeRequest(version=0, group_ids=list(groups), include_authorized_operations=True)
+
+
 BOTH = {"include_cluster_authorized_operations": True, "include_topic_authorized_operations": True}
 AS_USER = {
     "all topics": metadata(12, None),
@@ -554,6 +571,11 @@ AS_USER = {
     "no start of a share group": share_offsets(["none"]),
     "other starts": share_alteration("same-1", "none"),
     "fewer starts": share_deletion("same-1", "none"),
+    "member of another streams group": streams_heartbeat("same-1", "same-log", "none"),
+    "member of a streams group whose source is hidden": streams_heartbeat("same-none", "same-log"),
+    "member of a streams group whose changelog is hidden": streams_heartbeat("same-1", "none"),
+    "member of a streams group whose changelog cannot be made": streams_heartbeat("same-1", "same-log"),
+    "streams groups": streams_description(STREAMS, "none", "same-none"),
 }
 
 

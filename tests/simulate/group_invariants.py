@@ -1,10 +1,14 @@
 """Invariants on consumer groups, and the list of all invariants on an entire cluster."""
 
+from collections.abc import Iterator
+
 from kview.simulate.cluster import Cluster
 from kview.simulate.groups.consumer_group import ConsumerGroup, owned_pairs, pairs
 from kview.simulate.groups.consumer_protocol import CONSUMER, decode_assignment
 from kview.simulate.groups.group import GroupState
 from kview.simulate.groups.shard import AnyGroup
+from kview.simulate.groups.streams_group import StreamsGroup
+from kview.simulate.groups.streams_records import OwnedTasks, Role, Tasks
 from kview.wire.primitives import MalformedBytes
 from tests.simulate.invariants import ClusterInvariant, ReplicasAreOfLivingTopics
 
@@ -17,6 +21,8 @@ def owned_twice(group: AnyGroup) -> str | None:
     """
     if isinstance(group, ConsumerGroup):
         return _owned_twice_at_any_time(group)
+    if isinstance(group, StreamsGroup):
+        return _active_twice(group)
     if group.state is not GroupState.STABLE or group.protocol_type != CONSUMER:
         return None
     owners: dict[tuple[str, int], str] = {}
@@ -49,6 +55,26 @@ def _owned_twice_at_any_time(group: ConsumerGroup) -> str | None:
             if gets.setdefault(pair, member_id) != member_id:
                 return f"group {group.name}: {pair} is to be owned by {gets[pair]} and {member_id}"
     return None
+
+
+def _active_twice(group: StreamsGroup) -> str | None:
+    """Return the task of a streams group that is active in two members, or is to be, or None."""
+    has: dict[tuple[str, int], str] = {}
+    gets: dict[tuple[str, int], str] = {}
+    for member_id, member in group.members.items():
+        for owned in (member.current.assigned, member.current.revoking):
+            for task in _active(owned):
+                if has.setdefault(task, member_id) != member_id:
+                    return f"group {group.name}: {task} is active in {has[task]} and {member_id}"
+        for task in _active(group.targets.get(member_id, {})):
+            if gets.setdefault(task, member_id) != member_id:
+                return f"group {group.name}: {task} is to be active in {gets[task]} and {member_id}"
+    return None
+
+
+def _active(tasks: Tasks | OwnedTasks) -> Iterator[tuple[str, int]]:
+    active = {key.subtopology: numbers for key, numbers in tasks.items() if key.role is Role.ACTIVE}
+    return ((name, number) for name, numbers in active.items() for number in numbers)
 
 
 class GroupPartitionHasOneOwner(ClusterInvariant):

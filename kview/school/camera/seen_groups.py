@@ -13,9 +13,14 @@ from kview.simulate.groups.consumer_results import DescribedConsumerGroup
 from kview.simulate.groups.results import DescribedGroup
 from kview.simulate.groups.share_offsets import StartOffset, TopicRows
 from kview.simulate.groups.share_results import DescribedShareGroup
+from kview.simulate.groups.streams_records import NO_TASKS, OwnedTasks, Role, TaskKey, Tasks
+from kview.simulate.groups.streams_results import DescribedStreamsGroup
+from kview.simulate.groups.streams_topology import sources
 from kview.simulate.metadata import MetadataImage, TopicPartition
 from kview.simulate.traffic.assignment import assigned
 from kview.simulate.world import OFFSETS_TOPIC
+
+Description = DescribedGroup | DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup
 
 
 @dataclass(slots=True)
@@ -23,7 +28,7 @@ class GroupSeen:
     """The last answers about one group. `error_code` is Kafka's number for the last refusal, or 0."""
 
     coordinator: int
-    description: DescribedGroup | DescribedConsumerGroup | DescribedShareGroup
+    description: Description
     received_ms: int
     committed: dict[TopicPartition, int]
     committed_ms: int
@@ -62,10 +67,12 @@ class SeenGroups:
 
     def _describe(self, name: str, broker: int, now_ms: int) -> None:
         coordinator = self._cluster.groups(broker)
-        description: DescribedGroup | DescribedConsumerGroup | DescribedShareGroup
+        description: Description
         description = coordinator.describe_consumer_group(name)
         if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
             description = coordinator.describe_share_group(name)
+        if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
+            description = coordinator.describe_streams_group(name)
         if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
             description = coordinator.describe(name)
         if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
@@ -129,10 +136,14 @@ class SeenGroups:
             if failing.get(known.coordinator, False):
                 kind = FailureKind.COORDINATOR_SILENT
             code = known.error_code if kind is FailureKind.KAFKA_ERROR else 0
+            topology = UNKNOWN_ID, ""
             if isinstance(description, DescribedConsumerGroup):
                 of_group, of_members, owners = _of_consumers(description, image)
             elif isinstance(description, DescribedShareGroup):
                 (of_group, of_members), owners = _of_shares(description, image), {}
+            elif isinstance(description, DescribedStreamsGroup):
+                of_group, of_members, owners = _of_streams(description)
+                topology = _topology_of(description)
             else:
                 of_group, of_members, owners = _of_classic(description)
             kind_of_group, state, strategy, epoch, target_epoch = of_group
@@ -145,8 +156,7 @@ class SeenGroups:
                     strategy,
                     epoch,
                     target_epoch,
-                    UNKNOWN_ID,
-                    "",
+                    *topology,
                     len(description.members),
                     known.received_ms,
                     kind.value,
@@ -215,6 +225,49 @@ def _of_shares(
         members.append((*at, member.current.epoch, len(read), UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, runs))
     epochs = description.epoch, description.target_epoch
     return (GroupType.SHARE.value, description.state, description.assignor, *epochs), members
+
+
+def _of_streams(
+    description: DescribedStreamsGroup,
+) -> tuple[OfGroup, list[tuple[object, ...]], dict[TopicPartition, str]]:
+    """Return the rows of a streams group and its members. Who has an active task owns what the task reads."""
+    members: list[tuple[object, ...]] = []
+    owners: dict[TopicPartition, str] = {}
+    read = _sources(description)
+    for member in sorted(description.members, key=lambda member: member.member_id):
+        current, target = member.current, description.targets.get(member.member_id, NO_TASKS)
+        has, is_to_have = _tasks(current.assigned), _tasks(target)
+        active = [task for task in has if task[0].role is Role.ACTIVE]
+        for key, number in active:
+            owners.update(((topic, number), member.member_id) for topic in read.get(key.subtopology, ()))
+        names = {
+            role: ", ".join(f"{key.subtopology}_{number}" for key, number in sorted(has) if key.role is role)
+            for role in Role
+        }
+        runs = "; ".join(f"{role.name.lower()} {tasks}" for role, tasks in names.items() if tasks)
+        host = member.metadata.client_host.removeprefix("/")
+        at = (member.member_id, member.metadata.client_id, host, member.metadata.rack_id or "", current.epoch)
+        wanted = sum(key.role is Role.ACTIVE for key, _ in is_to_have)
+        members.append((*at, len(active), wanted, len(is_to_have - has), len(has - is_to_have), runs))
+    epochs = description.epoch, description.target_epoch
+    return (GroupType.STREAMS.value, description.state, "", *epochs), members, owners
+
+
+def _sources(description: DescribedStreamsGroup) -> dict[str, list[str]]:
+    """Return the topics that each subtopology reads."""
+    subtopologies = description.topology.subtopologies if description.topology is not None else ()
+    return {subtopology.subtopology: sources(subtopology) for subtopology in subtopologies}
+
+
+def _topology_of(description: DescribedStreamsGroup) -> tuple[int, str]:
+    """Return the epoch of a group's topology, and what it reads."""
+    read = sorted(_sources(description).items())
+    epoch = UNKNOWN_ID if description.topology is None else description.topology.epoch
+    return epoch, "; ".join(f"{name}: {', '.join(sorted(topics))}" for name, topics in read)
+
+
+def _tasks(tasks: Tasks | OwnedTasks) -> set[tuple[TaskKey, int]]:
+    return {(key, number) for key, numbers in tasks.items() for number in numbers}
 
 
 def _pairs(assignment: Mapping[bytes, Iterable[int]], image: MetadataImage) -> set[TopicPartition]:

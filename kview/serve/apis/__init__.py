@@ -37,6 +37,7 @@ FILES = (
     "share_groups",
     "share_offsets",
     "share_state",
+    "streams_groups",
     "topic_partitions",
     "topics",
     "transactions",

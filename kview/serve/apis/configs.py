@@ -124,7 +124,6 @@ def _static(call: Call) -> dict[str, str]:
     return {
         "advertised.listeners": f"{protocol}://{advertised}",
         "controller.listener.names": "CONTROLLER",
-        "group.coordinator.rebalance.protocols": "classic,consumer",
         "listeners": f"{protocol}://{listening}",
         "log.dirs": log_dir(call.broker),
         "max.incremental.fetch.session.cache.slots": "0",

@@ -1,5 +1,7 @@
 """The partition of `__consumer_offsets` that a group belongs to (GroupMetadataManager.partitionFor)."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -35,3 +37,19 @@ def partition_of(group: str, partitions: int) -> int:
     """
     h = java_string_hash(group)
     return 0 if h == -(1 << 31) else abs(h) % partitions
+
+
+def java_map_order(names: Iterable[str], capacity: int = 16) -> list[str]:
+    """Return names in the order in which Java's HashMap, made for `capacity`, has them as keys when they are
+    put in one by one."""
+    keys, buckets = list(names), 1
+    while buckets < capacity:
+        buckets *= 2
+    while len(keys) > buckets * 3 // 4:
+        buckets *= 2
+
+    def bucket(name: str) -> int:
+        h = java_string_hash(name) & 0xFFFFFFFF
+        return (h ^ h >> 16) & (buckets - 1)
+
+    return sorted(keys, key=bucket)

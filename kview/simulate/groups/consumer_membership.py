@@ -49,7 +49,6 @@ from kview.simulate.groups.records import Change
 from kview.simulate.groups.regexes import Matches, check_regex
 from kview.simulate.groups.server_assignors import ASSIGNORS
 from kview.simulate.groups.shard import GroupShard
-from kview.simulate.groups.share_group import ShareGroup
 from kview.simulate.groups.subscriptions import MetadataHashes, Subscriptions, topics_after
 
 EPOCH_MAX = 2**31 - 1
@@ -207,7 +206,7 @@ class ConsumerMembership:
             return ConsumerGroup(name), []
         if group is None:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {name} not found.")
-        if not creates or isinstance(group, ShareGroup):
+        if not creates or not isinstance(group, Group):
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {name} is not a consumer group.")
         if group.empty:
             return ConsumerGroup(name, group.offsets), list(group.tombstones())

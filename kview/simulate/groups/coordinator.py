@@ -62,6 +62,15 @@ from kview.simulate.groups.share_results import (
     ShareHeartbeatDone,
     ShareHeartbeatResult,
 )
+from kview.simulate.groups.streams_group import StreamsGroup, StreamsGroupState
+from kview.simulate.groups.streams_membership import StreamsMembership
+from kview.simulate.groups.streams_membership import check as check_streams
+from kview.simulate.groups.streams_results import (
+    DescribedStreamsGroup,
+    StreamsHeartbeat,
+    StreamsHeartbeatDone,
+    StreamsHeartbeatResult,
+)
 
 METADATA_BYTES_MAX = 1 << 20
 """Limit of a member's subscriptions, in bytes. They are held in memory until the member's session ends, and
@@ -94,6 +103,7 @@ class GroupCoordinator:
         """Those in consumer groups."""
         self._shares: dict[int, ShareMembership] = {}
         self._share_offsets: dict[int, ShareOffsets] = {}
+        self._streams: dict[int, StreamsMembership] = {}
         self._topics: Mapping[bytes, str] = {}
 
     # --- changes at the broker
@@ -106,6 +116,7 @@ class GroupCoordinator:
         consumers = self._consumers[partition] = ConsumerMembership(shard, membership)
         self._classic_members[partition] = ClassicMembers(shard, consumers)
         shares = self._shares[partition] = ShareMembership(shard, self._states)
+        streams = self._streams[partition] = StreamsMembership(shard)
         if self._states is not None:
             self._share_offsets[partition] = ShareOffsets(shard, shares, self._states, self._ends)
 
@@ -115,6 +126,7 @@ class GroupCoordinator:
             consumers.start_sessions()
             consumers.topics_created()
             shares.start_sessions()
+            streams.start_sessions()
             interval_ms = self._settings.offsets_retention_check_interval_ms
             shard.every(interval_ms, lambda: offsets.expire(shard))
 
@@ -127,6 +139,7 @@ class GroupCoordinator:
                 membership.sessions.hold(group, member_id, longer_us)
                 self._consumers[partition].hold(group, member_id, longer_us)
                 self._shares[partition].hold(group, member_id, longer_us)
+                self._streams[partition].hold(group, member_id, longer_us)
 
     def resigned(self, partition: int) -> None:
         """Release the groups of an offsets partition that the broker no longer leads."""
@@ -134,6 +147,7 @@ class GroupCoordinator:
         if shard is not None:
             shard.close(answer=True)
             del self._consumers[partition], self._classic_members[partition], self._shares[partition]
+            del self._streams[partition]
             self._share_offsets.pop(partition, None)
             self._memberships.pop(partition).answer_all(ErrorCode.NOT_COORDINATOR)
 
@@ -158,6 +172,7 @@ class GroupCoordinator:
         self._classic_members.clear()
         self._shares.clear()
         self._share_offsets.clear()
+        self._streams.clear()
 
     # --- finding the coordinator
 
@@ -209,7 +224,7 @@ class GroupCoordinator:
         if code is not ErrorCode.NONE:
             done(JoinResult(code, request.member_id))
             return
-        if isinstance(group, ShareGroup):
+        if isinstance(group, ShareGroup) or (isinstance(group, StreamsGroup) and not group.empty):
             done(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
             return
         partition = self.partition_of(request.group)
@@ -217,7 +232,7 @@ class GroupCoordinator:
         if isinstance(group, ConsumerGroup) and not group.empty:
             self._classic_members[partition].join(group, request, done)
             return
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup | StreamsGroup):
             before, group = group, Group(request.group, state_since_ms=shard.now_ms, offsets=group.offsets)
             if not group.supports(request.protocol_type, (offered.name for offered in request.protocols)):
                 done(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
@@ -237,7 +252,7 @@ class GroupCoordinator:
     def sync(self, request: SyncRequest, done: SyncDone) -> None:
         """Accept the assignment from the group's leader, or let another member wait for it."""
         group, code = self._find(request.group, ErrorCode.UNKNOWN_MEMBER_ID)
-        if isinstance(group, ShareGroup):
+        if isinstance(group, ShareGroup | StreamsGroup):
             group, code = None, ErrorCode.UNKNOWN_MEMBER_ID
         if group is None:
             done(SyncResult(code))
@@ -251,7 +266,7 @@ class GroupCoordinator:
     ) -> ErrorCode:
         """Restart the member's session, and return an error code."""
         known_group, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
-        if isinstance(known_group, ShareGroup):
+        if isinstance(known_group, ShareGroup | StreamsGroup):
             return ErrorCode.UNKNOWN_MEMBER_ID
         if known_group is None:
             return code
@@ -269,7 +284,7 @@ class GroupCoordinator:
             return LeaveResult(ErrorCode.NONE, leaving.leave(known_group, members))
         if known_group is None and code is not ErrorCode.UNKNOWN_MEMBER_ID:
             return LeaveResult(code)
-        if known_group is None or isinstance(known_group, ShareGroup):
+        if known_group is None or isinstance(known_group, ShareGroup | StreamsGroup):
             unknown = ErrorCode.UNKNOWN_MEMBER_ID
             return LeaveResult(ErrorCode.NONE, tuple(LeftMember(*member, unknown) for member in members))
         membership = self._memberships[self.partition_of(group)]
@@ -301,6 +316,19 @@ class GroupCoordinator:
             done(ShareHeartbeatResult(refused.error_code, refused.message))
             return
         done(ShareHeartbeatResult(code))
+
+    def streams_heartbeat(self, request: StreamsHeartbeat, done: StreamsHeartbeatDone) -> None:
+        """Handle StreamsGroupHeartbeat, and answer when its changes are committed."""
+        code = self.refusal(request.group)
+        try:
+            check_streams(request)
+            if code is ErrorCode.NONE:
+                self._streams[self.partition_of(request.group)].heartbeat(request, done)
+                return
+        except Refused as refused:
+            done(StreamsHeartbeatResult(refused.error_code, refused.message))
+            return
+        done(StreamsHeartbeatResult(code))
 
     # --- offsets
 
@@ -473,10 +501,32 @@ class GroupCoordinator:
             return DescribedShareGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, message)
         return DescribedShareGroup(group, code, _not_found(group, code))
 
+    def describe_streams_group(self, group: str) -> DescribedStreamsGroup:
+        """Describe a streams group."""
+        known_group, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if isinstance(known_group, StreamsGroup):
+            return DescribedStreamsGroup(
+                group,
+                ErrorCode.NONE,
+                None,
+                known_group.state,
+                known_group.epoch,
+                known_group.target_epoch,
+                known_group.topology,
+                known_group.configured,
+                tuple(known_group.members.values()),
+                known_group.targets,
+            )
+        if known_group is not None:
+            message = f"Group {group} is not a streams group."
+            return DescribedStreamsGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, message)
+        return DescribedStreamsGroup(group, code, _not_found(group, code))
+
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """List the groups that this broker coordinates.
 
-        `states` and `types`, if not empty, select groups. They may be in upper or lower case.
+        `states` and `types`, if not empty, select groups. They may be in upper or lower case. A group that is
+        not ready is selected by another name than it is listed with, as in Kafka.
         """
         wanted = {state.lower() for state in states}
         loading = any(shard.loading for shard in self._shards.values())
@@ -487,7 +537,8 @@ class GroupCoordinator:
             for group in shard.groups.values():
                 kind = "classic" if isinstance(group, Group) else group.protocol_type
                 state = group.state.value
-                if (not wanted or state.lower() in wanted) and (not wanted_types or kind in wanted_types):
+                named = "not_ready" if group.state is StreamsGroupState.NOT_READY else state.lower()
+                if (not wanted or named in wanted) and (not wanted_types or kind in wanted_types):
                     groups.append(ListedGroup(group.name, group.protocol_type, state, kind))
         return ListResult(code, tuple(sorted(groups, key=lambda listed: listed.group)))
 
@@ -522,7 +573,7 @@ class GroupCoordinator:
         if known_group is None:
             done(OffsetDeleteResult(code))
             return
-        if known_group.members and known_group.protocol_type != CONSUMER:
+        if isinstance(known_group, Group) and known_group.members and known_group.protocol_type != CONSUMER:
             done(OffsetDeleteResult(ErrorCode.NON_EMPTY_GROUP))
             return
         read = known_group.subscribed_topics()

@@ -17,6 +17,8 @@ from kview.simulate.groups.results import (
 )
 from kview.simulate.groups.shard import AnyGroup, GroupShard
 from kview.simulate.groups.share_group import ShareGroup
+from kview.simulate.groups.streams_group import StreamsGroup, StreamsMember
+from kview.simulate.groups.streams_records import Role, TaskKey
 
 MS_PER_MINUTE = 60_000
 
@@ -35,7 +37,7 @@ def commit_refusal(group: AnyGroup | None, request: CommitRequest) -> ErrorCode:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if request.generation < 0 and not group.members:
         return ErrorCode.NONE
-    if isinstance(group, ConsumerGroup):
+    if isinstance(group, ConsumerGroup | StreamsGroup):
         return _epoch_refusal(group, request)
     if anonymous:
         return ErrorCode.UNKNOWN_MEMBER_ID  # Clients outside a group cannot commit while it has members.
@@ -49,52 +51,80 @@ def commit_refusal(group: AnyGroup | None, request: CommitRequest) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _epoch_refusal(group: ConsumerGroup, request: CommitRequest) -> ErrorCode:
-    """Return why an entire commit request of a consumer group's member is refused, or NONE."""
+def _epoch_refusal(group: ConsumerGroup | StreamsGroup, request: CommitRequest) -> ErrorCode:
+    """Return why an entire commit request of a member with an epoch is refused, or NONE."""
     member = group.members.get(request.member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    classic = member.metadata.classic is not None
-    if request.producer is None and not classic and not request.knows_epochs:
+    if request.producer is None and not _is_classic(member) and not request.knows_epochs:
         return ErrorCode.UNSUPPORTED_VERSION
     if request.generation > member.current.epoch:
         return _stale(member, request)
     return ErrorCode.NONE
 
 
-def _stale(member: ConsumerMember, request: CommitRequest) -> ErrorCode:
+def _is_classic(member: ConsumerMember | StreamsMember) -> bool:
+    """Return whether a member uses the classic protocol."""
+    return isinstance(member, ConsumerMember) and member.metadata.classic is not None
+
+
+def _stale(member: ConsumerMember | StreamsMember, request: CommitRequest) -> ErrorCode:
     """Return the error for a wrong epoch, which clients of the classic protocol do not know."""
-    known = member.metadata.classic is None and request.producer is None
+    known = not _is_classic(member) and request.producer is None
     return ErrorCode.STALE_MEMBER_EPOCH if known else ErrorCode.ILLEGAL_GENERATION
 
 
-def _owner_refusal(group: AnyGroup | None, request: CommitRequest, key: tuple[bytes, int]) -> ErrorCode:
-    """Return why a commit for this partition (topic id, number) is refused, or NONE.
+def _owner_refusal(
+    group: AnyGroup | None, request: CommitRequest, topic: str, key: tuple[bytes, int]
+) -> ErrorCode:
+    """Return why a commit for this partition (topic id, number) of a topic is refused, or NONE.
 
     A member with an older epoch may commit what it has had since then (KIP-1251).
     """
-    member = group.members.get(request.member_id) if isinstance(group, ConsumerGroup) else None
+    if not isinstance(group, ConsumerGroup | StreamsGroup):
+        return ErrorCode.NONE
+    member = group.members.get(request.member_id)
     if member is None or request.generation >= member.current.epoch:
         return ErrorCode.NONE
-    topic, partition = key
-    for owned in (member.current.assigned, member.current.revoking):
-        since = owned.get(topic, {}).get(partition)
-        if since is not None and request.generation >= since:
-            return ErrorCode.NONE
+    since = _since(member, group, topic, key)
+    if since is not None and request.generation >= since:
+        return ErrorCode.NONE
     return _stale(member, request)
+
+
+def _since(
+    member: ConsumerMember | StreamsMember,
+    group: ConsumerGroup | StreamsGroup,
+    topic: str,
+    key: tuple[bytes, int],
+) -> int | None:
+    """Return the epoch since which a member has had a partition, or None if it does not have it."""
+    topic_id, partition = key
+    if isinstance(member, ConsumerMember):
+        for owned in (member.current.assigned, member.current.revoking):
+            if partition in owned.get(topic_id, {}):
+                return owned[topic_id][partition]
+        return None
+    subtopology = group.readers().get(topic) if isinstance(group, StreamsGroup) else None
+    if subtopology is None:
+        return None
+    task = TaskKey(Role.ACTIVE, subtopology.subtopology)
+    for tasks in (member.current.assigned, member.current.revoking):
+        if partition in tasks.get(task, {}):
+            return tasks[task][partition]
+    return None
 
 
 def fetch_refusal(group: AnyGroup | None, member_id: str | None, member_epoch: int) -> ErrorCode:
     """Return why a member may not fetch its group's offsets, or NONE."""
-    if not isinstance(group, ConsumerGroup) or (member_id is None and member_epoch < 0):
+    if not isinstance(group, ConsumerGroup | StreamsGroup) or (member_id is None and member_epoch < 0):
         return ErrorCode.NONE
     member = group.members.get(member_id or "")
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     if member_epoch == member.current.epoch:
         return ErrorCode.NONE
-    classic = member.metadata.classic is not None
-    return ErrorCode.ILLEGAL_GENERATION if classic else ErrorCode.STALE_MEMBER_EPOCH
+    return ErrorCode.ILLEGAL_GENERATION if _is_classic(member) else ErrorCode.STALE_MEMBER_EPOCH
 
 
 def commit(
@@ -125,10 +155,17 @@ def commit(
         topic_id = shard.host.topic_id(o.topic, o.partition)
         if i in refused or topic_id is None:
             continue
-        code = _owner_refusal(group, request, (topic_id, o.partition))
+        code = _owner_refusal(group, request, o.topic, (topic_id, o.partition))
         if code is ErrorCode.NONE:
             value = OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms, topic_id)
             values[o.topic, o.partition] = value
+        elif request.producer is None:
+            # As in Kafka, nothing in the request is committed, but for transactions.
+            for j in range(count):
+                if refused.get(j, ErrorCode.OFFSET_METADATA_TOO_LARGE) is ErrorCode.OFFSET_METADATA_TOO_LARGE:
+                    refused[j] = code
+            values.clear()
+            break
         else:
             refused[i] = code
 
@@ -181,14 +218,14 @@ def expire(shard: GroupShard) -> None:
     """Delete offsets whose group has had no members for offsets.retention.minutes, then the group itself.
 
     In a group that never had members, the time of each offset counts from its own commit (KIP-211). So it
-    does in a consumer group, for the topics that no member subscribes to.
+    does in a consumer or streams group, for the topics that no member subscribes to.
     """
     before_ms = shard.now_ms - shard.settings.offsets_retention_minutes * MS_PER_MINUTE
     for group in list(shard.groups.values()):
         since_ms, read = 0, frozenset[str]()
         if isinstance(group, ShareGroup):
             continue  # It has no offsets, and stays until it is deleted.
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup | StreamsGroup):
             read = group.subscribed_topics()
         elif not group.empty or group.pending_members:
             continue

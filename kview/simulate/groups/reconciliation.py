@@ -2,12 +2,21 @@
 
 A member first revokes what the target gives to others, and stays in its epoch until it has. Then it gets the
 target's epoch and whatever of its part is free. What others still have follows when they release it.
+
+Members of consumer groups have partitions of topics, by topic id. Members of streams groups have tasks, by
+role and subtopology.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
-from kview.simulate.groups.consumer_records import CurrentValue, MemberState, OwnedPartitions, Partitions
+from kview.simulate.groups.consumer_records import CurrentValue, MemberState
+from kview.simulate.groups.streams_records import StreamsCurrentValue
+
+C = TypeVar("C", CurrentValue, StreamsCurrentValue)
+
+Partitions = Mapping[Any, frozenset[int]]
+OwnedPartitions = Mapping[Any, Mapping[int, int]]
 
 
 class Target(NamedTuple):
@@ -15,16 +24,16 @@ class Target(NamedTuple):
 
     epoch: int
     partitions: Partitions
-    subscribed: frozenset[bytes]
+    subscribed: frozenset[Hashable]
 
 
 def next_assignment(
-    current: CurrentValue,
+    current: C,
     target: Target,
     owned: Partitions | None,
     subscription_changed: bool,
-    taken: Callable[[bytes, int], bool],
-) -> CurrentValue:
+    taken: Callable[[Any, int], bool],
+) -> C:
     """Return what a member has after its heartbeat.
 
     `owned` is what the member says it has, None if that has not changed. `taken` returns whether another
@@ -46,7 +55,7 @@ def _owns_any(owned: Partitions | None, revoking: OwnedPartitions) -> bool:
     return any(not partitions.isdisjoint(revoking.get(topic, {})) for topic, partitions in owned.items())
 
 
-def _unsubscribed(current: CurrentValue, target: Target, owned: Partitions | None) -> CurrentValue:
+def _unsubscribed(current: C, target: Target, owned: Partitions | None) -> C:
     """Take away the topics that the member no longer subscribes to."""
     kept = {topic: epochs for topic, epochs in current.assigned.items() if topic in target.subscribed}
     if len(kept) == len(current.assigned):
@@ -61,17 +70,17 @@ def _unsubscribed(current: CurrentValue, target: Target, owned: Partitions | Non
 
 
 def _towards(
-    current: CurrentValue,
+    current: C,
     epoch: int,
     target: Target,
     owned: Partitions | None,
-    taken: Callable[[bytes, int], bool],
-) -> CurrentValue:
+    taken: Callable[[Any, int], bool],
+) -> C:
     """Bring the member as near to the target as it can be now. `epoch` is the one it has until it has
     revoked."""
-    kept: dict[bytes, dict[int, int]] = {}
-    revoking: dict[bytes, dict[int, int]] = {}
-    given: dict[bytes, dict[int, int]] = {}
+    kept: dict[Any, dict[int, int]] = {}
+    revoking: dict[Any, dict[int, int]] = {}
+    given: dict[Any, dict[int, int]] = {}
     waits = False
     for topic in dict.fromkeys((*current.assigned, *target.partitions)):
         wanted = target.partitions.get(topic, frozenset()) if topic in target.subscribed else frozenset()
@@ -89,8 +98,13 @@ def _towards(
             if partitions:
                 found[topic] = partitions
     if revoking and _owns_any(owned, revoking):
-        return CurrentValue(epoch, current.epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoking)
+        state = MemberState.UNREVOKED_PARTITIONS
+        return current._replace(
+            epoch=epoch, previous_epoch=current.epoch, state=state, assigned=kept, revoking=revoking
+        )
     for topic, partitions in given.items():
         kept[topic] = {**kept.get(topic, {}), **partitions}
     state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
-    return CurrentValue(target.epoch, current.epoch, state, kept, {})
+    return current._replace(
+        epoch=target.epoch, previous_epoch=current.epoch, state=state, assigned=kept, revoking={}
+    )

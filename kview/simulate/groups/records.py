@@ -1,17 +1,18 @@
 """The records of `__consumer_offsets`, as values and as bytes in Kafka's format.
 
 Key versions: 1 for an offset (OffsetCommitKey), 2 for a classic group (GroupMetadataKey), others for groups
-of the consumer protocol and for share groups. Value versions: 4 for an offset, which includes the topic's
-id, and 3 for a classic group. A value of None is a tombstone.
+of the consumer protocol, share groups and streams groups. Value versions: 4 for an offset, which includes the
+topic's id, and 3 for a classic group. A value of None is a tombstone.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from kview.simulate import records
-from kview.simulate.groups import consumer_records, share_records
+from kview.simulate.groups import consumer_records, share_records, streams_records
 from kview.simulate.groups.consumer_records import ConsumerKey, ConsumerValue
 from kview.simulate.groups.share_records import ShareKey, ShareValue
+from kview.simulate.groups.streams_records import StreamsKey, StreamsValue
 from kview.wire.primitives import MalformedBytes, Reader, Writer
 
 
@@ -63,8 +64,9 @@ class GroupValue(NamedTuple):
     members: tuple[MemberValue, ...]
 
 
-Key = OffsetKey | GroupKey | ConsumerKey | ShareKey
-Value = OffsetValue | GroupValue | ConsumerValue | ShareValue | None
+Key = OffsetKey | GroupKey | ConsumerKey | ShareKey | StreamsKey
+Written = OffsetValue | GroupValue | ConsumerValue | ShareValue | StreamsValue
+Value = Written | None
 Change = tuple[Key, Value]
 
 _OFFSET_KEY_VERSION = 1
@@ -83,10 +85,12 @@ def encode_key(key: Key) -> bytes:
         return Writer().int16(_GROUP_KEY_VERSION).string(key.group).done()
     if isinstance(key, ShareKey):
         return share_records.encode_key(key)
+    if isinstance(key, StreamsKey):
+        return streams_records.encode_key(key)
     return consumer_records.encode_key(key)
 
 
-def encode_value(value: OffsetValue | GroupValue | ConsumerValue | ShareValue) -> bytes:
+def encode_value(value: Written) -> bytes:
     """Encode a value."""
     if isinstance(value, OffsetValue):
         writer = Writer().int16(_OFFSET_VALUE_VERSION).int64(value.offset).int32(value.leader_epoch)
@@ -94,6 +98,8 @@ def encode_value(value: OffsetValue | GroupValue | ConsumerValue | ShareValue) -
         return writer.tagged_fields({_TOPIC_ID_TAG: value.topic_id}).done()
     if isinstance(value, ShareValue):
         return share_records.encode_value(value)
+    if isinstance(value, StreamsValue):
+        return streams_records.encode_value(value)
     if not isinstance(value, GroupValue):
         return consumer_records.encode_value(value)
     writer = Writer().int16(_GROUP_VALUE_VERSION)
@@ -140,14 +146,18 @@ def decode_key(data: bytes) -> Key:
         return GroupKey(reader.string())
     if version in share_records.KEYS:
         return share_records.decode_key(version, reader)
+    if version in streams_records.KEYS:
+        return streams_records.decode_key(version, reader)
     return consumer_records.decode_key(version, reader)
 
 
-def decode_value(key: Key, data: bytes) -> OffsetValue | GroupValue | ConsumerValue | ShareValue:
+def decode_value(key: Key, data: bytes) -> Written:
     """Decode the value that belongs to a key. Raises MalformedBytes."""
     reader = Reader(data)
     if isinstance(key, ShareKey):
         return share_records.decode_value(key, reader)
+    if isinstance(key, StreamsKey):
+        return streams_records.decode_value(key, reader)
     if not isinstance(key, OffsetKey | GroupKey):
         return consumer_records.decode_value(key, reader)
     version = reader.int16()

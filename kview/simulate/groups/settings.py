@@ -29,8 +29,8 @@ class MigrationPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """A coordinator's settings, named like Kafka's keys but with underscores. Those of consumer and share
-    groups lack the `group.`."""
+    """A coordinator's settings, named like Kafka's keys but with underscores. Those of consumer, share
+    and streams groups lack the `group.`."""
 
     offsets_topic_num_partitions: int = 50
     group_initial_rebalance_delay_ms: int = 3_000
@@ -49,13 +49,19 @@ class GroupSettings:
     share_heartbeat_interval_ms: int = 5_000
     share_assignment_interval_ms: int = 1_000
     share_max_size: int = 200
+    streams_session_timeout_ms: int = 45_000
+    streams_heartbeat_interval_ms: int = 5_000
+    streams_assignment_interval_ms: int = 1_000
+    streams_initial_rebalance_delay_ms: int = 3_000
+    streams_num_standby_replicas: int = 0
+    streams_max_size: int = 2_147_483_647
     offset_metadata_max_bytes: int = 4_096
     offsets_commit_timeout_ms: int = 5_000
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
 
     def of_groups(self, name: str) -> int:
-        """Return the setting `group.NAME`, in ms, that groups may have for themselves."""
+        """Return the setting `group.NAME` that groups may have for themselves. Times are in ms."""
         return {
             "consumer.assignment.interval.ms": self.consumer_assignment_interval_ms,
             "consumer.heartbeat.interval.ms": self.consumer_heartbeat_interval_ms,
@@ -63,6 +69,11 @@ class GroupSettings:
             "share.assignment.interval.ms": self.share_assignment_interval_ms,
             "share.heartbeat.interval.ms": self.share_heartbeat_interval_ms,
             "share.session.timeout.ms": self.share_session_timeout_ms,
+            "streams.assignment.interval.ms": self.streams_assignment_interval_ms,
+            "streams.heartbeat.interval.ms": self.streams_heartbeat_interval_ms,
+            "streams.initial.rebalance.delay.ms": self.streams_initial_rebalance_delay_ms,
+            "streams.num.standby.replicas": self.streams_num_standby_replicas,
+            "streams.session.timeout.ms": self.streams_session_timeout_ms,
         }[name]
 
     @classmethod
@@ -90,6 +101,12 @@ _FIELDS: Mapping[str, str] = {
     "group.share.heartbeat.interval.ms": "share_heartbeat_interval_ms",
     "group.share.assignment.interval.ms": "share_assignment_interval_ms",
     "group.share.max.size": "share_max_size",
+    "group.streams.session.timeout.ms": "streams_session_timeout_ms",
+    "group.streams.heartbeat.interval.ms": "streams_heartbeat_interval_ms",
+    "group.streams.assignment.interval.ms": "streams_assignment_interval_ms",
+    "group.streams.initial.rebalance.delay.ms": "streams_initial_rebalance_delay_ms",
+    "group.streams.num.standby.replicas": "streams_num_standby_replicas",
+    "group.streams.max.size": "streams_max_size",
     "offset.metadata.max.bytes": "offset_metadata_max_bytes",
     "offsets.commit.timeout.ms": "offsets_commit_timeout_ms",
     "offsets.retention.minutes": "offsets_retention_minutes",

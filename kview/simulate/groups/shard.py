@@ -1,6 +1,6 @@
 """One offsets partition at its leader, with the groups that are loaded from its log and written to it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kview.simulate.codes import ErrorCode
@@ -8,7 +8,7 @@ from kview.simulate.config_entries import ALL_BROKERS
 from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.shard import Answer, Shard
 from kview.simulate.groups.consumer_group import ConsumerGroup
-from kview.simulate.groups.consumer_records import EpochKey
+from kview.simulate.groups.consumer_records import ConsumerKey, EpochKey
 from kview.simulate.groups.group import Group
 from kview.simulate.groups.records import (
     Change,
@@ -21,14 +21,19 @@ from kview.simulate.groups.records import (
 )
 from kview.simulate.groups.settings import GroupSettings
 from kview.simulate.groups.share_group import ShareGroup
-from kview.simulate.groups.share_records import ShareEpochKey, ShareKey, ShareValue
+from kview.simulate.groups.share_records import ShareEpochKey, ShareKey
+from kview.simulate.groups.streams_group import StreamsGroup
+from kview.simulate.groups.streams_records import StreamsEpochKey, StreamsKey
 from kview.simulate.records import CONTROL, TRANSACTIONAL, decode_marker, header
 from kview.wire.primitives import MalformedBytes
 
-AnyGroup = Group | ConsumerGroup | ShareGroup
+NewGroup = ConsumerGroup | ShareGroup | StreamsGroup
+"""A group whose members send heartbeats of their own API."""
+
+AnyGroup = Group | NewGroup
 """A group of any kind."""
 
-G = TypeVar("G", ConsumerGroup, ShareGroup)
+G = TypeVar("G", ConsumerGroup, ShareGroup, StreamsGroup)
 
 BATCH_BYTES_MAX = 1_048_588
 """Limit of a batch in `__consumer_offsets`: message.max.bytes of the brokers, by default."""
@@ -53,6 +58,7 @@ class GroupShard(Shard):
         groups: dict[str, AnyGroup] = {}
         consumer_groups: dict[str, ConsumerGroup] = {}
         share_groups: dict[str, ShareGroup] = {}
+        streams_groups: dict[str, StreamsGroup] = {}
         offsets: dict[str, dict[tuple[str, int], OffsetValue]] = {}
         values: dict[str, GroupValue] = {}
         pending: dict[int, list[Change]] = {}
@@ -76,11 +82,14 @@ class GroupShard(Shard):
                     if isinstance(value, GroupValue):
                         values[key.group] = value
                         consumer_groups.pop(key.group, None)
+                        streams_groups.pop(key.group, None)
                 elif isinstance(key, ShareKey):
-                    assert value is None or isinstance(value, ShareValue)
                     _replay(share_groups, ShareGroup, key, value)
+                elif isinstance(key, StreamsKey):
+                    if value is not None:
+                        values.pop(key.group, None)
+                    _replay(streams_groups, StreamsGroup, key, value)
                 elif not isinstance(key, OffsetKey):
-                    assert not isinstance(value, OffsetValue | GroupValue | ShareValue)
                     if value is not None:
                         values.pop(key.group, None)
                     _replay(consumer_groups, ConsumerGroup, key, value)
@@ -91,10 +100,11 @@ class GroupShard(Shard):
                     if isinstance(value, OffsetValue) and self.lives((key.topic, key.partition), value):
                         of_group[key.topic, key.partition] = value
         committed = (name for name, of_group in offsets.items() if of_group)
-        for name in sorted({*values, *consumer_groups, *committed}):
-            if name in consumer_groups:
-                consumer_groups[name].offsets = offsets.get(name, {})
-                groups[name] = consumer_groups[name]
+        new_groups: dict[str, ConsumerGroup | StreamsGroup] = {**consumer_groups, **streams_groups}
+        for name in sorted({*values, *new_groups, *committed}):
+            if name in new_groups:
+                new_groups[name].offsets = offsets.get(name, {})
+                groups[name] = new_groups[name]
                 continue
             group = Group(name, offsets=offsets.get(name, {}), state_since_ms=self.now_ms)
             if name in values:
@@ -134,6 +144,10 @@ class GroupShard(Shard):
     def share_groups(self) -> Iterator[ShareGroup]:
         """Yield the share groups."""
         return (group for group in self.groups.values() if isinstance(group, ShareGroup))
+
+    def streams_groups(self) -> Iterator[StreamsGroup]:
+        """Yield the streams groups."""
+        return (group for group in self.groups.values() if isinstance(group, StreamsGroup))
 
     def is_pending(self, group: str, key: tuple[str, int]) -> bool:
         """Return whether an open transaction commits an offset of the group for this partition."""
@@ -197,43 +211,36 @@ class GroupShard(Shard):
             apply_once()
         return not refused
 
-    def change_group(self, group: ConsumerGroup, changes: Sequence[Change], answer: Answer) -> bool:
-        """Append changes of a consumer group to the log, as `change` does, and replay them.
+    def change_group(self, group: NewGroup, changes: Sequence[Change], answer: Answer) -> bool:
+        """Append changes of a group to the log, as `change` does, and replay those that are about its kind.
 
         `group` takes the place of the group of its name. Without changes, `answer` is called at once.
         """
 
         def apply() -> None:
             self.groups[group.name] = group
+            replay: Callable[[Any, Any], None] = group.replay
             for key, value in changes:
-                if not isinstance(key, OffsetKey | GroupKey | ShareKey):
-                    assert not isinstance(value, OffsetValue | GroupValue | ShareValue)
-                    group.replay(key, value)
+                if isinstance(key, _KEYS[type(group)]):
+                    replay(key, value)
 
         if not changes:
             answer(ErrorCode.NONE)
             return True
         return self.change(changes, apply, answer)
 
-    def change_share_group(self, group: ShareGroup, changes: Sequence[Change], answer: Answer) -> bool:
-        """Do the same for changes of a share group."""
 
-        def apply() -> None:
-            self.groups[group.name] = group
-            for key, value in changes:
-                if isinstance(key, ShareKey):
-                    assert value is None or isinstance(value, ShareValue)
-                    group.replay(key, value)
-
-        if not changes:
-            answer(ErrorCode.NONE)
-            return True
-        return self.change(changes, apply, answer)
+_KEYS: Mapping[type[NewGroup], Any] = {
+    ConsumerGroup: ConsumerKey,
+    ShareGroup: ShareKey,
+    StreamsGroup: StreamsKey,
+}
+"""Kind of group → the keys of its records."""
 
 
 def _replay(groups: dict[str, G], kind: Callable[[str], G], key: Any, value: Any) -> None:
     """Apply a change from the log to the group of this kind that it is about."""
-    if isinstance(key, EpochKey | ShareEpochKey) and value is None:
+    if isinstance(key, EpochKey | ShareEpochKey | StreamsEpochKey) and value is None:
         groups.pop(key.group, None)
         return
     group = groups.get(key.group)

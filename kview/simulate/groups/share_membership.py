@@ -101,7 +101,7 @@ class ShareMembership:
                 {topic: name for topic, name in states.deleting.items() if topic in names},
             )
             if kept != states:
-                self._shard.change_share_group(group, [(ShareStatesKey(group.name), kept)], lambda code: None)
+                self._shard.change_group(group, [(ShareStatesKey(group.name), kept)], lambda code: None)
 
     # --- heartbeats
 
@@ -154,7 +154,7 @@ class ShareMembership:
                 self._initialize(group.name, epoch, wanted)
             done(result if code is ErrorCode.NONE else ShareHeartbeatResult(code))
 
-        if self._shard.change_share_group(group, changes, written):
+        if self._shard.change_group(group, changes, written):
             for topic_id, named in wanted.items():
                 for number in named.partitions:
                     group.asked_ms[topic_id, number] = self._shard.now_ms
@@ -327,7 +327,7 @@ class ShareMembership:
             initializing=without(group.states.initializing, asked),
             initialized=joined(group.states.initialized, begun),
         )
-        self._shard.change_share_group(group, [(ShareStatesKey(group.name), states)], written)
+        self._shard.change_group(group, [(ShareStatesKey(group.name), states)], written)
 
     # --- leaving
 
@@ -360,7 +360,7 @@ class ShareMembership:
             (ShareMemberKey(name, member_id), None),
             (ShareEpochKey(name), ShareEpochValue(min(group.epoch + 1, EPOCH_MAX), hashed)),
         ]
-        if not self._shard.change_share_group(group, changes, written):
+        if not self._shard.change_group(group, changes, written):
             return False
         self._sessions.cancel((name, member_id))
         return True

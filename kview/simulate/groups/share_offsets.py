@@ -191,7 +191,7 @@ class ShareOffsets:
             answer()
             return
         states = group.states._replace(initializing=joined(group.states.initializing, wanted))
-        self._shard.change_share_group(group, [(ShareStatesKey(name), states)], written)
+        self._shard.change_group(group, [(ShareStatesKey(name), states)], written)
 
     # --- deleting
 
@@ -247,7 +247,7 @@ class ShareOffsets:
                     codes[key.topic_id] = code
             left = {topic: name for topic, name in group.states.deleting.items() if topic not in gone}
             states = group.states._replace(deleting=left)
-            self._shard.change_share_group(
+            self._shard.change_group(
                 group,
                 [(ShareStatesKey(group.name), states)],
                 lambda code: done(codes) if code is ErrorCode.NONE else failed(code),
@@ -268,7 +268,7 @@ class ShareOffsets:
             initialized=without(group.states.initialized, gone),
             deleting={**group.states.deleting, **{topic_id: named.topic for topic_id, named in gone.items()}},
         )
-        self._shard.change_share_group(group, [(ShareStatesKey(group.name), states)], written)
+        self._shard.change_group(group, [(ShareStatesKey(group.name), states)], written)
 
 
 def _gather(

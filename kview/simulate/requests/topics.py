@@ -3,8 +3,9 @@
 Source: org.apache.kafka.controller.ReplicationControlManager.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.config_entries import topic_entries
@@ -27,6 +28,15 @@ from kview.simulate.topics import (
 from kview.simulate.world import Placement
 
 AUTO_CREATE_TIMEOUT_MS = 30_000
+FAILURES_MAX = 1_000
+"""Limit of the topics whose creation for a client is under way, or has failed lately."""
+
+
+class _Attempt(NamedTuple):
+    """The latest attempt to create a topic for a client: until when no other is made, and why it failed."""
+
+    until_us: int
+    error: str | None
 
 
 class TopicRequests:
@@ -47,6 +57,8 @@ class TopicRequests:
         self._elections = elections
         self._forwarding = forwarding
         self._placement = placement
+        self._attempts: dict[tuple[int, str], _Attempt] = {}
+        """(broker, topic) → the latest attempt of `create_for_client`."""
 
     def create_topic(
         self,
@@ -80,6 +92,31 @@ class TopicRequests:
         spec = internal_topic(name, self._configs.settings, len(image.brokers))
         topic = CreatableTopic(name, spec.partitions, spec.replication, configs=spec.configs)
         self.create_topic(b, topic, False, AUTO_CREATE_TIMEOUT_MS, lambda result: None)
+
+    def create_for_client(self, b: int, topics: Sequence[CreatableTopic], remember_ms: int) -> dict[str, str]:
+        """Let broker b create topics that its client needs, unless it does so already or failed lately.
+
+        Return why the latest attempts have failed, by topic. That is remembered for `remember_ms`. Source:
+        Kafka's DefaultAutoTopicCreationManager.
+        """
+        now_us, attempts = self._kernel.now_us, self._attempts
+        for key in [key for key, attempt in attempts.items() if attempt.until_us <= now_us]:
+            del attempts[key]
+        for topic in topics:
+            if (b, topic.name) in attempts or len(attempts) >= FAILURES_MAX:
+                continue
+            attempts[b, topic.name] = _Attempt(now_us + AUTO_CREATE_TIMEOUT_MS * 1000, None)
+
+            def created(result: CreateTopicResult, name: str = topic.name) -> None:
+                attempts.pop((b, name), None)
+                if result.error_code:
+                    until_us = self._kernel.now_us + remember_ms * 1000
+                    error = result.message or MESSAGES.get(result.error_code, result.error_code.name)
+                    attempts[b, name] = _Attempt(until_us, error)
+
+            self.create_topic(b, topic, False, AUTO_CREATE_TIMEOUT_MS, created)
+        known = ((topic.name, attempts.get((b, topic.name))) for topic in topics)
+        return {name: attempt.error for name, attempt in known if attempt is not None and attempt.error}
 
     def delete_topic(
         self, b: int, name: str, timeout_ms: int, done: Callable[[DeleteTopicResult], None]

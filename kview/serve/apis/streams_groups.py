@@ -1,0 +1,428 @@
+"""StreamsGroupHeartbeat (88) 0 and StreamsGroupDescribe (89) 0: members of streams groups (KIP-1071).
+
+The broker that answers a heartbeat has the missing internal topics created, in the client's name. The answer
+does not wait for them, but it says why an attempt before has failed.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kview.serve.apis.consumer_groups import HIDDEN_TOPICS
+from kview.serve.apis.operations import NOT_ASKED, bits
+from kview.serve.call import Api, Call, Steps, shortened
+from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.codes import ErrorCode
+from kview.simulate.features import STREAMS_VERSION
+from kview.simulate.groups.streams_group import StreamsMember
+from kview.simulate.groups.streams_records import (
+    NO_TASKS,
+    CopartitionGroup,
+    OwnedTasks,
+    Role,
+    Subtopology,
+    TaskKey,
+    Tasks,
+    TopicInfo,
+    TopologyValue,
+)
+from kview.simulate.groups.streams_results import (
+    DescribedStreamsGroup,
+    EndpointPartitions,
+    StreamsHeartbeat,
+    StreamsHeartbeatResult,
+)
+from kview.simulate.groups.streams_topology import (
+    ConfiguredSubtopology,
+    InternalTopic,
+    Status,
+    StatusCode,
+    by_id,
+)
+from kview.simulate.topics import CreatableTopic, valid_topic_name
+from kview.simulate.world import INTERNAL_TOPICS
+from kview.wire.group_messages import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+
+TOPOLOGY_MAX = 2_000
+"""Limit of the subtopologies of a topology, their topics and their copartition groups, all together. Kafka's
+limit is the size of a record, 1 MB."""
+
+TASKS_MAX = 100_000
+"""Limit of the tasks that a member says it has, more than the partitions of a cluster."""
+
+ERRORS_SHOWN_MAX = 3
+"""Topics of which a status says why they could not be created."""
+
+_LISTS = {Role.ACTIVE: "active_tasks", Role.STANDBY: "standby_tasks", Role.WARMUP: "warmup_tasks"}
+
+
+def heartbeat(call: Call) -> None:
+    """Let a member join, stay or leave, and answer when that is committed."""
+    request = call.request
+
+    def answer(result: StreamsHeartbeatResult) -> None:
+        call.answer(_response(call, result))
+
+    refused = _refusal(call)
+    if refused is not None:
+        answer(refused)
+        return
+    call.is_from_member(request.group_id, request.member_id)
+    lists = [getattr(request, name) for name in _LISTS.values()]
+    owned = None
+    if None not in lists:
+        owned = {
+            TaskKey(role, entry.subtopology_id): frozenset(entry.partitions)
+            for role, entries in zip(Role, lists, strict=True)
+            for entry in entries
+        }
+    endpoint, tags = request.user_endpoint, request.client_tags
+    call.cluster.groups(call.broker).streams_heartbeat(
+        StreamsHeartbeat(
+            request.group_id,
+            request.member_id,
+            request.member_epoch,
+            call.client_id,
+            call.client_host,
+            request.endpoint_information_epoch,
+            request.instance_id,
+            request.rack_id,
+            request.rebalance_timeout_ms,
+            None if request.topology is None else _topology(request.topology),
+            owned,
+            request.process_id,
+            None if endpoint is None else (endpoint.host, endpoint.port),
+            None if tags is None else _pairs(tags),
+            request.shutdown_application,
+            _unsupported(request),
+            any(tasks is not None for tasks in lists) and owned is None,
+            owned is not None and len(owned) < sum(map(len, lists)),
+        ),
+        call.later(answer),
+    )
+
+
+def _refusal(call: Call) -> StreamsHeartbeatResult | None:
+    """Return why a heartbeat is refused before the coordinator sees it, or None."""
+    request = call.request
+    if not call.image.features.get(STREAMS_VERSION):
+        return StreamsHeartbeatResult(ErrorCode.UNSUPPORTED_VERSION)
+    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        return StreamsHeartbeatResult(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    has = [entry for name in _LISTS.values() for entry in getattr(request, name) or ()]
+    if len(has) + sum(len(entry.partitions) for entry in has) > TASKS_MAX:
+        message = f"A member has more than {TASKS_MAX} tasks."
+        return StreamsHeartbeatResult(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+    if request.topology is None:
+        return None
+    if _size(request.topology) > TOPOLOGY_MAX:
+        message = f"A topology has more than {TOPOLOGY_MAX} topics, or other parts."
+        return StreamsHeartbeatResult(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+    topics = dict.fromkeys(
+        name
+        for subtopology in request.topology.subtopologies
+        for name in (
+            *subtopology.source_topics,
+            *subtopology.repartition_sink_topics,
+            *(topic.name for topic in subtopology.repartition_source_topics),
+            *(topic.name for topic in subtopology.state_changelog_topics),
+        )
+    )
+    internal = [name for name in topics if name in INTERNAL_TOPICS]
+    invalid = [name for name in topics if not valid_topic_name(name)]
+    if internal:
+        names = ",".join(internal)
+        message = f"Use of Kafka internal topics {names} in a Kafka Streams topology is prohibited."
+    elif invalid:
+        message = f"Topic names {','.join(invalid)} are not valid topic names."
+    if internal or invalid:
+        return StreamsHeartbeatResult(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
+    if not all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in topics):
+        return StreamsHeartbeatResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return None
+
+
+def _size(topology: Any) -> int:
+    """Return how many parts a topology has."""
+    lists = ("source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics",
+             "repartition_source_topics", "copartition_groups")  # fmt: skip
+    return sum(1 + sum(len(getattr(each, name)) for name in lists) for each in topology.subtopologies)
+
+
+def _unsupported(request: Any) -> str | None:
+    """Return what a request has that Kafka does not support yet, or None."""
+    if request.instance_id is not None:
+        return "Static membership is not yet supported."
+    if request.task_offsets is not None:
+        return "TaskOffsets are not supported yet."
+    if request.task_end_offsets is not None:
+        return "TaskEndOffsets are not supported yet."
+    if request.warmup_tasks:
+        return "WarmupTasks are not supported yet."
+    subtopologies = () if request.topology is None else request.topology.subtopologies
+    if any(subtopology.source_topic_regex for subtopology in subtopologies):
+        return "Regular expressions for source topics are not supported yet."
+    return None
+
+
+def _pairs(entries: Iterable[Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((entry.key, entry.value) for entry in entries)
+
+
+def _topology(topology: Any) -> TopologyValue:
+    """Return a request's topology as it is kept."""
+    return TopologyValue(
+        topology.epoch,
+        tuple(
+            Subtopology(
+                entry.subtopology_id,
+                tuple(entry.source_topics),
+                tuple(entry.source_topic_regex),
+                _topics(entry.state_changelog_topics),
+                tuple(entry.repartition_sink_topics),
+                _topics(entry.repartition_source_topics),
+                tuple(
+                    CopartitionGroup(
+                        tuple(group.source_topics),
+                        tuple(group.source_topic_regex),
+                        tuple(group.repartition_source_topics),
+                    )
+                    for group in entry.copartition_groups
+                ),
+            )
+            for entry in topology.subtopologies
+        ),
+    )
+
+
+def _topics(entries: Iterable[Any]) -> tuple[TopicInfo, ...]:
+    return tuple(
+        TopicInfo(entry.name, entry.partitions, entry.replication_factor, _pairs(entry.topic_configs))
+        for entry in entries
+    )
+
+
+def _response(call: Call, result: StreamsHeartbeatResult) -> Any:
+    version, kind = call.version, StreamsGroupHeartbeatResponse
+    status = result.status
+    if result.missing:
+        status = _create(call, result.missing, status, 2 * result.heartbeat_interval_ms)
+    assigned = {} if result.tasks is None else _lists(kind.TaskIds, version, result.tasks)
+    endpoints = None
+    if result.endpoints is not None:
+        endpoints = [_endpoint(version, entry) for entry in result.endpoints]
+    return kind(
+        version=version,
+        error_code=result.error_code,
+        error_message=None if result.message is None else shortened(result.message),
+        member_id=result.member_id,
+        member_epoch=result.member_epoch,
+        heartbeat_interval_ms=result.heartbeat_interval_ms,
+        status=[
+            kind.Status(version=version, status_code=code, status_detail=shortened(detail))
+            for code, detail in status
+        ],
+        endpoint_information_epoch=result.endpoints_epoch,
+        partitions_by_user_endpoint=endpoints,
+        **assigned,
+    )
+
+
+def _lists(task_ids: Any, version: int, tasks: Tasks | OwnedTasks) -> dict[str, Any]:
+    """Return the three lists of tasks in an answer, sorted by subtopology."""
+    return {
+        name: [
+            task_ids(version=version, subtopology_id=key.subtopology, partitions=sorted(tasks[key]))
+            for key in sorted(tasks)
+            if key.role is role
+        ]
+        for role, name in _LISTS.items()
+    }
+
+
+def _endpoint(version: int, entry: EndpointPartitions) -> Any:
+    kind = StreamsGroupHeartbeatResponse.EndpointToPartitions
+    host, port = entry.endpoint
+
+    def rows(partitions: Iterable[tuple[str, tuple[int, ...]]]) -> list[Any]:
+        row = kind.TopicPartition
+        return [row(version=version, topic=topic, partitions=list(numbers)) for topic, numbers in partitions]
+
+    return kind(
+        version=version,
+        user_endpoint=kind.Endpoint(version=version, host=host, port=port),
+        active_partitions=rows(entry.active),
+        standby_partitions=rows(entry.standby),
+    )
+
+
+def _create(
+    call: Call, missing: Mapping[str, InternalTopic], status: tuple[Status, ...], remember_ms: int
+) -> tuple[Status, ...]:
+    """Have internal topics created, and return the status with what went wrong so far."""
+    details = ""
+    may_create_any = call.may(AclOperation.CREATE, ResourceType.CLUSTER)
+    denied = [
+        name
+        for name in missing
+        if not may_create_any and not call.may(AclOperation.CREATE, ResourceType.TOPIC, name)
+    ]
+    if denied:
+        details = f"; Unauthorized to CREATE on topics {', '.join(denied)}."
+    else:
+        topics = [
+            CreatableTopic(topic.name, topic.partitions, topic.replication or -1, None, topic.configs)
+            for topic in missing.values()
+        ]
+        errors = call.cluster.topics.create_for_client(call.broker, topics, remember_ms)
+        if errors:
+            shown = [f"{name} ({why})" for name, why in list(errors.items())[:ERRORS_SHOWN_MAX]]
+            more = len(errors) - len(shown)
+            details = f"; Creation failed: {', '.join(shown)}{f' and {more} more' if more else ''}."
+    return tuple(
+        entry._replace(detail=entry.detail + details)
+        if entry.code is StatusCode.MISSING_INTERNAL_TOPICS
+        else entry
+        for entry in status
+    )
+
+
+def describe(call: Call) -> Steps:
+    """Answer with the state of each group, with its topology, and with what its members have."""
+    coordinator, groups = call.cluster.groups(call.broker), []
+    for name in sorted(dict.fromkeys(call.request.group_ids), key=bool):  # '' first, as in Kafka
+        if not call.image.features.get(STREAMS_VERSION):
+            groups.append(_described(call, DescribedStreamsGroup(name, ErrorCode.UNSUPPORTED_VERSION), []))
+            continue
+        if not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, name):
+            refused = DescribedStreamsGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            groups.append(_described(call, refused, []))
+            continue
+        group = coordinator.describe_streams_group(name)
+        if not _may_describe_topics(call, group):
+            hidden = DescribedStreamsGroup(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
+            groups.append(_described(call, hidden, []))
+            continue
+        members = []
+        for member in group.members:
+            members.append(_member(call.version, member, group.targets.get(member.member_id, NO_TASKS)))
+            yield
+        groups.append(_described(call, group, members))
+        yield
+    call.answer(StreamsGroupDescribeResponse(version=call.version, groups=groups))
+
+
+def _may_describe_topics(call: Call, group: DescribedStreamsGroup) -> bool:
+    """Return whether the client may know all topics of the topology."""
+    if call.cluster.authorizer is None or group.topology is None:
+        return True
+    names = {
+        name
+        for subtopology in group.topology.subtopologies
+        for name in (
+            *subtopology.source_topics,
+            *subtopology.repartition_sinks,
+            *(topic.name for topic in (*subtopology.repartition_sources, *subtopology.changelogs)),
+        )
+    }
+    return all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names)
+
+
+def _described(call: Call, group: DescribedStreamsGroup, members: list[Any]) -> Any:
+    version = call.version
+    asked = call.request.include_authorized_operations and not group.error_code
+    kind = StreamsGroupDescribeResponse.DescribedGroup
+    topology = None
+    if group.topology is not None:
+        configured = group.configured
+        subtopologies: Mapping[str, Subtopology | ConfiguredSubtopology] = by_id(group.topology)
+        if configured is not None and configured.ready:
+            subtopologies = configured.subtopologies or {}
+        topology = kind.Topology(
+            version=version,
+            epoch=group.topology.epoch,
+            subtopologies=[
+                _subtopology(version, name, subtopologies[name]) for name in sorted(subtopologies)
+            ],
+        )
+    return kind(
+        version=version,
+        error_code=group.error_code,
+        error_message=None if group.message is None else shortened(group.message),
+        group_id=group.group,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        topology=topology,
+        members=members,
+        authorized_operations=bits(call.operations(ResourceType.GROUP, group.group)) if asked else NOT_ASKED,
+    )
+
+
+def _subtopology(version: int, name: str, subtopology: Subtopology | ConfiguredSubtopology) -> Any:
+    repartition, changelogs = subtopology.repartition_sources, subtopology.changelogs
+    return StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology(
+        version=version,
+        subtopology_id=name,
+        source_topics=sorted(subtopology.source_topics),
+        repartition_sink_topics=sorted(subtopology.repartition_sinks),
+        state_changelog_topics=_infos(version, changelogs),
+        repartition_source_topics=_infos(version, repartition),
+    )
+
+
+def _infos(version: int, topics: tuple[TopicInfo, ...] | Mapping[str, InternalTopic]) -> list[Any]:
+    kind = StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology.TopicInfo
+    every: Iterable[TopicInfo | InternalTopic] = topics.values() if isinstance(topics, Mapping) else topics
+    rows = []
+    for topic in sorted(every, key=lambda topic: topic.name):
+        configs = topic.configs.items() if isinstance(topic, InternalTopic) else topic.configs
+        rows.append(
+            kind(
+                version=version,
+                name=topic.name,
+                partitions=topic.partitions,
+                replication_factor=topic.replication,
+                topic_configs=[
+                    kind.KeyValue(version=version, key=key, value=value) for key, value in configs
+                ],
+            )
+        )
+    return rows
+
+
+def _member(version: int, member: StreamsMember, target: Tasks) -> Any:
+    metadata, kind = member.metadata, StreamsGroupDescribeResponse.DescribedGroup.Member
+    endpoint = None
+    if metadata.endpoint is not None:
+        host, port = metadata.endpoint
+        endpoint = kind.Endpoint(version=version, host=host, port=port)
+
+    def assignment(tasks: Tasks | OwnedTasks) -> Any:
+        return kind.Assignment(version=version, **_lists(kind.Assignment.TaskIds, version, tasks))
+
+    return kind(
+        version=version,
+        member_id=member.member_id,
+        member_epoch=member.current.epoch,
+        instance_id=metadata.instance_id,
+        rack_id=metadata.rack_id,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        topology_epoch=metadata.topology_epoch,
+        process_id=metadata.process_id,
+        user_endpoint=endpoint,
+        client_tags=[kind.KeyValue(version=version, key=key, value=value) for key, value in metadata.tags],
+        assignment=assignment(member.current.assigned),
+        target_assignment=assignment(target),
+    )
+
+
+APIS = (
+    Api(88, StreamsGroupHeartbeatRequest, (0, 0), heartbeat),
+    Api(89, StreamsGroupDescribeRequest, (0, 0), describe),
+)
