@@ -22,6 +22,16 @@ class CommandKind(StrEnum):
     START = "start"
     LOSE_RACK = "lose-rack"
     CRASH_CONTROLLER = "crash-controller"
+    CUT = "cut"
+    """No packet arrives between two nodes. Clients still reach both."""
+    CUT_ONE_WAY = "cut-one-way"
+    """The packets of a node to the other do not arrive, the others do."""
+    ISOLATE = "isolate"
+    """No packet arrives between a node and any other. Clients still reach it."""
+    JOIN = "join"
+    """Ends the cuts between two nodes."""
+    JOIN_ALL = "join-all"
+    """Ends all cuts."""
     FENCE_NOW = "fence-now"
     """The controller ends a broker's session at once. A broker that lives comes back with a heartbeat."""
     ADVANCE = "advance"
@@ -72,6 +82,7 @@ class Argument(StrEnum):
     """A word that a command needs besides its name."""
 
     NODE = "NODE"
+    OTHER = "OTHER"
     BROKER = "BROKER"
     RACK = "RACK"
     PRODUCER = "PRODUCER"
@@ -99,6 +110,11 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
     CommandKind.START: (Argument.NODE,),
     CommandKind.LOSE_RACK: (Argument.RACK,),
     CommandKind.CRASH_CONTROLLER: (),
+    CommandKind.CUT: (Argument.NODE, Argument.OTHER),
+    CommandKind.CUT_ONE_WAY: (Argument.NODE, Argument.OTHER),
+    CommandKind.ISOLATE: (Argument.NODE,),
+    CommandKind.JOIN: (Argument.NODE, Argument.OTHER),
+    CommandKind.JOIN_ALL: (),
     CommandKind.FENCE_NOW: (Argument.BROKER,),
     CommandKind.ADVANCE: (Argument.TIME,),
     CommandKind.ADVANCE_ALL: (Argument.TIME,),
@@ -145,8 +161,8 @@ class Where(Struct, frozen=True):
 class Command(Struct, frozen=True):
     """Something to be done to a node, or to the rack, producer, group, topic or partition `name`.
 
-    `amount` is in milliseconds for SLOW and ADVANCE, records per second for RATE, bytes per second for
-    BANDWIDTH.
+    `other` is the second node, for the network between two. `amount` is in milliseconds for SLOW and ADVANCE,
+    records per second for RATE, bytes per second for BANDWIDTH.
     """
 
     kind: CommandKind
@@ -156,6 +172,7 @@ class Command(Struct, frozen=True):
     key: str = ""
     value: str = ""
     where: Where = Where()
+    other: int = UNKNOWN_ID
 
 
 class NodeRole(StrEnum):
@@ -173,15 +190,37 @@ class FaultState(StrEnum):
     STOPPED = "stopped"
     HUNG = "hung"
     SLOW = "slow"
+    CUT = "cut"
+    CUT_ONE_WAY = "cut-one-way"
+    ISOLATED = "isolated"
+
+
+CUTS = frozenset({FaultState.CUT, FaultState.CUT_ONE_WAY, FaultState.ISOLATED})
+"""The states of nodes whose packets to others are lost, while clients reach them."""
+_ANSWERING = CUTS | {FaultState.SLOW}
 
 
 class ActiveFault(Struct, frozen=True):
-    """A fault in force. A node that is hung and slow has two faults. `slow_ms` is for SLOW."""
+    """A fault in force. A node that is hung and slow has two faults. `slow_ms` is for SLOW.
+
+    A cut is between `node` and the node `other`. The cuts of an isolated node are listed as one fault.
+    """
 
     node: int
     state: FaultState
     slow_ms: int = 0
     role: NodeRole = NodeRole.BROKER
+    other: int = UNKNOWN_ID
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The nodes that the fault is about."""
+        return (self.node,) if self.other == UNKNOWN_ID else (self.node, self.other)
+
+    @property
+    def answers(self) -> bool:
+        """Whether a node with only this fault answers its clients."""
+        return self.state in _ANSWERING
 
 
 class Done(Struct, frozen=True):

@@ -16,6 +16,7 @@ PRESSES = {
     "stop": "stop",
     "hang": "hang",
     "slow": "slow",
+    "isolate": "isolate",
     "restore": "start",
     "lose-rack": "lose-rack",
     "crash-controller": "crash-controller",

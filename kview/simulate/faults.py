@@ -1,4 +1,4 @@
-"""Faults that crash, stop, hang or slow down processes, and the ways to undo them."""
+"""Faults of processes, of the network between them and of their disks, and the ways to undo them."""
 
 from collections.abc import Mapping
 
@@ -84,8 +84,36 @@ class Faults:
             process.slow_us = latency_ms * 1000
             self._kernel.trace("slow", node, latency_ms)
 
+    def cut(self, a: int, b: int, one_way: bool = False) -> None:
+        """Lose the packets between two nodes, or with `one_way` only those of `a` to `b`."""
+        self._nodes.network.cut(a, b, one_way)
+
+    def isolate(self, node: int) -> None:
+        """Lose the packets between a node and every other node."""
+        for other in self._nodes.by_id:
+            if other != node:
+                self.cut(node, other)
+
+    def join(self, a: int, b: int) -> bool:
+        """Let packets between two nodes arrive again. Return whether there was a cut."""
+        network = self._nodes.network
+        if network.connects(a, b):
+            return False
+        network.join(a, b)
+        return True
+
+    def join_all(self) -> tuple[int, ...]:
+        """End all cuts, and return the nodes that had one."""
+        cuts = self._nodes.network.cuts()
+        for cut in cuts:
+            self.join(cut.a, cut.b)
+        return tuple(sorted({node for cut in cuts for node in cut[:2]}))
+
     def start(self, node: int) -> None:
-        """End every fault of the node: start a dead process, resume a hung one, remove added latency."""
+        """End every fault of the node: start a dead process, resume a hung one, remove added latency, and end
+        its cuts."""
+        for other in self._nodes.by_id:
+            self.join(node, other)
         process = self._nodes.by_id[node]
         process.slow_us = 0
         if process.stopping:
@@ -133,20 +161,30 @@ class Faults:
 
     def undo(self) -> tuple[int, ...]:
         """End every fault, and return the nodes that had one."""
-        nodes = tuple(dict.fromkeys(fault.node for fault in self.active()))
+        nodes = tuple(dict.fromkeys(node for fault in self.active() for node in fault.nodes))
         for node in sorted(nodes, reverse=True):  # Controllers first, because brokers register with one.
             self.start(node)
         return nodes
 
     def active(self) -> list[ActiveFault]:
-        """Return the faults in force, ordered by node."""
+        """Return the faults in force, ordered by node, and then the cuts between nodes that reach others."""
         faults: list[ActiveFault] = []
+        isolated = self._nodes.isolated()
         for node in self._nodes.by_id.values():
-            role = NodeRole.CONTROLLER if node.is_controller else NodeRole.BROKER
+            role = self._role(node.id)
             if node.state is not ProcessState.RUNNING:
                 faults.append(ActiveFault(node.id, _STATES[node.state], role=role))
             elif node.stopping:
                 faults.append(ActiveFault(node.id, FaultState.STOPPING, role=role))
             if node.slow_us:
                 faults.append(ActiveFault(node.id, FaultState.SLOW, node.slow_us // 1000, role))
+            if node.id in isolated:
+                faults.append(ActiveFault(node.id, FaultState.ISOLATED, role=role))
+        for a, b, one_way in self._nodes.network.cuts():
+            if a not in isolated and b not in isolated:
+                state = FaultState.CUT_ONE_WAY if one_way else FaultState.CUT
+                faults.append(ActiveFault(a, state, role=self._role(a), other=b))
         return faults
+
+    def _role(self, node: int) -> NodeRole:
+        return NodeRole.CONTROLLER if self._nodes.by_id[node].is_controller else NodeRole.BROKER

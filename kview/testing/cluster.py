@@ -20,7 +20,7 @@ from kview.lab.commands import MAX_SLOW_MS, error_code, parse, where_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ask, Request, Requests, answers
 from kview.language.errors import sentence
 from kview.model.address import Address
-from kview.model.lab import Command, CommandKind, Done, FaultState, LoggedRequest, Reply, Status, Where
+from kview.model.lab import Command, CommandKind, Done, LoggedRequest, Reply, Status, Where
 
 PATIENCE_S = 30.0
 """How long is waited for what takes a moment, unless the test says otherwise."""
@@ -185,6 +185,27 @@ class Cluster:
     def crash_controller(self) -> int:
         """Kill the active controller, and return its id."""
         return self._do(Command(CommandKind.CRASH_CONTROLLER)).nodes[0]
+
+    def cut(self, a: int, b: int, *, one_way: bool = False) -> None:
+        """Lose every packet between two nodes, or with `one_way` those that `a` sends to `b`. Clients still
+        reach both.
+
+        One way, requests of `a` do not arrive. One request of `b` does, and its answer is lost; then `b`
+        cannot connect any more.
+        """
+        self._do(Command(CommandKind.CUT_ONE_WAY if one_way else CommandKind.CUT, a, other=b))
+
+    def isolate(self, node: int) -> None:
+        """Lose every packet between a node and all other nodes. Clients still reach it."""
+        self._do(Command(CommandKind.ISOLATE, node))
+
+    def join(self, a: int, b: int) -> None:
+        """End the cuts between two nodes."""
+        self._do(Command(CommandKind.JOIN, a, other=b))
+
+    def join_all(self) -> None:
+        """End all cuts."""
+        self._do(Command(CommandKind.JOIN_ALL))
 
     def undo(self) -> None:
         """End every fault, and take back what was changed by a line of `do`."""
@@ -374,7 +395,7 @@ class Cluster:
 
     def _up(self) -> list[Address]:
         """Return the addresses of the brokers that answer, slow ones included."""
-        down = {fault.node for fault in self.status().active if fault.state is not FaultState.SLOW}
+        down = {fault.node for fault in self.status().active if not fault.answers}
         at = zip(self.brokers, self._addresses, strict=True)
         return [address for broker, address in at if broker not in down]
 
@@ -495,6 +516,10 @@ class AsyncCluster:
     advance = _awaited(Cluster.advance)
     lose_rack = _awaited(Cluster.lose_rack)
     crash_controller = _awaited(Cluster.crash_controller)
+    cut = _awaited(Cluster.cut)
+    isolate = _awaited(Cluster.isolate)
+    join = _awaited(Cluster.join)
+    join_all = _awaited(Cluster.join_all)
     undo = _awaited(Cluster.undo)
     fail = _awaited(Cluster.fail)
     delay = _awaited(Cluster.delay)

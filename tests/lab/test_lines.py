@@ -51,6 +51,33 @@ def console() -> Console:
         ),
         (["crash 9"], "error there is no node 9: the brokers are 0 to 2, the controllers 101, 102, 103"),
         (["slow 1 fast"], "error 'fast' is not a valid latency: give 1ms to 60000ms, such as 200ms or 2s"),
+        (
+            ["isolate 1"],
+            "ok broker 1 reaches no other node, only its clients: it is fenced when its session ends; to undo"
+            " it: start 1",
+        ),
+        (["isolate 1", "isolate 1"], "error broker 1 is already isolated: start 1 restores it"),
+        (["isolate 1", "start 1"], "ok broker 1 reaches every other node again"),
+        (
+            ["cut 1 101"],
+            "ok no packet arrives between nodes 1 and 101; clients still reach both; to undo it: join 1 101",
+        ),
+        (
+            ["cut 1 101", "cut 101 1"],
+            "error nodes 101 and 1 are already cut off: join 101 1 restores it",
+        ),
+        (
+            ["cut-one-way 101 2", "cut 1 0", "cut 0 2", "isolate 102", "status"],
+            "ok 3 brokers, 3 controllers; faults in force: controller 102 isolated; network cut between 0 and"
+            " 1 and 2; network cut from 101 to 2",
+        ),
+        (["cut 1 0", "start 0"], "ok broker 0 reaches every other node again"),
+        (["cut 1 0", "join 0 1"], "ok nodes 0 and 1 reach each other again"),
+        (["join 0 1"], "error nodes 0 and 1 reach each other: nothing to join"),
+        (["cut 1 0", "join-all"], "ok all nodes reach each other again"),
+        (["join-all"], "error no network between nodes is cut: nothing to join"),
+        (["cut 1 1"], "error 1 is one node: name two nodes, such as 0 101"),
+        (["cut 1 9"], "error there is no node 9: the brokers are 0 to 2, the controllers 101, 102, 103"),
         (["quit"], "ok the cluster ends"),
     ],
 )

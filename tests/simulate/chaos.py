@@ -31,6 +31,8 @@ VARIANTS = {
     "no-elr": {"eligible.leader.replicas.version": "0"},
 }
 FAULTS = ("crash", "stop", "hang", "slow", "start", "start", "start", "controller", "rack")
+NETWORK = ("cut", "cut", "cut-one-way", "isolate", "join", "join")
+ALL_FAULTS = FAULTS + NETWORK
 TOPICS = ("create", "delete", "again", "again")
 MADE = ("made-1", "made-2", "made-3")
 OF_THE_WORLD = ("invoice", "payment", "audit-log")
@@ -79,10 +81,11 @@ class Chaos:
         change_topics(self.cluster, self._random, kind)
 
 
-def disturb(cluster: Cluster, source: random.Random) -> None:
-    """Do one thing to a node or a rack, or end a fault."""
-    node = source.choice([*cluster.broker_ids(), *cluster.world.controllers])
-    match source.choice(FAULTS):
+def disturb(cluster: Cluster, source: random.Random, faults: Sequence[str] = FAULTS) -> None:
+    """Do one thing to a node, a rack or the network, or end a fault."""
+    nodes = [*cluster.broker_ids(), *cluster.world.controllers]
+    node = source.choice(nodes)
+    match source.choice(faults):
         case "crash":
             cluster.faults.crash(node)
         case "stop":
@@ -95,6 +98,13 @@ def disturb(cluster: Cluster, source: random.Random) -> None:
             cluster.faults.start(node)
         case "controller":
             cluster.faults.crash_controller()
+        case "cut" | "cut-one-way" as kind:
+            other = source.choice([other for other in nodes if other != node])
+            cluster.faults.cut(node, other, kind == "cut-one-way")
+        case "isolate":
+            cluster.faults.isolate(node)
+        case "join":
+            cluster.faults.join_all()
         case "rack" if source.random() < 0.2:
             cluster.faults.lose_rack(source.choice(["R1", "R2"]))
 

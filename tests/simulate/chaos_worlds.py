@@ -18,7 +18,7 @@ from kview.simulate.world import (
     World,
     racked_brokers,
 )
-from tests.simulate.chaos import QUICK, VARIANTS, change_topics, disturb, heal
+from tests.simulate.chaos import ALL_FAULTS, FAULTS, QUICK, VARIANTS, change_topics, disturb, heal
 from tests.simulate.chaos_clients import CODECS, Clients
 from tests.simulate.chaos_members import ChaosMembers
 from tests.simulate.engine import START_MS, go
@@ -38,12 +38,15 @@ class ChaosWorld:
     """A world made of one seed, and its disturbances of the same seed.
 
     With `members`, a consumer group reads all its topics. With `transactions`, its producer writes in
-    transactions, and is taken over by others now and then.
+    transactions, and is taken over by others now and then. With `parted`, the network is cut, too.
     """
 
-    def __init__(self, seed: int, members: bool = False, transactions: bool = False) -> None:
+    def __init__(
+        self, seed: int, members: bool = False, transactions: bool = False, parted: bool = False
+    ) -> None:
         self._random = random.Random(seed)
         self._transactions = transactions
+        self._faults = ALL_FAULTS if parted else FAULTS
         self._protocol = random.Random(f"protocol of {seed}").choice((CLASSIC, CONSUMER))
         self.variant = self._random.choice(list(VARIANTS))
         self.cluster = build(self._world(), seed, START_MS)
@@ -98,7 +101,7 @@ class ChaosWorld:
             elif kind < 0.5:
                 self._administrate(source.choice(ADMIN))
             else:
-                disturb(self.cluster, source)
+                disturb(self.cluster, source, self._faults)
         heal(self.cluster, self.checker)
         self.clients.check()
         if self._members is not None:

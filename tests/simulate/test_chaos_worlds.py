@@ -21,8 +21,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", range(metafunc.config.getoption("--worlds")))
 
 
-def live(seed: int, seconds: float, members: bool = False) -> None:
-    world = ChaosWorld(seed, members)
+def live(seed: int, seconds: float, members: bool = False, parted: bool = False) -> None:
+    world = ChaosWorld(seed, members, parted=parted)
     print(f"seed {seed}, {world.variant}")
     world.run(seconds)
 
@@ -34,7 +34,18 @@ def test_what_once_broke_something_no_longer_does(seed: int, seconds: float) -> 
 
 
 def test_invariants_hold_and_the_world_heals(seed: int, request: pytest.FixtureRequest) -> None:
-    live(seed, request.config.getoption("--world-seconds"), members=True)
+    live(seed, request.config.getoption("--world-seconds"), members=True, parted=True)
+
+
+FOUND_WITH_CUTS = [
+    175,  # a reassignment was cancelled while the ISR was empty: Kafka loses records, too
+]
+
+
+@pytest.mark.slow  # other seeds run in any case
+@pytest.mark.parametrize("number", FOUND_WITH_CUTS)
+def test_what_once_broke_with_cuts_no_longer_does(number: int) -> None:
+    live(number, 60, members=True, parted=True)
 
 
 FOUND_IN_TRANSACTIONS = [

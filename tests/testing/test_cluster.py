@@ -228,3 +228,33 @@ def test_a_killed_cluster_is_said_to_have_ended_by_whatever_asks_next() -> None:
         with pytest.raises(ClusterError, match="has ended"):
             kafka.heal()
     assert not kafka.running
+
+
+def test_a_leader_cut_off_from_the_others_answers_its_clients_and_what_it_took_is_gone(
+    kafka: Cluster,
+) -> None:
+    topic = kafka.new_topic("orders", settings={"min.insync.replicas": "2"})
+    first = kafka.leader(topic)
+    kafka.cut(first, 101)
+    kafka.cut(first, 102, one_way=True)
+    kafka.join_all()
+    with pytest.raises(ClusterError, match=f"nodes {first} and 101 reach each other"):
+        kafka.join(first, 101)
+    kafka.isolate(first)
+    alone = Producer({"bootstrap.servers": kafka.bootstrap(first), "acks": 1})
+    answers: list[int] = []
+    alone.produce(topic, b"lost", on_delivery=lambda error, message: answers.append(message.offset()))
+    assert alone.flush(30) == 0 and answers == [0], "acknowledged with one copy"
+    kafka.fence_now(first)
+    others = [broker for broker in kafka.brokers if broker != first]
+    servers = ",".join(map(kafka.bootstrap, others))
+    client = Producer({"bootstrap.servers": servers, "acks": "all"})
+    client.produce(topic, b"kept", on_delivery=lambda error, message: answers.append(message.offset()))
+    assert client.flush(30) == 0 and answers == [0, 0]
+    kafka.start(first)
+    kafka.wait_full_isr()
+    got = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": kafka.new_group()})
+    got.assign([TopicPartition(topic, 0, 0)])
+    (message,) = got.consume(1, timeout=30)
+    got.close()
+    assert message.value() == b"kept"

@@ -78,6 +78,7 @@ class Broker:
         self._start_listeners: list[Callable[[], None]] = []
         self._metadata_listeners: list[Callable[[int], None]] = []
         metadata.on_step(self.metadata_changed)
+        nodes.network.on_change(lambda a, b: self.metadata_changed() if self.id in (a, b) else None)
 
     def on_start(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever the broker has registered and starts its timers."""
@@ -155,7 +156,7 @@ class Broker:
     def _fetch_metadata(self) -> None:
         self._fetch_timer = None
         metadata = self._metadata
-        if self._controller.ready() and metadata.image.offset > self.image.offset:
+        if self._controller.reached_by(self.id) and metadata.image.offset > self.image.offset:
             self.apply(metadata.image, metadata.changed_since(self.image.offset))
 
     def apply(self, image: MetadataImage, keys: Iterable[TopicPartition] | None) -> None:

@@ -79,15 +79,16 @@ class IsrChanges:
 
     def _alter_partitions(self) -> None:
         self._timer = None
-        if not self._controller.ready():
-            self._timer = self._process.after(RETRY_US, self._alter_partitions)
-            return
         asked, self._asked = self._asked, {}
         still = {r.key: r for r in asked if r.leading and r.isr_pending is not None}
         refused = self._controller.alter_partitions(
             self._process.node.id,
             [(key, r.topic_id, r.leader_epoch, r.partition_epoch, asked[r]) for key, r in still.items()],
         )
+        if refused is None:
+            self._asked = {r: asked[r] for r in still.values()} | self._asked
+            self._timer = self._process.after(RETRY_US, self._alter_partitions)
+            return
         for key in refused:
             self._process.after(RETRY_US, self._refused, still[key])
 

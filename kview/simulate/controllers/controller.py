@@ -11,6 +11,7 @@ from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import BrokerImage, PartitionImage, TopicPartition
+from kview.simulate.network import Connection
 from kview.simulate.settings import Settings
 
 STALE_CHECKS_PER_SESSION = 8
@@ -52,6 +53,10 @@ class Controller:
         """Return whether there is an active controller with a majority of voters behind it."""
         return self._quorum.active()
 
+    def reached_by(self, broker: int) -> bool:
+        """Return whether `Quorum.reached_by` this broker."""
+        return self._quorum.reached_by(broker)
+
     def slow_us(self) -> int:
         """Return the latency in µs that `Quorum.slow_us` tells."""
         return self._quorum.slow_us()
@@ -68,9 +73,9 @@ class Controller:
     def register(self, broker: int, clean_shutdown: bool) -> int | None:
         """Register a started broker and return its new epoch.
 
-        Returns None if there is no active controller, or while the broker's old session lasts.
+        Returns None if the broker reaches no active controller, or while its old session lasts.
         """
-        if not self.ready():
+        if not self.reached_by(broker):
             return None
         known = self._metadata.image.brokers[broker]
         if not known.fenced:
@@ -88,7 +93,7 @@ class Controller:
     def heartbeat(self, broker: int, broker_epoch: int, offset: int) -> None:
         """Renew a broker's session. Unfence the broker once its metadata includes its registration."""
         known = self._metadata.image.brokers[broker]
-        if broker_epoch != known.broker_epoch or not self._quorum.leads():
+        if broker_epoch != known.broker_epoch or not self._quorum.hears(broker, Connection.HEARTBEAT):
             return
         self.contact_us[broker] = self.kernel.now_us  # Renewing a session needs no majority.
         if not self.ready():
@@ -131,8 +136,8 @@ class Controller:
         )
 
     def begin_shutdown(self, broker: int) -> bool:
-        """Move a stopping broker's leaderships away. Return False if there is no active controller."""
-        if not self.ready():
+        """Move a stopping broker's leaderships away. Return False if it reaches no active controller."""
+        if not self.reached_by(broker):
             return False
         known = self._metadata.image.brokers[broker]
         self.kernel.trace("shutting-down", broker)
@@ -143,8 +148,13 @@ class Controller:
 
     # --- partitions
 
-    def alter_partitions(self, broker: int, asked: Sequence[Asked]) -> list[TopicPartition]:
-        """Apply a leader's AlterPartition request, and return the partitions that were refused."""
+    def alter_partitions(self, broker: int, asked: Sequence[Asked]) -> list[TopicPartition] | None:
+        """Apply a leader's AlterPartition request, and return the partitions that were refused.
+
+        Returns None if no answer arrives, whether the request was applied or not.
+        """
+        if not self.ready() or not self._quorum.hears(broker, Connection.ALTER_PARTITION):
+            return None
         active = self._elections.active({})
         changes: dict[TopicPartition, PartitionImage] = {}
         refused: list[TopicPartition] = []
@@ -167,7 +177,7 @@ class Controller:
                 changes[key] = new
         if changes:
             self._metadata.commit(changes)
-        return refused
+        return refused if self.reached_by(broker) else None
 
     def _rebalance(self) -> None:
         self.kernel.after(self._rebalance_us, self._rebalance)

@@ -402,7 +402,7 @@ class RecordRequests:
     def init_producer_id(self, b: int) -> ProducerIdResult:
         """Return a producer id that was never given before."""
         producer_id = self._producer_ids
-        if producer_id % PRODUCER_IDS_PER_BLOCK == 0 and not self._quorum.active():
+        if producer_id % PRODUCER_IDS_PER_BLOCK == 0 and not self._quorum.reached_by(b):
             # There is no controller to get a block of ids from.
             return ProducerIdResult(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         self._producer_ids += 1
