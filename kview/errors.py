@@ -109,6 +109,8 @@ class ErrorKind(StrEnum):
     NODES_CONNECTED = "nodes connected"
     SAME_NODE = "same node"
     NO_CUT = "no cut"
+    DISKS_WORK = "disks work"
+    NO_DISK_LEFT = "no disk left"
     RACK_UNKNOWN = "rack unknown"
     RACK_DOWN = "rack down"
     NO_ACTIVE_CONTROLLER = "no active controller"

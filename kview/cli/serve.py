@@ -39,6 +39,8 @@ def serve(
       start NODE      undo           lose-rack RACK crash-controller
       fence-now NODE  advance TIME   advance-all TIME
       isolate NODE    cut NODE OTHER cut-one-way NODE OTHER   join NODE OTHER  join-all
+      lose-disk BROKER               fill-disk BROKER         slow-disk BROKER 50ms
+      repair-disk BROKER
       fail API ERROR WHERE           delay API TIME WHERE     drop API before|after WHERE
       rate PRODUCER RECORDS/S        pause-producer PRODUCER  resume-producer PRODUCER
       pause GROUP     resume GROUP   add-member GROUP         remove-member GROUP
@@ -49,7 +51,9 @@ def serve(
 
     NODE is a broker (0, 1 …) or a controller (101, 102, 103). cut loses all packets between two
     nodes, cut-one-way those that NODE sends to OTHER, and isolate those between a node and all
-    others; clients still reach every node. join and join-all end that. fence-now ends a broker's
+    others; clients still reach every node. join and join-all end that. lose-disk and fill-disk
+    let a log directory fail: with `--set log.dirs=a,b` a broker goes on without its second one.
+    repair-disk replaces it, and starts the broker again. fence-now ends a broker's
     session at once, so that nobody waits for its time-out. advance lets a TIME such as 10m pass at
     once; connected members keep their sessions, with advance-all they end, too. elect holds an unclean
     leader election. take-over starts a second instance of a producer with transactions,

@@ -10,6 +10,7 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.commands import MAX_ADVANCE_MS, MAX_SLOW_MS
 from kview.lab.messages import Answer, Ask, Counters, Ending, Request, Requests
 from kview.model.lab import (
+    DISKS,
     ActiveFault,
     Command,
     CommandKind,
@@ -19,6 +20,7 @@ from kview.model.lab import (
     Reply,
     Status,
 )
+from kview.simulate.brokers.log_dirs import METADATA_DIR
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 
@@ -31,6 +33,12 @@ _ON_A_NODE = (
     CommandKind.SLOW,
     CommandKind.ISOLATE,
     CommandKind.START,
+)
+_ON_A_DISK = (
+    CommandKind.LOSE_DISK,
+    CommandKind.FILL_DISK,
+    CommandKind.SLOW_DISK,
+    CommandKind.REPAIR_DISK,
 )
 _BETWEEN_NODES = (CommandKind.CUT, CommandKind.CUT_ONE_WAY, CommandKind.JOIN)
 
@@ -214,6 +222,8 @@ class Console:
                 if not nodes:
                     raise _Refused(BadUse(ErrorKind.NO_CUT))
                 return Done(command, nodes), None
+            case kind if kind in _ON_A_DISK:
+                return self._apply_to_disk(command)
             case kind if kind in _BETWEEN_NODES:
                 return self._apply_between(command)
             case kind if kind in _ON_A_NODE:
@@ -251,6 +261,31 @@ class Console:
             else:
                 undone += 1
         return undone
+
+    def _apply_to_disk(self, command: Command) -> tuple[Done, Command | None]:
+        faults, kind, node = self._cluster.faults, command.kind, command.node
+        if node not in self._cluster.broker_ids():
+            known = tuple(map(str, self._cluster.broker_ids()))
+            raise _Refused(BadUse(ErrorKind.BROKER_UNKNOWN, name=str(node), known=known))
+        back = Command(CommandKind.REPAIR_DISK, node)
+        if kind is CommandKind.REPAIR_DISK:
+            if not any(fault.node == node and fault.state in DISKS for fault in faults.active()):
+                raise _Refused(BadUse(ErrorKind.DISKS_WORK, node=node))
+            faults.repair_disk(node)
+            return Done(command, (node,)), None
+        self._role_for(command)
+        if kind is CommandKind.SLOW_DISK:
+            faults.slow_disk(node, round(command.amount))
+            return Done(command, (node,)), back
+        dirs = self._cluster.brokers[node].dirs
+        if not dirs.working():
+            raise _Refused(BadUse(ErrorKind.NO_DISK_LEFT, node=node), back)
+        ends = dirs.working() == [METADATA_DIR]
+        if kind is CommandKind.LOSE_DISK:
+            faults.lose_disk(node)
+        else:
+            faults.fill_disk(node)
+        return Done(command, (node,), ends_broker=ends), back
 
     def _apply_between(self, command: Command) -> tuple[Done, Command | None]:
         faults, network, kind = self._cluster.faults, self._cluster.nodes.network, command.kind
@@ -308,7 +343,7 @@ class Console:
         """Return the node's role. Raises _Refused if it cannot have that fault now."""
         cluster, kind, node = self._cluster, command.kind, command.node
         role = self._role_of(node)
-        if kind is CommandKind.SLOW and not 1 <= command.amount <= MAX_SLOW_MS:
+        if kind in (CommandKind.SLOW, CommandKind.SLOW_DISK) and not 1 <= command.amount <= MAX_SLOW_MS:
             text = f"{command.amount:.0f}ms"
             raise _Refused(BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS))
         if kind is CommandKind.ISOLATE:

@@ -92,6 +92,26 @@ _WORDS: Mapping[CommandKind, _Words] = {
         "nodes {id} and {other} reach each other again", "joining the network", undoing="join {id} {other}"
     ),
     CommandKind.JOIN_ALL: _Words("all nodes reach each other again", "joining the network"),
+    CommandKind.LOSE_DISK: _Words(
+        "a log directory of {node} has failed: its replicas there are offline",
+        "taking a disk from {node}",
+        "lose a disk of the selected broker: it ends if that was its only one, or had the metadata log",
+        "repair the disk of {id}",
+    ),
+    CommandKind.FILL_DISK: _Words(
+        "a disk of {node} is full: its log directory fails with the next append, and its replicas there are"
+        " then offline",
+        "filling a disk of {node}",
+    ),
+    CommandKind.SLOW_DISK: _Words(
+        "the disks of {node} are slow: each append and each read takes {amount} ms longer",
+        "slowing down the disks of {node}",
+    ),
+    CommandKind.REPAIR_DISK: _Words(
+        "the disks of {node} work again: it starts again if one had failed, and copies what it lacks",
+        "repairing the disks of {node}",
+        undoing="repair the disk of {id}",
+    ),
     CommandKind.FENCE_NOW: _Words(
         "the controller has ended the session of {node}: it is fenced until it sends a heartbeat",
         "fencing {node}",
@@ -147,6 +167,12 @@ _WORDS: Mapping[CommandKind, _Words] = {
     ),
     CommandKind.ABORT_TRANSACTION: _Words("the hanging transaction of {name} was aborted"),
 }
+
+_DONE_AND_ENDED: Mapping[CommandKind, str] = {
+    CommandKind.LOSE_DISK: "{node} has lost its disk and ends: it comes back with empty logs",
+    CommandKind.FILL_DISK: "the disk of {node} is full: it ends with the next append",
+}
+"""What was done to the disk that a broker cannot do without."""
 
 _DONE_TO_A_CONTROLLER: Mapping[CommandKind, str] = {
     CommandKind.CRASH: "{node} was killed (kill −9)",
@@ -229,6 +255,8 @@ def done(action: Done) -> str:
     if kind is CommandKind.START:
         return _started(action)
     words = _WORDS[kind].done
+    if action.ends_broker:
+        words = _DONE_AND_ENDED.get(kind, words)
     if not action.has_quorum:
         words = _DONE_WITHOUT_QUORUM.get(kind, words)
     if action.role is NodeRole.CONTROLLER:
@@ -280,6 +308,8 @@ def _started(action: Done) -> str:
     ended = set(action.ended)
     if ended == {FaultState.SLOW}:
         return f"{_nodes(action)} is no longer slowed down"
+    if ended == {FaultState.DISK_SLOW}:
+        return f"the disks of {_nodes(action)} are no longer slowed down"
     if ended and ended <= CUTS:
         return f"{_nodes(action)} reaches every other node again"
     how = "was resumed (kill −CONT)" if FaultState.HUNG in ended else "was started"
@@ -351,7 +381,7 @@ def in_force(active: Sequence[ActiveFault]) -> tuple[str, ...]:
             cuts.setdefault((fault.state, fault.node), []).append(fault.other)
     of_nodes = tuple(
         f"{nouns.some_brokers(ids) if role is NodeRole.BROKER else nouns.controllers(ids)} {state}"
-        f"{f' {slow_ms} ms' if state is FaultState.SLOW else ''}"
+        f"{f' {slow_ms} ms' if slow_ms else ''}"
         for (role, state, slow_ms), ids in nodes.items()
     )
     of_networks = tuple(

@@ -30,6 +30,14 @@ class CommandKind(StrEnum):
     """No packet arrives between a node and any other. Clients still reach it."""
     JOIN = "join"
     """Ends the cuts between two nodes."""
+    LOSE_DISK = "lose-disk"
+    """The last log directory of a broker that works fails, and what it has is gone."""
+    FILL_DISK = "fill-disk"
+    """Nothing can be appended to the last log directory of a broker that works."""
+    SLOW_DISK = "slow-disk"
+    """What a broker's disks do takes `amount` milliseconds longer."""
+    REPAIR_DISK = "repair-disk"
+    """A broker's disks are replaced or have room again, and it starts again if one had failed."""
     JOIN_ALL = "join-all"
     """Ends all cuts."""
     FENCE_NOW = "fence-now"
@@ -115,6 +123,10 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
     CommandKind.ISOLATE: (Argument.NODE,),
     CommandKind.JOIN: (Argument.NODE, Argument.OTHER),
     CommandKind.JOIN_ALL: (),
+    CommandKind.LOSE_DISK: (Argument.BROKER,),
+    CommandKind.FILL_DISK: (Argument.BROKER,),
+    CommandKind.SLOW_DISK: (Argument.BROKER, Argument.LATENCY),
+    CommandKind.REPAIR_DISK: (Argument.BROKER,),
     CommandKind.FENCE_NOW: (Argument.BROKER,),
     CommandKind.ADVANCE: (Argument.TIME,),
     CommandKind.ADVANCE_ALL: (Argument.TIME,),
@@ -161,8 +173,8 @@ class Where(Struct, frozen=True):
 class Command(Struct, frozen=True):
     """Something to be done to a node, or to the rack, producer, group, topic or partition `name`.
 
-    `other` is the second node, for the network between two. `amount` is in milliseconds for SLOW and ADVANCE,
-    records per second for RATE, bytes per second for BANDWIDTH.
+    `other` is the second node, for the network between two. `amount` is in milliseconds for SLOW, SLOW_DISK
+    and ADVANCE, records per second for RATE, bytes per second for BANDWIDTH.
     """
 
     kind: CommandKind
@@ -193,15 +205,20 @@ class FaultState(StrEnum):
     CUT = "cut"
     CUT_ONE_WAY = "cut-one-way"
     ISOLATED = "isolated"
+    DISK_LOST = "disk lost"
+    DISK_FULL = "disk full"
+    DISK_SLOW = "disk slow"
 
 
 CUTS = frozenset({FaultState.CUT, FaultState.CUT_ONE_WAY, FaultState.ISOLATED})
 """The states of nodes whose packets to others are lost, while clients reach them."""
-_ANSWERING = CUTS | {FaultState.SLOW}
+DISKS = frozenset({FaultState.DISK_LOST, FaultState.DISK_FULL, FaultState.DISK_SLOW})
+"""Those of brokers with bad disks. Where a broker cannot go on without its disk, it has crashed, too."""
+_ANSWERING = CUTS | DISKS | {FaultState.SLOW}
 
 
 class ActiveFault(Struct, frozen=True):
-    """A fault in force. A node that is hung and slow has two faults. `slow_ms` is for SLOW.
+    """A fault in force. A node that is hung and slow has two faults. `slow_ms` is for SLOW and DISK_SLOW.
 
     A cut is between `node` and the node `other`. The cuts of an isolated node are listed as one fault.
     """
@@ -228,6 +245,7 @@ class Done(Struct, frozen=True):
 
     For UNDO, these are the nodes that had a fault, and `undone_changes` other commands were undone. `ended`
     has the faults that START ended. Without `has_quorum`, too few controllers are left to decide anything.
+    With `ends_broker`, a broker cannot go on without the disk that it has lost.
     """
 
     command: Command
@@ -236,6 +254,7 @@ class Done(Struct, frozen=True):
     ended: tuple[FaultState, ...] = ()
     undone_changes: int = 0
     has_quorum: bool = True
+    ends_broker: bool = False
 
     @property
     def kind(self) -> CommandKind:

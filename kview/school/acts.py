@@ -17,6 +17,7 @@ PRESSES = {
     "hang": "hang",
     "slow": "slow",
     "isolate": "isolate",
+    "lose-disk": "lose-disk",
     "restore": "start",
     "lose-rack": "lose-rack",
     "crash-controller": "crash-controller",

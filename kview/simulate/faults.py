@@ -9,7 +9,7 @@ from kview.simulate.brokers.replication import Replication
 from kview.simulate.controllers.controller import Controller
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Kernel
-from kview.simulate.nodes import Nodes, ProcessState
+from kview.simulate.nodes import Node, Nodes, ProcessState
 
 _STATES = {
     ProcessState.CRASHED: FaultState.CRASHED,
@@ -38,6 +38,8 @@ class Faults:
         self._replication = replication
         self._shutdown = shutdown
         self._controller = controller
+        for broker in brokers.values():
+            broker.on_halt(self.crash)
 
     def crash(self, node: int) -> None:
         """Kill the process (kill −9). What it wrote survives, because the page cache belongs to the operating
@@ -109,15 +111,61 @@ class Faults:
             self.join(cut.a, cut.b)
         return tuple(sorted({node for cut in cuts for node in cut[:2]}))
 
+    def lose_disk(self, broker: int) -> None:
+        """Lose the last log directory of a broker that works, with all that is in it.
+
+        Without any other, or if it has the metadata log, the broker ends.
+        """
+        dirs = self._brokers[broker].dirs
+        directory = dirs.working()[-1]
+        dirs.lost.add(directory)
+        self._brokers[broker].fail_dir(directory)
+
+    def fill_disk(self, broker: int) -> None:
+        """Leave no room in the last log directory of a broker that works: it fails with the next append."""
+        self._brokers[broker].fill_dir(self._brokers[broker].dirs.working()[-1])
+
+    def slow_disk(self, broker: int, latency_ms: int) -> None:
+        """Add this latency to each append and each read of a broker's disks."""
+        self._nodes.by_id[broker].disk_us = latency_ms * 1000
+        self._kernel.trace("slow-disk", broker, latency_ms)
+
+    def repair_disk(self, broker: int) -> None:
+        """End the faults of a broker's disks.
+
+        A lost one is replaced by an empty one. Kafka does not use a directory again that has failed, so the
+        broker is then started again.
+        """
+        if self._repair(broker):
+            self._start_process(broker)
+
+    def _repair(self, broker: int) -> bool:
+        """Repair a broker's disks. Return whether one had failed, so that the process had to end."""
+        process, dirs = self._nodes.by_id[broker], self._brokers[broker].dirs
+        process.disk_us = 0
+        if not dirs.failed:
+            dirs.full.clear()
+            return False
+        if process.state in (ProcessState.RUNNING, ProcessState.HUNG):
+            self._shutdown.complete(broker)
+        self._brokers[broker].repair_dirs()
+        return True
+
     def start(self, node: int) -> None:
-        """End every fault of the node: start a dead process, resume a hung one, remove added latency, and end
-        its cuts."""
+        """End every fault of the node: start a dead process, resume a hung one, remove added latency, repair
+        its disks, and end its cuts."""
         for other in self._nodes.by_id:
             self.join(node, other)
         process = self._nodes.by_id[node]
         process.slow_us = 0
         if process.stopping:
             self._shutdown.complete(node)
+        if not process.is_controller:
+            self._repair(node)
+        self._start_process(node)
+
+    def _start_process(self, node: int) -> None:
+        process = self._nodes.by_id[node]
         was = process.state
         if was is ProcessState.RUNNING:
             return
@@ -178,6 +226,7 @@ class Faults:
                 faults.append(ActiveFault(node.id, FaultState.STOPPING, role=role))
             if node.slow_us:
                 faults.append(ActiveFault(node.id, FaultState.SLOW, node.slow_us // 1000, role))
+            faults += [ActiveFault(node.id, state, ms, role) for state, ms in self._of_disks(node)]
             if node.id in isolated:
                 faults.append(ActiveFault(node.id, FaultState.ISOLATED, role=role))
         for a, b, one_way in self._nodes.network.cuts():
@@ -185,6 +234,18 @@ class Faults:
                 state = FaultState.CUT_ONE_WAY if one_way else FaultState.CUT
                 faults.append(ActiveFault(a, state, role=self._role(a), other=b))
         return faults
+
+    def _of_disks(self, node: Node) -> list[tuple[FaultState, int]]:
+        """Return the faults of a node's disks, with the latency in ms of slow ones."""
+        if node.is_controller:
+            return []
+        dirs = self._brokers[node.id].dirs
+        found = [
+            (FaultState.DISK_LOST, 0, bool(dirs.lost)),
+            (FaultState.DISK_FULL, 0, bool(dirs.full)),
+            (FaultState.DISK_SLOW, node.disk_us // 1000, node.disk_us > 0),
+        ]
+        return [(state, ms) for state, ms, is_there in found if is_there]
 
     def _role(self, node: int) -> NodeRole:
         return NodeRole.CONTROLLER if self._nodes.by_id[node].is_controller else NodeRole.BROKER

@@ -23,7 +23,8 @@ PortListener = Callable[[int], None]
 class Node:
     """A process of the cluster.
 
-    `slow_us` is the latency that a fault adds to each of its answers and fetches. `incarnation` changes when
+    `slow_us` is the latency that a fault adds to each of its answers and fetches, `disk_us` what one adds to
+    what its disks do. `incarnation` changes when
     a broker's process ends, so that timers of the ended process can be ignored. `broker_epoch` is −1 until a
     broker's process has registered. `port_open` is False from the end of a broker's process until the broker
     is unfenced again, so it never answers from old metadata.
@@ -31,6 +32,7 @@ class Node:
 
     __slots__ = (
         "broker_epoch",
+        "disk_us",
         "id",
         "incarnation",
         "is_controller",
@@ -48,6 +50,7 @@ class Node:
         self.state = ProcessState.RUNNING
         self.port_open = True
         self.slow_us = 0
+        self.disk_us = 0
         self.incarnation = 0
         self.broker_epoch = -1
         self.stopping = False

@@ -62,6 +62,7 @@ FAULTS_BY_KEY: dict[str, FaultKey] = {
         FaultKey("H", CommandKind.HANG, "hang", "broker", _BACK, 11),
         FaultKey("W", CommandKind.SLOW, "slow", "broker", _BACK, 13, amount=SLOW_BY_MS),
         FaultKey("N", CommandKind.ISOLATE, "isolate", "broker", _BACK, 14),
+        FaultKey("L", CommandKind.LOSE_DISK, "lose disk", "broker", _BACK, 17),
         FaultKey("B", CommandKind.START, "restore", "fault", "", 2),
         FaultKey(
             "X", CommandKind.LOSE_RACK, "lose rack", "rack", "{undo-faults}, or {restore} for one broker", 16

@@ -18,6 +18,7 @@ from tests.errors import raises_saying
         ("slow 4 2s", Command(CommandKind.SLOW, 4, amount=2000)),
         ("lose-rack R2", Command(CommandKind.LOSE_RACK, name="R2")),
         ("crash-controller", Command(CommandKind.CRASH_CONTROLLER)),
+        ("slow-disk 4 50ms", Command(CommandKind.SLOW_DISK, 4, amount=50)),
         ("cut 0 101", Command(CommandKind.CUT, 0, other=101)),
         ("cut-one-way 101 0", Command(CommandKind.CUT_ONE_WAY, 101, other=0)),
         ("undo", Command(CommandKind.UNDO)),

@@ -48,6 +48,20 @@ def test_what_once_broke_with_cuts_no_longer_does(number: int) -> None:
     live(number, 60, members=True, parted=True)
 
 
+FOUND_WITH_DISKS = [
+    84,  # a broker with a new disk was in the ISR again before it had fetched
+    130,  # records were deleted that a follower with a slow disk had not fetched
+]
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("number", [*FOUND_WITH_DISKS, 301])
+def test_with_min_insync_replicas_2_no_lost_disk_loses_what_was_acknowledged(number: int) -> None:
+    world = ChaosWorld(number, members=True, disks=True)
+    print(f"seed {number}, {world.variant}")
+    world.run(60)
+
+
 FOUND_IN_TRANSACTIONS = [
     1,  # a producer that was started while no broker answered never learned of its topic's partitions
     16,  # a producer kept the records of a partition that was gone until they expired

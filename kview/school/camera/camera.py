@@ -10,6 +10,7 @@ from kview.model.snapshot import (
     Brokers,
     Failure,
     Groups,
+    LogDirs,
     Members,
     Observation,
     Offsets,
@@ -183,6 +184,7 @@ class Camera:
             quorum=table(Quorum, self._quorum),
             reassignments=table(Reassignments, self._reassignments),
             topic_configs=table(TopicConfigs, configs),
+            log_dirs=table(LogDirs, self._readings.dir_rows()),
             transactions=table(Transactions, self._transactions.rows()),
         )
         last = self._last

@@ -25,7 +25,6 @@ from kafka.protocol.admin import (
 
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, forward, message_of
-from kview.serve.apis.log_dirs import log_dir
 from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.alterations import Alteration, Operation
@@ -124,7 +123,7 @@ def _static(call: Call) -> dict[str, str]:
         "controller.listener.names": "CONTROLLER",
         "group.coordinator.rebalance.protocols": "classic,consumer",
         "listeners": here,
-        "log.dirs": log_dir(call.broker),
+        "log.dirs": ",".join(call.cluster.brokers[call.broker].dirs.paths),
         "max.incremental.fetch.session.cache.slots": "0",
         "process.roles": "broker",
         **call.wire.security.settings,

@@ -56,16 +56,6 @@ class IsrChanges:
         if follower.broker not in replica.isr and replica.isr_pending is None and replica.may_join(follower):
             self.ask(replica, (*replica.isr, follower.broker))
 
-    def check_join(self, replica: Replica) -> None:
-        """Ask to add a follower that may join the ISR."""
-        for follower in replica.followers.values():
-            if (
-                replica.isr_pending is None
-                and follower.broker not in replica.isr
-                and replica.may_join(follower)
-            ):
-                self.ask(replica, (*replica.isr, follower.broker))
-
     def ask(self, replica: Replica, isr: tuple[int, ...]) -> None:
         """Ask the controller to change a partition's ISR to `isr` (AlterPartition).
 
@@ -95,7 +85,7 @@ class IsrChanges:
     def _refused(self, replica: Replica) -> None:
         if replica.leading:
             replica.isr_pending = None
-            self.check_join(replica)
+            replica.wake_followers()
 
     def _check_lag(self) -> None:
         self._process.after(max(1, self._lag_max_us // 2), self._check_lag)

@@ -74,7 +74,9 @@ class Pair:
 
     def round_trip_us(self) -> int:
         """Return the duration in µs of a fetch and its answer."""
-        return 2 * self.leader.latency_us + self.leader.node.slow_us + self.follower.node.slow_us
+        leader, follower = self.leader.node, self.follower.node
+        disks_us = leader.disk_us + follower.disk_us
+        return 2 * self.leader.latency_us + leader.slow_us + follower.slow_us + disks_us
 
     def wake(self, replica: Replica) -> None:
         due = self._due
@@ -248,8 +250,12 @@ class Pair:
                 continue  # The side that learns the newer epoch or topic wakes the pair again.
             if not own.reconciled:
                 _reconcile(own, replica)
+            if own.log.end < replica.log.start:  # Records were deleted that it has not fetched.
+                _start_over(own, replica)
             end = replica.log.end if mark < 0 else min(mark, replica.log.end)
             at, size = own.log.end, 0
+            if end > at and follower.append_fails(own):
+                continue
             if end > at:
                 limits = self._limits(replica)
                 allowed = min([budget - carried, *(limit.available(now_us) for limit in limits)])
@@ -326,12 +332,17 @@ def _reconcile(own: Replica, leader: Replica) -> None:
     if own.log.end >= leader.log.cleaned_to:
         own.log.adopt(leader.log, own.log.end)
     if own.log.end < leader.log.start:
-        own.log.reset(leader.log.start)
-        own.producers = None
+        _start_over(own, leader)
     own.high_watermark = min(own.high_watermark, own.log.end)
     own.reconciled = True
     own.broker.kernel.trace("reconciled", *own.key, own.broker.id, own.log.end)
     own.broker.touched.add(own.key)
+
+
+def _start_over(own: Replica, leader: Replica) -> None:
+    """Begin the follower's log where the leader's begins (Fetch: OFFSET_OUT_OF_RANGE)."""
+    own.log.reset(leader.log.start)
+    own.producers = None
 
 
 class Replication:

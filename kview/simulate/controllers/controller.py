@@ -4,7 +4,7 @@ Each decision changes the metadata in one atomic step. Source: org.apache.kafka.
 (ClusterControlManager, BrokerHeartbeatManager, ReplicationControlManager).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kview.simulate.controllers.election import Elections
 from kview.simulate.controllers.metadata_log import MetadataLog
@@ -17,6 +17,8 @@ from kview.simulate.settings import Settings
 STALE_CHECKS_PER_SESSION = 8
 REBALANCES_MAX = 1000
 """Preferred leaders elected per pass (ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE)."""
+
+NOTHING: Mapping[TopicPartition, bytes] = {}
 
 Asked = tuple[TopicPartition, bytes, int, int, tuple[int, ...]]
 """A leader's request for an ISR, as (partition, topic id, leader epoch, partition epoch, ISR)."""
@@ -84,20 +86,34 @@ class Controller:
         changes: dict[TopicPartition, PartitionImage] = {}
         if self._elections.elr_enabled and not clean_shutdown:
             changes = self._elections.without(broker, unclean_shutdown=broker)
+        for key, p in self._metadata.image.all_partitions():
+            if broker in p.offline:  # Its log directories are all there again.
+                offline = tuple(r for r in p.offline if r != broker)
+                changes[key] = changes.get(key, p._replace(partition_epoch=p.partition_epoch + 1))._replace(
+                    offline=offline
+                )
         epoch = self._quorum.log_end + 1
         registered = BrokerImage(broker, known.rack, True, epoch)
         self._metadata.commit(changes, {broker: registered})
         self._registered_at[broker] = self._metadata.image.offset
         return epoch
 
-    def heartbeat(self, broker: int, broker_epoch: int, offset: int) -> None:
-        """Renew a broker's session. Unfence the broker once its metadata includes its registration."""
+    def heartbeat(
+        self, broker: int, broker_epoch: int, offset: int, offline: Mapping[TopicPartition, bytes] = NOTHING
+    ) -> bool:
+        """Renew a broker's session. Unfence the broker once its metadata includes its registration.
+
+        `offline` are the partitions in log directories that the broker has lost, with their topics' ids.
+        Return whether the broker learns that they are known.
+        """
         known = self._metadata.image.brokers[broker]
         if broker_epoch != known.broker_epoch or not self._quorum.hears(broker, Connection.HEARTBEAT):
-            return
+            return False
         self.contact_us[broker] = self.kernel.now_us  # Renewing a session needs no majority.
         if not self.ready():
-            return
+            return False
+        if offline:
+            self._lose_replicas(broker, offline)
         if known.fenced and offset >= self._registered_at.get(broker, 0) and not known.in_controlled_shutdown:
             self.kernel.trace("unfenced", broker)
             brokers = {broker: known._replace(fenced=False)}
@@ -110,6 +126,27 @@ class Controller:
                 and (new := self._elections.rules(key[0], active).elect(p, p.isr))
             }
             self._metadata.commit(changes, brokers)
+        return self.reached_by(broker)
+
+    def _lose_replicas(self, broker: int, offline: Mapping[TopicPartition, bytes]) -> None:
+        """Take a broker's replicas out of ISRs and leaderships, because their log directories have failed
+        (ReplicationControlManager.handleDirectoriesOffline)."""
+        active = self._elections.active({})
+        changes: dict[TopicPartition, PartitionImage] = {}
+        for key, topic_id in offline.items():
+            p = self._metadata.image.partition(*key)
+            if p is None or self._metadata.image.topics[key[0]].topic_id != topic_id:
+                continue
+            if broker not in p.replicas or broker in p.offline:
+                continue
+            lost = p._replace(offline=(*p.offline, broker))
+            isr = tuple(r for r in p.isr if r != broker)
+            new = self._elections.rules(key[0], active).elect(lost, isr, before=p)
+            if new is not None:
+                changes[key] = new
+        if changes:
+            self.kernel.trace("dirs-offline", broker, len(changes))
+            self._metadata.commit(changes)
 
     def _fence_stale(self) -> None:
         self.kernel.after(self._check_us, self._fence_stale)
