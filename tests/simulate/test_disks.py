@@ -241,3 +241,22 @@ def test_a_follower_whose_disk_is_slower_than_the_lag_time_leaves_the_isr() -> N
     assert partition(cluster).isr == (0, 1)
     cluster.faults.undo()
     assert seconds_until(cluster, lambda p: set(p.isr) == {0, 1, 2}) < 8
+
+
+def test_memory_that_is_freed_in_the_meantime_is_not_missing_when_a_full_disk_is_used_again() -> None:
+    cluster = cluster_of(settings=TWO, client_bytes_max=40_000)
+    go(cluster, 5)
+    cluster.brokers[1].dirs.move(replica(cluster, 1, 0), 1)
+    for _ in range(20):
+        produce(cluster, 0, [b"v" * 900])
+        go(cluster, 0.1)
+    cluster.faults.fill_disk(1)
+    for _ in range(80):
+        produce(cluster, 0, [b"v" * 900], acks=1)
+        go(cluster, 0.1)
+    assert replica(cluster, 0).log.start > 0
+    cluster.faults.repair_disk(1)
+    seconds_until(cluster, lambda p: set(p.isr) == {0, 1, 2})
+    own = replica(cluster, 1).log
+    assert (own.start, own.end) == (replica(cluster, 0).log.start, 100)
+    assert cluster.records.read(1, TOPIC, 0, own.start, 2_000).error_code is not STORAGE
