@@ -163,8 +163,8 @@ def _brokers(
         since_ms = _first(figures.slow_since_ms)
         ids = _ids(snapshot, slow)
         yield Finding(K.BROKERS_SLOW, Severity.WARN, brokers=ids, count=slowest_ms, since_ms=since_ms)
-    if (alone := figures.cut_off_ms != UNKNOWN).any():
-        since_ms = snapshot.observation.quorum_received_ms - int(figures.cut_off_ms[alone].max())
+    if (alone := figures.cut_off_since_ms != UNKNOWN).any():
+        since_ms = _first(figures.cut_off_since_ms)
         yield Finding(K.BROKERS_CUT_OFF, Severity.WARN, brokers=_ids(snapshot, alone), since_ms=since_ms)
     for state, kind in (
         (BrokerState.STARTING, FindingKind.BROKERS_STARTING),

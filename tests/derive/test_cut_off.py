@@ -48,7 +48,7 @@ def test_an_isolated_broker_is_cut_off_until_it_is_fenced() -> None:
     )
     assert words_of(seen.snapshot.brokers, seen.brokers, 4, now_ms).text == "cut off 5 s"
     assert seen.brokers.severity[4] is Severity.WARN
-    assert (seen.brokers.cut_off_ms != UNKNOWN).tolist() == [False] * 4 + [True, False]
+    assert (seen.brokers.cut_off_since_ms != UNKNOWN).tolist() == [False] * 4 + [True, False]
     fenced = watched.watch(5)[-1]
     assert not cut_off(fenced), "the controllers have said what they make of it"
     assert str(fenced.snapshot.brokers.state[4]) == "fenced"

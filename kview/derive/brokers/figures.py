@@ -51,8 +51,8 @@ def broker_figures(
     owing = overdue(snapshot, slow_since_ms)
     silent = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
     severity = broker_severity(brokers, unreached, slow_since_ms, owing)
-    cut_off_ms = np.where((slow_since_ms == UNKNOWN) & ~owing, cut_off(snapshot), UNKNOWN)
-    severity[cut_off_ms != UNKNOWN] = Severity.WARN
+    cut_off_since_ms = np.where((slow_since_ms == UNKNOWN) & ~owing, cut_off(snapshot), UNKNOWN)
+    severity[cut_off_since_ms != UNKNOWN] = Severity.WARN
     failed_dirs = np.zeros(size, np.int64)
     for failed in log_dirs.failed_dirs(snapshot):
         at = brokers.id == failed.broker
@@ -83,7 +83,7 @@ def broker_figures(
         unreached=unreached,
         late=owing,
         slow_since_ms=slow_since_ms,
-        cut_off_ms=cut_off_ms,
+        cut_off_since_ms=cut_off_since_ms,
         dirs=np.where(dirs == 0, UNKNOWN, dirs),
         failed_dirs=failed_dirs,
         full_ms=np.where(up & (full_ms != never), full_ms, UNKNOWN),

@@ -70,7 +70,7 @@ def still_heard(snapshot: Snapshot, quiet: Silence) -> NDArray[np.bool_]:
 
 
 def cut_off(snapshot: Snapshot) -> Longs:
-    """Return how long each broker that answers us has not fetched metadata from the quorum, in ms.
+    """Return ≈ since when each broker that answers us has not fetched metadata from the quorum.
 
     UNKNOWN for those that fetch, or of whom the quorum tells nothing. As in `still_heard`, only the quorum's
     own times are compared.
@@ -81,7 +81,7 @@ def cut_off(snapshot: Snapshot) -> Longs:
     behind = np.where(told, latest - np.where(told, brokers.last_fetch_ms, 0), 0)
     answered = brokers.answers & (brokers.answered_ms >= seen.quorum_received_ms - HEARD_MARGIN_MS)
     alone = np.asarray((brokers.state == BrokerState.UP) & answered & (behind >= CUT_OFF_MS), np.bool_)
-    return np.where(alone, behind, UNKNOWN).astype(np.int64)
+    return np.where(alone, seen.quorum_received_ms - behind, UNKNOWN).astype(np.int64)
 
 
 def fencing_due(snapshot: Snapshot, quiet: Silence, unreached: Flags, led_since_ms: int) -> Longs:
