@@ -5,8 +5,11 @@ import pytest
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.network import Cut
+from kview.simulate.records import Marker
+from kview.simulate.requests.records import EndedTransaction
 from kview.simulate.results import CreateTopicResult
 from kview.simulate.topics import CreatableTopic
+from kview.simulate.transactions.markers import Markers
 from tests.simulate.engine import TOPIC, cluster_of, go, partition, produce, replica, seconds_until
 
 CONTROLLERS = (101, 102, 103)
@@ -206,3 +209,22 @@ def test_a_forwarded_request_that_does_not_arrive_times_out() -> None:
     go(cluster, 6)
     assert [answer.error_code for answer in answers] == [ErrorCode.REQUEST_TIMED_OUT]
     assert "new" not in cluster.metadata.image.topics
+
+
+@pytest.mark.parametrize("way", [(0, 1), (1, 0)])
+def test_a_marker_reaches_a_leader_once_the_network_is_joined(way: tuple[int, int]) -> None:
+    """The coordinator sends it again and again; where only the answer was lost, it was written before."""
+    cluster = cluster_of(partitions=2, settings={"transaction.state.log.num.partitions": "1"})
+    go(cluster, 5)
+    number = next(at for at in range(2) if partition(cluster, at).leader == 1)
+    written: list[str] = []
+    ended = EndedTransaction(7, 0, Marker(True, 0))
+    markers = Markers(cluster.kernel, cluster.nodes.network, cluster.brokers, cluster.records)
+    cluster.faults.cut(*way, one_way=True)
+    markers.send(0, [(TOPIC, number)], ended, lambda: True, lambda: written.append("done"))
+    go(cluster, 3)
+    assert not written
+    assert (replica(cluster, 1, number).log.end == 0) is (way == (0, 1))
+    cluster.faults.join_all()
+    go(cluster, 1)
+    assert written == ["done"] and replica(cluster, 1, number).log.end >= 1
