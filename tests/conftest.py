@@ -67,9 +67,9 @@ COUNTS: tuple[tuple[str, int | float, str], ...] = (
 )
 """Options: name, default, help."""
 
-KAFKA, SPARK = "kafka_runtime", "spark"
-"""Fixtures of which a run has one: the tests that use it are all for one worker, one after another. No test
-uses both."""
+JAVA, KAFKA, SPARK = "kafka_runtime", "shared_kafka", "spark"
+"""Fixtures. Of the last two a run has one each: the tests that use it are all for one worker, one after
+another. No test uses both."""
 
 ENDS = pytest.StashKey[ExitStack]()
 
@@ -94,23 +94,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs a real cluster, which is slow, and give each worker whole files, or all tests of a
-    shared fixture, one after another. The workers read these marks in the same hook, hence first."""
-    places: dict[str, int] = {}
+    shared fixture, one after another. What takes long in one piece begins first. The workers read these marks
+    in the same hook, hence first."""
+    ranks: dict[str, tuple[int, int]] = {}
     for place, item in enumerate(items):
-        if KAFKA in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.real_cluster)
-        if item.get_closest_marker("real_cluster") is not None:
+        group, java = group_of(item), JAVA in getattr(item, "fixturenames", ())
+        if java or group == KAFKA:
             item.add_marker(pytest.mark.slow)
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
-        places.setdefault(group_of(item), place)
-    items.sort(key=lambda item: places[group_of(item)])
+        item.add_marker(pytest.mark.xdist_group(group))
+        rank = (KAFKA, SPARK).index(group) if group in (KAFKA, SPARK) else 2 if java else 3
+        ranks[group] = min(ranks.get(group, (rank, place)), (rank, place))
+    items.sort(key=lambda item: ranks[group_of(item)])
 
 
 def group_of(item: pytest.Item) -> str:
     """Return what a test shares with others: a real cluster, Spark, or its file."""
-    if item.get_closest_marker("real_cluster") is not None:
+    fixtures = getattr(item, "fixturenames", ())
+    if KAFKA in fixtures or item.get_closest_marker("real_cluster") is not None:
         return KAFKA
-    return SPARK if SPARK in getattr(item, "fixturenames", ()) else item.nodeid.split("::")[0]
+    return SPARK if SPARK in fixtures else item.nodeid.split("::")[0]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 import kview as package
 from kview.cli.display_options import DISPLAY_NAMES, display_of, display_options
-from kview.cli.world_options import given_flags, world_of, world_options
+from kview.cli.world_options import WORLD_NAMES, given_flags, world_of, world_options
 from kview.errors import BadUse
 
 COMMANDS = {
@@ -121,7 +121,7 @@ def kview(ctx: click.Context, /, simulate: bool, demo: str | None, **flags: Any)
         play(ctx, demo, flags["seed"] if "seed" in {p.name for p in given} else None, display_of(ctx, flags))
     # The child process builds its own cluster from the same flags. Building one here, too, reports a wrong
     # flag before the child starts.
-    world_of(**{name: value for name, value in flags.items() if name not in (*DISPLAY_NAMES, "seed", "port")})
+    world_of(**{name: value for name, value in flags.items() if name in WORLD_NAMES})
     from kview.run.simulating import simulate as run
 
     ctx.exit(run(given_flags(ctx, without={"simulate", "demo", *DISPLAY_NAMES}), display_of(ctx, flags)))

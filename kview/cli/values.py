@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kview.errors import BadUse, ErrorKind
-from kview.model.address import Address, AddressError, AddressFault
+from kview.model.address import HIGHEST_PORT, Address, AddressError, AddressFault, Place
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "": 1_000}
 _DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|)")
@@ -76,6 +76,26 @@ def listening_address(text: str) -> Address:
     """Return the address in `[HOST:]PORT`. Without a host, it is this machine's alone. Raises BadUse."""
     port = text.strip().removeprefix(":")
     return _address(f"{LOOPBACK}:{port}" if ":" not in port else port, text)
+
+
+def places(text: str) -> tuple[Place, ...]:
+    """Return the places in `HOST[:PORT][,HOST[:PORT]…]` in order. Raises BadUse."""
+    return tuple(_place(each.strip(), text) for each in text.split(","))
+
+
+def _place(place: str, text: str) -> Place:
+    try:
+        return Place.parse(place)
+    except AddressError as error:
+        raise _bad_server(error, place, text) from error
+
+
+def serving_address(text: str) -> Address:
+    """Return the address in `[HOST:]PORT`, where port 0 is any that is free. Raises BadUse."""
+    text = text.strip()
+    if text.rpartition(":")[2] != "0":
+        return listening_address(text)
+    return listening_address(f"{text[:-1]}{HIGHEST_PORT}")._replace(port=0)
 
 
 def address_map(texts: Iterable[str]) -> dict[Address, Address]:

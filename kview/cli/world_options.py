@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from kview.lab.ways import WAYS
 from kview.lab.worlds import world_of
 from kview.simulate.world import TRANSACTION_MS_MAX
 
@@ -22,8 +23,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def world_options(command: Command) -> Command:
-    """Add the flags to a command, which receives them as keywords for `world_of`, except `seed` and
-    `port`."""
+    """Add the flags to a command, which receives them as keywords for `world_of`, except `seed`,
+    `port` and `security`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -79,6 +80,13 @@ _OPTIONS = (
     ),
     click.option(
         "--port", type=int, metavar="PORT", help="Broker i listens on PORT + i.  [default: free ports]"
+    ),
+    click.option(
+        "--security",
+        type=click.Choice(WAYS, case_sensitive=False),
+        metavar="PROTOCOL[:MECHANISM]",
+        help="Secure the listeners: sasl_ssl, sasl_plaintext (with :scram-sha-512, :scram-sha-256 or :plain),"
+        " ssl, or mtls, for which clients need a certificate. With logins or mtls, ACLs are enforced.",
     ),
     click.option(
         "--transactions",

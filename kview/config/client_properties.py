@@ -147,6 +147,7 @@ class _Properties:
         protocol = self._choice(PROTOCOL, Protocol, Protocol.PLAINTEXT)
         tls = self._tls(protocol.has_tls)
         login = self._login() if protocol.has_login else None
+        self._used |= {"bootstrap.servers"}  # where to connect is an argument
         self._used |= {MECHANISM, JAAS, SERVICE, TOKEN_URL, CLIENT_ID, CLIENT_SECRET, SCOPE}
         handlers = (LOGIN_HANDLER, "sasl.client.callback.handler.class")
         self._used |= {key for key in handlers if self._values.get(key, "").rpartition(".")[2] in _HANDLERS}

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from kview.config.children import Child, exit_error
 from kview.config.messages import messages
@@ -20,7 +21,7 @@ busy to show anything useful."""
 MAX_FIRST_BYTES = 16_384
 """Limit of the child's first message, in bytes. The addresses of a hundred brokers take 2 kB."""
 
-_END_WITHIN_S = 0.6
+END_WITHIN_S = 0.6
 """The time that the child has to end after its control socket is closed. kview itself has one second to
 end."""
 
@@ -31,9 +32,14 @@ _log = logging.getLogger(__name__)
 
 
 class SimulatedCluster:
-    """A child process running `kview serve`. `arguments` are that command's flags."""
+    """A child process running `kview serve`. `arguments` are that command's flags, and `end_within_s` is how
+    long it may take to end."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, arguments: Sequence[str], end_within_s: float = END_WITHIN_S) -> None:
+        self._end_within_s = end_within_s
+        self.client_file: Path | None = None
+        """The client.properties of a user who may do everything, if the cluster is secured. It is known once
+        the bootstrap servers are."""
         self._child = Child([sys.executable, "-P", "-m", "kview", "serve", *arguments], _log)
 
     @property
@@ -54,7 +60,8 @@ class SimulatedCluster:
             match next(messages(self.control, answers, MAX_FIRST_BYTES), None):
                 case None:
                     raise KviewError(ErrorKind.CLUSTER_NOT_STARTED, code=self._exit_code())
-                case Ready(servers) if servers:
+                case Ready(servers, client_file) if servers:
+                    self.client_file = Path(client_file) if client_file else None
                     return tuple(map(Address.parse, servers))
                 case ErrorFacts() as facts:
                     error = error_of(facts)
@@ -77,7 +84,7 @@ class SimulatedCluster:
 
     def end(self) -> None:
         """End the child process."""
-        self._child.end(_END_WITHIN_S)
+        self._child.end(self._end_within_s)
 
     def _exit_code(self) -> int:
         """Return the exit code of a child that has closed its end of the channel. Kill the child if it does

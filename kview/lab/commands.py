@@ -29,6 +29,9 @@ _TIMES = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 HIGHEST_ERROR = 32_767
 """An error code has 16 bits."""
 
+_OF_TIME = {"pause": "pause-time", "resume": "resume-time"}
+"""What is paused if nothing is named."""
+
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
@@ -39,6 +42,8 @@ def parse(line: str) -> Command:
     exists in it.
     """
     word, *rest = line.split() or [""]
+    if not rest:
+        word = _OF_TIME.get(word, word)
     if word in OTHER_WORDS:
         raise BadUse(ErrorKind.COMMAND_INCOMPLETE, command=word, needs="takes no argument", example=word)
     try:
@@ -52,6 +57,15 @@ def parse(line: str) -> Command:
     for argument, text in zip(arguments, rest, strict=True):
         values |= _TYPED[argument].read(text)
     return Command(kind, **values)
+
+
+def checked(command: Command) -> Command:
+    """Return a command that did not come as a line, with what it needs and nothing else. Raises BadUse for
+    what no line could have said."""
+    values: dict[str, Any] = {}
+    for argument in ARGUMENTS[command.kind]:
+        values |= _TYPED[argument].read(_TYPED[argument].write(command))
+    return Command(command.kind, **values)
 
 
 def typed(command: Command) -> str:

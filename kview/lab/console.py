@@ -91,6 +91,9 @@ class Clients(Protocol):
     def record(self, folder: Path) -> None:
         """Write what was filmed as a recording. Raises KviewError."""
 
+    def stand(self, stands: bool) -> bool:
+        """Let the cluster's clock stand, or go on. Return whether that is new."""
+
     def skip(self, us: int, with_sessions: bool) -> None:
         """Let so many microseconds pass at once. Only `with_sessions`, those of connected members end."""
 
@@ -159,6 +162,7 @@ class Console:
             self._behind_ms(),
             self._active(),
             self._cluster.healthy(),
+            self._cluster.kernel.stands,
         )
 
     def _active(self) -> tuple[ActiveFault, ...]:
@@ -178,13 +182,21 @@ class Console:
         cluster = self._cluster
         match command.kind:
             case CommandKind.UNDO:
-                undone = self._undo_changes() + (self._clients.on_demand.clear() if self._clients else 0)
+                undone = self._undo_changes()
+                if self._clients is not None:
+                    undone += self._clients.on_demand.clear() + self._clients.stand(False)
                 return Done(command, cluster.faults.undo(), undone_changes=undone), None
             case CommandKind.ADVANCE | CommandKind.ADVANCE_ALL:
                 _check_time(command)
                 self._with_clients().skip(
                     round(command.amount) * 1000, command.kind is CommandKind.ADVANCE_ALL
                 )
+                return Done(command), None
+            case CommandKind.PAUSE_TIME:
+                self._with_clients().stand(True)
+                return Done(command), Command(CommandKind.RESUME_TIME)
+            case CommandKind.RESUME_TIME:
+                self._with_clients().stand(False)
                 return Done(command), None
             case CommandKind.FILM:
                 self._with_clients().film()

@@ -33,9 +33,13 @@ Request: TypeAlias = Command | Ask
 
 
 class Ready(Struct, frozen=True, tag="ready"):
-    """The cluster listens on its bootstrap servers, each given as HOST:PORT."""
+    """The cluster listens on its bootstrap servers, each given as HOST:PORT.
+
+    If it is secured, `client_file` is the path of the client.properties of a user who may do everything.
+    """
 
     servers: tuple[str, ...]
+    client_file: str = ""
 
 
 class Counters(Struct, frozen=True, tag="counters"):

@@ -5,7 +5,7 @@ The files are in a folder that only this user can read, and that goes when the c
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,8 @@ from kview.config.scratch import SECURED, Scratch
 from kview.config.secret import Secret
 from kview.config.security import Mechanism
 from kview.errors import ErrorKind, KviewError
-from kview.lab.ways import Way
+from kview.lab.ways import ADMIN, ALICE, Way, client_file, librdkafka_file
+from kview.serve.listener import HOST, Port
 from kview.serve.login import Logins
 from kview.serve.security import ListenerSecurity
 from kview.simulate.scram import (
@@ -31,44 +32,48 @@ from kview.simulate.world import World
 if TYPE_CHECKING:
     from kview.serve.certificates import Authority
 
-ADMIN, ALICE = "admin", "alice"
-"""A user who may do everything, and one who may do nothing until an ACL allows it."""
-
 PASSWORD_BYTES, SALT_BYTES = 12, 16
-CLIENT_FILE, LIBRDKAFKA_FILE = "client.properties", "librdkafka.conf"
 AUTHORITY_FILE, SERVER_FILE = "ca.pem", "server.pem"
 _MODULES = "org.apache.kafka.common.security"
 
 
 class Secured:
-    """The users, certificates and files of a secured cluster. Use it as a context manager.
+    """The users, certificates and files of a secured cluster, whose brokers have these ports. Use it as a
+    context manager.
 
     Raises KviewError if the files cannot be written.
     """
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Way, ports: Sequence[Port]) -> None:
         self._way = way
+        self._ports = ports
         self._scratch = Scratch(SECURED)
         self.folder = self._scratch.path
-        users = (ADMIN, ALICE) if way.knows_users else ("",)
-        self._passwords = {user: Secret(secrets.token_urlsafe(PASSWORD_BYTES)) for user in users}
+        self._passwords = {user: Secret(secrets.token_urlsafe(PASSWORD_BYTES)) for user in way.users}
         self._authority: Authority | None = None
         try:
-            self._write_files(users)
+            self._write_files()
         except OSError as error:
             self._scratch.remove()
             reason = error.strerror or str(error)
             raise KviewError(ErrorKind.SPARK_NO_FOLDER, folder=str(self.folder), reason=reason) from error
 
-    def _write_files(self, users: Iterable[str]) -> None:
+    def _write_files(self) -> None:
         if self._way.protocol.has_tls:
             from kview.serve import certificates
 
             self._authority = certificates.Authority()
             _write(self.folder / AUTHORITY_FILE, self._authority.pem)
-            _write(self.folder / SERVER_FILE, self._authority.issue("broker", servers=True))
-        for user in users:
+            _write(self.folder / SERVER_FILE, self._authority.issue("broker", self._hosts()))
+        for user in self._way.users:
             self._write_client(user)
+
+    def _hosts(self) -> list[str]:
+        """Return the names and addresses at which clients may have reached a broker."""
+        here = (port.interface.near for port in self._ports)
+        return list(
+            dict.fromkeys(["localhost", HOST, *here, *(port.advertised.host for port in self._ports)])
+        )
 
     def __enter__(self) -> "Secured":
         return self
@@ -77,12 +82,22 @@ class Secured:
         self._scratch.remove()
 
     @property
+    def knows_users(self) -> bool:
+        """Whether brokers know who a client is."""
+        return self._way.knows_users
+
+    @property
+    def client_file(self) -> Path:
+        """The file with which a client may do everything."""
+        return self.folder / client_file("")
+
+    @property
     def line(self) -> str:
         """The line that says where the files are, without any password."""
-        path = self.folder / CLIENT_FILE
         if not self._way.knows_users:
-            return f"command.config={path}"
-        return f"command.config={path} (user {ADMIN}; {ALICE} has {ALICE}.properties, and no rights yet)"
+            return f"command.config={self.client_file}"
+        others = f"(user {ADMIN}; {ALICE} has {client_file(ALICE)}, and no rights yet)"
+        return f"command.config={self.client_file} {others}"
 
     def world(self, world: World) -> World:
         """Return a world with these users, who have rights if the brokers know who a client is.
@@ -124,7 +139,8 @@ class Secured:
     def _write_client(self, user: str) -> None:
         """Write the files with which a client of Java or of librdkafka is this user."""
         way, password = self._way, self._passwords[user].reveal()
-        java = {"security.protocol": way.protocol.value}
+        servers = ",".join(str(port.advertised) for port in self._ports)
+        java = {"bootstrap.servers": servers, "security.protocol": way.protocol.value}
         native = dict(java)
         if way.mechanism is not None:
             module = "plain.Plain" if way.mechanism is Mechanism.PLAIN else "scram.Scram"
@@ -142,9 +158,8 @@ class Secured:
             _write(identity, self._authority.issue(user))
             java |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(identity)}
             native |= {"ssl.certificate.location": str(identity), "ssl.key.location": str(identity)}
-        first = user in ("", ADMIN)
-        _write(self.folder / (CLIENT_FILE if first else f"{user}.properties"), _lines(java))
-        _write(self.folder / (LIBRDKAFKA_FILE if first else f"{user}.conf"), _lines(native))
+        _write(self.folder / client_file(user), _lines(java))
+        _write(self.folder / librdkafka_file(user), _lines(native))
 
 
 def _lines(values: Mapping[str, str]) -> str:

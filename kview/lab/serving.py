@@ -13,7 +13,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -22,10 +23,15 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
 from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ready, Request, requests
+from kview.lab.saving import PAUSES_PER_SAVE, SAVE_EVERY_S, DataFolder
 from kview.lab.securing import Secured
+from kview.language import listening as words
+from kview.language.errors import sentence
+from kview.model.address import Address
+from kview.serve.listener import Port
 from kview.serve.precise_loop import precise_loop
 from kview.serve.security import PLAINTEXT
-from kview.serve.server import Server, reserve_ports
+from kview.serve.server import Server
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.world import World
 
@@ -35,6 +41,28 @@ FRAME_S = 0.25
 """The time between two snapshots of a film. Time that the cluster skips has none."""
 
 T = TypeVar("T")
+
+
+class Face(Protocol):
+    """Another way than the control channel and standard input to ask a cluster."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is printed once it listens."""
+
+    @property
+    def warning(self) -> str:
+        """Who can reach it from other machines, "" if nobody can."""
+
+    def start(self, name: str) -> None:
+        """Answer requests on threads of its own."""
+
+    def stop(self) -> None:
+        """Stop listening."""
+
+
+FaceOf = Callable[[asyncio.AbstractEventLoop, Callable[[Request], Answer]], Face]
+"""What makes a face, from the loop on which the cluster runs and what answers there. Raises BadUse."""
 
 
 class Film(Protocol):
@@ -50,23 +78,33 @@ class Film(Protocol):
         """Write what was taken as a recording. Raises KviewError."""
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to serve: a world that is made from a seed and has already lived for `past_ms` when it begins to
+    serve, on ports, one for each broker. `security` is that of all listeners, or None for plaintext."""
+
+    world: World
+    seed: int
+    ports: Sequence[Port]
+    past_ms: int = 0
+    security: Secured | None = None
+    data: DataFolder | None = None
+    """Where the cluster is kept over restarts."""
+
+
 def serve(
-    world: World,
-    seed: int,
-    port: int | None,
+    plan: Plan,
     control: socket.socket | None,
     film_of: Callable[[Cluster], Film],
-    past_ms: int = 0,
-    security: Secured | None = None,
+    face_of: FaceOf | None = None,
 ) -> None:
     """Serve the cluster until something ends it.
 
-    `control` is a child's end of its control channel, if any. The cluster has already lived for `past_ms`
-    when it begins to serve. `film_of` makes what films it. `security` is that of all listeners, or None for
-    plaintext. Raises BadUse.
+    `control` is a child's end of its control channel, if any. `film_of` makes what films the cluster, and
+    `face_of` another face. Raises BadUse.
     """
     with asyncio.Runner(loop_factory=precise_loop) as runner:
-        runner.run(_Run(world, seed, port, control, past_ms, film_of, security).run())
+        runner.run(_Run(plan, control, film_of, face_of).run())
 
 
 class _Clients:
@@ -74,7 +112,7 @@ class _Clients:
 
     def __init__(self, server: Server, film_of: Callable[[Cluster], Film]) -> None:
         self.on_demand = server.on_demand
-        self.skip = server.skip
+        self.skip, self.stand = server.skip, server.stand
         self._cluster = server.cluster
         self._film_of = film_of
         self._film: Film | None = None
@@ -94,27 +132,28 @@ class _Clients:
         self._film.write(folder)
 
     def _go_on(self, film: Film) -> None:
-        film.take()
+        if not self._cluster.kernel.stands:
+            film.take()
         self._loop.call_later(FRAME_S, self._go_on, film)
 
 
 class _Run:
     def __init__(
         self,
-        world: World,
-        seed: int,
-        port: int | None,
+        plan: Plan,
         control: socket.socket | None,
-        past_ms: int,
         film_of: Callable[[Cluster], Film],
-        security: Secured | None,
+        face_of: FaceOf | None,
     ) -> None:
         self._film_of = film_of
-        self._security = security
+        self._face_of = face_of
+        self._plan = plan
+        self._has_warned = False
         self._control = control
-        self._ports = reserve_ports(len(world.brokers), port)
-        self._cluster = build(world, seed, time.time_ns() // 1_000_000 - past_ms)
-        if past_ms:
+        data = plan.data
+        start_ms = _wall_ms() - plan.past_ms + (data.ahead_ms if data is not None else 0)
+        self._cluster = build(plan.world, plan.seed, start_ms, data.saved if data is not None else None)
+        if plan.past_ms:
             for _ in range(2):  # The second time, only what has passed during the first one is left.
                 self._cluster.run_until(time.time_ns() // 1_000)
 
@@ -133,9 +172,9 @@ class _Run:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end)
-        secured = self._security
+        secured = self._plan.security
         listeners = PLAINTEXT if secured is None else secured.listeners(self._cluster.settings)
-        server = Server(self._cluster, self._ports, fail, listeners)
+        server = Server(self._cluster, self._plan.ports, fail, listeners)
         console = Console(
             self._cluster,
             self._cluster.counters,
@@ -155,28 +194,79 @@ class _Run:
                 raise
             return given
 
+        face = None
         try:
             server.start()
+            if self._face_of is not None:
+                face = self._face_of(loop, lambda request: now(lambda: console.answer(request)))
+                face.start("HTTP")
             gc.collect()
             # The cluster exists until the end, and scanning it in each collection would delay answers.
             gc.freeze()
             _print(f"bootstrap.servers={server.bootstrap_servers}")
             if secured is not None:
                 _print(secured.line)
+            for line in () if face is None else face.lines:
+                _print(line)
+            if self._control is None:
+                self._warn(face)
             listening = None
             if self._control is None:
                 _read_lines(loop, lambda line: _print(now(lambda: answer(console, line))))
             else:
-                ready = Ready(tuple(server.bootstrap_servers.split(",")))
+                ready = Ready(
+                    tuple(server.bootstrap_servers.split(",")), str(secured.client_file) if secured else ""
+                )
                 channel = _control(
                     self._control, ready, lambda request: now(lambda: console.answer(request)), end
                 )
                 listening = loop.create_task(channel)
+            self._save(loop)
             await ended
             if listening is not None:
                 listening.cancel()
         finally:
+            if face is not None:
+                face.stop()
             server.close()
+            if self._plan.data is not None:
+                self._plan.data.close(self._cluster, _wall_ms())
+
+    def _save(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Save the cluster again and again, if it is to be kept. Say once that this has failed."""
+        data = self._plan.data
+        if data is None:
+            return
+        warning = data.warning
+        if warning is not None and not self._has_warned:
+            with contextlib.suppress(OSError):
+                os.write(2, f"kview: {sentence(warning)}\n".encode())
+        self._has_warned = warning is not None
+        began_s = loop.time()
+        data.save(self._cluster, _wall_ms())
+        pause_s = (loop.time() - began_s) * PAUSES_PER_SAVE
+        loop.call_later(max(SAVE_EVERY_S, pause_s), self._save, loop)
+
+    def _warn(self, face: Face | None) -> None:
+        """Say on standard error who else can connect, if anybody can."""
+        said = []
+        ports, secured = self._plan.ports, self._plan.security
+        if not ports[0].interface.is_loopback:
+            where = str(Address(ports[0].interface.host, ports[0].number))
+            if secured is None:
+                text = words.OPEN
+            else:
+                text = words.WITH_USERS if secured.knows_users else words.WITHOUT_USERS
+            said.append(text.format(address=where))
+        if face is not None and face.warning:
+            said.append(face.warning)
+        with contextlib.suppress(OSError):
+            for each in said:
+                os.write(2, f"kview: {each}\n".encode())
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 async def _control(

@@ -1,4 +1,4 @@
-"""The ways to secure a simulated cluster: the values of `--security`."""
+"""The ways to secure a simulated cluster: the values of `--security`, and the files for clients."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -6,6 +6,9 @@ from typing import Self
 from kview.config.security import Mechanism, Protocol
 
 MUTUAL_TLS = "mtls"
+ADMIN, ALICE = "admin", "alice"
+"""A user who may do everything, and one who may do nothing until an ACL allows it."""
+
 _LOGINS = ("sasl_ssl", "sasl_plaintext")
 _MECHANISMS = (Mechanism.SCRAM_SHA_512, Mechanism.SCRAM_SHA_256, Mechanism.PLAIN)
 WAYS = (
@@ -15,6 +18,16 @@ WAYS = (
     *(f"{protocol}:{mechanism.value.lower()}" for protocol in _LOGINS for mechanism in _MECHANISMS),
 )
 """The values of `--security`. Without a mechanism, a login is with the first one."""
+
+
+def client_file(user: str) -> str:
+    """Return the name of the file with which a client of Java is a user, "" for any."""
+    return "client.properties" if user in ("", ADMIN) else f"{user}.properties"
+
+
+def librdkafka_file(user: str) -> str:
+    """Return the name of the file with which a client of librdkafka is a user, "" for any."""
+    return "librdkafka.conf" if user in ("", ADMIN) else f"{user}.conf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,11 @@ class Way:
         if protocol not in _LOGINS:
             return cls(Protocol(protocol.upper()))
         return cls(Protocol(protocol.upper()), Mechanism(mechanism.upper()) if mechanism else _MECHANISMS[0])
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Who clients can be, "" if nobody asks them."""
+        return (ADMIN, ALICE) if self.knows_users else ("",)
 
     @property
     def knows_users(self) -> bool:

@@ -34,7 +34,7 @@ def world_of(
     empty: bool = False,
 ) -> "World":
     """Return the cluster that the flags describe. Raises BadUse."""
-    from kview.simulate.world import Placement, default_world
+    from kview.simulate.world import QUICK_LINK, Placement, default_world
 
     if racks is not None and racks > brokers:
         raise BadUse(ErrorKind.MORE_RACKS_THAN_BROKERS, racks=racks, brokers=brokers)
@@ -52,6 +52,8 @@ def world_of(
         traffic=not (no_traffic or empty),
         topics=specs if specs or empty else None,
     )
+    if not world.traffic:
+        return replace(world, link=QUICK_LINK)
     if not transaction_ms:
         return world
     return replace(

@@ -120,6 +120,10 @@ _WORDS: Mapping[CommandKind, _Words] = {
     CommandKind.ADVANCE_ALL: _Words(
         "{amount} have passed for the cluster, and members' sessions have ended", "letting time pass"
     ),
+    CommandKind.PAUSE_TIME: _Words(
+        "the cluster's clock stands: requests are served, and nothing times out", "pausing time"
+    ),
+    CommandKind.RESUME_TIME: _Words("the cluster's clock goes on", "resuming time"),
     CommandKind.FAIL: _Words("requests of {name} now fail with error {key}", "making a rule"),
     CommandKind.DELAY: _Words("requests of {name} now wait for {amount}", "making a rule"),
     CommandKind.DROP: _Words(
@@ -410,4 +414,6 @@ def status(cluster: Status) -> str:
         if cluster.behind_ms
         else ""
     )
+    if cluster.stands:
+        clock += "; its clock stands"
     return f"{nodes}{clock}; faults in force: {_all_in_force(cluster.active)}"

@@ -280,13 +280,73 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "make them at least {least_bytes} bytes long",
     ),
     ErrorKind.PORTS_OUT_OF_RANGE: ErrorWords(
-        "--port {port} leaves no room for the ports of all brokers", "give a number from 1 to {highest}"
+        "port {port} leaves no room for the ports of all brokers", "give a number from 1 to {highest}"
     ),
     ErrorKind.PORT_IN_USE: ErrorWords(
-        "port {port} is in use", "choose another --port, or leave it out to use free ports"
+        "{address} is in use", "choose another port, or leave it out to use free ports"
     ),
     ErrorKind.PORT_NOT_ALLOWED: ErrorWords(
-        "kview cannot listen on port {port} ({reason})", "choose a --port above 1023, or leave it out"
+        "kview cannot listen on {address} ({reason})",
+        "give an address of this machine and a port above 1023, or leave the port out",
+    ),
+    ErrorKind.LISTEN_TWICE: ErrorWords(
+        "--listen and --port both name a port", "write --listen HOST:PORT, or leave one of them out"
+    ),
+    ErrorKind.LISTEN_ONCE: ErrorWords(
+        "--listen {text!r} has more than one place", "give one; 0.0.0.0 is every address of this machine"
+    ),
+    ErrorKind.LISTEN_HOST_UNKNOWN: ErrorWords(
+        "kview cannot listen on {host!r} ({reason})", "give --listen an IP address or a name of this machine"
+    ),
+    ErrorKind.ADVERTISE_MISSING: ErrorWords(
+        "{host} is every address of this machine, and clients cannot connect to that",
+        "add --advertise HOST, the name or address by which clients reach this machine",
+    ),
+    ErrorKind.ADVERTISED_TOO_FEW: ErrorWords(
+        "--advertise gives {given} addresses for {brokers} brokers",
+        "give one, from which ports are counted up, or one for each broker",
+    ),
+    ErrorKind.ADVERTISED_TWICE: ErrorWords(
+        "{address} is advertised for two brokers", "give each broker an address of its own"
+    ),
+    ErrorKind.NOT_ADVERTISABLE: ErrorWords(
+        "clients cannot connect to {host!r}", "give --advertise the name or address of one machine"
+    ),
+    ErrorKind.DATA_WITH_TRAFFIC: ErrorWords(
+        "--data keeps what clients write, and the simulated producers would fill the disk",
+        "add --empty or --no-traffic",
+    ),
+    ErrorKind.DATA_NOT_EMPTY: ErrorWords(
+        "{folder} has other files, and nothing that kview has saved", "give --data an empty or a new folder"
+    ),
+    ErrorKind.DATA_IN_USE: ErrorWords(
+        "another process uses {folder}", "end that one first, or give --data another folder"
+    ),
+    ErrorKind.DATA_FORMAT: ErrorWords(
+        "{folder} was saved in format {version}, but this kview reads format {mine} only",
+        "use the version of kview that saved it, or give --data another folder",
+    ),
+    ErrorKind.DATA_DAMAGED: ErrorWords(
+        "{file} is damaged ({reason})", "restore it from a copy, or give --data another folder"
+    ),
+    ErrorKind.DATA_OF_OTHER_BROKERS: ErrorWords(
+        "{folder} is of a cluster with {had} brokers, not {wanted}",
+        "give --brokers {had}, or give --data another folder",
+    ),
+    ErrorKind.DATA_NOT_OPENED: ErrorWords(
+        "{folder} cannot be used ({reason})", "give --data a folder that you may write to"
+    ),
+    ErrorKind.DATA_NOT_SAVED: ErrorWords(
+        "what has changed last is not saved in {folder} ({reason})",
+        "check that you may write there, and that the disk has space",
+    ),
+    ErrorKind.HTTP_NOT_SERVED: ErrorWords(
+        "HTTP cannot be served on {address} ({reason})",
+        "give --http an address of this machine, and a port that you may use",
+    ),
+    ErrorKind.NOT_A_TOKEN: ErrorWords(
+        "{source} is not a valid token",
+        "give {least} or more letters, digits and signs without spaces, or leave it out: kview makes one",
     ),
     ErrorKind.NOT_A_CONTROL_SOCKET: ErrorWords("--control-fd {descriptor} is not a socket", "leave it out"),
     ErrorKind.CLUSTER_NOT_READY: ErrorWords(

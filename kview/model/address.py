@@ -61,5 +61,23 @@ class Address(NamedTuple):
         return cls(host, int(port))
 
     def __str__(self) -> str:
+        return f"{Place(self.host)}:{self.port}"
+
+
+class Place(NamedTuple):
+    """A host name or IP address, without brackets, and a port, or None for any."""
+
+    host: str
+    port: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the place in `HOST[:PORT]`. An IPv6 address is in brackets. Raises AddressError."""
+        text = text.strip()
+        if text and (":" not in text or text.endswith("]")):
+            return cls(Address.parse(f"{text}:{HIGHEST_PORT}").host)
+        return cls(*Address.parse(text))
+
+    def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
+        return host if self.port is None else f"{host}:{self.port}"

@@ -46,6 +46,9 @@ class CommandKind(StrEnum):
     """`amount` milliseconds pass at once. Members that are connected keep their sessions."""
     ADVANCE_ALL = "advance-all"
     """The same, and sessions end, too."""
+    PAUSE_TIME = "pause-time"
+    """The cluster's clock stands. Requests are served, and nothing else happens."""
+    RESUME_TIME = "resume-time"
     FAIL = "fail"
     """Requests of the API `name` get the error `key`."""
     DELAY = "delay"
@@ -130,6 +133,8 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
     CommandKind.FENCE_NOW: (Argument.BROKER,),
     CommandKind.ADVANCE: (Argument.TIME,),
     CommandKind.ADVANCE_ALL: (Argument.TIME,),
+    CommandKind.PAUSE_TIME: (),
+    CommandKind.RESUME_TIME: (),
     CommandKind.FAIL: (Argument.API, Argument.ERROR, Argument.WHERE),
     CommandKind.DELAY: (Argument.API, Argument.TIME, Argument.WHERE),
     CommandKind.DROP: (Argument.API, Argument.MOMENT, Argument.WHERE),
@@ -277,13 +282,15 @@ class Reply(Struct, frozen=True, tag="reply"):
 
 class Status(Struct, frozen=True, tag="status"):
     """The number of nodes, how far the cluster's clock is behind the wall clock, the faults in force, and
-    whether it has none and has recovered from those it had: every broker serves, and every ISR is full."""
+    whether it has none and has recovered from those it had: every broker serves, and every ISR is full.
+    `stands` says that time is paused."""
 
     brokers: int
     controllers: int
     behind_ms: int
     active: tuple[ActiveFault, ...]
     healthy: bool
+    stands: bool = False
 
 
 class Outcome(Struct, frozen=True):

@@ -17,7 +17,7 @@ OBSERVATIONS = 5
 """The latency is the median over this many observations."""
 PROBES = 3
 """The most requests to a broker between two observations, and per second."""
-PROBES_A_SECOND = 60
+PROBES_A_SECOND = 30
 """If there are more brokers than this allows for, each gets fewer requests, but at least one."""
 OFFSETS = (0.0, 0.27, 0.61)
 """When the requests are sent, as shares of the time between two observations. They are unevenly spaced."""

@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from kafka.protocol.metadata import ApiVersionsRequest
-
 from kview.model.address import Address
 from kview.model.failures import NO_FAILURE, REFUSALS, Cause, FailureKind
 from kview.model.units import UNKNOWN
@@ -26,8 +24,8 @@ from kview.observe.clock import Jump
 from kview.observe.latency import Latency
 from kview.observe.loop import Loop
 from kview.observe.reaching import CLIENT, reach
-from kview.wire import fetch
-from kview.wire.kafka_internals import Connection, ConnectTimedOut
+from kview.wire import api_versions, fetch
+from kview.wire.kafka_internals import Connection, ConnectTimedOut, Message
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +74,9 @@ class Link:
         self.cause = NO_FAILURE
         self.mechanisms: tuple[str, ...] = ()
         self.offered = Offered()
+        self._probing: Message[Any] | None = None
+        self._offer: Any = None
+        """The last answer to it."""
         self.latency = Latency()
         self.on_up: Callable[[], None] = lambda: None
         """Called when a connection is established."""
@@ -161,18 +162,20 @@ class Link:
             self._loop.spawn(self._probe)
 
     async def _probe(self) -> None:
-        request = ApiVersionsRequest(
-            version=OFFERED_FROM if highest(self.versions, API_VERSIONS) >= OFFERED_FROM else 0,
-            client_software_name=CLIENT["client_software_name"],
-            client_software_version=CLIENT["client_software_version"],
-        )
+        version = OFFERED_FROM if highest(self.versions, API_VERSIONS) >= OFFERED_FROM else 0
+        if self._probing is None or version != self._probing.API_VERSION:
+            self._probing = api_versions.request(
+                version, CLIENT["client_software_name"], CLIENT["client_software_version"]
+            )
         began_s = self._loop.monotonic()
         try:
-            answer, _ = await self.ask(request)
+            answer, _ = await self.ask(self._probing)
         except LinkError:
             return  # the link knows why, and since when
-        if not answer.error_code:
-            self.offered = offered(answer, self.offered)
+        if answer is not self._offer:
+            self._offer = answer
+            if not answer.error_code:
+                self.offered = offered(answer, self.offered)
         self.latency.add(self._loop.monotonic() - began_s)
 
     def open(self) -> None:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kview.config.security import PLAINTEXT
 from kview.errors import ErrorKind, KviewError
 from kview.lab.child import SimulatedCluster
 from kview.model.inspection import A, Question
@@ -55,9 +56,12 @@ class SimulatedSource:
                 raise SourceEnded(KviewError(ErrorKind.CLUSTER_ENDED).facts)
             number, arguments = self._wanted, self._arguments
             cluster = self._cluster = self._cluster or SimulatedCluster(arguments)
-        self._observer = ConnectedSource(
-            cluster.bootstrap_servers(), self._interval_s, with_records=self._with_records
-        )
+        servers, security = cluster.bootstrap_servers(), PLAINTEXT
+        if cluster.client_file is not None:
+            from kview.config.client_properties import read_client_properties
+
+            security = read_client_properties(cluster.client_file, {}).security
+        self._observer = ConnectedSource(servers, self._interval_s, security, with_records=self._with_records)
         self._observer.connect()
         # The client gets its own descriptor, because this thread must not close one that an event loop
         # watches.

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 
 from kview.serve.call import REQUEST_THROTTLE_MS_MAX, Wire, take_request
-from kview.serve.connection import Connection
+from kview.serve.connection import MAPPED, Connection
 from kview.serve.driver import Driver
 from kview.serve.listener import HOST, Port, reset
 from kview.serve.login import Login
@@ -186,7 +186,7 @@ class WireBroker:
         if not quotas:
             return 0
         try:
-            host = str(sock.getpeername()[0])
+            host = str(sock.getpeername()[0]).removeprefix(MAPPED)
         except OSError:  # the client has already hung up
             return 0
         names = (host, "localhost", None) if host == HOST else (host, None)

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, ParamSpec, Protocol
 from uuid import UUID
 
+from kview.model.address import Address
 from kview.serve.frames import Garbage, Header, pack, pack_token, parse_header
-from kview.serve.listener import HOST
 from kview.serve.login import Login, Stage
 from kview.serve.sasl import Refused
 from kview.serve.security import PLAINTEXT, ListenerSecurity
@@ -118,13 +118,15 @@ class OnDemand(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The objects that all connections share: the simulated cluster, the port of each broker, the APIs by
-    their keys, and how connections are secured."""
+    """The objects that all connections share: the simulated cluster, the advertised address of each broker,
+    the APIs by their keys, and how connections are secured."""
 
     cluster: Cluster
-    ports: Mapping[int, int]
+    endpoints: Mapping[int, Address]
     apis: "Mapping[int, Api]"
     security: ListenerSecurity = PLAINTEXT
+    listening: Mapping[int, Address] = field(default_factory=dict)
+    """Where each broker listens, if it is elsewhere than it advertises."""
     throttles: dict[int, Throttles] = field(default_factory=dict)
 
     on_demand: "OnDemand | None" = None
@@ -136,7 +138,7 @@ class Wire:
 
     def endpoint(self, broker: int) -> tuple[str, int]:
         """Return the host and port of a broker. If there is no such broker, return ('', -1), as in Kafka."""
-        return (HOST, self.ports[broker]) if broker in self.ports else ("", -1)
+        return self.endpoints.get(broker, ("", -1))
 
 
 @dataclass(frozen=True, slots=True)

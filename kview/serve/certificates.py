@@ -2,6 +2,7 @@
 
 import datetime
 import ssl
+from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -10,8 +11,6 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
-
-from kview.serve.listener import HOST
 
 VALID = datetime.timedelta(days=365)
 EARLIER = datetime.timedelta(days=1)
@@ -27,18 +26,22 @@ class Authority:
         self._certificate = self._sign(self._name, self._key.public_key(), True)
         self.pem = self._certificate.public_bytes(Encoding.PEM).decode()
 
-    def issue(self, name: str, servers: bool = False) -> str:
+    def issue(self, name: str, hosts: Iterable[str] = ()) -> str:
         """Return a new private key with its certificate and the authority's, as PEM.
 
-        A certificate for servers is for this machine's loopback address.
+        With `hosts`, it is a certificate for servers at these names and IP addresses.
         """
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._sign(_name(name), key.public_key(), False, servers)
+        certificate = self._sign(_name(name), key.public_key(), False, [_host(each) for each in hosts])
         hidden = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
         return hidden + certificate.public_bytes(Encoding.PEM).decode() + self.pem
 
     def _sign(
-        self, name: x509.Name, key: ec.EllipticCurvePublicKey, authority: bool, servers: bool = False
+        self,
+        name: x509.Name,
+        key: ec.EllipticCurvePublicKey,
+        authority: bool,
+        hosts: Sequence[x509.GeneralName] = (),
     ) -> x509.Certificate:
         now = datetime.datetime.now(datetime.UTC)
         builder = (
@@ -57,10 +60,9 @@ class Authority:
             )
         )
         if not authority:
-            purpose = ExtendedKeyUsageOID.SERVER_AUTH if servers else ExtendedKeyUsageOID.CLIENT_AUTH
+            purpose = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
             builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
-        if servers:
-            hosts = [x509.DNSName("localhost"), x509.IPAddress(ip_address(HOST))]
+        if hosts:
             builder = builder.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
         return builder.sign(self._key, hashes.SHA256())
 
@@ -78,6 +80,13 @@ def _usage(authority: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+
+
+def _host(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
 
 
 def _name(text: str) -> x509.Name:

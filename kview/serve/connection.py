@@ -28,6 +28,9 @@ arrive."""
 REQUESTS_PER_TURN = 16
 """Number of pipelined requests that are answered before other connections get their turn."""
 
+MAPPED = "::ffff:"
+"""How the address of an IPv4 client begins where one socket takes both families."""
+
 log = logging.getLogger(__name__)
 
 
@@ -97,7 +100,7 @@ class Connection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         peer = transport.get_extra_info("peername")
-        self.host = peer[0] if peer else ""
+        self.host = peer[0].removeprefix(MAPPED) if peer else ""
         self.login = self._broker.new_login()
         session = transport.get_extra_info("ssl_object") if self.login is None else None
         if session is not None:

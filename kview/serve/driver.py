@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from kview.serve.clock import Clock
 from kview.simulate.kernel import Kernel
 
 SLICE_US = 20_000
@@ -19,20 +20,20 @@ mistaken for an idle engine."""
 class Driver:
     """Advances the engine as time passes: by a timer when an event is due, and before each request.
 
-    `clock_us(engine_us)` returns the time that the engine should have reached (see `kview.serve.clock`). When
-    the engine raises an exception (for example because of a broken invariant), the driver stops and passes
-    the exception to `failed`.
+    The `clock` has the time that the engine should have reached, and is held back while the engine's own
+    stands. When the engine raises an exception (for example because of a broken invariant), the driver stops
+    and passes the exception to `failed`.
     """
 
     def __init__(
         self,
         engine: Kernel,
-        clock_us: Callable[[int], int],
+        clock: Clock,
         loop: asyncio.AbstractEventLoop,
         failed: Callable[[Exception], None],
     ) -> None:
         self._engine = engine
-        self._clock_us = clock_us
+        self._clock = clock
         self._loop = loop
         self._failed = failed
         self._timer: asyncio.Handle | None = None
@@ -52,8 +53,13 @@ class Driver:
     def advance(self) -> None:
         """Advance the engine to the present, but by no more than SLICE_US."""
         now_us = self._engine.now_us
-        target_us = min(self._clock_us(now_us), now_us + SLICE_US)
-        if target_us > now_us and not self._stopped:
+        target_us = min(self._clock.now_us(now_us), now_us + SLICE_US)
+        if target_us <= now_us or self._stopped:
+            return
+        if self._engine.stands:
+            self._clock.skip(now_us - target_us)
+            self._engine.work(target_us - now_us)
+        else:
             self._engine.run_until(target_us)
 
     def rearm(self) -> None:
@@ -61,7 +67,7 @@ class Driver:
         if self._stopped:
             return
         engine_us, due_us = self._engine.now_us, self._engine.next_due_us()
-        behind_us = self._clock_us(engine_us) - engine_us
+        behind_us = self._clock.now_us(engine_us) - engine_us
         if behind_us >= SLICE_US:
             delay_s = 0.0
         else:

@@ -1,4 +1,4 @@
-"""A broker's port on the loopback interface, reserved while the cluster runs, open while the broker runs."""
+"""A broker's port, reserved while the cluster runs, open while the broker runs."""
 
 import asyncio
 import errno
@@ -6,8 +6,11 @@ import logging
 import socket
 import sys
 from collections.abc import Callable
+from ipaddress import ip_address
+from typing import NamedTuple
 
 from kview.errors import BadUse, ErrorKind
+from kview.model.address import Address, Place
 from kview.serve.connection import reset_on_close
 
 HOST = "127.0.0.1"
@@ -25,26 +28,71 @@ ACCEPTS_PER_TURN = 16
 log = logging.getLogger(__name__)
 
 
+class Interface(NamedTuple):
+    """Where to listen: an IP address, and its family."""
+
+    host: str
+    family: socket.AddressFamily
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only processes of this machine can connect to it."""
+        return self == LOOPBACK or ip_address(self.host).is_loopback
+
+    @property
+    def is_every(self) -> bool:
+        """Whether it is every address of this machine, to which no client can connect."""
+        return self != LOOPBACK and ip_address(self.host).is_unspecified
+
+    @property
+    def near(self) -> str:
+        """The IP address at which this process itself reaches it."""
+        if not self.is_every:
+            return self.host
+        return HOST if self.family is socket.AF_INET else "::1"
+
+
+LOOPBACK = Interface(HOST, socket.AF_INET)
+
+
+def interface_of(host: str) -> Interface:
+    """Return the interface of a host name or an IP address. Raises BadUse if it cannot be resolved."""
+    if host == HOST:
+        return LOOPBACK
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except UnicodeError:  # it cannot be a host name
+        raise BadUse(ErrorKind.LISTEN_HOST_UNKNOWN, host=host, reason="not a host name") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BadUse(ErrorKind.LISTEN_HOST_UNKNOWN, host=host, reason=reason) from None
+    family, _, _, _, place = found[0]
+    return Interface(str(place[0]), family)
+
+
 class Port:
     """A TCP port, reserved by a socket that is bound but does not listen.
 
     While the broker is down, connections are refused, and no other process can take the port. `number` 0
-    takes a free port. Raises BadUse if the port is already taken or this user may not take it.
+    takes a free port. `advertised` is where clients are told to connect: to the port itself, unless somebody
+    sets it. Raises BadUse if the port is already taken or this user may not take it.
     """
 
-    def __init__(self, number: int = 0) -> None:
-        self._holder = _bound(number)
+    def __init__(self, number: int = 0, interface: Interface = LOOPBACK) -> None:
+        self.interface = interface
+        self._holder = _bound(interface, number)
         self.number: int = self._holder.getsockname()[1]
+        self.advertised = Address(interface.host, self.number)
         self._listening: socket.socket | None = None
         self._accepting = False
 
     def listen(self) -> None:
         """Start listening, so that the kernel queues connections. `accept` takes them from the queue."""
-        self._listening = _bound(self.number)
+        self._listening = _bound(self.interface, self.number)
         try:
             self._listening.listen(BACKLOG)
         except OSError as error:
-            raise _taken(self.number, error) from None
+            raise _taken(self.interface, self.number, error) from None
         self._listening.setblocking(False)
 
     def accept(self, loop: asyncio.AbstractEventLoop, taken: Callable[[socket.socket], None]) -> None:
@@ -96,22 +144,23 @@ def reset(connection: socket.socket) -> None:
     connection.close()
 
 
-def _bound(number: int) -> socket.socket:
+def _bound(interface: Interface, number: int) -> socket.socket:
     # With IPPROTO_TCP, asyncio sets TCP_NODELAY on accepted sockets. Without it, pipelined answers wait 40
     # ms.
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock = socket.socket(interface.family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if sys.platform != "linux":  # outside Linux, two sockets can be bound to one port only with this option
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
-        sock.bind((HOST, number))
+        sock.bind((interface.host, number))
     except OSError as error:
         sock.close()
-        raise _taken(number, error) from None
+        raise _taken(interface, number, error) from None
     return sock
 
 
-def _taken(number: int, error: OSError) -> BadUse:
+def _taken(interface: Interface, number: int, error: OSError) -> BadUse:
+    address = str(Place(interface.host, number or None))
     if error.errno == errno.EADDRINUSE:
-        return BadUse(ErrorKind.PORT_IN_USE, port=number)
-    return BadUse(ErrorKind.PORT_NOT_ALLOWED, port=number, reason=error.strerror or str(error))
+        return BadUse(ErrorKind.PORT_IN_USE, address=address)
+    return BadUse(ErrorKind.PORT_NOT_ALLOWED, address=address, reason=error.strerror or str(error))

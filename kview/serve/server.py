@@ -4,14 +4,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from ipaddress import ip_address
 
 from kview.errors import BadUse, ErrorKind
+from kview.model.address import HIGHEST_PORT, Address, Place
 from kview.serve.apis import all_apis
 from kview.serve.broker import WireBroker
 from kview.serve.call import Wire
 from kview.serve.clock import Clock
 from kview.serve.driver import Driver
-from kview.serve.listener import HOST, Port
+from kview.serve.listener import HOST, Port, interface_of
 from kview.serve.memory import Requests, Unread
 from kview.serve.rules import OnDemand
 from kview.serve.security import PLAINTEXT, ListenerSecurity
@@ -19,7 +21,11 @@ from kview.serve.slices import Slices
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 
-LAST_PORT = 65_535
+FREE_PORTS = Place(HOST)
+"""Any ports of the loopback interface."""
+
+LONGEST_HOST = 253
+"""Limit of characters in a host name."""
 
 log = logging.getLogger(__name__)
 
@@ -42,13 +48,15 @@ class Server:
         self.cluster = cluster
         cluster.kernel.unblamed = _event_failed
         self.clock = Clock(time.monotonic_ns, cluster.kernel.now_us)
-        numbers = {broker: port.number for broker, port in zip(cluster.broker_ids(), ports, strict=True)}
-        self.bootstrap_servers = ",".join(f"{HOST}:{number}" for number in numbers.values())
+        endpoints, listening = {}, {}
+        for broker, port in zip(cluster.broker_ids(), ports, strict=True):
+            endpoints[broker], listening[broker] = port.advertised, Address(port.interface.host, port.number)
+        self.bootstrap_servers = ",".join(map(str, endpoints.values()))
         loop = asyncio.get_running_loop()
-        self.driver = Driver(cluster.kernel, self.clock.now_us, loop, failed)
+        self.driver = Driver(cluster.kernel, self.clock, loop, failed)
         apis = all_apis()
         self.on_demand = OnDemand(cluster, apis)
-        wire = Wire(cluster, numbers, apis, security, on_demand=self.on_demand)
+        wire = Wire(cluster, endpoints, apis, security, listening, on_demand=self.on_demand)
         unread, requests = Unread(), Requests()
         slices = Slices(loop.call_soon, loop.time, self.driver.rearm)
         self._brokers = {
@@ -77,8 +85,29 @@ class Server:
                 self.cluster.groups(broker).hold_sessions(members, us)
             for on_wire in self._brokers.values():
                 on_wire.hold_logins(us)
+        kernel, stands = self.cluster.kernel, self.cluster.kernel.stands
+        kernel.go_on()
         self.clock.skip(us)
-        self.cluster.run_until(self.cluster.kernel.now_us + us)
+        self.cluster.run_until(kernel.now_us + us)
+        if stands:
+            kernel.stand()
+
+    def stand(self, stands: bool) -> bool:
+        """Let the cluster's clock stand, or go on. Return whether that is new.
+
+        While it stands, requests are served, records are replicated and committed, and the metadata changes,
+        as all of that takes less than half a second. Nothing else happens: no heartbeat, session, lock,
+        transaction, retention or longer poll is due, and nothing times out. Afterwards, all of that has as
+        much time left as it had.
+        """
+        kernel = self.cluster.kernel
+        if kernel.stands == stands:
+            return False
+        if stands:
+            kernel.stand()
+        else:
+            kernel.go_on()
+        return True
 
     def close(self) -> None:
         """Close every socket and stop the engine."""
@@ -97,20 +126,55 @@ def _event_failed(error: Exception) -> None:
     log.error("an event of the simulated cluster failed", exc_info=error)
 
 
-def reserve_ports(brokers: int, first: int | None) -> list[Port]:
+def reserve_ports(brokers: int, at: Place = FREE_PORTS, advertised: Sequence[Place] = ()) -> list[Port]:
     """Reserve a port for each broker.
 
-    The ports are `first`, `first` + 1, `first` + 2 …, or free ports if `first` is None. Raises BadUse if a
-    port is out of range or cannot be reserved.
+    The ports are that of `at`, the next one, and so on, or free ports. Clients are told to connect to these
+    or, if there is one `advertised` place, to its host, at its port, the next one, and so on. Otherwise each
+    broker has its own. A place without a port has that of the broker. Raises BadUse if a port is out of range
+    or cannot be reserved, and for what cannot be advertised.
     """
-    if first is not None and not 1 <= first <= LAST_PORT - brokers + 1:
-        raise BadUse(ErrorKind.PORTS_OUT_OF_RANGE, port=first, highest=LAST_PORT - brokers + 1)
+    _check_room(at.port, brokers)
+    interface = interface_of(at.host)
+    if advertised and len(advertised) not in (1, brokers):
+        raise BadUse(ErrorKind.ADVERTISED_TOO_FEW, given=len(advertised), brokers=brokers)
+    if interface.is_every and not advertised:
+        raise BadUse(ErrorKind.ADVERTISE_MISSING, host=at.host)
+    if len(advertised) == 1 < brokers:
+        host, first = advertised[0]
+        _check_room(first, brokers)
+        advertised = [Place(host, None if first is None else first + broker) for broker in range(brokers)]
     ports: list[Port] = []
     try:
         for broker in range(brokers):
-            ports.append(Port(0 if first is None else first + broker))
+            ports.append(Port(0 if at.port is None else at.port + broker, interface))
+        if advertised:
+            _advertise(ports, advertised)
     except BadUse:
         for port in ports:
             port.give_back()
         raise
     return ports
+
+
+def _check_room(first: int | None, brokers: int) -> None:
+    if first is not None and not 1 <= first <= HIGHEST_PORT - brokers + 1:
+        raise BadUse(ErrorKind.PORTS_OUT_OF_RANGE, port=first, highest=HIGHEST_PORT - brokers + 1)
+
+
+def _advertise(ports: Sequence[Port], places: Sequence[Place]) -> None:
+    taken: set[Address] = set()
+    for port, place in zip(ports, places, strict=True):
+        port.advertised = Address(place.host, port.number if place.port is None else place.port)
+        if port.advertised in taken:
+            raise BadUse(ErrorKind.ADVERTISED_TWICE, address=str(port.advertised))
+        taken.add(port.advertised)
+        if not place.host.isascii() or len(place.host) > LONGEST_HOST or _is_every(place.host):
+            raise BadUse(ErrorKind.NOT_ADVERTISABLE, host=place.host)
+
+
+def _is_every(host: str) -> bool:
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False  # a name

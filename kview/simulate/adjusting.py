@@ -239,7 +239,7 @@ class Adjustments:
         _check(rate, LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND)
         before = target.in_link.rate
         for link in (target.in_link, target.out_link):
-            link.available(target.kernel.now_us)
+            link.available(target.kernel.working_us)
             link.rate = round(rate)
         return Command(CommandKind.BANDWIDTH, node=broker, amount=before)
 

@@ -41,6 +41,7 @@ from kview.simulate.requests.record_deletion import RecordDeletion
 from kview.simulate.requests.records import RecordRequests
 from kview.simulate.requests.scram_users import ScramUsers
 from kview.simulate.requests.topics import TopicRequests
+from kview.simulate.saved import Saved, started_again
 from kview.simulate.settings import Settings
 from kview.simulate.sharing.asking import ShareAsking
 from kview.simulate.sharing.coordinator import ShareCoordinator
@@ -60,6 +61,9 @@ from kview.simulate.world import OFFSETS_TOPIC, SHARE, SHARE_TOPIC, TRANSACTIONS
 
 FILLER_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789 "
 
+
+SEEDS_APART = 1_000_003
+"""Each start of a saved cluster has a seed of its own, or it would give the same ids to other topics."""
 
 _TOPIC_COUNTERS = ("log_end", "high_watermark", "no_leader", "gone", "gone_committed")
 """What is counted for each topic, as sums over its partitions."""
@@ -297,13 +301,18 @@ class Cluster:
         }
 
 
-def build(world: World, seed: int, start_ms: int) -> Cluster:
+def build(world: World, seed: int, start_ms: int, saved: Saved | None = None) -> Cluster:
     """Build a warm cluster from `world`, as if it had run for `world.warm_ms` before `start_ms`.
 
-    Raises BadUse if a setting is wrong.
+    With `saved`, it is that cluster, all of which was stopped and has started again. It has no simulated
+    clients then. Raises BadUse if a setting is wrong.
     """
+    seed += SEEDS_APART * saved.starts if saved is not None else 0
     settings, kernel = Settings(world.settings), Kernel(seed, start_ms * 1000)
-    cluster = Cluster(world, settings, kernel, first_image(world, settings, kernel))
+    image = first_image(world, settings, kernel)
+    if saved is not None:
+        image = started_again(saved, image)
+    cluster = Cluster(world, settings, kernel, image)
     warm = WarmStart(
         kernel,
         world,
@@ -313,6 +322,13 @@ def build(world: World, seed: int, start_ms: int) -> Cluster:
         cluster.records,
         cluster.retention,
     )
+    if saved is not None:
+        assert not world.traffic
+        warm.restore(saved)
+        cluster.records.restore_producer_ids(saved.producer_ids)
+        warm.boot()
+        cluster.load_coordinators()
+        return cluster
     warm.boot()
     groups = warm.past()
     cluster.load_coordinators()

@@ -76,9 +76,10 @@ class Stream:
     bytes. An entry begins where the one before it ends, so a batch that the cleaner has left covers the
     offsets that are missing before it, too. What the cleaner has left of the last offsets of a stream may be
     an entry without bytes. Streams of one `lineage` have the same offsets, some of them from before a
-    cleaning. `held_bytes` is the memory that clients' batches take. `sequenced_from` is the offset of the
-    first batch of an idempotent producer, or −1, and `transactional_from` that of the first in a transaction.
-    `aborted` are the transactions that its markers end, ordered by these.
+    cleaning. Those of one `content` have the same batches, too, as far as both go. `held_bytes` is the
+    memory that clients' batches take. `sequenced_from` is the offset of the first batch of an idempotent
+    producer, or −1, and `transactional_from` that of the first in a transaction. `aborted` are the
+    transactions that its markers end, ordered by these.
     """
 
     __slots__ = (
@@ -86,6 +87,7 @@ class Stream:
         "_thin_at",
         "aborted",
         "batches",
+        "content",
         "end",
         "end_cumulative",
         "epoch",
@@ -109,6 +111,7 @@ class Stream:
         self.batches: list[bytes | None] = []
         self.held_bytes = 0
         self.lineage = object()
+        self.content = object()
         self.sequenced_from = self.transactional_from = -1
         self.aborted: list[Aborted] = []
         self.snapshots: list[Snapshot] = []
@@ -146,6 +149,26 @@ class Stream:
         if head.attributes & TRANSACTIONAL and self.transactional_from < 0:
             self.transactional_from = self.end
         self.end += head.records
+        self.end_cumulative += len(batch)
+
+    def append_kept(self, end: int, batch: bytes) -> None:
+        """Append what a disk has kept up to offset `end`: a batch, before which offsets may be missing, or
+        nothing (b"")."""
+        if not batch:
+            self._entry(NO_TIME_US, 0, 0, -1, -TIME_MAX_US, batch)
+            self.end = end
+            return
+        head = header(batch)
+        base = end - 1 - head.last_offset_delta
+        starts_late = head.attributes & (TIMESTAMP_TYPE | DELETE_HORIZON) or not head.records
+        first_ms = head.max_time_ms if starts_late else head.base_time_ms
+        self._entry(_us(first_ms), 0, 0, -1, _us(head.max_time_ms), batch)
+        self.held_bytes += len(batch) + BATCH_OVERHEAD_BYTES
+        if head.producer_id >= 0 and self.sequenced_from < 0:
+            self.sequenced_from = base
+        if head.attributes & TRANSACTIONAL and self.transactional_from < 0:
+            self.transactional_from = base
+        self.end = end
         self.end_cumulative += len(batch)
 
     def _entry(
@@ -283,6 +306,7 @@ class Stream:
         `batches` are (offset after the last of the batch, bytes). Returns by how much the memory of clients'
         batches grows.
         """
+        self.content = object()
         self._split(stop)
         after = bisect_left(self.base, stop) if stop < self.end else len(self.base)
         entries = list(batches)

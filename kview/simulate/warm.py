@@ -13,6 +13,7 @@ from kview.simulate.config_entries import ALL_BROKERS
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.features import ELR_VERSION, new_cluster
 from kview.simulate.kernel import Kernel
+from kview.simulate.log import Log
 from kview.simulate.metadata import BrokerImage, MetadataImage, TopicImage
 from kview.simulate.partitioner import weights_for_keys
 from kview.simulate.placement import place
@@ -20,6 +21,7 @@ from kview.simulate.reading import RECORD_BYTES_MIN
 from kview.simulate.records import header
 from kview.simulate.refusals import TOPIC_NAME_MAX
 from kview.simulate.requests.records import RecordRequests
+from kview.simulate.saved import Saved
 from kview.simulate.settings import Settings, check_topic_configs
 from kview.simulate.stream import BATCH_OVERHEAD_BYTES
 from kview.simulate.topics import internal_topic, new_topic, new_topic_id, valid_topic_name
@@ -138,6 +140,21 @@ class WarmStart:
                 image, [key for key in keys if broker.id in image.topics[key[0]].partitions[key[1]].replicas]
             )
             broker.boot(kernel.now_us + kernel.random("heartbeats").randrange(broker.heartbeat_us))
+
+    def restore(self, saved: Saved) -> None:
+        """Let every broker have the logs of a cluster that was stopped."""
+        for key, (log, watermark, ends) in saved.logs.items():
+            topic, partition = self._metadata.image.topics[key[0]], self._metadata.image.partition(*key)
+            assert partition is not None
+            self._retention.client_bytes += sum(span.stream.held_bytes for span in log.spans)
+            for b in partition.replicas:
+                broker = self._brokers[b]
+                replica = broker.replicas[key] = Replica(broker, key, topic.topic_id, partition.replicas)
+                replica.log = Log(log.start)
+                end = min(ends.get(b, log.start), log.end)
+                if end > log.start:
+                    replica.log.copy(log, end)
+                replica.high_watermark = max(log.start, min(watermark, end))
 
     def past(self) -> list[WarmGroup]:
         """Write the past of the world's clients into all logs, and return the groups that exist."""

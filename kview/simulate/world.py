@@ -129,6 +129,10 @@ class LinkSpec:
     disk_bytes_per_second: int = 200_000_000
 
 
+QUICK_LINK = LinkSpec(bytes_per_second=1_250_000_000, disk_bytes_per_second=2_000_000_000)
+"""10 Gbit/s and solid state disks: for a cluster that is there for clients, which it should not hold up."""
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """The description of an entire cluster.

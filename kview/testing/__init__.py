@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kview.testing.cluster import AsyncCluster, Cluster, ClusterError, Options, Partition, Which
+    from kview.testing.credentials import Credentials
 
-__all__ = ["AsyncCluster", "Cluster", "ClusterError", "Options", "Partition", "Which"]
+__all__ = ["AsyncCluster", "Cluster", "ClusterError", "Credentials", "Options", "Partition", "Which"]
 
 
 def __getattr__(name: str) -> Any:

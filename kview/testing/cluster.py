@@ -11,25 +11,56 @@ from contextvars import ContextVar
 from functools import wraps
 from itertools import count
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypedDict, TypeVar, Unpack
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypedDict,
+    TypeVar,
+    Unpack,
+)
 
 from kview.config.messages import encode, messages
 from kview.errors import KviewError, error_of
-from kview.lab.child import SimulatedCluster
+from kview.lab.child import END_WITHIN_S, SimulatedCluster
 from kview.lab.commands import MAX_SLOW_MS, error_code, parse, where_of
-from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ask, Request, Requests, answers
+from kview.lab.messages import MAX_REQUEST_BYTES, Answer, Ask, Counters, Request, Requests, answers
+from kview.lab.ways import ADMIN, ALICE, WAYS, client_file
 from kview.language.errors import sentence
 from kview.model.address import Address
-from kview.model.lab import Command, CommandKind, Done, LoggedRequest, Reply, Status, Where
+from kview.model.lab import (
+    Command,
+    CommandKind,
+    Done,
+    LabSettings,
+    LoggedRequest,
+    Reply,
+    Status,
+    Where,
+)
+from kview.testing.credentials import Credentials
+
+if TYPE_CHECKING:
+    from kview.testing.admin import Broker
 
 PATIENCE_S = 30.0
 """How long is waited for what takes a moment, unless the test says otherwise."""
 
 POLL_S = 0.01
 
+MOST_GROUPS = 100_000
+"""Limit of the names of groups that are remembered, to delete the groups."""
+
 ANSWERED_WITHIN_S, RECORDED_WITHIN_S = 30.0, 300.0
 """A command takes microseconds and a step of `advance` less than a second: a cluster that takes longer than
 this is stuck. Writing the recording of a large cluster takes longer."""
+
+SAVED_WITHIN_S = 60.0
+"""How long a cluster may take to end that is kept in a folder."""
 
 ADVANCE_STEP_MS, MOST_ADVANCE_S = 3_600_000, 30 * 86_400
 
@@ -39,6 +70,10 @@ T = TypeVar("T")
 class ClusterError(Exception):
     """Raised for what the cluster refuses, for a wait that has lasted too long, and for a cluster that has
     ended. Its text is a sentence."""
+
+
+class NotWithin(ClusterError):
+    """Raised for a wait that has lasted too long."""
 
 
 class Partition(NamedTuple):
@@ -56,6 +91,8 @@ class Options(TypedDict, total=False):
     racks: int
     settings: Mapping[str, str] | None
     seed: int
+    security: str | None
+    data: str | Path | None
 
 
 class Which(TypedDict, total=False):
@@ -69,39 +106,173 @@ class Which(TypedDict, total=False):
     percent: int
 
 
+class Link(Protocol):
+    """The way to the process in which a cluster runs."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the process runs."""
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+
+    def request(self, request: Request, within_s: float) -> Answer:
+        """Return the answer to a request. Raises ClusterError."""
+
+    def end(self) -> None:
+        """End the process."""
+
+
+class Reach(NamedTuple):
+    """How a cluster is reached: what brokers tell clients to connect to, in order, where kview itself
+    connects, and the users whom brokers know, or "" alone. The first user may do everything."""
+
+    advertised: tuple[Address, ...]
+    near: tuple[Address, ...]
+    users: Mapping[str, Credentials]
+
+
+class _Child:
+    """A cluster in a child process, which is asked one thing at a time. Implements `Link`."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._child = SimulatedCluster(arguments, SAVED_WITHIN_S if "--data" in arguments else END_WITHIN_S)
+        self._started_by = os.getpid()
+        self._one_at_a_time = threading.Lock()
+
+    def reach(self) -> Reach:
+        """Wait until the cluster listens, and return how it is reached. Raises ClusterError."""
+        try:
+            addresses = self._child.bootstrap_servers()
+        except KviewError as error:
+            self._child.end()
+            raise ClusterError(sentence(error)) from None
+        file = self._child.client_file
+        return Reach(addresses, addresses, users_of(None if file is None else file.parent, addresses))
+
+    @property
+    def running(self) -> bool:
+        """Whether the process runs."""
+        return self._child.ended() is None
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._child.pid
+
+    def end(self) -> None:
+        """End the process, unless this one has been forked from the one that started it."""
+        if os.getpid() == self._started_by:
+            self._child.end()
+
+    def request(self, request: Request, within_s: float) -> Answer:
+        """Return the answer to a request. Raises ClusterError."""
+        sent = encode(request)
+        if len(sent) > MAX_REQUEST_BYTES:
+            raise ClusterError(f"a name in this command is too long: it has {len(sent)} bytes")
+        with self._one_at_a_time:
+            try:
+                self._child.control.settimeout(within_s)
+                self._child.control.sendall(sent)
+                answer = next(messages(self._child.control, answers), None)
+            except TimeoutError:
+                self.end()  # or the late answer would be taken for the next one
+                raise ClusterError(
+                    "the cluster's process does not answer: it is stuck, or the machine"
+                ) from None
+            except (OSError, ValueError):
+                self.end()
+                answer = None
+            except BaseException:  # such as a test's time limit, in the middle
+                self.end()
+                raise
+        if answer is None:
+            raise ClusterError("the cluster's process has ended")
+        return answer
+
+
+class Paused:
+    """A cluster whose clock stands, until the end of the `with`."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+
+    def __enter__(self) -> "Cluster":
+        return self._cluster
+
+    def __exit__(self, *_: object) -> None:
+        self._cluster.resume()
+
+    async def __aenter__(self) -> None:
+        """Do nothing: the clock stands already."""
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self._cluster.resume)
+
+
 class Cluster:
     """A simulated cluster in a child process, which ends with this one.
 
     Brokers are 0, 1, 2 …, controllers 101, 102, 103. They have Kafka's own times and limits, but for a first
     rebalance that waits for nobody; `settings` are broker settings by Kafka's names. `racks` is how many
-    racks the brokers are in. There are no topics and no clients but yours. Any thread may call the methods.
+    racks the brokers are in. `security` is what `kview serve --security` takes: `sasl_ssl:scram-sha-512`,
+    `mtls` and others. Then `librdkafka_conf`, `client_properties` and `users` are for your clients. There are
+    no topics and no clients but yours. Any thread may call the methods.
+
+    `data` is a folder in which topics, records, groups, transactions, ACLs and settings are kept. The next
+    cluster with that folder goes on from there, as if all brokers had been shut down cleanly. What is written
+    is saved every two seconds, and when the cluster is closed. One process at a time may use a folder.
 
     Raises ClusterError if it cannot start.
     """
 
     def __init__(
-        self, *, brokers: int = 3, racks: int = 1, settings: Mapping[str, str] | None = None, seed: int = 1
+        self,
+        *,
+        brokers: int = 3,
+        racks: int = 1,
+        settings: Mapping[str, str] | None = None,
+        seed: int = 1,
+        security: str | None = None,
+        data: str | Path | None = None,
     ) -> None:
         given = {"group.initial.rebalance.delay.ms": "0", **(settings or {})}
         flags = ["--empty", "--brokers", str(brokers), "--racks", str(racks), "--seed", str(seed)]
-        self._child = SimulatedCluster(
-            [*flags, *(w for k, v in given.items() for w in ("--set", f"{k}={v}"))]
-        )
-        self._started_by = os.getpid()
-        self._one_at_a_time = threading.Lock()
+        if security is not None:
+            if security.lower() not in WAYS:
+                raise ClusterError(f"security {security!r} is not one of {', '.join(WAYS)}")
+            flags += ["--security", security]
+        if data is not None:
+            flags += ["--data", str(Path(data).absolute())]
+        self._is_kept = data is not None
+        child = _Child([*flags, *(w for k, v in given.items() for w in ("--set", f"{k}={v}"))])
+        self._take(child, child.reach())
+        self.requests()  # They are kept from the first time that somebody asks for them.
+
+    @classmethod
+    def over(cls, link: Link, reach: Reach) -> Self:
+        """Return a cluster that has been started by somebody else."""
+        cluster = cls.__new__(cls)
+        cluster._is_kept = True
+        cluster._take(link, reach)
+        return cluster
+
+    def _take(self, link: Link, reach: Reach) -> None:
+        self._link = link
+        self._addresses, self._near = reach.advertised, reach.near
+        self.users = {name: user for name, user in reach.users.items() if name}
+        """Who clients can be, by name, if the cluster is secured with logins or certificates: `admin`, who
+        may do everything, and `alice`, who has no rights until an ACL gives her some."""
+        self._admin = next(iter(reach.users.values()))
         self._numbers = count(1)
         self._made: list[str] = []
         self._groups: list[str] = []
         self._touched = False
         """Whether something may have to be healed."""
         self.ahead_s = 0.0
-        """By how many seconds the cluster's clock is ahead of the machine's."""
-        try:
-            self._addresses = self._child.bootstrap_servers()
-        except KviewError as error:
-            self._child.end()
-            raise ClusterError(sentence(error)) from None
-        self.requests()  # They are kept from the first time that somebody asks for them.
+        """By how many seconds the cluster's clock is ahead of the machine's, less than 0 after a pause."""
+        self._stands_since_s: float | None = None
         self.brokers = tuple(range(len(self._addresses)))
         """The ids of the brokers."""
         self.bootstrap_servers = ",".join(map(str, self._addresses))
@@ -114,25 +285,36 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """End the cluster. What it held is gone. A forked process leaves it to the one that started it."""
-        if os.getpid() == self._started_by:
-            self._child.end()
+        """End the cluster. What it held is gone, unless there is a folder for it. A forked process leaves it
+        to the one that started it."""
+        self._link.end()
 
     @property
     def running(self) -> bool:
         """Whether the cluster's process runs."""
-        return self._child.ended() is None
+        return self._link.running
 
     @property
     def pid(self) -> int:
         """The id of the cluster's process."""
-        return self._child.pid
+        return self._link.pid
 
     def bootstrap(self, broker: int) -> str:
         """Return the `HOST:PORT` of one broker."""
         if broker not in self.brokers:
             raise ClusterError(f"there is no broker {broker}: the brokers are 0 to {self.brokers[-1]}")
         return str(self._addresses[broker])
+
+    @property
+    def librdkafka_conf(self) -> dict[str, Any]:
+        """Return what clients of librdkafka are set to: `Producer(kafka.librdkafka_conf)`. In a secured
+        cluster, they may do everything."""
+        return dict(self._admin.librdkafka_conf)
+
+    @property
+    def client_properties(self) -> dict[str, str]:
+        """Return what clients of Java are set to. In a secured cluster, they may do everything."""
+        return dict(self._admin.client_properties)
 
     # -- faults
 
@@ -177,6 +359,22 @@ class Cluster:
             self._do(Command(kind, amount=step_ms))
             left_ms -= step_ms
             self.ahead_s += step_ms / 1000
+
+    def pause(self) -> "Paused":
+        """Let the cluster's clock stand: `with kafka.pause(): …`, or until `resume`, `undo` or `heal`.
+
+        For asyncio it is `async with await kafka.pause()`. Requests are served meanwhile: records are
+        replicated and committed, groups rebalance, topics are created, polls of half a second at most are
+        answered. But no heartbeat, session, lock, transaction or retention is due, and nothing times out.
+        Afterwards, each has as much time left as it had. A broker does not start, and one that has crashed is
+        not fenced. `advance` lets time pass also then.
+        """
+        self._do(Command(CommandKind.PAUSE_TIME))
+        return Paused(self)
+
+    def resume(self) -> None:
+        """Let the cluster's clock go on."""
+        self._do(Command(CommandKind.RESUME_TIME))
 
     def lose_rack(self, rack: str) -> None:
         """Kill every broker of a rack, such as `R1`."""
@@ -239,13 +437,18 @@ class Cluster:
     def do(self, line: str) -> None:
         """Carry out a command as `kview serve` takes it: `kafka.do("hang-transaction orders-0")`."""
         try:
-            command = parse(line)
+            self.carry_out(parse(line))
+        except ClusterError:
+            raise
         except KviewError as error:
             raise ClusterError(sentence(error)) from None
+
+    def carry_out(self, command: Command) -> Reply:
+        """Carry out a command, and return what was done and what undoes it."""
         if command.kind in (CommandKind.ADVANCE, CommandKind.ADVANCE_ALL):
             self.advance(command.amount / 1000, with_sessions=command.kind is CommandKind.ADVANCE_ALL)
-        else:
-            self._do(command)
+            return Reply(Done(command), active=self.status().active)
+        return self._replied(command, RECORDED_WITHIN_S if command.kind is CommandKind.RECORD else None)
 
     # -- errors on demand
 
@@ -281,6 +484,10 @@ class Cluster:
             and (not topic or any(place.rpartition("-")[0] == topic for place in request.partitions))
         ]
 
+    def forget_requests(self) -> None:
+        """Forget the requests that clients have sent."""
+        self._request(Ask.FORGET_REQUESTS)
+
     def film(self) -> None:
         """Keep what happens from now on, for `record`: ten minutes at most."""
         self._request(Command(CommandKind.FILM))
@@ -310,9 +517,7 @@ class Cluster:
         self._touched = True
         replicas = min(3, len(self.brokers)) if replication_factor is None else replication_factor
         why = self._ask_any(
-            lambda address: admin.create_topic(
-                address, name, partitions, replicas, assignment, settings or {}
-            )
+            lambda broker: admin.create_topic(broker, name, partitions, replicas, assignment, settings or {})
         )
         if why:
             raise ClusterError(f"topic {name!r} was not created: {why}")
@@ -320,7 +525,7 @@ class Cluster:
 
         def known() -> bool:
             try:
-                return all(admin.partitions(address, name) for address in self._up())
+                return all(admin.partitions(broker, name) for broker in self._up())
             except OSError:
                 return False  # One of them has just died, or is starting.
 
@@ -337,19 +542,28 @@ class Cluster:
     ) -> str:
         """Create a topic as `create_topic` does, but with a name that no other test has, and return that."""
         unique = f"{_legal(name)}-{next(self._numbers)}"
+        while self._is_kept and self.partitions(unique):  # It is from an earlier time.
+            unique = f"{_legal(name)}-{next(self._numbers)}"
         self.create_topic(unique, partitions, replication_factor, assignment=assignment, settings=settings)
         return unique
 
     def new_group(self, name: str = "group") -> str:
         """Return a name for a group that no other test has."""
+        if len(self._groups) == MOST_GROUPS:
+            raise ClusterError(f"{MOST_GROUPS} names of groups were made since the cluster was healed")
         self._groups.append(f"{_legal(name)}-{next(self._numbers)}")
         return self._groups[-1]
 
-    def partition(self, topic: str, partition: int = 0) -> Partition:
-        """Return who leads a partition, its replicas and which are in sync, as a broker that runs has it."""
+    def partitions(self, topic: str) -> list[Partition]:
+        """Return a topic's partitions in order, as a broker that runs has them; none if there is no such
+        topic."""
         from kview.testing import admin
 
-        rows = self._ask_any(lambda address: admin.partitions(address, topic))
+        return self._ask_any(lambda broker: admin.partitions(broker, topic))
+
+    def partition(self, topic: str, partition: int = 0) -> Partition:
+        """Return who leads a partition, its replicas and which are in sync, as a broker that runs has it."""
+        rows = self.partitions(topic)
         if not 0 <= partition < len(rows):
             raise ClusterError(f"topic {topic!r} has no partition {partition}")
         return rows[partition]
@@ -370,7 +584,7 @@ class Cluster:
             if cancelled is not None and cancelled.is_set():
                 raise ClusterError(f"no longer waited for: {what}")
             if time.monotonic() > until_s:
-                raise ClusterError(f"not within {within_s:g} s: {what}")
+                raise NotWithin(f"not within {within_s:g} s: {what}")
             time.sleep(POLL_S)
         return found
 
@@ -395,6 +609,18 @@ class Cluster:
         assert isinstance(answer, Status)
         return answer
 
+    def counters(self) -> Counters:
+        """Return the numbers of records appended, acknowledged and consumed."""
+        answer = self._request(Ask.COUNTERS)
+        assert isinstance(answer, Counters)
+        return answer
+
+    def settings(self) -> LabSettings:
+        """Return what is set and can be adjusted."""
+        answer = self._request(Ask.SETTINGS)
+        assert isinstance(answer, LabSettings)
+        return answer
+
     def heal(self, within_s: float = PATIENCE_S) -> None:
         """Make the cluster as it was: no faults or rules, full ISRs, an empty log of requests, without the
         topics and groups made here. Its clock stays ahead (`ahead_s`)."""
@@ -403,69 +629,62 @@ class Cluster:
             until_s = time.monotonic() + within_s
             while not self.status().healthy:
                 if time.monotonic() > until_s:
-                    raise ClusterError(f"not healed within {within_s:g} s")
+                    raise NotWithin(f"not healed within {within_s:g} s")
                 self.advance(0.5)  # a broker takes seconds to start, and may have to wait for its old session
         if self._made or self._groups:
             from kview.testing import admin
 
             if self._made:
-                self._ask_any(lambda address: admin.delete_topics(address, self._made))
-            for address in self._addresses if self._groups else ():
+                self._ask_any(lambda broker: admin.delete_topics(broker, self._made))
+            for broker in self._up() if self._groups else ():
                 with suppress(OSError):
-                    admin.delete_groups(address, self._groups)
+                    admin.delete_groups(broker, self._groups)
         self._made, self._groups, self._touched = [], [], False
-        self._request(Ask.FORGET_REQUESTS)
+        self.forget_requests()
 
     # -- requests
 
-    def _up(self) -> list[Address]:
-        """Return the addresses of the brokers that answer, slow ones included."""
-        down = {fault.node for fault in self.status().active if not fault.answers}
-        at = zip(self.brokers, self._addresses, strict=True)
-        return [address for broker, address in at if broker not in down]
+    def _up(self) -> "list[Broker]":
+        """Return the brokers that answer, slow ones included."""
+        from kview.testing.admin import Broker
 
-    def _ask_any(self, question: Callable[[Address], T]) -> T:
+        down = {fault.node for fault in self.status().active if not fault.answers}
+        at = zip(self.brokers, self._near, strict=True)
+        return [Broker(address, self._admin) for broker, address in at if broker not in down]
+
+    def _ask_any(self, question: "Callable[[Broker], T]") -> T:
         """Ask the brokers that run, one after another, until one answers."""
         failed: OSError | None = None
-        for address in self._up():
+        for broker in self._up():
             try:
-                return question(address)
+                return question(broker)
             except OSError as error:
                 failed = error
         raise ClusterError("no broker answers" if failed is None else f"no broker answers: {failed}")
 
-    def _do(self, command: Command, within_s: float = ANSWERED_WITHIN_S) -> Done:
+    def _do(self, command: Command, within_s: float | None = None) -> Done:
+        done = self._replied(command, within_s).done
+        assert done is not None
+        return done
+
+    def _replied(self, command: Command, within_s: float | None = None) -> Reply:
+        """Return the reply to a command that is done. Raises ClusterError if it is refused."""
         self._touched = True
-        reply = self._request(command, within_s)
+        reply = self._request(command, within_s or ANSWERED_WITHIN_S)
         assert isinstance(reply, Reply)
         if reply.done is None:
             assert reply.refused is not None
             raise ClusterError(sentence(error_of(reply.refused)))
-        return reply.done
+        since_s, now_s = self._stands_since_s, time.monotonic()
+        if command.kind is CommandKind.PAUSE_TIME and since_s is None:
+            self._stands_since_s = now_s
+        elif command.kind in (CommandKind.RESUME_TIME, CommandKind.UNDO) and since_s is not None:
+            self.ahead_s -= now_s - since_s
+            self._stands_since_s = None
+        return reply
 
     def _request(self, request: Request, within_s: float = ANSWERED_WITHIN_S) -> Answer:
-        sent = encode(request)
-        if len(sent) > MAX_REQUEST_BYTES:
-            raise ClusterError(f"a name in this command is too long: it has {len(sent)} bytes")
-        with self._one_at_a_time:
-            try:
-                self._child.control.settimeout(within_s)
-                self._child.control.sendall(sent)
-                answer = next(messages(self._child.control, answers), None)
-            except TimeoutError:
-                self.close()  # or the late answer would be taken for the next one
-                raise ClusterError(
-                    "the cluster's process does not answer: it is stuck, or the machine"
-                ) from None
-            except (OSError, ValueError):
-                self.close()
-                answer = None
-            except BaseException:  # such as a test's time limit, in the middle
-                self.close()
-                raise
-        if answer is None:
-            raise ClusterError("the cluster's process has ended")
-        return answer
+        return self._link.request(request, within_s)
 
 
 _cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
@@ -520,6 +739,21 @@ class AsyncCluster:
         """The ids of the brokers."""
         return self.cluster.brokers
 
+    @property
+    def users(self) -> Mapping[str, Credentials]:
+        """Who clients can be, by name, if the cluster is secured with logins or certificates."""
+        return self.cluster.users
+
+    @property
+    def librdkafka_conf(self) -> dict[str, Any]:
+        """Return what clients of librdkafka are set to."""
+        return self.cluster.librdkafka_conf
+
+    @property
+    def client_properties(self) -> dict[str, str]:
+        """Return what clients of Java are set to."""
+        return self.cluster.client_properties
+
     def bootstrap(self, broker: int) -> str:
         """Return the `HOST:PORT` of one broker."""
         return self.cluster.bootstrap(broker)
@@ -539,6 +773,8 @@ class AsyncCluster:
     start = _awaited(Cluster.start)
     fence_now = _awaited(Cluster.fence_now)
     advance = _awaited(Cluster.advance)
+    pause = _awaited(Cluster.pause)
+    resume = _awaited(Cluster.resume)
     lose_rack = _awaited(Cluster.lose_rack)
     crash_controller = _awaited(Cluster.crash_controller)
     cut = _awaited(Cluster.cut)
@@ -568,6 +804,20 @@ class AsyncCluster:
     wait_leader = _awaited(Cluster.wait_leader)
     status = _awaited(Cluster.status)
     heal = _awaited(Cluster.heal)
+    carry_out = _awaited(Cluster.carry_out)
+    forget_requests = _awaited(Cluster.forget_requests)
+    partitions = _awaited(Cluster.partitions)
+    counters = _awaited(Cluster.counters)
+    settings = _awaited(Cluster.settings)
+
+
+def users_of(folder: Path | None, addresses: Sequence[Address]) -> Mapping[str, Credentials]:
+    """Return the users of a cluster that has put their files into a folder, if it is secured."""
+    if folder is None:
+        servers = {"bootstrap.servers": ",".join(map(str, addresses)), "security.protocol": "PLAINTEXT"}
+        return {"": Credentials("", servers, dict(servers))}
+    users = (ADMIN, ALICE) if (folder / client_file(ALICE)).exists() else ("",)
+    return {user: Credentials.of(user, folder) for user in users}
 
 
 def _error(error: str | int) -> str:

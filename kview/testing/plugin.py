@@ -37,7 +37,8 @@ class Used(NamedTuple):
 USED = pytest.StashKey[Used]()
 
 MOST_AHEAD_S = 600.0
-"""A cluster whose clock is further ahead is not used for another test, whose records would be old to it."""
+"""A cluster whose clock is further ahead, or behind, is not used for another test, whose records would be old
+to it."""
 
 MOST_CLUSTERS = 4
 """So many clusters of different marks a worker keeps; the one that was used longest ago ends first."""
@@ -47,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the mark."""
     config.addinivalue_line(
         "markers",
-        "kafka(brokers=3, racks=1, settings={}, seed=1): what the cluster of the fixture `kafka` is like",
+        "kafka(brokers=3, racks=1, settings={}, seed=1, security=None): what the cluster of `kafka` is like",
     )
 
 
@@ -97,7 +98,7 @@ class Clusters:
 
         kind = repr(sorted((name, str(value)) for name, value in options.items()))
         cluster = self._running.pop(kind, None)
-        if cluster is not None and (not cluster.running or cluster.ahead_s > MOST_AHEAD_S):
+        if cluster is not None and (not cluster.running or abs(cluster.ahead_s) > MOST_AHEAD_S):
             cluster.close()
             cluster = None
         cluster = cluster or Cluster(**options)
@@ -129,7 +130,7 @@ def kafka(
     the test made with `new_topic`, `create_topic` and `new_group` is deleted."""
     options: dict[str, Any] = {}
     for mark in reversed(list(request.node.iter_markers("kafka"))):
-        unknown = mark.kwargs.keys() - {"brokers", "racks", "settings", "seed"}
+        unknown = mark.kwargs.keys() - {"brokers", "racks", "settings", "seed", "security"}
         if mark.args or unknown:
             what = f"has no {', '.join(sorted(unknown))}" if unknown else "takes names"
             raise pytest.UsageError(f"{request.node.nodeid}: the mark kafka {what}: write kafka(brokers=3)")

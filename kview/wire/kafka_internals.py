@@ -268,16 +268,23 @@ class Message(Generic[T]):
 
     A message takes the place of kafka-python's request classes in `KafkaConnection.send_request`. It can be
     sent many times, because only the header differs. `decode` receives the response without its header and
-    may raise ValueError.
+    may raise ValueError. With `plain_answer` the response's header has no tags although the request's has.
     """
 
     def __init__(
-        self, api_key: int, version: int, flexible: bool, body: bytes, decode: Callable[[memoryview], T]
+        self,
+        api_key: int,
+        version: int,
+        flexible: bool,
+        body: bytes,
+        decode: Callable[[memoryview], T],
+        plain_answer: bool = False,
     ) -> None:
         self.API_KEY = api_key
         self.API_VERSION = version
         self.header: RequestHeader | None = None
         self._flexible = flexible
+        self._flexible_answer = flexible and not plain_answer
         self._body = body
         self._decode = decode
         self._client_id = ""
@@ -307,7 +314,7 @@ class Message(Generic[T]):
 
     def parse_header(self, buffer: Any) -> Any:
         """Read the response header from `buffer`, and leave the buffer's position after the header."""
-        return ResponseHeader.decode(buffer, flexible=self._flexible)
+        return ResponseHeader.decode(buffer, flexible=self._flexible_answer)
 
     def decode(self, buffer: Any) -> T:
         """Decode the response body."""

@@ -116,7 +116,7 @@ def test_latin_1_gets_ascii(served: Served) -> None:
 
 
 def test_simulate_prints_and_leaves_nothing_behind() -> None:
-    done = run_kview("--simulate", "--brokers", "3", "--once", timeout_s=START_S)
+    done = run_kview("--simulate", "--brokers", "3", "--security", "sasl_ssl", "--once", timeout_s=START_S)
     assert done.returncode == 0, done.stderr
     assert "3 brokers" in done.stdout
 

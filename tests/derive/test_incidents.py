@@ -1,7 +1,5 @@
 """Incidents: what begins one, how it goes on, and when it ends."""
 
-import os
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,7 +26,7 @@ from tests.worlds.tables import table
 
 HEALTHY_S = 30
 
-EXAMPLES = 30 if os.environ.get("CI") == "true" else 10
+EXAMPLES = 10
 """Of random histories; an example takes a fifth of a second."""
 
 

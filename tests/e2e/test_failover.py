@@ -100,7 +100,7 @@ class Stage:
     bring_back: Callable[[PseudoTerminal], None]
 
 
-@pytest.fixture(params=["simulated", pytest.param("real", marks=pytest.mark.real_cluster)])
+@pytest.fixture(params=["simulated", pytest.param("real", marks=pytest.mark.slow)])
 def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     """The two clusters."""
     if request.param == "simulated":

@@ -64,9 +64,9 @@ def test_words_are_plain_english() -> None:
 
 def test_an_error_in_a_notice_is_said_with_what_to_do_and_a_loss_without() -> None:
     lost = KviewError(ErrorKind.CLUSTER_KILLED, signal="SIGKILL").facts
-    error = KviewError(ErrorKind.PORT_IN_USE, port=9092).facts
+    error = KviewError(ErrorKind.PORT_IN_USE, address="127.0.0.1:9092").facts
     said = text(Notice(NoticeKind.SOURCE_NOT_RESTARTED, {"lost": lost, "error": error, "wait_s": 4.0}))
     assert said == (
-        "the simulated cluster was killed (SIGKILL); restart failed: port 9092 is in use:"
-        " choose another --port, or leave it out to use free ports; retrying in 4 s"
+        "the simulated cluster was killed (SIGKILL); restart failed: 127.0.0.1:9092 is in"
+        " use: choose another port, or leave it out to use free ports; retrying in 4 s"
     )

@@ -2,7 +2,6 @@
 say."""
 
 import json
-import subprocess
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from tests.observe.group_members import RUNS, consumer, polling, share_consumer,
 from tests.observe.observing import Watched, observing
 from tests.observe.protocol_members import StreamsMember, join_as_worker, leave_as_worker
 from tests.real_kafka.cluster import RealKafka
+from tests.real_kafka.tools import Tools
 from tests.waiting import wait_until
 
 SETTINGS = ObserveSettings(interval_s=0.5)
@@ -226,20 +226,17 @@ def test_the_end_of_a_coordinator_stops_no_group(scene: Scene) -> None:
 # -- what Kafka's own tools say
 
 
-class Tools:
-    """Kafka's tools, each of which is a JVM, and what they say of groups."""
+class Told:
+    """What Kafka's tools say of groups."""
 
-    def __init__(self, scene: Scene, java: Path, jars: Path) -> None:
+    def __init__(self, scene: Scene, runtime: tuple[Path, Path]) -> None:
         self._scene = scene
-        self._command = [str(java), "-Xmx192m", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=off"]
-        self._command += ["-cp", f"{jars}/*"]
+        self._tools = Tools(runtime, scene.kafka.bootstrap_servers)
 
     def rows(self, tool: str, *arguments: str) -> list[dict[str, str]]:
         """Return the rows of the table that a tool prints, by the titles of its columns."""
         self._scene.streams.beat()
-        command = [*self._command, f"org.apache.kafka.tools.{tool}"]
-        command += ["--bootstrap-server", self._scene.kafka.bootstrap_servers, *arguments]
-        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        printed = self._tools.tool(tool, *arguments).splitlines()
         head, *rows = [line for line in printed if line.startswith(("GROUP", *self._scene.names.values()))]
         titles = head.split()
         return [dict(zip(titles, row.split(maxsplit=len(titles) - 1), strict=False)) for row in rows]
@@ -304,7 +301,7 @@ def offsets_of_kview(view: View, scene: Scene) -> dict[GroupType, Figures]:
     return read | {GroupType.SHARE: figures_told(share, "start_offset", "lag_records")}
 
 
-def offsets_of_kafka(tools: Tools) -> dict[GroupType, Figures]:
+def offsets_of_kafka(tools: Told) -> dict[GroupType, Figures]:
     """The same, by Kafka's tools."""
     read = {
         kind: tools.offsets(
@@ -315,7 +312,7 @@ def offsets_of_kafka(tools: Tools) -> dict[GroupType, Figures]:
     return read | {GroupType.SHARE: tools.offsets(GroupType.SHARE, "START-OFFSET", "LAG")}
 
 
-def kinds_and_members_are_told_as_by(tools: Tools, scene: Scene, view: View) -> None:
+def kinds_and_members_are_told_as_by(tools: Told, scene: Scene, view: View) -> None:
     """Compare the kind of each group, and the only member of the consumer, share and streams groups."""
     listed = {row["GROUP"]: row["TYPE"].lower() for row in tools.rows("GroupsCommand", "--list")}
     of_classic = GroupType.CLASSIC, GroupType.SIMPLE, GroupType.CONNECT
@@ -356,7 +353,7 @@ def kinds_and_members_are_told_as_by(tools: Tools, scene: Scene, view: View) -> 
 @pytest.mark.slow  # each of Kafka's tools is a JVM
 def test_kafkas_tools_say_the_same(scene: Scene, kafka_runtime: tuple[Path, Path]) -> None:
     """Kinds and members while all of them read; states, offsets and lags when nothing moves any more."""
-    tools, kafka, waiting = Tools(scene, *kafka_runtime), scene.kafka, 7
+    tools, kafka, waiting = Told(scene, kafka_runtime), scene.kafka, 7
 
     def stands_still(view: View) -> bool:
         """Whether those that go on have read what there is. The job commits after each ten records."""

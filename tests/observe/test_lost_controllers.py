@@ -49,6 +49,12 @@ def looks_until_missing(watched: Watched) -> int:
     raise AssertionError("unreachable")
 
 
+@pytest.fixture(scope="module")
+def three_controllers(real_kafka_factory: ClusterFactory) -> RealKafka:
+    """A broker and three controllers, which each test leaves as it found them."""
+    return real_kafka_factory(brokers=1, controllers=3)
+
+
 @pytest.mark.slow  # the fold's tests guard what is said; this one guards how soon
 def test_a_sole_controllers_crash_is_said_in_the_fourth_observation_at_the_latest(
     real_kafka: RealKafka,
@@ -69,9 +75,9 @@ def test_a_sole_controllers_crash_is_said_in_the_fourth_observation_at_the_lates
 
 @pytest.mark.slow  # a cluster of its own
 def test_of_three_controllers_one_may_be_lost_and_two_are_a_lost_majority(
-    real_kafka_factory: ClusterFactory,
+    three_controllers: RealKafka,
 ) -> None:
-    kafka = real_kafka_factory(brokers=1, controllers=3)
+    kafka = three_controllers
     with observing([kafka.address(0)], ObserveSettings()) as observer:
         watched = Watched(observer)
         seen = watched.until(lambda v: v.snapshot.observation.controller_id > 100, "a controller is active")
@@ -93,8 +99,8 @@ def test_of_three_controllers_one_may_be_lost_and_two_are_a_lost_majority(
 
 
 @pytest.mark.slow  # a cluster of its own
-def test_a_dead_voter_is_never_shown_as_well_whoever_leads(real_kafka_factory: ClusterFactory) -> None:
-    kafka = real_kafka_factory(brokers=1, controllers=3)
+def test_a_dead_voter_is_never_shown_as_well_whoever_leads(three_controllers: RealKafka) -> None:
+    kafka = three_controllers
     with observing([kafka.address(0)], ObserveSettings(interval_s=0.3)) as observer:
         watched = Watched(observer)
         seen = watched.until(

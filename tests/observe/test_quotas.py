@@ -1,6 +1,5 @@
 """Client quotas on demand: those that Kafka's own tool has set, and why there is no answer."""
 
-import subprocess
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.observe.fake_broker import VERSIONS, FakeBroker
 from tests.observe.observing import observing
 from tests.real_kafka.asking import ask
 from tests.real_kafka.cluster import RealKafka
+from tests.real_kafka.tools import CONFIGS, Tools
 from tests.waiting import wait_until
 
 SETTINGS = ObserveSettings(interval_s=0.5)
@@ -37,12 +37,8 @@ def set_quotas(kafka: RealKafka, entity: Entity, limits: Mapping[str, float], re
 
 def told_by_kafka(runtime: tuple[Path, Path], kafka: RealKafka, client_id: str) -> str:
     """What kafka-configs prints about a client id."""
-    java, jars = runtime
-    command = [str(java), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]
-    command += ["kafka.admin.ConfigCommand", "--bootstrap-server", kafka.bootstrap_servers, "--describe"]
-    command += ["--entity-type", "clients", "--entity-name", client_id]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout
+    which = ("--entity-type", "clients", "--entity-name", client_id)
+    return Tools(runtime, kafka.bootstrap_servers).run(CONFIGS, "--describe", *which)
 
 
 def test_quotas_are_those_that_were_set(real_kafka: RealKafka, kafka_runtime: tuple[Path, Path]) -> None:

@@ -1,6 +1,5 @@
 """Open transactions on a real cluster: what they hold back, and whose they are."""
 
-import subprocess
 import uuid
 from itertools import count
 from pathlib import Path
@@ -28,6 +27,7 @@ from tests.observe.asking import answered, offsets, records
 from tests.observe.observing import Watched, observing
 from tests.real_kafka.asking import ask
 from tests.real_kafka.cluster import RealKafka
+from tests.real_kafka.tools import Tools
 from tests.waiting import wait_until
 
 SETTINGS = ObserveSettings(interval_s=0.5, last_stable_s=1.0, transactions_s=1.0)
@@ -195,7 +195,7 @@ def test_a_transaction_that_no_coordinator_has_is_hanging(scene: Scene) -> None:
 def test_the_command_for_a_hanging_transaction_ends_it(
     scene: Scene, kafka_runtime: tuple[Path, Path]
 ) -> None:
-    kafka, (java, jars) = scene.kafka, kafka_runtime
+    kafka = scene.kafka
     scene.begin(f"ended-{scene.name}").commit_transaction(60)
     scene.hang()
     with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
@@ -208,13 +208,7 @@ def test_the_command_for_a_hanging_transaction_ends_it(
         )
         script, *arguments = abort_command(finding.transaction).split()
         assert script == "kafka-transactions.sh"
-        tool = "org.apache.kafka.tools.TransactionsCommand"
-        run = subprocess.run(
-            [str(java), "-Xmx192m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", tool, *arguments],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        assert run.returncode == 0, run.stderr
+        assert arguments[0] == "--bootstrap-server"
+        Tools(kafka_runtime, arguments[1]).tool("TransactionsCommand", *arguments[2:])
         watched.until(lambda view: not scene.held(view)[2], "nothing holds it any more")
         assert scene.told(watched) == [EventKind.TRANSACTION_HANGS, EventKind.TRANSACTION_ENDED]

@@ -298,7 +298,7 @@ class RealKafka:
         return {**values, "process.roles": "controller", "listeners": listener}
 
     def _format(self) -> None:
-        """Format all data folders in parallel, because each needs the start of a JVM."""
+        """Format the data folders. A broker's has but one file, which needs no JVM to be written."""
         voters = ",".join(
             f"{controller}@{LOOPBACK}:{self.nodes[controller].port}:{new_uuid()}"
             for controller in self.controller_ids
@@ -306,9 +306,10 @@ class RealKafka:
         cluster_id = new_uuid()
         running = []
         for node in self.nodes.values():
-            voting = node.id in self.controller_ids
-            quorum = ["--initial-controllers", voters] if voting else ["--no-initial-controllers"]
-            arguments = ["format", "-t", cluster_id, "-c", str(node.config), *quorum]
+            if node.id in self.broker_ids:
+                node.format(cluster_id)
+                continue
+            arguments = ["format", "-t", cluster_id, "-c", str(node.config), "--initial-controllers", voters]
             running.append((node, self._java(node, "kafka.tools.StorageTool", *arguments)))
         for node, process in running:
             if process.wait(START_TIMEOUT_S) != 0:

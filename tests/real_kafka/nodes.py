@@ -3,6 +3,7 @@
 import base64
 import os
 import random
+import re
 import socket
 import subprocess
 import uuid
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.real_kafka.archive import HEAP, options
-from tests.real_kafka.settings import LOOPBACK
+from tests.real_kafka.settings import LOOPBACK, properties
 
 PORTS = range(20000, 32000)
 """These are below the range of ports for outgoing connections, so that a stopped node's port stays free for
@@ -47,6 +48,15 @@ class Node:
     def log(self) -> Path:
         """The output of all runs of the node."""
         return self.folder / "node.log"
+
+    def format(self, cluster_id: str) -> None:
+        """Write the file that each of a broker's log directories begins with."""
+        (folders,) = re.findall("^log.dirs=(.*)$", self.config.read_text(), re.MULTILINE)
+        for folder in map(Path, folders.split(",")):
+            folder.mkdir()
+            of_node = {"version": "1", "cluster.id": cluster_id, "node.id": str(self.id)}
+            meta = properties({**of_node, "directory.id": new_uuid()})
+            (folder / "meta.properties").write_text(meta)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from kview.simulate.settings import RACK_AWARE_SELECTOR
+
 LOOPBACK = "127.0.0.1"
 
 SMALL = {
@@ -10,6 +12,7 @@ SMALL = {
     "num.io.threads": "2",
     "num.recovery.threads.per.data.dir": "1",
     "log.cleaner.dedupe.buffer.size": "2097152",  # the default takes 128 MiB of heap
+    "replica.selector.class": RACK_AWARE_SELECTOR,  # for clients that say their rack
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "transaction.state.log.replication.factor": "3",  # what a test leaves must not be without copies
@@ -29,6 +32,7 @@ QUICK = {
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.initial.rebalance.delay.ms": "0",
     "leader.imbalance.check.interval.seconds": "5",
+    "log.cleaner.backoff.ms": "200",
     "group.share.min.session.timeout.ms": "10000",
     "group.share.session.timeout.ms": "10000",  # a member that did not reach its coordinator to say it leaves
 }

@@ -120,13 +120,15 @@ def test_a_source_that_ended_is_connected_again_with_a_fresh_fold() -> None:
         SourceEnded(KILLED),
         snapshot(0),
     ]
-    source = ScriptedSource(steps, [None, KviewError(ErrorKind.PORT_IN_USE, port=9092), UNREACHABLE, None])
+    source = ScriptedSource(
+        steps, [None, KviewError(ErrorKind.PORT_IN_USE, address="b:9092"), UNREACHABLE, None]
+    )
     clock = Clock(ends_s=9.5)
     shown = run(source, clock)
     assert [item for item in shown if isinstance(item, str)] == ["1:0", "2:1", "1:0"]
     texts = [text(notice) for notice in notices(shown)]
     assert all("was killed (SIGKILL)" in said for said in texts)
-    assert "port 9092 is in use" in texts[1] and "fresh cluster" in texts[-1]
+    assert "b:9092 is in use" in texts[1] and "fresh cluster" in texts[-1]
     assert all(notice.sticky for notice in notices(shown))
     assert clock.waits[2:5] == [1, 2, 4], "the waits between attempts grow"
 

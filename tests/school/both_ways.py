@@ -30,7 +30,7 @@ class BothWays:
         self._loop = asyncio.new_event_loop()
         self._pace = paced(INTERVAL_S)
         self._bugs: list[Exception] = []
-        ports = reserve_ports(len(world.brokers), None)
+        ports = reserve_ports(len(world.brokers))
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._server = self._on_loop(lambda: Server(self.cluster, ports, self._bugs.append))

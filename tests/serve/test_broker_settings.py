@@ -19,7 +19,7 @@ from tests.serve.both import Cluster
 from tests.waiting import wait_until
 
 TOPIC = "broker-settings"
-BACKOFF, RETENTION, FLUSH = "log.cleaner.backoff.ms", "log.retention.ms", "log.flush.interval.ms"
+BUFFER, RETENTION, FLUSH = "log.cleaner.io.buffer.size", "log.retention.ms", "log.flush.interval.ms"
 AFTER_MAX, HOUR_MS = "log.message.timestamp.after.max.ms", 3_600_000
 UNKNOWN = "kview.nobodys.setting"
 OWN = {
@@ -73,8 +73,8 @@ REFUSED: list[tuple[str, Changes, int, str | None]] = [
     ("", [(UNKNOWN, q.SET, "1")], 0, None),
     ("", [(UNKNOWN, 9, "1")], 42, "Unknown operations type 9"),
     ("", [(UNKNOWN, q.SET, None)], 42, f"Null value not supported for : {UNKNOWN}"),
-    ("1", [(BACKOFF, q.SET, "2")], 42, "Unexpected broker id, expected 0, but received 1"),
-    ("x", [(BACKOFF, q.SET, "2")], 42, "Node id must be an integer, but it is: x"),
+    ("1", [(BUFFER, q.SET, "2")], 42, "Unexpected broker id, expected 0, but received 1"),
+    ("x", [(BUFFER, q.SET, "2")], 42, "Node id must be an integer, but it is: x"),
     ("0", [(MIN_ISR, q.SET, "x")], 42, value(MIN_ISR, "x", "Not a number of type INT")),
     ("", [(RETENTION, q.SET, "0")], 42, f"requirement failed: {RETENTION} must be unlimited (-1) or, greater "
      "than or equal to 1"),
@@ -125,27 +125,27 @@ def test_a_broker_describes_all_settings_that_kafka_has(cluster: Cluster) -> Non
 
 def test_what_is_set_is_stored_and_described_with_what_it_hides(cluster: Cluster) -> None:
     cluster.create(TOPIC, [[0, 1]])
-    changes = {"": {BACKOFF: "16000", FLUSH: "99999", UNKNOWN: "1"}, "0": {BACKOFF: "17000"}}
+    changes = {"": {BUFFER: "600000", FLUSH: "99999", UNKNOWN: "1"}, "0": {BUFFER: "700000"}}
     try:
         for broker, values in changes.items():
             wanted = [(name, q.SET, text) for name, text in values.items()]
             assert q.incremental_alter(cluster.leader, q.BROKER, broker, wanted) == 0
-        wait_until(lambda: described(cluster, "0", BACKOFF)[BACKOFF].value == "17000", "it is set")
-        rows = described(cluster, "0", BACKOFF, FLUSH, UNKNOWN)
-        chain = [(BACKOFF, "17000", 2), (BACKOFF, "16000", 3), (BACKOFF, "15000", 5)]
+        wait_until(lambda: described(cluster, "0", BUFFER)[BUFFER].value == "700000", "it is set")
+        rows = described(cluster, "0", BUFFER, FLUSH, UNKNOWN)
+        chain = [(BUFFER, "700000", 2), (BUFFER, "600000", 3), (BUFFER, "524288", 5)]
         hidden = ("log.flush.scheduler.interval.ms", "9223372036854775807", 5)
-        assert shown(rows[BACKOFF]) == ("17000", 2, 5, False, False, chain)
+        assert shown(rows[BUFFER]) == ("700000", 2, 3, False, False, chain)
         assert shown(rows[FLUSH]) == ("99999", 3, 5, False, False, [(FLUSH, "99999", 3), hidden])
         assert shown(rows[UNKNOWN]) == (None, 3, 0, True, True, [(UNKNOWN, None, 3)])
-        of_all = described(cluster, "", BACKOFF)
-        assert shown(of_all[BACKOFF]) == ("16000", 3, 5, False, False, [(BACKOFF, "16000", 3)])
+        of_all = described(cluster, "", BUFFER)
+        assert shown(of_all[BUFFER]) == ("600000", 3, 3, False, False, [(BUFFER, "600000", 3)])
         topic = described(cluster, TOPIC, "flush.ms", kind=q.TOPIC)["flush.ms"]
         assert shown(topic) == ("99999", 3, 5, False, False, [(FLUSH, "99999", 3), hidden])
     finally:
         for broker, values in changes.items():
             back = [(name, q.DELETE, None) for name in values]
             assert q.incremental_alter(cluster.leader, q.BROKER, broker, back) == 0
-    wait_until(lambda: described(cluster, "0", BACKOFF)[BACKOFF].value == "15000", "it is as before")
+    wait_until(lambda: described(cluster, "0", BUFFER)[BUFFER].value == "524288", "it is as before")
 
 
 def test_a_setting_of_all_brokers_that_is_a_topics_default_takes_effect(cluster: Cluster) -> None:

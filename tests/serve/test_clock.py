@@ -79,7 +79,7 @@ def test_after_a_stall_the_engine_catches_up_in_slices_between_which_others_run(
     async def run() -> None:
         loop = asyncio.get_running_loop()
         caught_up = loop.create_future()
-        driver = Driver(engine, Clock(wall, START_US).now_us, loop, failures.append)
+        driver = Driver(engine, Clock(wall, START_US), loop, failures.append)
 
         def other() -> None:
             others_ran_at.append(engine.now_us)
@@ -109,7 +109,7 @@ def test_an_exception_of_the_engine_stops_the_driver_and_is_told() -> None:
 
     async def run() -> Exception:
         told: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
-        driver = Driver(engine, Clock(wall, START_US).now_us, asyncio.get_running_loop(), told.set_result)
+        driver = Driver(engine, Clock(wall, START_US), asyncio.get_running_loop(), told.set_result)
         wall.advance_us(10_000)
         driver.start()
         return await asyncio.wait_for(told, 5)

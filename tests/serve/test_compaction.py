@@ -282,25 +282,16 @@ def simulated() -> Iterator[Served]:
         yield served
 
 
-@pytest.fixture(scope="module")
-def real(real_kafka_factory: Callable[..., RealKafka]) -> RealKafka:
-    """A real cluster whose cleaner does not wait."""
-    overrides = {**QUICK_CLEANER, "transaction.state.log.replication.factor": "1"}
-    return real_kafka_factory(brokers=1, overrides=overrides)
-
-
 @pytest.mark.parametrize("script", QUICK)
 def test_what_the_cleaner_leaves(simulated: Served, script: Callable[[Make], list[Left]]) -> None:
     script(partial(Topic, simulated.bootstrap, simulated.addresses[0]))
 
 
-@pytest.mark.slow
-@pytest.mark.real_cluster
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_real_cleaner_leaves_the_same(
-    real: RealKafka, simulated: Served, script: Callable[[Make], list[Left]]
+    real_kafka: RealKafka, simulated: Served, script: Callable[[Make], list[Left]]
 ) -> None:
-    left = script(partial(Topic, real.bootstrap_servers, real.address(0), suffix="-real"))
+    left = script(partial(Topic, real_kafka.bootstrap_servers, real_kafka.address(0), suffix="-real"))
     here = script(partial(Topic, simulated.bootstrap, simulated.addresses[0], suffix="-too"))
     assert whatever_the_passes(here) == whatever_the_passes(left)
 

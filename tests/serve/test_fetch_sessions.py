@@ -134,8 +134,6 @@ def three_brokers() -> Iterator[Served]:
         yield served
 
 
-@pytest.mark.slow
-@pytest.mark.real_cluster
 @pytest.mark.parametrize("version", [BY_NAME, BY_ID])
 @pytest.mark.parametrize(("conversation", "partitions"), CONVERSATIONS)
 def test_a_conversation_is_the_same_with_a_real_cluster(

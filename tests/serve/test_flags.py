@@ -98,8 +98,24 @@ def free_ports(count: int) -> int:
         (["--set", "broker.sesion.timeout.ms=1"], "broker.session.timeout.ms"),
         (["--set", "broker.session.timeout.ms=soon"], "broker.session.timeout.ms=soon"),
         (["--racks", "7", "--brokers", "6"], "--racks 7 is more than --brokers 6"),
-        (["--port", "65534"], "--port 65534 leaves no room for the ports of all brokers"),
-        (["--port", "0"], "--port 0 leaves no room"),
+        (["--port", "65534"], "port 65534 leaves no room for the ports of all brokers"),
+        (["--port", "0"], "port 0 leaves no room"),
+        (["--listen", "0.0.0.0:9092"], "0.0.0.0 is every address of this machine"),
+        (["--listen", "nowhere.invalid"], "kview cannot listen on 'nowhere.invalid'"),
+        (["--listen", "192.0.2.1"], "kview cannot listen on 192.0.2.1 (Cannot assign requested address)"),
+        (["--listen", "::1"], "'::1' has more than one colon: put an IPv6 address in brackets"),
+        (["--listen", "[::1]:9092", "--port", "1"], "--listen and --port both name a port"),
+        (["--listen", "a,b"], "--listen 'a,b' has more than one place"),
+        (["--listen", "127.0.0.2:65534"], "port 65534 leaves no room for the ports of all brokers"),
+        (["--advertise", "a:65534"], "port 65534 leaves no room for the ports of all brokers"),
+        (["--advertise", "a,b"], "--advertise gives 2 addresses for 6 brokers"),
+        (["--advertise", "a:1,a:2", "--brokers", "3"], "--advertise gives 2 addresses for 3 brokers"),
+        (["--advertise", "a:1,a:1", "--brokers", "2"], "a:1 is advertised for two brokers"),
+        (["--advertise", "a:99999"], "'99999' in 'a:99999' is not a valid port"),
+        (["--advertise", "[::]"], "clients cannot connect to '::'"),
+        (["--advertise", "käfka"], "clients cannot connect to 'käfka'"),
+        (["--data", "/dev/null/x", "--empty"], "/dev/null/x cannot be used (Not a directory)"),
+        (["--data", "."], "--data keeps what clients write, and the simulated producers would fill the disk"),
         (["--brokers", "0"], "0 is not in the range"),
         (["--placement", "random"], "'random' is not one of"),
     ],
@@ -117,7 +133,7 @@ def test_a_port_in_use_is_one_sentence_and_exit_2() -> None:
         ended = run("--brokers", "3", "--port", str(first))
     assert ended.returncode == 2
     assert ended.stderr.strip() == (
-        f"kview: port {first + 1} is in use: choose another --port, or leave it out to use free ports"
+        f"kview: 127.0.0.1:{first + 1} is in use: choose another port, or leave it out to use free ports"
     )
 
 

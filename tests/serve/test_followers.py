@@ -94,16 +94,10 @@ def reader_of(bootstrap: str, topic: str, rack: str) -> int:
 
 @pytest.fixture(scope="module")
 def simulated() -> Iterator[Served]:
-    """Brokers 0 and 1 in rack R1, broker 2 in rack R2."""
+    """Brokers in the racks of the real cluster: 0 and 1 in R1, 2 in R2."""
     settings = (*QUICK_TIMES, *(f"{key}={value}" for key, value in SELECTOR.items()))
     with Served("--no-traffic", "--brokers", "3", "--racks", "2", settings=settings) as served:
         yield served
-
-
-@pytest.fixture(scope="module")
-def real(real_kafka_factory: Callable[..., RealKafka]) -> RealKafka:
-    """Brokers in the same racks."""
-    return real_kafka_factory(overrides=SELECTOR, racks=["R1", "R1", "R2"])
 
 
 def test_a_leader_sends_a_consumer_to_its_rack(simulated: Served) -> None:
@@ -111,11 +105,11 @@ def test_a_leader_sends_a_consumer_to_its_rack(simulated: Served) -> None:
     assert [reader_of(simulated.bootstrap, "sent", rack) for rack in ("R1", "R2")] == [0, 2]
 
 
-@pytest.mark.slow
-@pytest.mark.real_cluster
 @pytest.mark.parametrize("version", [BY_NAME, BY_ID])
-def test_a_real_leader_does_the_same(real: RealKafka, simulated: Served, version: int) -> None:
+def test_a_real_leader_does_the_same(real_kafka: RealKafka, simulated: Served, version: int) -> None:
     name = f"same-{version}"
-    assert converse(real.address, version, name) == converse(simulated.addresses.__getitem__, version, name)
-    for bootstrap in (real.bootstrap_servers, simulated.bootstrap):
+    assert converse(real_kafka.address, version, name) == converse(
+        simulated.addresses.__getitem__, version, name
+    )
+    for bootstrap in (real_kafka.bootstrap_servers, simulated.bootstrap):
         assert [reader_of(bootstrap, name, rack) for rack in ("R1", "R2")] == [0, 2]

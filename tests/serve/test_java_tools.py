@@ -4,11 +4,11 @@ real one.
 Each runs in a JVM of its own, so these tests are slow. What the tools ask for is guarded by quick tests.
 """
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.real_kafka.tools import CONFIGS, Tools
 from tests.serve.both import Cluster
 from tests.serve.clients import new_consumer, values_of
 from tests.served import Served
@@ -16,33 +16,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-TOOL_TIMEOUT_S = 180.0
-"""A JVM starts within 2 s, and within a minute on a machine that others use."""
-
-JVM = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=off")
 TOPIC = "tools"
-
-
-class Tools:
-    """Runs the tools against one cluster. `runtime` is a Java and the folder with Kafka's jars."""
-
-    def __init__(self, runtime: tuple[Path, Path], bootstrap: str) -> None:
-        self._java, self._jars = runtime
-        self.bootstrap = bootstrap
-
-    def run(self, main: str, *arguments: str, given: str = "", fails: bool = False) -> str:
-        """Return what a tool prints. It must succeed, unless it `fails`."""
-        command = [str(self._java), *JVM, "-cp", f"{self._jars}/*", main]
-        command += ["--bootstrap-server", self.bootstrap, *arguments]
-        done = subprocess.run(
-            command, input=given, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False
-        )
-        assert (done.returncode != 0) is fails, done.stdout + done.stderr
-        return done.stdout
-
-    def tool(self, name: str, *arguments: str, given: str = "", fails: bool = False) -> str:
-        """Return what a class of Kafka's package of tools prints."""
-        return self.run(f"org.apache.kafka.tools.{name}", *arguments, given=given, fails=fails)
 
 
 @pytest.fixture
@@ -93,7 +67,7 @@ def test_what_the_console_writes_is_read_by_a_group_that_the_tools_describe(tool
 
 
 def test_configs_of_a_topic_and_of_clients_without_quotas(tools: Tools) -> None:
-    command = "kafka.admin.ConfigCommand"
+    command = CONFIGS
     entity = ("--entity-type", "topics", "--entity-name", TOPIC)
     tools.run(command, "--alter", *entity, "--add-config", "retention.ms=86400000")
     assert "retention.ms=86400000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=86400000}" in (

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.real_kafka.tools import CONFIGS, Tools
 from tests.serve.secured import ADMIN, ALICE, SecuredServed
-from tests.serve.test_java_tools import Tools
 
 pytestmark = pytest.mark.slow
-
-CONFIGS = "kafka.admin.ConfigCommand"
 
 
 @pytest.fixture(scope="module", params=["sasl_ssl", "mtls"])

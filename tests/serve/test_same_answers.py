@@ -47,7 +47,7 @@ LEFT_OUT = {
 SHARE_GROUPS, SHARE_STATES = (76, 77, 90, 91, 92), (83, 84, 85, 86, 87)
 OF_GROUPS, OF_TRANSACTIONS = (8, 9, 12, 13, 14, 28, 42, 68, 69), (22, 24, 25, 65, 66)
 NEVER_MS = 900_000
-"""The longest time-out of a transaction: an abort between two questions is written at each cluster's own time."""
+"""The longest time-out of a transaction, because each cluster writes an abort at its own time."""
 
 LAST = {42: 1, 20: 2}
 """DeleteGroups and DeleteTopics come after all others."""

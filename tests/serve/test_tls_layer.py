@@ -59,8 +59,8 @@ class Secured:
 
     def __init__(self, folder: Path) -> None:
         authority = Authority()
-        for name, servers in (("server", True), ("client", False)):
-            (folder / name).write_text(authority.issue(name, servers))
+        for name, hosts in (("server", ["localhost", "127.0.0.1"]), ("client", [])):
+            (folder / name).write_text(authority.issue(name, hosts))
         context = server_context(folder / "server", authority.pem)
         client_context = ssl.create_default_context(cadata=authority.pem)
         client_context.load_cert_chain(folder / "client")

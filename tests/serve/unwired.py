@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from kview.model.address import Address
 from kview.serve.apis import all_apis
 from kview.serve.call import Api, Wire, take_request
 from kview.serve.frames import Garbage
@@ -84,8 +85,8 @@ class Unwired:
         self.event_failures: list[Exception] = []
         cluster.kernel.unblamed = self.event_failures.append
         self.apis = all_apis() if apis is None else apis
-        ports = {broker: FIRST_PORT + broker for broker in cluster.broker_ids()}
-        self._wire = Wire(cluster, ports, self.apis)
+        endpoints = {broker: Address("127.0.0.1", FIRST_PORT + broker) for broker in cluster.broker_ids()}
+        self._wire = Wire(cluster, endpoints, self.apis)
 
     def send(self, client: UnwiredClient, frame: bytes) -> None:
         """Hand over a frame without its size. Bytes that are no request close the client's connection."""

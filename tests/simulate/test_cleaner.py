@@ -384,3 +384,15 @@ def test_a_producer_without_keys_cannot_write_to_a_compacted_topic() -> None:
     cluster = build(world, 3, START_MS)
     go(cluster, 5)
     assert replica(cluster, 0).log.end == 0
+
+
+def test_a_log_whose_first_records_were_deleted_is_cleaned() -> None:
+    cluster = compacted(cleanup_policy="compact,delete")
+    for number in range(4):
+        write(cluster, (b"a", b"%d" % number), (b"b", b"%d" % number))
+    cluster.retention.move_start(replica(cluster, 0), 3)
+    write(cluster, (b"c", b"1"))
+    go(cluster, 3)
+    for broker in range(3):
+        left = [(offset, record.key, record.value) for offset, record in read(cluster, broker, 3)]
+        assert left == [(6, b"a", b"3"), (7, b"b", b"3"), (8, b"c", b"1")]

@@ -2,7 +2,7 @@
 
 import gc
 
-from kview.simulate.kernel import CANCELLED_MAX, Kernel, Timer
+from kview.simulate.kernel import CANCELLED_MAX, WORK_US, Kernel, Timer
 
 
 def test_events_run_by_time_then_by_number() -> None:
@@ -65,3 +65,48 @@ def test_cancelled_timers_do_not_pile_up() -> None:
     assert sum(isinstance(each, Timer) for each in gc.get_objects()) < before + 2 * CANCELLED_MAX
     kernel.run_until(2_000_000)
     assert done == list(range(0, 3 * CANCELLED_MAX, 100))
+
+
+def test_while_the_clock_stands_work_is_done_and_everything_else_waits() -> None:
+    kernel = Kernel(1, 0)
+    ran: list[tuple[str, int]] = []
+
+    def note(name: str, again_us: int = 0) -> None:
+        ran.append((name, kernel.now_us))
+        if again_us:
+            kernel.after(again_us, note, name)
+
+    kernel.at(WORK_US, note, "work", 100_000)
+    kernel.at(WORK_US + 1, note, "timer")
+    kernel.tick(10_000, note, "tick")
+    kernel.run_until(5_000)
+    kernel.stand()
+    kernel.stand()
+    kernel.after(WORK_US + 1, note, "later")
+    cancelled = kernel.after(WORK_US + 1, note, "cancelled")
+    assert kernel.next_due_us() == WORK_US
+    kernel.work(WORK_US - 6_000)
+    assert not ran
+    kernel.cancel(cancelled)
+    kernel.work(1_000_000_000)
+    assert ran == [("work", 5_000), ("work", 5_000)] and kernel.now_us == 5_000
+    assert kernel.next_due_us() is None
+    assert kernel.working_us == 1_000_000_000 + WORK_US - 1_000
+    kernel.go_on()
+    kernel.go_on()
+    assert kernel.next_due_us() == 10_000
+    kernel.run_until(600_000)
+    assert ran[2:] == [("tick", 10_000), ("timer", WORK_US + 1), ("later", 5_000 + WORK_US + 1)]
+
+
+def test_work_that_is_left_when_the_clock_goes_on_is_done_after_what_was_left_of_its_time() -> None:
+    kernel = Kernel(1, 0)
+    ran: list[int] = []
+    kernel.stand()
+    kernel.after(100, lambda: ran.append(kernel.now_us))
+    kernel.work(70)
+    kernel.go_on()
+    kernel.run_until(29)
+    assert not ran
+    kernel.run_until(30)
+    assert ran == [30]

@@ -287,3 +287,39 @@ def test_a_broker_with_two_disks_goes_on_without_one() -> None:
 def _address(kafka: Cluster, broker: int) -> tuple[str, int]:
     host, _, port = kafka.bootstrap(broker).partition(":")
     return host, int(port)
+
+
+def test_while_time_stands_requests_are_served_and_sessions_last(kafka: Cluster) -> None:
+    gone = kafka.new_group()
+    with kafka.pause():
+        assert kafka.status().stands
+        topic, group = kafka.new_topic(), kafka.new_group()
+        assert write(kafka, topic, [b"1"]) == []
+        reading(kafka, group, topic).close()
+        join_and_go(kafka, gone)
+        times = {each.at_ms for each in kafka.requests() if each.partitions or each.group == gone}
+        assert len(times) == 1, "the clock stands"
+        kafka.advance(20)
+        assert kafka.status().stands
+        (later,) = {each.at_ms for each in kafka.requests("Metadata")[-1:]}
+        assert write(kafka, topic, [b"2"]) == []
+        assert kafka.requests("Produce")[-1].at_ms >= max(times) + 20_000 and later
+        asked = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        assert len(asked.describe_consumer_groups([gone])[gone].result(10).members) == 1
+        kafka.advance(20)
+        assert len(asked.describe_consumer_groups([gone])[gone].result(10).members) == 0
+    assert not kafka.status().stands
+    kafka.do("pause")
+    assert kafka.status().stands
+    kafka.heal()
+    assert not kafka.status().stands
+
+
+def test_asyncio_pauses_time_too(shared: Cluster) -> None:
+    async def run() -> None:
+        kafka = AsyncCluster(shared)
+        async with await kafka.pause():
+            assert (await kafka.status()).stands
+        assert not (await kafka.status()).stands
+
+    asyncio.run(run())

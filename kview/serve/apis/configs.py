@@ -23,6 +23,7 @@ from kafka.protocol.admin import (
     ListConfigResourcesResponse,
 )
 
+from kview.model.address import Address
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, forward, message_of
 from kview.serve.call import Api, Call, Steps, shortened
@@ -116,13 +117,14 @@ def _refusal(call: Call, operation: AclOperation, kind: int, name: str) -> Error
 
 def _static(call: Call) -> dict[str, str]:
     """Return the settings of this broker that only its network side knows, as if they were in its file."""
-    host, port = call.wire.endpoint(call.broker)
-    here = f"{call.wire.security.protocol}://{host}:{port}"
+    protocol = call.wire.security.protocol
+    advertised = Address(*call.wire.endpoint(call.broker))
+    listening = call.wire.listening.get(call.broker, advertised)
     return {
-        "advertised.listeners": here,
+        "advertised.listeners": f"{protocol}://{advertised}",
         "controller.listener.names": "CONTROLLER",
         "group.coordinator.rebalance.protocols": "classic,consumer",
-        "listeners": here,
+        "listeners": f"{protocol}://{listening}",
         "log.dirs": ",".join(call.cluster.brokers[call.broker].dirs.paths),
         "max.incremental.fetch.session.cache.slots": "0",
         "process.roles": "broker",

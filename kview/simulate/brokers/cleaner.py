@@ -266,6 +266,7 @@ class Cleaner:
     ) -> None:
         """Put what is left in place of what the log had up to `stop`."""
         log = replica.log
+        ends = dict(log.spans_with_ends())  # as `left` knows the spans
         log.dirty_from = stop
         log.cleaned_to = max(log.cleaned_to, stop)
         others = self._partitions.replicas(replica.key, replica.topic_id)
@@ -281,7 +282,6 @@ class Cleaner:
                 other.stream = other.log.spans[-1].stream
         # This is more than the memory that they take, and stays counted until `evict` counts again.
         self._retention.client_bytes += sum(copy.held_bytes for copy in copies.values())
-        ends = dict(log.spans_with_ends())
         kept = sorted(cleaning.aborted, key=lambda one: one.last)
         for span, batches in left.items():
             stream, end = span.stream, min(stop, ends[span])

@@ -220,10 +220,11 @@ class Pair:
         now_us = self.kernel.now_us
         self._last_us = now_us
         leader, follower = self.leader, self.follower
+        working_us = self.kernel.working_us
         budget = min(
-            leader.out_link.available(now_us),
-            follower.in_link.available(now_us),
-            follower.disk.available(now_us),
+            leader.out_link.available(working_us),
+            follower.in_link.available(working_us),
+            follower.disk.available(working_us),
         )
         due, self._due = self._due, {}
         for replica in self._behind:
@@ -258,7 +259,7 @@ class Pair:
                 continue
             if end > at:
                 limits = self._limits(replica)
-                allowed = min([budget - carried, *(limit.available(now_us) for limit in limits)])
+                allowed = min([budget - carried, *(limit.available(working_us) for limit in limits)])
                 size = _copy(own, replica, end, allowed, carried == 0)
                 carried += size
                 for limit in limits:
@@ -298,7 +299,7 @@ class Pair:
         """Return the throttles' budgets for a replica, which count only while its follower is not in sync."""
         if self.follower.id in replica.isr:
             return []
-        leader, follower, now_us = self.leader, self.follower, self.kernel.now_us
+        leader, follower, now_us = self.leader, self.follower, self.kernel.working_us
         buckets = (
             leader.sending.bucket_for(replica.key, leader.image, now_us),
             follower.fetching.bucket_for(replica.key, follower.image, now_us),

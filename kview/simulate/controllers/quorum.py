@@ -54,7 +54,7 @@ class Quorum:
         """Who asked through a broker while it reached no active controller: the broker, and the question."""
         self._listeners: list[Callable[[], None]] = []
         nodes.network.on_change(self._network_changed)
-        self.kernel.after(self._idle_us, self._tick)
+        self.kernel.tick(self._idle_us, self._tick)
 
     def on_election(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever another controller becomes the active one."""
@@ -114,7 +114,7 @@ class Quorum:
                 self.fetched_us[number] = now_us
 
     def _tick(self) -> None:
-        self.kernel.after(self._idle_us, self._tick)
+        self.kernel.tick(self._idle_us, self._tick)
         now_us = self.kernel.now_us
         if self.active():
             self._majority_us = now_us

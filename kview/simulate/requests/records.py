@@ -428,6 +428,15 @@ class RecordRequests:
         self._producer_ids += 1
         return ProducerIdResult(ErrorCode.NONE, producer_id, 0)
 
+    @property
+    def producer_ids(self) -> int:
+        """How many ids of producers were given."""
+        return self._producer_ids
+
+    def restore_producer_ids(self, given: int) -> None:
+        """Give none of the first ids again, nor any other of the last block of them, as in Kafka."""
+        self._producer_ids = -(-(given + 1) // PRODUCER_IDS_PER_BLOCK) * PRODUCER_IDS_PER_BLOCK
+
     # --- reading
 
     def read(

@@ -95,7 +95,7 @@ class SimulatedMember:
         self._attempt = 0
         self._committing = False
         self._next_us = {"heartbeat": 0, "commit": 0}
-        self._kernel.after(self._random.randrange(STEP_US), self._step)
+        self._kernel.tick(self._random.randrange(STEP_US), self._step)
 
     @property
     def read_records(self) -> int:
@@ -142,7 +142,7 @@ class SimulatedMember:
     def _step(self) -> None:
         if self.phase is Phase.LEFT:
             return
-        self._kernel.after(STEP_US, self._step)
+        self._kernel.tick(STEP_US, self._step)
         self._metadata.renew()
         if not self._link.reachable():
             if self.phase is Phase.ASSIGNED:

@@ -111,7 +111,7 @@ class SimulatedProducer:
         """Its transactions, None if it writes without any."""
         self._spread_over(self._metadata.partitions(spec.topic))
         cluster.nodes.on_process_change(self._process_changed)
-        self._kernel.after(random.randrange(BUNCH_US), self._tick)
+        self._kernel.tick(random.randrange(BUNCH_US), self._tick)
 
     def set_rate(self, records_per_second: float) -> None:
         """Create so many records per second from now on."""
@@ -162,7 +162,7 @@ class SimulatedProducer:
             if self.is_fenced:
                 self._abandon()
                 return
-        self._kernel.after(BUNCH_US, self._tick)
+        self._kernel.tick(BUNCH_US, self._tick)
         self._metadata.renew()
         partitions = self._metadata.partitions(self.spec.topic)
         if not partitions:

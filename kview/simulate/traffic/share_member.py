@@ -76,7 +76,7 @@ class SimulatedShareMember:
         self._assigned: Partitions = {}
         self._sessions: dict[int, _Session] = {}
         self._until_us = self._kernel.now_us
-        self._kernel.after(self._random.randrange(STEP_US), self._step)
+        self._kernel.tick(self._random.randrange(STEP_US), self._step)
 
     def leave(self) -> None:
         """Accept what has been processed, release the rest, leave the group, and do nothing more."""
@@ -100,7 +100,7 @@ class SimulatedShareMember:
     def _step(self) -> None:
         if self.phase is Phase.LEFT:
             return
-        self._kernel.after(STEP_US, self._step)
+        self._kernel.tick(STEP_US, self._step)
         self._metadata.renew()
         now_us = self._kernel.now_us
         if now_us >= self._beat_us and not self._is_beating and self._link.reachable():
