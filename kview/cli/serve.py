@@ -166,6 +166,9 @@ def serve(
       crash NODE      stop NODE      hang NODE      slow NODE 200ms
       start NODE      undo           lose-rack RACK crash-controller
       fence-now NODE  advance TIME   advance-all TIME   pause   resume
+      isolate NODE    cut NODE OTHER cut-one-way NODE OTHER   join NODE OTHER  join-all
+      lose-disk BROKER               fill-disk BROKER         slow-disk BROKER 50ms
+      repair-disk BROKER
       fail API ERROR WHERE           delay API TIME WHERE     drop API before|after WHERE
       rate PRODUCER RECORDS/S        pause-producer PRODUCER  resume-producer PRODUCER
       pause GROUP     resume GROUP   add-member GROUP         remove-member GROUP
@@ -174,7 +177,11 @@ def serve(
       hang-transaction TOPIC-NUMBER  abort-transaction TOPIC-NUMBER
       film            record FOLDER  status                   counters       quit
 
-    NODE is a broker (0, 1 …) or a controller (101, 102, 103). fence-now ends a broker's
+    NODE is a broker (0, 1 …) or a controller (101, 102, 103). cut loses all packets between two
+    nodes, cut-one-way those that NODE sends to OTHER, and isolate those between a node and all
+    others; clients still reach every node. join and join-all end that. lose-disk and fill-disk
+    let a log directory fail: with `--set log.dirs=a,b` a broker goes on without its second one.
+    repair-disk replaces it, and starts the broker again. fence-now ends a broker's
     session at once, so that nobody waits for its time-out. advance lets a TIME such as 10m pass at
     once; connected members keep their sessions, with advance-all they end, too. pause without a GROUP
     lets the clock stand: requests are served, but nothing times out, until resume. elect holds an unclean

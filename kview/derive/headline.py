@@ -163,6 +163,9 @@ def _brokers(
         since_ms = _first(figures.slow_since_ms)
         ids = _ids(snapshot, slow)
         yield Finding(K.BROKERS_SLOW, Severity.WARN, brokers=ids, count=slowest_ms, since_ms=since_ms)
+    if (alone := figures.cut_off_since_ms != UNKNOWN).any():
+        since_ms = _first(figures.cut_off_since_ms)
+        yield Finding(K.BROKERS_CUT_OFF, Severity.WARN, brokers=_ids(snapshot, alone), since_ms=since_ms)
     for state, kind in (
         (BrokerState.STARTING, FindingKind.BROKERS_STARTING),
         (BrokerState.FENCED, FindingKind.BROKERS_FENCED),

@@ -112,6 +112,9 @@ class BrokerFigures(Struct, frozen=True):
     """Whether the broker counts as up but owes us an answer: it may be silent, or only slow."""
     slow_since_ms: Longs
     """Since when the broker has taken much longer to answer than usual; UNKNOWN if it is not slow."""
+    cut_off_since_ms: Longs
+    """≈ since when the broker has not fetched metadata from the quorum although it answers us, so that it is
+    cut off from the active controller; UNKNOWN if it is not."""
     dirs: Longs
     """The number of the broker's log directories, UNKNOWN before it has told them."""
     failed_dirs: Longs

@@ -182,10 +182,12 @@ class _Typed(NamedTuple):
 
 
 _A_NODE = _Typed(lambda text: {"node": _node(text)}, lambda command: str(command.node))
+_ANOTHER_NODE = _Typed(lambda text: {"other": _node(text)}, lambda command: str(command.other))
 _A_NAME = _Typed(lambda text: {"name": text}, lambda command: command.name)
 
 _TYPED: Mapping[Argument, _Typed] = {
     Argument.NODE: _A_NODE,
+    Argument.OTHER: _ANOTHER_NODE,
     Argument.BROKER: _A_NODE,
     Argument.RACK: _A_NAME,
     Argument.PRODUCER: _A_NAME,

@@ -1,6 +1,6 @@
 """Carries out requests to a running simulated cluster: commands, status, counters and the end of the run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,22 +10,37 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.commands import MAX_ADVANCE_MS, MAX_SLOW_MS
 from kview.lab.messages import Answer, Ask, Counters, Ending, Request, Requests
 from kview.model.lab import (
+    DISKS,
     ActiveFault,
     Command,
     CommandKind,
     Done,
-    FaultState,
     LoggedRequest,
     NodeRole,
     Reply,
     Status,
 )
+from kview.simulate.brokers.log_dirs import METADATA_DIR
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 
 _UNDO = Command(CommandKind.UNDO)
 
-_ON_A_NODE = (CommandKind.CRASH, CommandKind.STOP, CommandKind.HANG, CommandKind.SLOW, CommandKind.START)
+_ON_A_NODE = (
+    CommandKind.CRASH,
+    CommandKind.STOP,
+    CommandKind.HANG,
+    CommandKind.SLOW,
+    CommandKind.ISOLATE,
+    CommandKind.START,
+)
+_ON_A_DISK = (
+    CommandKind.LOSE_DISK,
+    CommandKind.FILL_DISK,
+    CommandKind.SLOW_DISK,
+    CommandKind.REPAIR_DISK,
+)
+_BETWEEN_NODES = (CommandKind.CUT, CommandKind.CUT_ONE_WAY, CommandKind.JOIN)
 
 _MEMBERS = {CommandKind.ADD_MEMBER: 1, CommandKind.REMOVE_MEMBER: -1}
 _SAME_THING = {
@@ -135,17 +150,8 @@ class Console:
         except BadUse as error:
             return Reply(refused=error.facts, active=self._active())
         active = self._active()
-        return Reply(replace(done, has_quorum=self._has_quorum(active)), undone_by=undone_by, active=active)
-
-    def _has_quorum(self, active: Sequence[ActiveFault]) -> bool:
-        """Return whether a majority of the controllers lives with these faults."""
-        voters = self._cluster.world.controllers
-        lost = {
-            fault.node
-            for fault in active
-            if fault.role is NodeRole.CONTROLLER and fault.state is not FaultState.SLOW
-        }
-        return 2 * len(lost) < len(voters)
+        has_quorum = self._cluster.quorum.has_majority()
+        return Reply(replace(done, has_quorum=has_quorum), undone_by=undone_by, active=active)
 
     def status(self) -> Status:
         """Return the state of the cluster."""
@@ -223,6 +229,15 @@ class Console:
                 if not hit:
                     raise _Refused(BadUse(ErrorKind.RACK_DOWN, rack=command.name), _UNDO)
                 return Done(command, hit), _UNDO
+            case CommandKind.JOIN_ALL:
+                nodes = cluster.faults.join_all()
+                if not nodes:
+                    raise _Refused(BadUse(ErrorKind.NO_CUT))
+                return Done(command, nodes), None
+            case kind if kind in _ON_A_DISK:
+                return self._apply_to_disk(command)
+            case kind if kind in _BETWEEN_NODES:
+                return self._apply_between(command)
             case kind if kind in _ON_A_NODE:
                 return self._apply_to_node(command)
         undone_by = cluster.adjustments.apply(command)
@@ -259,10 +274,52 @@ class Console:
                 undone += 1
         return undone
 
+    def _apply_to_disk(self, command: Command) -> tuple[Done, Command | None]:
+        faults, kind, node = self._cluster.faults, command.kind, command.node
+        if node not in self._cluster.broker_ids():
+            known = tuple(map(str, self._cluster.broker_ids()))
+            raise _Refused(BadUse(ErrorKind.BROKER_UNKNOWN, name=str(node), known=known))
+        back = Command(CommandKind.REPAIR_DISK, node)
+        if kind is CommandKind.REPAIR_DISK:
+            if not any(fault.node == node and fault.state in DISKS for fault in faults.active()):
+                raise _Refused(BadUse(ErrorKind.DISKS_WORK, node=node))
+            faults.repair_disk(node)
+            return Done(command, (node,)), None
+        self._role_for(command)
+        if kind is CommandKind.SLOW_DISK:
+            faults.slow_disk(node, round(command.amount))
+            return Done(command, (node,)), back
+        dirs = self._cluster.brokers[node].dirs
+        if not dirs.working():
+            raise _Refused(BadUse(ErrorKind.NO_DISK_LEFT, node=node), back)
+        ends = dirs.working() == [METADATA_DIR]
+        if kind is CommandKind.LOSE_DISK:
+            faults.lose_disk(node)
+        else:
+            faults.fill_disk(node)
+        return Done(command, (node,), ends_broker=ends), back
+
+    def _apply_between(self, command: Command) -> tuple[Done, Command | None]:
+        faults, network, kind = self._cluster.faults, self._cluster.nodes.network, command.kind
+        a, b = command.node, command.other
+        role = self._role_of(a)
+        self._role_of(b)
+        if a == b:
+            raise _Refused(BadUse(ErrorKind.SAME_NODE, node=a))
+        if kind is CommandKind.JOIN:
+            if not faults.join(a, b):
+                raise _Refused(BadUse(ErrorKind.NODES_CONNECTED, node=a, other=b))
+            return Done(command, (a,), role), None
+        back, one_way = Command(CommandKind.JOIN, a, other=b), kind is CommandKind.CUT_ONE_WAY
+        if (network.carries(a, b), network.carries(b, a)) == (False, one_way):
+            raise _Refused(BadUse(ErrorKind.NODES_CUT, node=a, other=b), back)
+        faults.cut(a, b, one_way)
+        return Done(command, (a,), role), back
+
     def _apply_to_node(self, command: Command) -> tuple[Done, Command | None]:
         faults, kind, node = self._cluster.faults, command.kind, command.node
         role = self._role_for(command)
-        had = tuple(fault.state for fault in faults.active() if fault.node == node)
+        had = tuple(fault.state for fault in faults.active() if node in fault.nodes)
         match kind:
             case CommandKind.CRASH:
                 faults.crash(node)
@@ -272,15 +329,16 @@ class Console:
                 faults.hang(node)
             case CommandKind.SLOW:
                 faults.slow(node, round(command.amount))
+            case CommandKind.ISOLATE:
+                faults.isolate(node)
             case _:
                 faults.start(node)
                 return Done(command, (node,), role, ended=had), None
         return Done(command, (node,), role), Command(CommandKind.START, node)
 
-    def _role_for(self, command: Command) -> NodeRole:
-        """Return the node's role. Raises _Refused if it cannot have that fault now."""
-        cluster, kind, node = self._cluster, command.kind, command.node
-        brokers, controllers = cluster.broker_ids(), cluster.world.controllers
+    def _role_of(self, node: int) -> NodeRole:
+        """Return a node's role. Raises _Refused if there is no such node."""
+        brokers, controllers = self._cluster.broker_ids(), self._cluster.world.controllers
         if node not in brokers and node not in controllers:
             raise _Refused(
                 BadUse(
@@ -291,12 +349,22 @@ class Console:
                     controllers=tuple(map(str, controllers)),
                 )
             )
-        if kind is CommandKind.SLOW and not 1 <= command.amount <= MAX_SLOW_MS:
+        return NodeRole.CONTROLLER if node in controllers else NodeRole.BROKER
+
+    def _role_for(self, command: Command) -> NodeRole:
+        """Return the node's role. Raises _Refused if it cannot have that fault now."""
+        cluster, kind, node = self._cluster, command.kind, command.node
+        role = self._role_of(node)
+        if kind in (CommandKind.SLOW, CommandKind.SLOW_DISK) and not 1 <= command.amount <= MAX_SLOW_MS:
             text = f"{command.amount:.0f}ms"
             raise _Refused(BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS))
-        role = NodeRole.CONTROLLER if node in controllers else NodeRole.BROKER
+        if kind is CommandKind.ISOLATE:
+            if node in cluster.nodes.isolated():
+                back = Command(CommandKind.START, node)
+                raise _Refused(BadUse(ErrorKind.NODE_ISOLATED, role=role.value, node=node), back)
+            return role
         if kind is CommandKind.START:
-            if all(fault.node != node for fault in cluster.faults.active()):
+            if all(node not in fault.nodes for fault in cluster.faults.active()):
                 raise _Refused(BadUse(ErrorKind.NODE_WITHOUT_FAULT, role=role.value, node=node))
             return role
         state = cluster.nodes.state(node)

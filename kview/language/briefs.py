@@ -128,6 +128,7 @@ _BRIEFS: Mapping[FindingKind, _Brief] = {
         f"{words.latency(finding.count * 1000)} per answer",
     ],
     FindingKind.BROKERS_LATE: _of_brokers("no reply"),
+    FindingKind.BROKERS_CUT_OFF: _of_brokers("cut off"),
     FindingKind.FENCING_DUE: lambda finding, at: [words.fencing(finding.due_ms, at.now_ms)],
     FindingKind.BROKERS_STARTING: _of_brokers("starting"),
     FindingKind.BROKERS_FENCED: _of_brokers("fenced"),

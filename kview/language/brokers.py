@@ -52,6 +52,10 @@ def state(table: Brokers, figures: BrokerFigures, row: int, now_ms: int) -> Brok
                 lasts=words.age(answered_ms, now_ms),
                 lasts_ms=_length(answered_ms, now_ms),
             )
+        if figures.cut_off_since_ms[row] != UNKNOWN:
+            alone_ms = int(figures.cut_off_since_ms[row])
+            lasts = words.age(alone_ms, now_ms)
+            return BrokerWords(glyphs.UP, "cut off", lasts=lasts, lasts_ms=_length(alone_ms, now_ms))
         if figures.failed_dirs[row]:
             return BrokerWords(glyphs.DEAD, "dir failed")
         return BrokerWords(glyphs.OK, kind.value, fine=True)

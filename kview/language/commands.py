@@ -11,6 +11,7 @@ from kview.language.incidents import GONE_UNKNOWN
 from kview.language.words import duration, plural, rate, size
 from kview.model.lab import (
     ARGUMENTS,
+    CUTS,
     ActiveFault,
     Argument,
     Command,
@@ -21,6 +22,7 @@ from kview.model.lab import (
     Outcome,
     Status,
 )
+from kview.model.units import UNKNOWN_ID
 
 
 class _Words(NamedTuple):
@@ -72,6 +74,43 @@ _WORDS: Mapping[CommandKind, _Words] = {
         "the active {node} was killed: the other voters elect a new one",
         "killing the active controller",
         "kill the active controller: the other voters elect a new one",
+    ),
+    CommandKind.CUT: _Words(
+        "no packet arrives between nodes {id} and {other}; clients still reach both",
+        "cutting the network",
+        undoing="join {id} {other}",
+    ),
+    CommandKind.CUT_ONE_WAY: _Words(
+        "packets from node {id} to node {other} are lost; clients still reach both", "cutting the network"
+    ),
+    CommandKind.ISOLATE: _Words(
+        "{node} reaches no other node, only its clients: it is fenced when its session ends",
+        "isolating {node}",
+        "isolate the selected broker: no packet arrives between it and other nodes; clients still reach it",
+    ),
+    CommandKind.JOIN: _Words(
+        "nodes {id} and {other} reach each other again", "joining the network", undoing="join {id} {other}"
+    ),
+    CommandKind.JOIN_ALL: _Words("all nodes reach each other again", "joining the network"),
+    CommandKind.LOSE_DISK: _Words(
+        "a log directory of {node} has failed: its replicas there are offline",
+        "taking a disk from {node}",
+        "lose a disk of the selected broker: it ends if that was its only one, or had the metadata log",
+        "repair the disk of {id}",
+    ),
+    CommandKind.FILL_DISK: _Words(
+        "a disk of {node} is full: its log directory fails with the next append, and its replicas there are"
+        " then offline",
+        "filling a disk of {node}",
+    ),
+    CommandKind.SLOW_DISK: _Words(
+        "the disks of {node} are slow: each append and each read takes {amount} ms longer",
+        "slowing down the disks of {node}",
+    ),
+    CommandKind.REPAIR_DISK: _Words(
+        "the disks of {node} work again: it starts again if one had failed, and copies what it lacks",
+        "repairing the disks of {node}",
+        undoing="repair the disk of {id}",
     ),
     CommandKind.FENCE_NOW: _Words(
         "the controller has ended the session of {node}: it is fenced until it sends a heartbeat",
@@ -133,9 +172,16 @@ _WORDS: Mapping[CommandKind, _Words] = {
     CommandKind.ABORT_TRANSACTION: _Words("the hanging transaction of {name} was aborted"),
 }
 
+_DONE_AND_ENDED: Mapping[CommandKind, str] = {
+    CommandKind.LOSE_DISK: "{node} has lost its disk and ends: it comes back with empty logs",
+    CommandKind.FILL_DISK: "the disk of {node} is full: it ends with the next append",
+}
+"""What was done to the disk that a broker cannot do without."""
+
 _DONE_TO_A_CONTROLLER: Mapping[CommandKind, str] = {
     CommandKind.CRASH: "{node} was killed (kill −9)",
     CommandKind.STOP: "{node} was stopped",
+    CommandKind.ISOLATE: "{node} reaches no other node: if it is the active one, it resigns",
 }
 
 _DONE_WITHOUT_QUORUM: Mapping[CommandKind, str] = {
@@ -163,6 +209,7 @@ class _Needs(NamedTuple):
 
 _NEEDS: Mapping[Argument, _Needs] = {
     Argument.NODE: _Needs("a node", "4"),
+    Argument.OTHER: _Needs("another node", "101"),
     Argument.BROKER: _Needs("a broker", "4"),
     Argument.RACK: _Needs("a rack", "R2"),
     Argument.PRODUCER: _Needs("a producer", "invoice-service"),
@@ -212,6 +259,8 @@ def done(action: Done) -> str:
     if kind is CommandKind.START:
         return _started(action)
     words = _WORDS[kind].done
+    if action.ends_broker:
+        words = _DONE_AND_ENDED.get(kind, words)
     if not action.has_quorum:
         words = _DONE_WITHOUT_QUORUM.get(kind, words)
     if action.role is NodeRole.CONTROLLER:
@@ -238,6 +287,7 @@ def _filled(words: str, command: Command, node: str = "") -> str:
     return words.format(
         node=node or f"{what} {command.node}",
         id=command.node,
+        other=command.other,
         name=command.name,
         amount=amount,
         key=command.key,
@@ -262,6 +312,10 @@ def _started(action: Done) -> str:
     ended = set(action.ended)
     if ended == {FaultState.SLOW}:
         return f"{_nodes(action)} is no longer slowed down"
+    if ended == {FaultState.DISK_SLOW}:
+        return f"the disks of {_nodes(action)} are no longer slowed down"
+    if ended and ended <= CUTS:
+        return f"{_nodes(action)} reaches every other node again"
     how = "was resumed (kill −CONT)" if FaultState.HUNG in ended else "was started"
     return f"{_nodes(action)} {how}{_REJOINS[action.role]}"
 
@@ -274,10 +328,17 @@ def _undone(action: Done) -> str:
     return "; ".join(filter(None, (_WORDS[CommandKind.UNDO].done, changes)))
 
 
+_WHAT_HAPPENED = {
+    CommandKind.STOP: "stopped cleanly",
+    CommandKind.HANG: "hangs",
+    CommandKind.ISOLATE: "is isolated",
+}
+
+
 def outcome(of: Outcome) -> str:
     """Return what a fault led to: `broker 4 crashed: 2 partitions got new leaders after 9 s; …`."""
     clean = of.kind is CommandKind.STOP
-    how = {CommandKind.STOP: "stopped cleanly", CommandKind.HANG: "hangs"}.get(of.kind, "crashed")
+    how = _WHAT_HAPPENED.get(of.kind, "crashed")
     when = "before it exited" if clean else f"after {duration(of.after_ms)}"
     leaders = "a new leader" if of.moved == 1 else "new leaders"
     parts = [f"{plural(of.moved, 'partition')} got {leaders} {when}"] if of.moved else []
@@ -311,18 +372,29 @@ def refusal(error: ErrorFacts, undone_by: Command | None, name: Callable[[Comman
 
 
 def in_force(active: Sequence[ActiveFault]) -> tuple[str, ...]:
-    """Return the faults in force: `brokers 3 and 4 crashed`, `controller 101 slow 200 ms`.
+    """Return the faults in force: `brokers 3 and 4 crashed`, `network cut between 0 and 101`.
 
-    Nodes of one role with the same fault are named together.
+    Nodes of one role with the same fault are named together, and nodes that are cut off from the same one.
     """
     nodes: dict[tuple[NodeRole, FaultState, int], list[int]] = {}
+    cuts: dict[tuple[FaultState, int], list[int]] = {}
     for fault in active:
-        nodes.setdefault((fault.role, fault.state, fault.slow_ms), []).append(fault.node)
-    return tuple(
+        if fault.other == UNKNOWN_ID:
+            nodes.setdefault((fault.role, fault.state, fault.slow_ms), []).append(fault.node)
+        else:
+            cuts.setdefault((fault.state, fault.node), []).append(fault.other)
+    of_nodes = tuple(
         f"{nouns.some_brokers(ids) if role is NodeRole.BROKER else nouns.controllers(ids)} {state}"
-        f"{f' {slow_ms} ms' if state is FaultState.SLOW else ''}"
+        f"{f' {slow_ms} ms' if slow_ms else ''}"
         for (role, state, slow_ms), ids in nodes.items()
     )
+    of_networks = tuple(
+        f"network cut from {node} to {' and '.join(map(str, others))}"
+        if state is FaultState.CUT_ONE_WAY
+        else f"network cut between {node} and {' and '.join(map(str, others))}"
+        for (state, node), others in cuts.items()
+    )
+    return of_nodes + of_networks
 
 
 def answers_again(active: Sequence[ActiveFault]) -> str:

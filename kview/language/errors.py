@@ -412,6 +412,13 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NODE_WITHOUT_FAULT: ErrorWords("{role} {node} is running normally", "nothing to start"),
     ErrorKind.NODE_DOWN: ErrorWords("{role} {node} is already down", "start it first"),
     ErrorKind.NODE_FROZEN: ErrorWords("{role} {node} is hung", "start it first"),
+    ErrorKind.NODE_ISOLATED: ErrorWords("{role} {node} is already isolated", "start it first"),
+    ErrorKind.NODES_CUT: ErrorWords("nodes {node} and {other} are already cut off", "join them first"),
+    ErrorKind.NODES_CONNECTED: ErrorWords("nodes {node} and {other} reach each other", "nothing to join"),
+    ErrorKind.SAME_NODE: ErrorWords("{node} is one node", "name two nodes, such as 0 101"),
+    ErrorKind.DISKS_WORK: ErrorWords("the disks of broker {node} work", "nothing to repair"),
+    ErrorKind.NO_DISK_LEFT: ErrorWords("broker {node} has no other log directory", "repair its disk first"),
+    ErrorKind.NO_CUT: ErrorWords("no network between nodes is cut", "nothing to join"),
     ErrorKind.PRODUCER_UNKNOWN: ErrorWords(
         "there is no producer named {name!r}", "available producers: {known}"
     ),

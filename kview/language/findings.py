@@ -95,6 +95,14 @@ def _slow(finding: Finding, now_ms: int) -> str:
     return f"{_brokers(finding)} slow{_for(finding, now_ms, ' for ')}: {takes}"
 
 
+def _cut_off(finding: Finding, now_ms: int) -> str:
+    verb, them, their = ("is", "it", "its") if len(finding.brokers) == 1 else ("are", "them", "their")
+    return (
+        f"{_brokers(finding)} {verb} cut off from the controllers{_for(finding, now_ms, ' for ')}: clients"
+        f" still reach {them}, and {their} metadata are old"
+    )
+
+
 def _more_groups(finding: Finding) -> str:
     return f" (+{words.plural(finding.groups - 1, 'more group')})" if finding.groups > 1 else ""
 
@@ -316,6 +324,7 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     FindingKind.BROKERS_LATE: lambda finding, now_ms: (
         f"{_brokers(finding)} {_has(finding)} not answered{_for(finding, now_ms, ' for ')}"
     ),
+    FindingKind.BROKERS_CUT_OFF: _cut_off,
     FindingKind.FENCING_DUE: lambda finding, now_ms: words.fencing(finding.due_ms, now_ms),
     FindingKind.BROKERS_STARTING: lambda finding, now_ms: (
         f"{_brokers(finding)} listed, but {_has(finding)} not answered yet"

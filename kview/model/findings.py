@@ -42,6 +42,9 @@ class FindingKind(StrEnum):
     """The slowest of `brokers` takes `count` ms to answer, much longer than its peers or than before."""
     BROKERS_LATE = "brokers_late"
     """`brokers` owe an answer and may be silent soon. The first of them has not answered since `since_ms`."""
+    BROKERS_CUT_OFF = "brokers_cut_off"
+    """`brokers` answer, and do not reach the active controller: they go on with old metadata. The quorum has
+    heard nothing of one of them since `since_ms`."""
     FENCING_DUE = "fencing_due"
     """The first of `brokers` will be fenced at about `due_ms`."""
     BROKERS_STARTING = "brokers_starting"

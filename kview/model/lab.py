@@ -22,6 +22,24 @@ class CommandKind(StrEnum):
     START = "start"
     LOSE_RACK = "lose-rack"
     CRASH_CONTROLLER = "crash-controller"
+    CUT = "cut"
+    """No packet arrives between two nodes. Clients still reach both."""
+    CUT_ONE_WAY = "cut-one-way"
+    """The packets of a node to the other do not arrive, the others do."""
+    ISOLATE = "isolate"
+    """No packet arrives between a node and any other. Clients still reach it."""
+    JOIN = "join"
+    """Ends the cuts between two nodes."""
+    LOSE_DISK = "lose-disk"
+    """The last log directory of a broker that works fails, and what it has is gone."""
+    FILL_DISK = "fill-disk"
+    """Nothing can be appended to the last log directory of a broker that works."""
+    SLOW_DISK = "slow-disk"
+    """What a broker's disks do takes `amount` milliseconds longer."""
+    REPAIR_DISK = "repair-disk"
+    """A broker's disks are replaced or have room again, and it starts again if one had failed."""
+    JOIN_ALL = "join-all"
+    """Ends all cuts."""
     FENCE_NOW = "fence-now"
     """The controller ends a broker's session at once. A broker that lives comes back with a heartbeat."""
     ADVANCE = "advance"
@@ -75,6 +93,7 @@ class Argument(StrEnum):
     """A word that a command needs besides its name."""
 
     NODE = "NODE"
+    OTHER = "OTHER"
     BROKER = "BROKER"
     RACK = "RACK"
     PRODUCER = "PRODUCER"
@@ -102,6 +121,15 @@ ARGUMENTS: Mapping[CommandKind, tuple[Argument, ...]] = {
     CommandKind.START: (Argument.NODE,),
     CommandKind.LOSE_RACK: (Argument.RACK,),
     CommandKind.CRASH_CONTROLLER: (),
+    CommandKind.CUT: (Argument.NODE, Argument.OTHER),
+    CommandKind.CUT_ONE_WAY: (Argument.NODE, Argument.OTHER),
+    CommandKind.ISOLATE: (Argument.NODE,),
+    CommandKind.JOIN: (Argument.NODE, Argument.OTHER),
+    CommandKind.JOIN_ALL: (),
+    CommandKind.LOSE_DISK: (Argument.BROKER,),
+    CommandKind.FILL_DISK: (Argument.BROKER,),
+    CommandKind.SLOW_DISK: (Argument.BROKER, Argument.LATENCY),
+    CommandKind.REPAIR_DISK: (Argument.BROKER,),
     CommandKind.FENCE_NOW: (Argument.BROKER,),
     CommandKind.ADVANCE: (Argument.TIME,),
     CommandKind.ADVANCE_ALL: (Argument.TIME,),
@@ -150,8 +178,8 @@ class Where(Struct, frozen=True):
 class Command(Struct, frozen=True):
     """Something to be done to a node, or to the rack, producer, group, topic or partition `name`.
 
-    `amount` is in milliseconds for SLOW and ADVANCE, records per second for RATE, bytes per second for
-    BANDWIDTH.
+    `other` is the second node, for the network between two. `amount` is in milliseconds for SLOW, SLOW_DISK
+    and ADVANCE, records per second for RATE, bytes per second for BANDWIDTH.
     """
 
     kind: CommandKind
@@ -161,6 +189,7 @@ class Command(Struct, frozen=True):
     key: str = ""
     value: str = ""
     where: Where = Where()
+    other: int = UNKNOWN_ID
 
 
 class NodeRole(StrEnum):
@@ -178,15 +207,42 @@ class FaultState(StrEnum):
     STOPPED = "stopped"
     HUNG = "hung"
     SLOW = "slow"
+    CUT = "cut"
+    CUT_ONE_WAY = "cut-one-way"
+    ISOLATED = "isolated"
+    DISK_LOST = "disk lost"
+    DISK_FULL = "disk full"
+    DISK_SLOW = "disk slow"
+
+
+CUTS = frozenset({FaultState.CUT, FaultState.CUT_ONE_WAY, FaultState.ISOLATED})
+"""The states of nodes whose packets to others are lost, while clients reach them."""
+DISKS = frozenset({FaultState.DISK_LOST, FaultState.DISK_FULL, FaultState.DISK_SLOW})
+"""Those of brokers with bad disks. Where a broker cannot go on without its disk, it has crashed, too."""
+_ANSWERING = CUTS | DISKS | {FaultState.SLOW}
 
 
 class ActiveFault(Struct, frozen=True):
-    """A fault in force. A node that is hung and slow has two faults. `slow_ms` is for SLOW."""
+    """A fault in force. A node that is hung and slow has two faults. `slow_ms` is for SLOW and DISK_SLOW.
+
+    A cut is between `node` and the node `other`. The cuts of an isolated node are listed as one fault.
+    """
 
     node: int
     state: FaultState
     slow_ms: int = 0
     role: NodeRole = NodeRole.BROKER
+    other: int = UNKNOWN_ID
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The nodes that the fault is about."""
+        return (self.node,) if self.other == UNKNOWN_ID else (self.node, self.other)
+
+    @property
+    def answers(self) -> bool:
+        """Whether a node with only this fault answers its clients."""
+        return self.state in _ANSWERING
 
 
 class Done(Struct, frozen=True):
@@ -194,6 +250,7 @@ class Done(Struct, frozen=True):
 
     For UNDO, these are the nodes that had a fault, and `undone_changes` other commands were undone. `ended`
     has the faults that START ended. Without `has_quorum`, too few controllers are left to decide anything.
+    With `ends_broker`, a broker cannot go on without the disk that it has lost.
     """
 
     command: Command
@@ -202,6 +259,7 @@ class Done(Struct, frozen=True):
     ended: tuple[FaultState, ...] = ()
     undone_changes: int = 0
     has_quorum: bool = True
+    ends_broker: bool = False
 
     @property
     def kind(self) -> CommandKind:

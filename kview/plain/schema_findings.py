@@ -26,6 +26,8 @@ KINDS: Mapping[FindingKind, str] = {
     " hears from them; they lead the partitions counted",
     FindingKind.BROKERS_SLOW: "the brokers take much longer to answer than their peers, or than before",
     FindingKind.BROKERS_LATE: "the brokers count as up but owe kview an answer",
+    FindingKind.BROKERS_CUT_OFF: "the brokers answer, but do not reach the active controller, and go on with"
+    " old metadata",
     FindingKind.FENCING_DUE: "the controller will fence the first of the brokers at about due_ms",
     FindingKind.BROKERS_STARTING: "the brokers are listed, and have not answered yet",
     FindingKind.BROKERS_FENCED: "the controller has fenced the brokers",

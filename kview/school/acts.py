@@ -16,6 +16,8 @@ PRESSES = {
     "stop": "stop",
     "hang": "hang",
     "slow": "slow",
+    "isolate": "isolate",
+    "lose-disk": "lose-disk",
     "restore": "start",
     "lose-rack": "lose-rack",
     "crash-controller": "crash-controller",

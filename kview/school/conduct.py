@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kview.model.lab import ActiveFault, Command, CommandKind, FaultState
-from kview.model.units import UNKNOWN
+from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.school.captions import filled, is_known, worded
 from kview.school.expectations import Expectation, expectation
 from kview.school.figures import Figure, parse
@@ -268,7 +268,8 @@ class Conduct:
 def _which(fault: ActiveFault) -> tuple[str, int, str]:
     """Return what makes a fault the same while it goes on: a broker that stops is stopped later."""
     state = FaultState.STOPPED if fault.state is FaultState.STOPPING else fault.state
-    return fault.role.value, fault.node, state.value
+    where = "" if fault.other == UNKNOWN_ID else f" from {fault.other}"
+    return fault.role.value, fault.node, f"{state.value}{where}"
 
 
 def _is_fresh(now: Counters, before: Counters) -> bool:

@@ -162,7 +162,7 @@ class Cluster:
             *parts,
             lambda b, host: GroupCoordinator(b, host, of_groups, share_asking.of(b), self._high_watermark),
         )
-        markers = Markers(kernel, self.brokers, self.records)
+        markers = Markers(kernel, self.nodes.network, self.brokers, self.records)
         self._transactions = Coordinators(
             TRANSACTIONS_TOPIC,
             *parts,

@@ -1,4 +1,4 @@
-"""Faults that crash, stop, hang or slow down processes, and the ways to undo them."""
+"""Faults of processes, of the network between them and of their disks, and the ways to undo them."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from kview.simulate.brokers.replication import Replication
 from kview.simulate.controllers.controller import Controller
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Kernel
-from kview.simulate.nodes import Nodes, ProcessState
+from kview.simulate.nodes import Node, Nodes, ProcessState
 
 _STATES = {
     ProcessState.CRASHED: FaultState.CRASHED,
@@ -38,6 +38,8 @@ class Faults:
         self._replication = replication
         self._shutdown = shutdown
         self._controller = controller
+        for broker in brokers.values():
+            broker.on_halt(self.crash)
 
     def crash(self, node: int) -> None:
         """Kill the process (kill −9). What it wrote survives, because the page cache belongs to the operating
@@ -84,12 +86,86 @@ class Faults:
             process.slow_us = latency_ms * 1000
             self._kernel.trace("slow", node, latency_ms)
 
+    def cut(self, a: int, b: int, one_way: bool = False) -> None:
+        """Lose the packets between two nodes, or with `one_way` only those of `a` to `b`."""
+        self._nodes.network.cut(a, b, one_way)
+
+    def isolate(self, node: int) -> None:
+        """Lose the packets between a node and every other node."""
+        for other in self._nodes.by_id:
+            if other != node:
+                self.cut(node, other)
+
+    def join(self, a: int, b: int) -> bool:
+        """Let packets between two nodes arrive again. Return whether there was a cut."""
+        network = self._nodes.network
+        if network.connects(a, b):
+            return False
+        network.join(a, b)
+        return True
+
+    def join_all(self) -> tuple[int, ...]:
+        """End all cuts, and return the nodes that had one."""
+        cuts = self._nodes.network.cuts()
+        for cut in cuts:
+            self.join(cut.a, cut.b)
+        return tuple(sorted({node for cut in cuts for node in cut[:2]}))
+
+    def lose_disk(self, broker: int) -> None:
+        """Lose the last log directory of a broker that works, with all that is in it.
+
+        Without any other, or if it has the metadata log, the broker ends.
+        """
+        dirs = self._brokers[broker].dirs
+        directory = dirs.working()[-1]
+        dirs.lost.add(directory)
+        self._brokers[broker].fail_dir(directory)
+
+    def fill_disk(self, broker: int) -> None:
+        """Leave no room in the last log directory of a broker that works: it fails with the next append."""
+        self._brokers[broker].fill_dir(self._brokers[broker].dirs.working()[-1])
+
+    def slow_disk(self, broker: int, latency_ms: int) -> None:
+        """Add this latency to each append and each read of a broker's disks."""
+        self._nodes.by_id[broker].disk_us = latency_ms * 1000
+        self._kernel.trace("slow-disk", broker, latency_ms)
+
+    def repair_disk(self, broker: int) -> None:
+        """End the faults of a broker's disks.
+
+        A lost one is replaced by an empty one. Kafka does not use a directory again that has failed, so the
+        broker is then started again.
+        """
+        if self._repair(broker):
+            self._start_process(broker)
+
+    def _repair(self, broker: int) -> bool:
+        """Repair a broker's disks. Return whether one had failed, so that the process had to end."""
+        process, dirs = self._nodes.by_id[broker], self._brokers[broker].dirs
+        process.disk_us = 0
+        if not dirs.failed:
+            dirs.full.clear()
+            return False
+        if process.state in (ProcessState.RUNNING, ProcessState.HUNG):
+            self._shutdown.complete(broker)
+        self._brokers[broker].repair_dirs()
+        return True
+
     def start(self, node: int) -> None:
-        """End every fault of the node: start a dead process, resume a hung one, remove added latency."""
+        """End every fault of the node: start a dead process, resume a hung one, remove added latency, repair
+        its disks, and end its cuts."""
+        for other in self._nodes.by_id:
+            self.join(node, other)
         process = self._nodes.by_id[node]
         process.slow_us = 0
         if process.stopping:
             self._shutdown.complete(node)
+        if not process.is_controller:
+            self._repair(node)
+        self._start_process(node)
+
+    def _start_process(self, node: int) -> None:
+        process = self._nodes.by_id[node]
         was = process.state
         if was is ProcessState.RUNNING:
             return
@@ -133,20 +209,43 @@ class Faults:
 
     def undo(self) -> tuple[int, ...]:
         """End every fault, and return the nodes that had one."""
-        nodes = tuple(dict.fromkeys(fault.node for fault in self.active()))
+        nodes = tuple(dict.fromkeys(node for fault in self.active() for node in fault.nodes))
         for node in sorted(nodes, reverse=True):  # Controllers first, because brokers register with one.
             self.start(node)
         return nodes
 
     def active(self) -> list[ActiveFault]:
-        """Return the faults in force, ordered by node."""
+        """Return the faults in force, ordered by node, and then the cuts between nodes that reach others."""
         faults: list[ActiveFault] = []
+        isolated = self._nodes.isolated()
         for node in self._nodes.by_id.values():
-            role = NodeRole.CONTROLLER if node.is_controller else NodeRole.BROKER
+            role = self._role(node.id)
             if node.state is not ProcessState.RUNNING:
                 faults.append(ActiveFault(node.id, _STATES[node.state], role=role))
             elif node.stopping:
                 faults.append(ActiveFault(node.id, FaultState.STOPPING, role=role))
             if node.slow_us:
                 faults.append(ActiveFault(node.id, FaultState.SLOW, node.slow_us // 1000, role))
+            faults += [ActiveFault(node.id, state, ms, role) for state, ms in self._of_disks(node)]
+            if node.id in isolated:
+                faults.append(ActiveFault(node.id, FaultState.ISOLATED, role=role))
+        for a, b, one_way in self._nodes.network.cuts():
+            if a not in isolated and b not in isolated:
+                state = FaultState.CUT_ONE_WAY if one_way else FaultState.CUT
+                faults.append(ActiveFault(a, state, role=self._role(a), other=b))
         return faults
+
+    def _of_disks(self, node: Node) -> list[tuple[FaultState, int]]:
+        """Return the faults of a node's disks, with the latency in ms of slow ones."""
+        if node.is_controller:
+            return []
+        dirs = self._brokers[node.id].dirs
+        found = [
+            (FaultState.DISK_LOST, 0, bool(dirs.lost)),
+            (FaultState.DISK_FULL, 0, bool(dirs.full)),
+            (FaultState.DISK_SLOW, node.disk_us // 1000, node.disk_us > 0),
+        ]
+        return [(state, ms) for state, ms, is_there in found if is_there]
+
+    def _role(self, node: int) -> NodeRole:
+        return NodeRole.CONTROLLER if self._nodes.by_id[node].is_controller else NodeRole.BROKER

@@ -19,6 +19,7 @@ class PartitionImage(NamedTuple):
     """A partition in the metadata.
 
     The leader epoch rises whenever the leader changes (even to −1), the partition epoch at every change.
+    `offline` are the replicas whose log directories have failed, though their brokers live.
     While the partition is being reassigned, `replicas` holds its old and its new replicas: `adding` are those
     that have not caught up yet, `removing` those that will go.
     """
@@ -33,6 +34,7 @@ class PartitionImage(NamedTuple):
     recovering: bool = False
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
+    offline: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +102,10 @@ class MetadataImage:
         return self.topics[name] if name is not None else None
 
     def offline_replicas(self, partition: PartitionImage) -> tuple[int, ...]:
-        """Return the replicas on brokers that are fenced or not registered, as listed in Metadata answers."""
-        brokers = self.brokers
-        return tuple(r for r in partition.replicas if r not in brokers or brokers[r].fenced)
+        """Return the replicas on brokers that are fenced or not registered, and those in log directories that
+        have failed, as listed in Metadata answers."""
+        brokers, offline = self.brokers, partition.offline
+        return tuple(r for r in partition.replicas if r not in brokers or brokers[r].fenced or r in offline)
 
     def live_brokers(self) -> tuple[int, ...]:
         """Return the brokers that are not fenced, as listed in Metadata answers."""

@@ -1,9 +1,10 @@
-"""The processes of a cluster's brokers and controllers, with their faults."""
+"""The processes of a cluster's brokers and controllers, with their faults and the network between them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
 from kview.simulate.kernel import Kernel
+from kview.simulate.network import Network
 
 
 class ProcessState(StrEnum):
@@ -22,7 +23,8 @@ PortListener = Callable[[int], None]
 class Node:
     """A process of the cluster.
 
-    `slow_us` is the latency that a fault adds to each of its answers and fetches. `incarnation` changes when
+    `slow_us` is the latency that a fault adds to each of its answers and fetches, `disk_us` what one adds to
+    what its disks do. `incarnation` changes when
     a broker's process ends, so that timers of the ended process can be ignored. `broker_epoch` is −1 until a
     broker's process has registered. `port_open` is False from the end of a broker's process until the broker
     is unfenced again, so it never answers from old metadata.
@@ -30,6 +32,7 @@ class Node:
 
     __slots__ = (
         "broker_epoch",
+        "disk_us",
         "id",
         "incarnation",
         "is_controller",
@@ -47,6 +50,7 @@ class Node:
         self.state = ProcessState.RUNNING
         self.port_open = True
         self.slow_us = 0
+        self.disk_us = 0
         self.incarnation = 0
         self.broker_epoch = -1
         self.stopping = False
@@ -69,6 +73,7 @@ class Nodes:
         self.by_id = {b: Node(b, rack, False) for b, rack in racks.items()}
         self.by_id |= {c: Node(c, "", True) for c in controllers}
         self.broker_ids = tuple(racks)
+        self.network = Network(kernel)
         self._kernel = kernel
         self._listeners: list[ProcessListener] = []
         self._port_listeners: list[PortListener] = []
@@ -88,6 +93,13 @@ class Nodes:
     def refuses(self, broker: int) -> bool:
         """Return whether a broker's port refuses connections. A hung broker's port does not."""
         return not self.by_id[broker].port_open
+
+    def isolated(self) -> frozenset[int]:
+        """Return the nodes that reach no other node."""
+        if not self.network.cuts():
+            return frozenset()
+        connects = self.network.connects
+        return frozenset(a for a in self.by_id if not any(connects(a, b) for b in self.by_id if b != a))
 
     def open_port(self, broker: int) -> None:
         """Let a started broker accept connections, because it is unfenced, and notify the listeners."""

@@ -196,6 +196,14 @@ class LogDirRow(NamedTuple):
     offset_lag: int
 
 
+class LogDir(NamedTuple):
+    """A log directory of a broker, with its replicas. One that has failed has none."""
+
+    path: str
+    error_code: ErrorCode
+    rows: tuple[LogDirRow, ...]
+
+
 class QuorumReplica(NamedTuple):
     """A voter or observer as the active controller sees it. Times are in epoch ms, −1 if unknown."""
 

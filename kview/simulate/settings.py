@@ -92,6 +92,8 @@ BROKER_KEYS: Mapping[str, Key] = {
     "log.cleaner.min.cleanable.ratio": Key("0.5", 0, 1, type=ConfigType.DOUBLE),
     "log.cleaner.min.compaction.lag.ms": number(0, 0, LONG_MAX),
     "log.cleanup.policy": Key("delete", type=ConfigType.LIST, choices=("compact", "delete")),
+    "log.dir.failure.timeout.ms": number(30000, 1, LONG_MAX),
+    "log.dirs": Key("", type=ConfigType.LIST),
     "log.retention.bytes": number(-1, -1, LONG_MAX),
     "log.retention.check.interval.ms": number(300000, 1),
     "log.retention.ms": number(604800000, -1, LONG_MAX),

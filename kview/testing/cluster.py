@@ -36,7 +36,6 @@ from kview.model.lab import (
     Command,
     CommandKind,
     Done,
-    FaultState,
     LabSettings,
     LoggedRequest,
     Reply,
@@ -385,6 +384,52 @@ class Cluster:
         """Kill the active controller, and return its id."""
         return self._do(Command(CommandKind.CRASH_CONTROLLER)).nodes[0]
 
+    def cut(self, a: int, b: int, *, one_way: bool = False) -> None:
+        """Lose every packet between two nodes, or with `one_way` those that `a` sends to `b`. Clients still
+        reach both.
+
+        One way, requests of `a` do not arrive. One request of `b` does, and its answer is lost; then `b`
+        cannot connect any more.
+        """
+        self._do(Command(CommandKind.CUT_ONE_WAY if one_way else CommandKind.CUT, a, other=b))
+
+    def isolate(self, node: int) -> None:
+        """Lose every packet between a node and all other nodes. Clients still reach it."""
+        self._do(Command(CommandKind.ISOLATE, node))
+
+    def join(self, a: int, b: int) -> None:
+        """End the cuts between two nodes."""
+        self._do(Command(CommandKind.JOIN, a, other=b))
+
+    def join_all(self) -> None:
+        """End all cuts."""
+        self._do(Command(CommandKind.JOIN_ALL))
+
+    def lose_disk(self, broker: int) -> None:
+        """Let the last log directory of a broker that works fail. What it has is gone.
+
+        Brokers have one directory unless `settings` has several, such as `{"log.dirs": "a,b"}`. Without its
+        first one, which has the metadata log, a broker ends. With others it goes on, and the partitions whose
+        replicas were there move to other brokers, or have no leader.
+        """
+        self._do(Command(CommandKind.LOSE_DISK, broker))
+
+    def fill_disk(self, broker: int) -> None:
+        """Leave no room in the last log directory of a broker that works. It fails with the next append, but
+        keeps what it has."""
+        self._do(Command(CommandKind.FILL_DISK, broker))
+
+    def slow_disk(self, broker: int, seconds: float) -> None:
+        """Let each append to a broker's disks, and each read from them, take so many seconds longer."""
+        if not 1 <= seconds * 1000 <= MAX_SLOW_MS:
+            raise ClusterError(f"{seconds} is not a latency: give 0.001 to {MAX_SLOW_MS / 1000:g} seconds")
+        self._do(Command(CommandKind.SLOW_DISK, broker, amount=seconds * 1000))
+
+    def repair_disk(self, broker: int) -> None:
+        """End the faults of a broker's disks. A lost one is replaced by an empty one, and the broker starts
+        again, as Kafka needs it, and copies what it lacks."""
+        self._do(Command(CommandKind.REPAIR_DISK, broker))
+
     def undo(self) -> None:
         """End every fault, and take back what was changed by a line of `do`."""
         self._do(Command(CommandKind.UNDO))
@@ -603,7 +648,7 @@ class Cluster:
         """Return the brokers that answer, slow ones included."""
         from kview.testing.admin import Broker
 
-        down = {fault.node for fault in self.status().active if fault.state is not FaultState.SLOW}
+        down = {fault.node for fault in self.status().active if not fault.answers}
         at = zip(self.brokers, self._near, strict=True)
         return [Broker(address, self._admin) for broker, address in at if broker not in down]
 
@@ -732,6 +777,14 @@ class AsyncCluster:
     resume = _awaited(Cluster.resume)
     lose_rack = _awaited(Cluster.lose_rack)
     crash_controller = _awaited(Cluster.crash_controller)
+    cut = _awaited(Cluster.cut)
+    isolate = _awaited(Cluster.isolate)
+    join = _awaited(Cluster.join)
+    join_all = _awaited(Cluster.join_all)
+    lose_disk = _awaited(Cluster.lose_disk)
+    fill_disk = _awaited(Cluster.fill_disk)
+    slow_disk = _awaited(Cluster.slow_disk)
+    repair_disk = _awaited(Cluster.repair_disk)
     undo = _awaited(Cluster.undo)
     fail = _awaited(Cluster.fail)
     delay = _awaited(Cluster.delay)

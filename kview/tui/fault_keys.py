@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_GIVEN = 100
 """The most nodes that are remembered in the order in which they were hit: more than a lab has."""
 
-_FOLLOWED = (CommandKind.CRASH, CommandKind.STOP, CommandKind.HANG)
+_FOLLOWED = (CommandKind.CRASH, CommandKind.STOP, CommandKind.HANG, CommandKind.ISOLATE)
 
 
 class _Hit(NamedTuple):
@@ -163,7 +163,7 @@ class FaultKeys:
             self._hit = None
             lost = result.records_lost or result.without_leader or result.moved_to_silent
             severity = Severity.WARN if lost else Severity.CALM
-            is_over = all(fault.node != result.node for fault in self._in_force)
+            is_over = all(result.node not in fault.nodes for fault in self._in_force)
             undone_by = None if is_over else Command(CommandKind.START, result.node)
             self._tell(StatusMessage(words.outcome(result), severity=severity), undone_by)
 

@@ -61,6 +61,8 @@ FAULTS_BY_KEY: dict[str, FaultKey] = {
         FaultKey("S", CommandKind.STOP, "stop", "broker", _BACK, 12),
         FaultKey("H", CommandKind.HANG, "hang", "broker", _BACK, 11),
         FaultKey("W", CommandKind.SLOW, "slow", "broker", _BACK, 13, amount=SLOW_BY_MS),
+        FaultKey("N", CommandKind.ISOLATE, "isolate", "broker", _BACK, 14),
+        FaultKey("L", CommandKind.LOSE_DISK, "lose disk", "broker", _BACK, 17),
         FaultKey("B", CommandKind.START, "restore", "fault", "", 2),
         FaultKey(
             "X", CommandKind.LOSE_RACK, "lose rack", "rack", "{undo-faults}, or {restore} for one broker", 16
@@ -121,7 +123,7 @@ def to_bring_back(
     It is the selected broker if it has a fault, otherwise the node that was hit last (`given`, in order) and
     still has a fault. Without any fault it is the selected broker, so that the answer says so.
     """
-    nodes = [fault.node for fault in faults]
+    nodes = [node for fault in faults for node in fault.nodes]
     if selected is not None and selected.broker in nodes:
         return selected
     last = next((node for node in reversed(given) if node in nodes), nodes[-1] if nodes else None)

@@ -51,6 +51,59 @@ def console() -> Console:
         ),
         (["crash 9"], "error there is no node 9: the brokers are 0 to 2, the controllers 101, 102, 103"),
         (["slow 1 fast"], "error 'fast' is not a valid latency: give 1ms to 60000ms, such as 200ms or 2s"),
+        (
+            ["isolate 1"],
+            "ok broker 1 reaches no other node, only its clients: it is fenced when its session ends; to undo"
+            " it: start 1",
+        ),
+        (["isolate 1", "isolate 1"], "error broker 1 is already isolated: start 1 restores it"),
+        (["isolate 1", "start 1"], "ok broker 1 reaches every other node again"),
+        (
+            ["cut 1 101"],
+            "ok no packet arrives between nodes 1 and 101; clients still reach both; to undo it: join 1 101",
+        ),
+        (
+            ["cut 1 101", "cut 101 1"],
+            "error nodes 101 and 1 are already cut off: join 101 1 restores it",
+        ),
+        (
+            ["cut-one-way 101 2", "cut 1 0", "cut 0 2", "isolate 102", "status"],
+            "ok 3 brokers, 3 controllers; faults in force: controller 102 isolated; network cut between 0 and"
+            " 1 and 2; network cut from 101 to 2",
+        ),
+        (["cut 1 0", "start 0"], "ok broker 0 reaches every other node again"),
+        (["cut 1 0", "join 0 1"], "ok nodes 0 and 1 reach each other again"),
+        (["join 0 1"], "error nodes 0 and 1 reach each other: nothing to join"),
+        (["cut 1 0", "join-all"], "ok all nodes reach each other again"),
+        (["join-all"], "error no network between nodes is cut: nothing to join"),
+        (["cut 1 1"], "error 1 is one node: name two nodes, such as 0 101"),
+        (["cut 1 9"], "error there is no node 9: the brokers are 0 to 2, the controllers 101, 102, 103"),
+        (
+            ["lose-disk 1"],
+            "ok broker 1 has lost its disk and ends: it comes back with empty logs; to undo it: repair-disk"
+            " 1",
+        ),
+        (
+            ["fill-disk 1", "status"],
+            "ok 3 brokers, 3 controllers; faults in force: broker 1 disk full",
+        ),
+        (
+            ["slow-disk 1 50ms"],
+            "ok the disks of broker 1 are slow: each append and each read takes 50 ms longer; to undo it:"
+            " repair-disk 1",
+        ),
+        (["slow-disk 1 50ms", "start 1"], "ok the disks of broker 1 are no longer slowed down"),
+        (
+            ["slow-disk 1 50ms", "repair-disk 1"],
+            "ok the disks of broker 1 work again: it starts again if one had failed, and copies what it"
+            " lacks",
+        ),
+        (["repair-disk 1"], "error the disks of broker 1 work: nothing to repair"),
+        (
+            ["fill-disk 1", "fill-disk 1"],
+            "error broker 1 has no other log directory: repair-disk 1 restores it",
+        ),
+        (["lose-disk 101"], "error there is no broker 101: available brokers: 0, 1, 2"),
         (["quit"], "ok the cluster ends"),
     ],
 )
@@ -187,3 +240,15 @@ def test_lines_come_whole_and_a_too_long_one_is_not_carried_out(
 
 def test_a_too_long_line_is_answered_with_one(console: Console) -> None:
     assert answer(console, None) == "error the line is longer than 4096 bytes: write one command per line"
+
+
+def test_a_broker_with_two_directories_goes_on_without_one() -> None:
+    world = default_world(brokers=3, racks=1, traffic=False, settings={"log.dirs": "a,b"})
+    cluster = build(world, 1, 1_760_000_000_000)
+    console = Console(cluster, cluster.counters, lambda: 0, lambda: None)
+    assert answer(console, "lose-disk 1") == (
+        "ok a log directory of broker 1 has failed: its replicas there are offline; to undo it: repair-disk 1"
+    )
+    assert answer(console, "fill-disk 1").startswith("ok the disk of broker 1 is full: it ends with the next")
+    assert answer(console, "status").endswith("faults in force: broker 1 disk lost; broker 1 disk full")
+    assert answer(console, "undo") == "ok all faults undone; nodes that were down are starting"

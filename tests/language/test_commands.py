@@ -62,6 +62,18 @@ def test_every_command_is_said_before_while_and_after_it_is_done(kind: CommandKi
             Done(Command(CommandKind.LOSE_RACK, name="R2"), (3, 4, 5)),
             "every broker in rack R2 has lost power",
         ),
+        (
+            Done(Command(CommandKind.START), (101,), NodeRole.CONTROLLER, ended=(FaultState.ISOLATED,)),
+            "controller 101 reaches every other node again",
+        ),
+        (
+            Done(Command(CommandKind.ISOLATE, 101), (101,), NodeRole.CONTROLLER),
+            "controller 101 reaches no other node: if it is the active one, it resigns",
+        ),
+        (
+            Done(Command(CommandKind.FILL_DISK, 4), (4,), ends_broker=True),
+            "the disk of broker 4 is full: it ends with the next append",
+        ),
         (Done(Command(CommandKind.UNDO), (3, 4, 5)), "all faults undone; nodes that were down are starting"),
         (Done(Command(CommandKind.UNDO)), "no fault in force"),
     ],

@@ -110,6 +110,14 @@ def well_enough() -> Iterator[View]:
     yield view
 
 
+def cut_off(seen: Snapshot) -> Snapshot:
+    """A snapshot in which broker 4 answers, and has not fetched metadata for five seconds."""
+    brokers = seen.brokers
+    return replace(
+        seen, brokers=replace(brokers, last_fetch_ms=brokers.last_fetch_ms - 5_000 * (brokers.id == 4))
+    )
+
+
 @cache
 def folded() -> tuple[tuple[Finding, int], ...]:
     """Real findings, each with the time at which it was found."""
@@ -118,7 +126,7 @@ def folded() -> tuple[tuple[Finding, int], ...]:
     log = world.log("invoice", 0)
     log.isr, log.min_isr, log.stalled = [0], 2, frozenset({1, 3})
     seen += [view for _, view in (*unclean_run(20), *upgrade(70, minutes_apart=5))]
-    seen += [*disasters(), *views(world.tick() for _ in range(5))]
+    seen += [*disasters(), *views(world.tick() for _ in range(5)), *views([cut_off(world.tick())])]
     return tuple(
         (finding, view.snapshot.observation.ended_ms) for view in seen for finding in view.headline.findings
     )

@@ -24,7 +24,7 @@ MOST_MS = 180_000
 """A lesson's own time, without the time that people need to read."""
 COURSE = """topics keys hot-key acks replication isr follower-crash leader-crash stop-or-crash hang committed
 min-insync placement rack-loss rack-blind last-replica controller-crash quorum-loss bootstrap groups
-rebalances delivery exactly-once retention zookeeper share-groups"""
+rebalances delivery exactly-once retention zookeeper share-groups split-network lost-disk"""
 
 
 def failures(lesson: Lesson) -> list[str]:

@@ -24,6 +24,7 @@ AFTER_MAX, HOUR_MS = "log.message.timestamp.after.max.ms", 3_600_000
 UNKNOWN = "kview.nobodys.setting"
 OWN = {
     RETENTION: "has a default here: log.retention.hours does not count",
+    "log.dirs": "null is an empty text here",
     "replica.selector.class": "null is an empty text here",
 }
 SIMULATED_ONLY = {

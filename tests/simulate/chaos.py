@@ -31,6 +31,12 @@ VARIANTS = {
     "no-elr": {"eligible.leader.replicas.version": "0"},
 }
 FAULTS = ("crash", "stop", "hang", "slow", "start", "start", "start", "controller", "rack")
+NETWORK = ("cut", "cut", "cut-one-way", "isolate", "join", "join")
+DISKS = ("lose-disk", "fill-disk", "slow-disk", "repair-disk")
+ALL_FAULTS = FAULTS + NETWORK
+DISK_FAULTS = ("hang", "slow", "start", "start", "start", "controller", *NETWORK, *DISKS, *DISKS)
+"""Without crashes: if the other brokers of a partition are killed while one has lost its disk, Kafka elects
+the last leader, whose log may be empty (KIP-966)."""
 TOPICS = ("create", "delete", "again", "again")
 MADE = ("made-1", "made-2", "made-3")
 OF_THE_WORLD = ("invoice", "payment", "audit-log")
@@ -79,10 +85,11 @@ class Chaos:
         change_topics(self.cluster, self._random, kind)
 
 
-def disturb(cluster: Cluster, source: random.Random) -> None:
-    """Do one thing to a node or a rack, or end a fault."""
-    node = source.choice([*cluster.broker_ids(), *cluster.world.controllers])
-    match source.choice(FAULTS):
+def disturb(cluster: Cluster, source: random.Random, faults: Sequence[str] = FAULTS) -> None:
+    """Do one thing to a node, a rack or the network, or end a fault."""
+    nodes = [*cluster.broker_ids(), *cluster.world.controllers]
+    node = source.choice(nodes)
+    match source.choice(faults):
         case "crash":
             cluster.faults.crash(node)
         case "stop":
@@ -95,8 +102,37 @@ def disturb(cluster: Cluster, source: random.Random) -> None:
             cluster.faults.start(node)
         case "controller":
             cluster.faults.crash_controller()
+        case "cut" | "cut-one-way" as kind:
+            other = source.choice([other for other in nodes if other != node])
+            cluster.faults.cut(node, other, kind == "cut-one-way")
+        case "lose-disk" if node in cluster.broker_ids() and can_spare_a_disk(cluster, node):
+            cluster.faults.lose_disk(node)
+        case "fill-disk" if node in cluster.broker_ids() and can_spare_a_disk(cluster, node):
+            cluster.faults.fill_disk(node)
+        case "slow-disk" if node in cluster.broker_ids():
+            cluster.faults.slow_disk(node, source.choice([20, 200, 7_000]))
+        case "repair-disk" if node in cluster.broker_ids():
+            cluster.faults.repair_disk(node)
+        case "isolate":
+            cluster.faults.isolate(node)
+        case "join":
+            cluster.faults.join_all()
         case "rack" if source.random() < 0.2:
             cluster.faults.lose_rack(source.choice(["R1", "R2"]))
+
+
+def can_spare_a_disk(cluster: Cluster, broker: int) -> bool:
+    """Return whether a running broker has a disk that works, and all that is on it is on another one, too."""
+    everywhere = all(
+        len(p.isr) == len(p.replicas) and (broker not in p.replicas or len(p.replicas) > 1)
+        for _, p in cluster.metadata.image.all_partitions()
+    )
+    others = [each.dirs for each in cluster.brokers.values()]
+    works = cluster.nodes.serves(broker) and bool(cluster.brokers[broker].dirs.working())
+    known = cluster.controller.ready()
+    return (
+        known and works and everywhere and not any(dirs.lost or dirs.full or dirs.offline for dirs in others)
+    )
 
 
 def change_topics(

@@ -18,7 +18,16 @@ from kview.simulate.world import (
     World,
     racked_brokers,
 )
-from tests.simulate.chaos import QUICK, VARIANTS, change_topics, disturb, heal
+from tests.simulate.chaos import (
+    ALL_FAULTS,
+    DISK_FAULTS,
+    FAULTS,
+    QUICK,
+    VARIANTS,
+    change_topics,
+    disturb,
+    heal,
+)
 from tests.simulate.chaos_clients import CODECS, Clients
 from tests.simulate.chaos_members import ChaosMembers
 from tests.simulate.engine import START_MS, go
@@ -38,14 +47,24 @@ class ChaosWorld:
     """A world made of one seed, and its disturbances of the same seed.
 
     With `members`, a consumer group reads all its topics. With `transactions`, its producer writes in
-    transactions, and is taken over by others now and then.
+    transactions, and is taken over by others now and then. With `parted`, the network is cut, too. With
+    `disks`, disks fail besides, of which nothing is lost that two brokers have.
     """
 
-    def __init__(self, seed: int, members: bool = False, transactions: bool = False) -> None:
+    def __init__(
+        self,
+        seed: int,
+        members: bool = False,
+        transactions: bool = False,
+        parted: bool = False,
+        disks: bool = False,
+    ) -> None:
         self._random = random.Random(seed)
         self._transactions = transactions
+        self._faults = DISK_FAULTS if disks else ALL_FAULTS if parted else FAULTS
+        self._disks = disks
         self._protocol = random.Random(f"protocol of {seed}").choice((CLASSIC, CONSUMER))
-        self.variant = self._random.choice(list(VARIANTS))
+        self.variant = "elr" if disks else self._random.choice(list(VARIANTS))
         self.cluster = build(self._world(), seed, START_MS)
         self._topic_id = self.cluster.metadata.image.topics["topic-0"].topic_id
         self.checker = Checker(self.cluster, others=of_the_cluster(self.cluster), every_event=True)
@@ -71,13 +90,19 @@ class ChaosWorld:
         if self._transactions:
             producer = replace(producer, acks=-1, transaction_ms=source.randrange(100, 3_000), abort_every=4)
             group = replace(group, read_committed=True)
+        settings = {**QUICK, **VARIANTS[self.variant], "transaction.state.log.num.partitions": "2"}
+        if self._disks:
+            topics = tuple(
+                replace(topic, replication=3, configs={"min.insync.replicas": "2"}) for topic in topics
+            )
+            settings |= {"min.insync.replicas": "2", "log.dirs": source.choice(("", "a,b", "a,b,c"))}
         return World(
             brokers=brokers,
             topics=topics,
             producers=(producer,),
             groups=(group,),
             placement=source.choice(list(Placement)),
-            settings={**QUICK, **VARIANTS[self.variant], "transaction.state.log.num.partitions": "2"},
+            settings=settings,
         )
 
     def run(self, seconds: float) -> None:
@@ -98,7 +123,7 @@ class ChaosWorld:
             elif kind < 0.5:
                 self._administrate(source.choice(ADMIN))
             else:
-                disturb(self.cluster, source)
+                disturb(self.cluster, source, self._faults)
         heal(self.cluster, self.checker)
         self.clients.check()
         if self._members is not None:

@@ -114,7 +114,8 @@ class Checker:
                 continue
             self.checked += 1
             topic_id = cluster.metadata.image.topics[key[0]].topic_id
-            found = [cluster.brokers[r].replicas.get(key) for r in image.replicas]
+            brokers_of = [cluster.brokers[r] for r in image.replicas]
+            found = [broker.replicas.get(key) or broker.dirs.offline.get(key) for broker in brokers_of]
             replicas = [r for r in found if r is not None and r.topic_id == topic_id]
             leader = next((r for r in replicas if r.leading and r.broker.id == image.leader), None)
             brokers = cluster.metadata.image.brokers

@@ -228,10 +228,11 @@ class TransactionsAreWholeAndUnfenced(Invariant):
 def _cancelled_with_loss(before: PartitionImage, now: PartitionImage) -> bool:
     """Return whether a reassignment was cancelled that left no replica in sync with the previous ISR.
 
-    Source: PartitionReassignmentRevert, which then puts the first old replica into the ISR.
+    Source: PartitionReassignmentRevert, which then puts the first old replica into the ISR, also if the ISR
+    was empty (ELR).
     """
-    was_moving = bool(before.adding) and not now.adding
-    return was_moving and bool(before.isr) and set(before.isr) <= set(before.adding)
+    was_moving = bool(before.adding or before.removing) and not (now.adding or now.removing)
+    return was_moving and set(before.isr) <= set(before.adding)
 
 
 def standard() -> list[Invariant]:

@@ -9,7 +9,7 @@ from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition, pr
 
 def describe(cluster: Cluster) -> list[QuorumInfo]:
     answers: list[QuorumInfo] = []
-    cluster.forwarding.describe_quorum(answers.append)
+    cluster.forwarding.describe_quorum(0, answers.append)
     return answers
 
 

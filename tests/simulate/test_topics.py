@@ -86,7 +86,7 @@ def test_a_deleted_topic_is_gone_and_may_come_back_empty() -> None:
     go(cluster, 0.1)
     assert [a.error_code for a in answers] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert TOPIC not in cluster.image(2).topics and not [
-        r for r in cluster.descriptions.log_dirs(0) if r.topic == TOPIC
+        r for found in cluster.descriptions.log_dirs(0) for r in found.rows if r.topic == TOPIC
     ]
     assert create(cluster, TOPIC, 1, 3).topic_id != old
     assert replica(cluster, 0).log.end == 0
@@ -223,7 +223,12 @@ def test_records_go_by_size() -> None:
     for _ in range(40):
         produce(cluster, 0, [b"v" * 900])
         go(cluster, 0.3)
-    sizes = [row.size_bytes for row in cluster.descriptions.log_dirs(0) if row.topic == TOPIC]
+    sizes = [
+        row.size_bytes
+        for found in cluster.descriptions.log_dirs(0)
+        for row in found.rows
+        if row.topic == TOPIC
+    ]
     assert 8_000 <= sizes[0] <= 15_000
     assert len(replica(cluster, 0).log.spans[0].stream.batches) <= 16, "their memory is free"
 

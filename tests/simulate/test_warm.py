@@ -72,7 +72,9 @@ def test_traffic_goes_on_where_the_past_ended() -> None:
 def test_without_traffic_topics_are_empty_and_stay_so() -> None:
     cluster = build(default_world(traffic=False), 1, START_MS)
     go(cluster, 5)
-    rows = [row for b in cluster.broker_ids() for row in cluster.descriptions.log_dirs(b)]
+    rows = [
+        row for b in cluster.broker_ids() for found in cluster.descriptions.log_dirs(b) for row in found.rows
+    ]
     assert len(rows) == 10 * 3 + 6 * 3 + 4 + 50 * 3 and all(row.size_bytes == 0 for row in rows)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from kafka.protocol.admin import DescribeLogDirsRequest
 from kafka.protocol.consumer import JoinGroupRequest
 
 from kview.testing import AsyncCluster, Cluster, ClusterError
@@ -228,6 +229,64 @@ def test_a_killed_cluster_is_said_to_have_ended_by_whatever_asks_next() -> None:
         with pytest.raises(ClusterError, match="has ended"):
             kafka.heal()
     assert not kafka.running
+
+
+def test_a_leader_cut_off_from_the_others_answers_its_clients_and_what_it_took_is_gone(
+    kafka: Cluster,
+) -> None:
+    topic = kafka.new_topic("orders", settings={"min.insync.replicas": "2"})
+    first = kafka.leader(topic)
+    kafka.cut(first, 101)
+    kafka.cut(first, 102, one_way=True)
+    kafka.join_all()
+    with pytest.raises(ClusterError, match=f"nodes {first} and 101 reach each other"):
+        kafka.join(first, 101)
+    kafka.isolate(first)
+    alone = Producer({"bootstrap.servers": kafka.bootstrap(first), "acks": 1})
+    answers: list[int | None] = []
+    alone.produce(topic, b"lost", on_delivery=lambda error, message: answers.append(message.offset()))
+    assert alone.flush(30) == 0 and answers == [0], "acknowledged with one copy"
+    kafka.fence_now(first)
+    others = [broker for broker in kafka.brokers if broker != first]
+    servers = ",".join(map(kafka.bootstrap, others))
+    client = Producer({"bootstrap.servers": servers, "acks": "all"})
+    client.produce(topic, b"kept", on_delivery=lambda error, message: answers.append(message.offset()))
+    assert client.flush(30) == 0 and answers == [0, 0]
+    kafka.start(first)
+    kafka.wait_full_isr()
+    got = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": kafka.new_group()})
+    got.assign([TopicPartition(topic, 0, 0)])
+    (message,) = got.consume(1, timeout=30)
+    got.close()
+    assert message.value() == b"kept"
+
+
+def test_a_broker_with_two_disks_goes_on_without_one() -> None:
+    with Cluster(settings={"log.dirs": "a,b"}) as kafka:
+        kafka.create_topic("orders", 4, settings={"min.insync.replicas": "2"})
+        assert write(kafka, "orders", [b"%d" % number for number in range(40)]) == []
+        kafka.slow_disk(0, 0.05)
+        kafka.repair_disk(0)
+        kafka.lose_disk(0)
+
+        def holding() -> int:
+            return sum(0 in kafka.partition("orders", number).isr for number in range(4))
+
+        kafka.wait(lambda: holding() < 4, "what was on its disk has left it", 5)
+        assert holding() == 2, "its other disk works"
+        answered = ask(_address(kafka, 0), DescribeLogDirsRequest(version=4, topics=None))
+        assert [found.error_code for found in answered.results] == [0, 56]
+        assert [bool(found.topics) for found in answered.results] == [True, False]
+        kafka.fill_disk(1)
+        kafka.heal()
+        assert kafka.status().active == ()
+        with pytest.raises(ClusterError, match="61 is not a latency"):
+            kafka.slow_disk(0, 61)
+
+
+def _address(kafka: Cluster, broker: int) -> tuple[str, int]:
+    host, _, port = kafka.bootstrap(broker).partition(":")
+    return host, int(port)
 
 
 def test_while_time_stands_requests_are_served_and_sessions_last(kafka: Cluster) -> None:

@@ -30,6 +30,8 @@ TO_PARTITIONS = ["tab"]
         ("S", Command(CommandKind.STOP, 0), "broker 0 is stopping cleanly", "B restore 0"),
         ("H", Command(CommandKind.HANG, 0), "broker 0 is hung", "B restore 0"),
         ("W", Command(CommandKind.SLOW, 0, amount=200), "takes 200 ms longer", "B restore 0"),
+        ("N", Command(CommandKind.ISOLATE, 0), "broker 0 reaches no other node", "B restore 0"),
+        ("L", Command(CommandKind.LOSE_DISK, 0), "a log directory of broker 0 has failed", "B restore 0"),
         ("B", Command(CommandKind.START, 0), "broker 0 was started", ""),
         ("X", Command(CommandKind.LOSE_RACK, name="R1"), "every broker in rack R1 has lost", "U undo all"),
         ("C", Command(CommandKind.CRASH_CONTROLLER), "was killed: the other voters elect", "U undo all"),

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from kview.derive.align import partition_rows, positions, take
 from kview.derive.brokers import log_dirs
-from kview.derive.brokers.silence import fencing_due, overdue, user_leader
+from kview.derive.brokers.silence import cut_off, fencing_due, overdue, user_leader
 from kview.derive.groups.unheard import never_read, unheard
 from kview.derive.partitions.rates import leaves_out, sum_by
 from kview.derive.sampled import Sample
@@ -51,6 +51,8 @@ def broker_figures(
     owing = overdue(snapshot, slow_since_ms)
     silent = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
     severity = broker_severity(brokers, unreached, slow_since_ms, owing)
+    cut_off_since_ms = np.where((slow_since_ms == UNKNOWN) & ~owing, cut_off(snapshot), UNKNOWN)
+    severity[cut_off_since_ms != UNKNOWN] = Severity.WARN
     failed_dirs = np.zeros(size, np.int64)
     for failed in log_dirs.failed_dirs(snapshot):
         at = brokers.id == failed.broker
@@ -81,6 +83,7 @@ def broker_figures(
         unreached=unreached,
         late=owing,
         slow_since_ms=slow_since_ms,
+        cut_off_since_ms=cut_off_since_ms,
         dirs=np.where(dirs == 0, UNKNOWN, dirs),
         failed_dirs=failed_dirs,
         full_ms=np.where(up & (full_ms != never), full_ms, UNKNOWN),

@@ -16,6 +16,9 @@ from kview.model.units import UNKNOWN
 HEARD_MARGIN_MS = 1_500
 """If a broker's last fetch of metadata is this close to the latest fetch of all, the quorum still hears the
 broker. Brokers fetch at least every 500 ms."""
+CUT_OFF_MS = 3_000
+"""If a broker that answers us has not fetched for this long, it is cut off: the fetch timeout of
+controllers is 2 s, and a long pause of its JVM should not count."""
 
 
 class Silence(Struct, frozen=True):
@@ -64,6 +67,21 @@ def still_heard(snapshot: Snapshot, quiet: Silence) -> NDArray[np.bool_]:
     recent = np.where(known, latest - brokers.last_fetch_ms, UNKNOWN) < HEARD_MARGIN_MS
     heard: NDArray[np.bool_] = known & recent & (received > quiet.since_ms + 2 * HEARD_MARGIN_MS)
     return heard
+
+
+def cut_off(snapshot: Snapshot) -> Longs:
+    """Return ≈ since when each broker that answers us has not fetched metadata from the quorum.
+
+    UNKNOWN for those that fetch, or of whom the quorum tells nothing. As in `still_heard`, only the quorum's
+    own times are compared.
+    """
+    brokers, seen = snapshot.brokers, snapshot.observation
+    latest = snapshot.quorum.last_fetch_ms.max(initial=UNKNOWN)
+    told = (brokers.last_fetch_ms != UNKNOWN) & (latest != UNKNOWN)
+    behind = np.where(told, latest - np.where(told, brokers.last_fetch_ms, 0), 0)
+    answered = brokers.answers & (brokers.answered_ms >= seen.quorum_received_ms - HEARD_MARGIN_MS)
+    alone = np.asarray((brokers.state == BrokerState.UP) & answered & (behind >= CUT_OFF_MS), np.bool_)
+    return np.where(alone, seen.quorum_received_ms - behind, UNKNOWN).astype(np.int64)
 
 
 def fencing_due(snapshot: Snapshot, quiet: Silence, unreached: Flags, led_since_ms: int) -> Longs:

@@ -76,6 +76,8 @@ class Readings:
         self._cluster = cluster
         self._ids: dict[str, bytes] = {}
         self._sizes_ms: dict[int, int] = {}
+        self._log_dirs: dict[int, list[tuple[str, int, int]]] = {}
+        """Broker → its log directories: path, error code, and epoch ms when it was received."""
         self.partitions: dict[TopicPartition, PartitionSeen] = {}
         self.topics: dict[str, TopicSeen] = {}
         self.points: dict[tuple[str, int, int], tuple[int, int]] = {}
@@ -141,13 +143,23 @@ class Readings:
             if now_ms - self._sizes_ms.get(broker, UNKNOWN) < LOG_DIRS_MS:
                 continue
             self._sizes_ms[broker] = now_ms
-            rows = self._cluster.descriptions.log_dirs(broker)
+            found = self._cluster.descriptions.log_dirs(broker)
+            self._log_dirs[broker] = [(each.path, int(each.error_code), now_ms) for each in found]
+            rows = [row for each in found for row in each.rows]
             total[broker] = sum(row.size_bytes for row in rows)
             for row in rows:
                 seen = self.partitions.get((row.topic, row.partition))
                 if seen is not None:
                     seen.sizes[broker] = row.size_bytes
         return total
+
+    def dir_rows(self) -> list[tuple[object, ...]]:
+        """Return the log directories of the brokers that have told them, whose volumes are not known."""
+        return [
+            (broker, path, error, UNKNOWN, UNKNOWN, received_ms)
+            for broker, dirs in sorted(self._log_dirs.items())
+            for path, error, received_ms in sorted(dirs)
+        ]
 
     def read_settings(self, image: MetadataImage, source: int, now_ms: int) -> None:
         """Read the settings of new topics, and of all topics once a minute."""

@@ -25,6 +25,8 @@ _PRESS = {
     CommandKind.STOP: "stop broker {node}",
     CommandKind.HANG: "hang broker {node}",
     CommandKind.SLOW: "slow broker {node} down",
+    CommandKind.LOSE_DISK: "take a disk from broker {node}",
+    CommandKind.ISOLATE: "isolate broker {node}",
     CommandKind.START: "bring broker {node} back",
     CommandKind.LOSE_RACK: "cut the power of rack {name}",
     CommandKind.CRASH_CONTROLLER: "crash the active controller",

@@ -92,7 +92,7 @@ def describe_quorum(call: Call) -> None:
     def described(info: QuorumInfo) -> None:
         call.run(_answer_quorum(call, info))
 
-    call.cluster.forwarding.describe_quorum(call.later(described))
+    call.cluster.forwarding.describe_quorum(call.broker, call.later(described))
 
 
 def _answer_quorum(call: Call, info: QuorumInfo) -> Steps:

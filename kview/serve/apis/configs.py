@@ -26,7 +26,6 @@ from kafka.protocol.admin import (
 from kview.model.address import Address
 from kview.serve.apis.config_rows import ConfigRows, config_row
 from kview.serve.apis.gather import Gather, forward, message_of
-from kview.serve.apis.log_dirs import log_dir
 from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.alterations import Alteration, Operation
@@ -125,7 +124,7 @@ def _static(call: Call) -> dict[str, str]:
         "advertised.listeners": f"{protocol}://{advertised}",
         "controller.listener.names": "CONTROLLER",
         "listeners": f"{protocol}://{listening}",
-        "log.dirs": log_dir(call.broker),
+        "log.dirs": ",".join(call.cluster.brokers[call.broker].dirs.paths),
         "max.incremental.fetch.session.cache.slots": "0",
         "process.roles": "broker",
         **call.wire.security.settings,

@@ -298,7 +298,12 @@ def _answer(call: Call, fetching: Fetching, read: Sequence[Read]) -> Steps:
         for broker in sorted(leaders)
         if broker in call.image.brokers
     ]
-    call.answer_packed(pack_response(call.version, committed, topics, 0, session_id, endpoints))
+    body = pack_response(call.version, committed, topics, 0, session_id, endpoints)
+    disk_us = call.cluster.nodes.by_id[call.broker].disk_us
+    if disk_us and topics:
+        call.cluster.kernel.after(disk_us, call.later(call.answer_packed), body)
+    else:
+        call.answer_packed(body)
 
 
 def _throttle_ms(call: Call, results: Sequence[Read]) -> int:

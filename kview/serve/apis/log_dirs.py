@@ -1,10 +1,13 @@
 """AlterReplicaLogDirs (34) 1–2 and DescribeLogDirs (35) 1–5: where this broker's replicas are on its disk.
 
-AlterReplicaLogDirs: v2 is flexible. There is no other directory to which a replica could move.
+AlterReplicaLogDirs: v2 is flexible. Replicas move at once.
 
 DescribeLogDirs: v2 is flexible, v3 adds a top-level error, v4 the bytes of the volume (unknown: −1), v5
-whether the volume is cordoned. A broker has one log directory.
+whether the volume is cordoned. A broker has one log directory, or those of log.dirs.
 """
+
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from kafka.protocol.admin import (
     AlterReplicaLogDirsRequest,
@@ -18,14 +21,9 @@ from kview.serve.call import Api, Call, Steps
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
-from kview.simulate.results import LogDirRow
+from kview.simulate.results import LogDir, LogDirRow
 
 ERROR_FROM = 3
-
-
-def log_dir(broker: int) -> str:
-    """Return the path of a broker's log directory."""
-    return f"/simulated/broker-{broker}"
 
 
 def describe_log_dirs(call: Call) -> None:
@@ -39,12 +37,17 @@ def describe_log_dirs(call: Call) -> None:
         call.answer(DescribeLogDirsResponse(version=version, results=[], **error))
         return
     asked = None if request.topics is None else {t.topic: set(t.partitions) for t in request.topics}
-    by_topic: dict[str, list[LogDirRow]] = {}
-    for row in call.cluster.descriptions.log_dirs(call.broker):
-        if asked is None or row.partition in asked.get(row.topic, ()):
-            by_topic.setdefault(row.topic, []).append(row)
+    results = [_described(version, found, asked) for found in call.cluster.descriptions.log_dirs(call.broker)]
+    call.answer(DescribeLogDirsResponse(version=version, results=results))
+
+
+def _described(version: int, found: LogDir, asked: Mapping[str, Collection[int]] | None) -> Any:
     per_dir = DescribeLogDirsResponse.DescribeLogDirsResult
     per_topic = per_dir.DescribeLogDirsTopic
+    rows_of: dict[str, list[LogDirRow]] = {}
+    for row in found.rows:
+        if asked is None or row.partition in asked.get(row.topic, ()):
+            rows_of.setdefault(row.topic, []).append(row)
     topics = [
         per_topic(
             version=version,
@@ -60,10 +63,11 @@ def describe_log_dirs(call: Call) -> None:
                 for row in rows
             ],
         )
-        for name, rows in by_topic.items()
+        for name, rows in rows_of.items()
     ]
-    directory = per_dir(version=version, log_dir=log_dir(call.broker), topics=topics, is_cordoned=False)
-    call.answer(DescribeLogDirsResponse(version=version, results=[directory]))
+    return per_dir(
+        version=version, error_code=found.error_code, log_dir=found.path, topics=topics, is_cordoned=False
+    )
 
 
 def alter_replica_log_dirs(call: Call) -> Steps:
@@ -77,7 +81,9 @@ def alter_replica_log_dirs(call: Call) -> Steps:
     may = call.may(AclOperation.ALTER, ResourceType.CLUSTER)
     rows = []
     for key, path in wanted.items():
-        error = _moved(call, key, path) if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        if may:
+            error = call.cluster.descriptions.move_replica(call.broker, key, path)
         row = per_topic.AlterReplicaLogDirPartitionResult(
             version=call.version, partition_index=key[1], error_code=error
         )
@@ -88,16 +94,6 @@ def alter_replica_log_dirs(call: Call) -> Steps:
         for name, of_topic in by_topic(rows).items()
     ]
     call.answer(AlterReplicaLogDirsResponse(version=call.version, results=results))
-
-
-def _moved(call: Call, key: TopicPartition, path: str) -> ErrorCode:
-    """Return the result of moving a replica. Source: ReplicaManager.alterReplicaLogDirs."""
-    if path != log_dir(call.broker):
-        return ErrorCode.LOG_DIR_NOT_FOUND
-    partition = call.image.partition(*key)
-    if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.NONE if call.broker in partition.replicas else ErrorCode.REPLICA_NOT_AVAILABLE
 
 
 APIS = (

@@ -89,7 +89,7 @@ def _partition(version: int, image: MetadataImage, index: int, partition: Partit
     per_topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
     return per_topic.DescribeTopicPartitionsResponsePartition(
         version=version,
-        error_code=ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.NONE,  # also without a leader, unlike Metadata
         partition_index=index,
         leader_id=partition.leader,
         leader_epoch=partition.leader_epoch,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from kview.simulate.brokers.bucket import Bucket
 from kview.simulate.brokers.fetch_sessions import FetchSessions
 from kview.simulate.brokers.isr_changes import RETRY_US, IsrChanges
+from kview.simulate.brokers.log_dirs import METADATA_DIR, LogDirs, paths
 from kview.simulate.brokers.process import BrokerProcess
 from kview.simulate.brokers.replica import Fetcher, Replica
 from kview.simulate.brokers.throttle import Throttle
@@ -21,6 +22,9 @@ from kview.simulate.world import LinkSpec
 
 START_UP_US = 2_000_000
 """Time from the start of a broker's process to its first registration."""
+CHECKPOINT_US = 5_000_000
+"""replica.high.watermark.checkpoint.interval.ms: a broker notices within this time that a disk is full, even
+if nothing is appended there."""
 CATCH_UP_US = 200_000
 """Time from a broker's registration to its first heartbeat, in which it reads the metadata."""
 
@@ -51,6 +55,7 @@ class Broker:
         self.touched = touched
         self.process = BrokerProcess(kernel, node)
         self.replicas: dict[TopicPartition, Replica] = {}
+        self.dirs = LogDirs(paths(settings.text("log.dirs"), node.id))
         self.fetchers: dict[int, Fetcher] = {}
         self.own_fetchers: dict[int, Fetcher] = {}
         self.latency_us = link.latency_us
@@ -60,6 +65,7 @@ class Broker:
         self.out_link = Bucket(link.bytes_per_second, now_us)
         self.in_link = Bucket(link.bytes_per_second, now_us)
         self.disk = Bucket(link.disk_bytes_per_second, now_us)
+        self.disk_busy_until_us = now_us
         self.sending = Throttle(self.id, LEADER_THROTTLE, configs)
         self.fetching = Throttle(self.id, FOLLOWER_THROTTLE, configs)
         self.isr_changes = IsrChanges(
@@ -69,15 +75,20 @@ class Broker:
             self.id, kernel, settings.number("max.incremental.fetch.session.cache.slots")
         )
         self.clean_shutdown = True
+        self._dir_timeout_us = settings.us("log.dir.failure.timeout.ms")
+        self._halt: Callable[[int], None] = lambda broker: None
         self._nodes = nodes
         self._metadata = metadata
         self._configs = configs
         self._controller = controller
+        self._unreported: set[TopicPartition] = set()
+        """Partitions led here that a failed directory has, while no controller has said that it knows."""
         self._beat: Timer | None = None
         self._fetch_timer: Timer | None = None
         self._start_listeners: list[Callable[[], None]] = []
         self._metadata_listeners: list[Callable[[int], None]] = []
         metadata.on_step(self.metadata_changed)
+        nodes.network.on_change(lambda a, b: self.metadata_changed() if self.id in (a, b) else None)
 
     def on_start(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever the broker has registered and starts its timers."""
@@ -86,6 +97,10 @@ class Broker:
     def on_metadata(self, listener: Callable[[int], None]) -> None:
         """Call `listener(broker)` whenever the broker has new metadata."""
         self._metadata_listeners.append(listener)
+
+    def on_halt(self, halt: Callable[[int], None]) -> None:
+        """Call `halt(broker)` when the broker cannot go on without a log directory that has failed."""
+        self._halt = halt
 
     # --- the process
 
@@ -100,6 +115,7 @@ class Broker:
         """Drop what the process held in memory, because the process has ended. Its logs stay on disk."""
         self.clean_shutdown = clean
         self.process.ended()
+        self._unreported.clear()
         for timer in (self._beat, self._fetch_timer):
             self.kernel.cancel(timer)
         self._fetch_timer = None
@@ -125,6 +141,9 @@ class Broker:
             return
         self.node.broker_epoch = epoch
         self.clean_shutdown = False
+        for key, replica in self.dirs.take_back().items():
+            replica.lose_memory()
+            self.replicas[key] = replica
         self.image = self._metadata.image
         self.apply(self.image, None)
         self.boot(self.kernel.now_us + self.latency_us + CATCH_UP_US)
@@ -134,7 +153,60 @@ class Broker:
         self.process.after(self.latency_us + self.node.slow_us, self._beat_arrives, self.image.offset)
 
     def _beat_arrives(self, offset: int) -> None:
-        self._controller.heartbeat(self.id, self.node.broker_epoch, offset)
+        offline = self.dirs.offline_ids()
+        if self._controller.heartbeat(self.id, self.node.broker_epoch, offset, offline):
+            self._unreported.difference_update(offline)
+
+    # --- log directories
+
+    def append_fails(self, replica: Replica) -> bool:
+        """Return whether nothing can be appended to a replica because its disk is full. Its directory then
+        fails."""
+        if replica.directory not in self.dirs.full:
+            return False
+        self.fail_dir(replica.directory)
+        return True
+
+    def fill_dir(self, directory: int) -> None:
+        """Leave no room in a log directory."""
+        self.dirs.full.add(directory)
+        due_us = self.kernel.random("checkpoint").randrange(CHECKPOINT_US)
+
+        def checkpoint() -> None:
+            if directory in self.dirs.full:
+                self.fail_dir(directory)
+
+        self.process.after(due_us, checkpoint)
+
+    def fail_dir(self, directory: int) -> None:
+        """Stop serving what is in a log directory, and report it to the controller.
+
+        The broker ends if that had the metadata log, or if no controller answers for
+        log.dir.failure.timeout.ms (ReplicaManager.handleLogDirFailure).
+        """
+        if directory in self.dirs.failed:
+            return
+        self.kernel.trace("dir-failed", self.id, directory)
+        gone = self.dirs.fail(directory, self.replicas)
+        led = {key for key, replica in gone.items() if replica.leading}
+        for key, replica in gone.items():
+            self.touched.add(key)
+            replica.drop(ErrorCode.KAFKA_STORAGE_ERROR)
+        if directory == METADATA_DIR:
+            self.process.after(0, self._halt, self.id)
+            return
+        self._unreported |= led
+        self.process.after(self.latency_us + self.node.slow_us, self._beat_arrives, self.image.offset)
+        self.process.after(self._dir_timeout_us, self._end_if_unreported, led)
+
+    def _end_if_unreported(self, led: set[TopicPartition]) -> None:
+        if self._unreported & led:
+            self._halt(self.id)
+
+    def repair_dirs(self) -> None:
+        """Replace lost disks by empty ones and make room on full ones, before the process starts again."""
+        self.dirs.repair()
+        self.clean_shutdown = False  # What a failed directory had of it is missing.
 
     # --- metadata
 
@@ -155,7 +227,7 @@ class Broker:
     def _fetch_metadata(self) -> None:
         self._fetch_timer = None
         metadata = self._metadata
-        if self._controller.ready() and metadata.image.offset > self.image.offset:
+        if self._controller.reached_by(self.id) and metadata.image.offset > self.image.offset:
             self.apply(metadata.image, metadata.changed_since(self.image.offset))
 
     def apply(self, image: MetadataImage, keys: Iterable[TopicPartition] | None) -> None:
@@ -166,7 +238,9 @@ class Broker:
         """
         before, self.image = self.image, image
         if keys is None:
-            keys = dict.fromkeys([*self.replicas, *(key for key, _ in image.all_partitions())])
+            keys = dict.fromkeys(
+                [*self.replicas, *self.dirs.offline, *(key for key, _ in image.all_partitions())]
+            )
         now_us = self.kernel.now_us
         for key in keys:
             topic, partition = image.topics.get(key[0]), image.partition(*key)
@@ -177,21 +251,27 @@ class Broker:
                 replica.drop(
                     ErrorCode.NOT_LEADER_OR_FOLLOWER if moved else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 )
-                del self.replicas[key]
+                self.dirs.removed(self.replicas.pop(key))
                 replica = None
+            offline = self.dirs.offline.get(key)
+            if offline is not None and topic is not None and mine and offline.topic_id == topic.topic_id:
+                continue
+            if offline is not None:
+                self.dirs.removed(self.dirs.offline.pop(key))
             if topic is None or partition is None or not mine:
                 continue
             joins = replica is None and self.id not in partition.isr
             if replica is None:
                 replica = self.replicas[key] = Replica(self, key, topic.topic_id, partition.replicas)
+                self.dirs.place(replica)
             was_leading, epoch = replica.leading, replica.leader_epoch
             if partition.leader == self.id:
                 replica.lead(partition, self._configs.min_insync_replicas(key[0]), now_us)
                 if not was_leading or epoch != replica.leader_epoch:
                     self.kernel.trace("leads", *key, self.id, replica.leader_epoch, replica.log.end)
                 replica.wake_followers()
-                if replica.isr != partition.replicas:
-                    self.isr_changes.check_join(replica)
+                if partition.offline:
+                    self._wait_for_offline(replica, partition.offline)
             else:
                 replica.follow(partition)
                 fetcher = self.own_fetchers.get(partition.leader)
@@ -208,7 +288,22 @@ class Broker:
             for replica in self.replicas.values():
                 if replica.leading and len(replica.isr) < len(replica.replicas):
                     replica.wake_followers()
-                    self.isr_changes.check_join(replica)
+
+    def _wait_for_offline(self, replica: Replica, offline: Iterable[int]) -> None:
+        """Let the high watermark go on once followers in failed directories no longer count as caught up.
+
+        Until then, replica.lag.time.max.ms, a leader waits for them to join the ISR, because their brokers
+        are alive. Measured: acks=all waits for 30 s.
+        """
+
+        def advance() -> None:
+            if replica.leading:
+                replica.advance()
+
+        for follower in offline:
+            if known := replica.followers.get(follower):
+                left_us = known.caught_up_us + self.lag_max_us - self.kernel.now_us
+                self.process.after(max(0, left_us) + 1, advance)
 
     def _unfenced(self, image: MetadataImage) -> bool:
         """Return whether `image` has this process's own registration as unfenced."""

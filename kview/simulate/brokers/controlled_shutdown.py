@@ -64,5 +64,5 @@ class ControlledShutdown:
         self._nodes.set_state(node, ProcessState.STOPPED)
         self._brokers[broker].died(clean=True)
         self._replication.cut(broker)
-        if self._controller.ready() and not self._metadata.image.brokers[broker].fenced:
+        if self._controller.reached_by(broker) and not self._metadata.image.brokers[broker].fenced:
             self._controller.fence(broker)

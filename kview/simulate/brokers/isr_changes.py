@@ -56,16 +56,6 @@ class IsrChanges:
         if follower.broker not in replica.isr and replica.isr_pending is None and replica.may_join(follower):
             self.ask(replica, (*replica.isr, follower.broker))
 
-    def check_join(self, replica: Replica) -> None:
-        """Ask to add a follower that may join the ISR."""
-        for follower in replica.followers.values():
-            if (
-                replica.isr_pending is None
-                and follower.broker not in replica.isr
-                and replica.may_join(follower)
-            ):
-                self.ask(replica, (*replica.isr, follower.broker))
-
     def ask(self, replica: Replica, isr: tuple[int, ...]) -> None:
         """Ask the controller to change a partition's ISR to `isr` (AlterPartition).
 
@@ -79,22 +69,23 @@ class IsrChanges:
 
     def _alter_partitions(self) -> None:
         self._timer = None
-        if not self._controller.ready():
-            self._timer = self._process.after(RETRY_US, self._alter_partitions)
-            return
         asked, self._asked = self._asked, {}
         still = {r.key: r for r in asked if r.leading and r.isr_pending is not None}
         refused = self._controller.alter_partitions(
             self._process.node.id,
             [(key, r.topic_id, r.leader_epoch, r.partition_epoch, asked[r]) for key, r in still.items()],
         )
+        if refused is None:
+            self._asked = {r: asked[r] for r in still.values()} | self._asked
+            self._timer = self._process.after(RETRY_US, self._alter_partitions)
+            return
         for key in refused:
             self._process.after(RETRY_US, self._refused, still[key])
 
     def _refused(self, replica: Replica) -> None:
         if replica.leading:
             replica.isr_pending = None
-            self.check_join(replica)
+            replica.wake_followers()
 
     def _check_lag(self) -> None:
         self._process.after(max(1, self._lag_max_us // 2), self._check_lag)

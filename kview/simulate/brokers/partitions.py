@@ -29,6 +29,9 @@ class Partitions:
         return replica
 
     def replicas(self, key: TopicPartition, topic_id: bytes) -> list[Replica]:
-        """Return all replicas of this topic's partition, including those on brokers that are down."""
-        replicas = (broker.replicas.get(key) for broker in self._brokers.values())
+        """Return all replicas of this topic's partition, including those on brokers that are down, and those
+        in log directories that have failed."""
+        replicas = (
+            broker.replicas.get(key) or broker.dirs.offline.get(key) for broker in self._brokers.values()
+        )
         return [replica for replica in replicas if replica is not None and replica.topic_id == topic_id]

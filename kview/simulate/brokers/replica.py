@@ -86,13 +86,14 @@ class Follower:
 
 
 class Replica:
-    """A replica of `key` on `broker`.
+    """A replica of `key` on `broker`, in the broker's log directory number `directory`.
 
     `leading` is based on the broker's own metadata, which may be out of date.
     """
 
     __slots__ = (
         "broker",
+        "directory",
         "epoch_start",
         "followers",
         "high_watermark",
@@ -104,6 +105,7 @@ class Replica:
         "leading",
         "log",
         "min_isr",
+        "offline",
         "partition_epoch",
         "producers",
         "readers",
@@ -120,6 +122,7 @@ class Replica:
         self.broker = broker
         self.key = key
         self.topic_id = topic_id
+        self.directory = 0
         self.log = Log()
         self.stream: Stream | None = None
         self.high_watermark = 0
@@ -130,6 +133,7 @@ class Replica:
         self.replicas = topic_replicas
         self.isr: tuple[int, ...] = ()
         self.isr_pending: tuple[int, ...] | None = None
+        self.offline: tuple[int, ...] = ()
         self.min_isr = 1
         self.epoch_start = 0
         self.followers: dict[int, Follower] = {}
@@ -157,6 +161,7 @@ class Replica:
             }
         self.isr = image.isr
         self.isr_pending = None
+        self.offline = image.offline
         self.partition_epoch = image.partition_epoch
         self.replicas = image.replicas
         self.advance()
@@ -230,7 +235,8 @@ class Replica:
     def may_join(self, follower: Follower) -> bool:
         """Return whether a follower outside the ISR has caught up enough to join."""
         return (
-            follower.log_end >= self.high_watermark
+            follower.broker not in self.offline
+            and follower.log_end >= self.high_watermark
             and follower.log_end >= self.epoch_start
             and self.broker.is_active(follower.broker)
         )

@@ -27,7 +27,9 @@ class Pair:
     """Copies partitions from broker `leader` to broker `follower`, in steps (implements `Fetcher`)."""
 
     __slots__ = (
+        "_arrives",
         "_behind",
+        "_connected",
         "_due",
         "_idle",
         "_joining",
@@ -55,27 +57,33 @@ class Pair:
         self._timer: Timer | None = None
         self._idle = True  # True if no step is scheduled, or only the end of a long poll.
         self._last_us = 0
-        # While the follower hangs: how far the answer reaches that the leader has sent to the waiting fetch,
-        # by replica. It is empty until the leader has something to send.
+        # While the follower hangs, or its packets are lost: how far the answer reaches that the leader has
+        # sent to the waiting fetch, by replica. It is empty until the leader has something to send.
         self._sent: dict[Replica, int] | None = None
         # Partitions of new replicas, which come with the fetch after the one that waits at the leader.
         self._joining: set[TopicPartition] = set()
+        self._arrives = False  # Whether what is sent then arrives, because only the follower's way is cut
+        self._connected = True
         self.reachable = True
 
     def processes_changed(self) -> None:
         """Update `reachable` after a change of either process."""
-        self.reachable = self.leader.node.running and self.follower.node.running
+        self.reachable = self._connected and self.leader.node.running and self.follower.node.running
         if self.follower.node.state not in (ProcessState.RUNNING, ProcessState.HUNG):
             self._sent = None
 
     def round_trip_us(self) -> int:
         """Return the duration in µs of a fetch and its answer."""
-        return 2 * self.leader.latency_us + self.leader.node.slow_us + self.follower.node.slow_us
+        leader, follower = self.leader.node, self.follower.node
+        disks_us = leader.disk_us + follower.disk_us
+        return 2 * self.leader.latency_us + leader.slow_us + follower.slow_us + disks_us
 
     def wake(self, replica: Replica) -> None:
         due = self._due
         if self._sent is not None and not self._sent:
             self._send([replica])
+            if self._arrives and self._sent:
+                self.kernel.after(self.leader.latency_us, self._arrived)
         if self._idle:
             due[replica] = -1
             self._schedule()
@@ -143,6 +151,23 @@ class Pair:
         self._sent = {}
         self._send(list(self._due))
         self.cut()
+
+    def network_changed(self, connected: bool, answers: bool) -> None:
+        """Go on, or stop fetching. With `answers`, the answer to the fetch that waits still arrives."""
+        was, self._connected = self.reachable, connected
+        self.processes_changed()
+        self._arrives = answers and not connected
+        if was and not self.reachable:
+            self.leader.unreachable(self.follower.id)
+            if answers:
+                self._sent = {}
+            self.cut()
+        elif self.reachable and not was:
+            self.resume()
+
+    def _arrived(self) -> None:
+        if self._sent and self.follower.node.running:
+            self._receive()
 
     def resume(self) -> None:
         """Read what was sent while the follower hung, and schedule a step for what is due, if both processes
@@ -226,8 +251,12 @@ class Pair:
                 continue  # The side that learns the newer epoch or topic wakes the pair again.
             if not own.reconciled:
                 _reconcile(own, replica)
+            if own.log.end < replica.log.start:  # Records were deleted that it has not fetched.
+                _start_over(own, replica)
             end = replica.log.end if mark < 0 else min(mark, replica.log.end)
             at, size = own.log.end, 0
+            if end > at and follower.append_fails(own):
+                continue
             if end > at:
                 limits = self._limits(replica)
                 allowed = min([budget - carried, *(limit.available(working_us) for limit in limits)])
@@ -304,12 +333,17 @@ def _reconcile(own: Replica, leader: Replica) -> None:
     if own.log.end >= leader.log.cleaned_to:
         own.log.adopt(leader.log, own.log.end)
     if own.log.end < leader.log.start:
-        own.log.reset(leader.log.start)
-        own.producers = None
+        _start_over(own, leader)
     own.high_watermark = min(own.high_watermark, own.log.end)
     own.reconciled = True
     own.broker.kernel.trace("reconciled", *own.key, own.broker.id, own.log.end)
     own.broker.touched.add(own.key)
+
+
+def _start_over(own: Replica, leader: Replica) -> None:
+    """Begin the follower's log where the leader's begins (Fetch: OFFSET_OUT_OF_RANGE)."""
+    own.log.reset(leader.log.start)
+    own.producers = None
 
 
 class Replication:
@@ -330,6 +364,15 @@ class Replication:
                 brokers[leader].fetchers[follower] = pair
                 brokers[follower].own_fetchers[leader] = pair
         nodes.on_process_change(self._process_changed)
+        self._network = nodes.network
+        self._network.on_change(self._network_changed)
+
+    def _network_changed(self, a: int, b: int) -> None:
+        connected = self._network.connects(a, b)
+        for leader, follower in ((a, b), (b, a)):
+            pair = self._pairs.get(leader, {}).get(follower)
+            if pair is not None:
+                pair.network_changed(connected, self._network.carries(leader, follower))
 
     def _process_changed(self, node: int, state: ProcessState) -> None:
         for leader, pairs in self._pairs.items():

@@ -4,18 +4,21 @@ Each decision changes the metadata in one atomic step. Source: org.apache.kafka.
 (ClusterControlManager, BrokerHeartbeatManager, ReplicationControlManager).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kview.simulate.controllers.election import Elections
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import BrokerImage, PartitionImage, TopicPartition
+from kview.simulate.network import Connection
 from kview.simulate.settings import Settings
 
 STALE_CHECKS_PER_SESSION = 8
 REBALANCES_MAX = 1000
 """Preferred leaders elected per pass (ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE)."""
+
+NOTHING: Mapping[TopicPartition, bytes] = {}
 
 Asked = tuple[TopicPartition, bytes, int, int, tuple[int, ...]]
 """A leader's request for an ISR, as (partition, topic id, leader epoch, partition epoch, ISR)."""
@@ -52,6 +55,10 @@ class Controller:
         """Return whether there is an active controller with a majority of voters behind it."""
         return self._quorum.active()
 
+    def reached_by(self, broker: int) -> bool:
+        """Return whether `Quorum.reached_by` this broker."""
+        return self._quorum.reached_by(broker)
+
     def slow_us(self) -> int:
         """Return the latency in µs that `Quorum.slow_us` tells."""
         return self._quorum.slow_us()
@@ -68,9 +75,9 @@ class Controller:
     def register(self, broker: int, clean_shutdown: bool) -> int | None:
         """Register a started broker and return its new epoch.
 
-        Returns None if there is no active controller, or while the broker's old session lasts.
+        Returns None if the broker reaches no active controller, or while its old session lasts.
         """
-        if not self.ready():
+        if not self.reached_by(broker):
             return None
         known = self._metadata.image.brokers[broker]
         if not known.fenced:
@@ -79,20 +86,34 @@ class Controller:
         changes: dict[TopicPartition, PartitionImage] = {}
         if self._elections.elr_enabled and not clean_shutdown:
             changes = self._elections.without(broker, unclean_shutdown=broker)
+        for key, p in self._metadata.image.all_partitions():
+            if broker in p.offline:  # Its log directories are all there again.
+                offline = tuple(r for r in p.offline if r != broker)
+                changes[key] = changes.get(key, p._replace(partition_epoch=p.partition_epoch + 1))._replace(
+                    offline=offline
+                )
         epoch = self._quorum.log_end + 1
         registered = BrokerImage(broker, known.rack, True, epoch)
         self._metadata.commit(changes, {broker: registered})
         self._registered_at[broker] = self._metadata.image.offset
         return epoch
 
-    def heartbeat(self, broker: int, broker_epoch: int, offset: int) -> None:
-        """Renew a broker's session. Unfence the broker once its metadata includes its registration."""
+    def heartbeat(
+        self, broker: int, broker_epoch: int, offset: int, offline: Mapping[TopicPartition, bytes] = NOTHING
+    ) -> bool:
+        """Renew a broker's session. Unfence the broker once its metadata includes its registration.
+
+        `offline` are the partitions in log directories that the broker has lost, with their topics' ids.
+        Return whether the broker learns that they are known.
+        """
         known = self._metadata.image.brokers[broker]
-        if broker_epoch != known.broker_epoch or not self._quorum.leads():
-            return
+        if broker_epoch != known.broker_epoch or not self._quorum.hears(broker, Connection.HEARTBEAT):
+            return False
         self.contact_us[broker] = self.kernel.now_us  # Renewing a session needs no majority.
         if not self.ready():
-            return
+            return False
+        if offline:
+            self._lose_replicas(broker, offline)
         if known.fenced and offset >= self._registered_at.get(broker, 0) and not known.in_controlled_shutdown:
             self.kernel.trace("unfenced", broker)
             brokers = {broker: known._replace(fenced=False)}
@@ -105,6 +126,27 @@ class Controller:
                 and (new := self._elections.rules(key[0], active).elect(p, p.isr))
             }
             self._metadata.commit(changes, brokers)
+        return self.reached_by(broker)
+
+    def _lose_replicas(self, broker: int, offline: Mapping[TopicPartition, bytes]) -> None:
+        """Take a broker's replicas out of ISRs and leaderships, because their log directories have failed
+        (ReplicationControlManager.handleDirectoriesOffline)."""
+        active = self._elections.active({})
+        changes: dict[TopicPartition, PartitionImage] = {}
+        for key, topic_id in offline.items():
+            p = self._metadata.image.partition(*key)
+            if p is None or self._metadata.image.topics[key[0]].topic_id != topic_id:
+                continue
+            if broker not in p.replicas or broker in p.offline:
+                continue
+            lost = p._replace(offline=(*p.offline, broker))
+            isr = tuple(r for r in p.isr if r != broker)
+            new = self._elections.rules(key[0], active).elect(lost, isr, before=p)
+            if new is not None:
+                changes[key] = new
+        if changes:
+            self.kernel.trace("dirs-offline", broker, len(changes))
+            self._metadata.commit(changes)
 
     def _fence_stale(self) -> None:
         self.kernel.after(self._check_us, self._fence_stale)
@@ -131,8 +173,8 @@ class Controller:
         )
 
     def begin_shutdown(self, broker: int) -> bool:
-        """Move a stopping broker's leaderships away. Return False if there is no active controller."""
-        if not self.ready():
+        """Move a stopping broker's leaderships away. Return False if it reaches no active controller."""
+        if not self.reached_by(broker):
             return False
         known = self._metadata.image.brokers[broker]
         self.kernel.trace("shutting-down", broker)
@@ -143,8 +185,13 @@ class Controller:
 
     # --- partitions
 
-    def alter_partitions(self, broker: int, asked: Sequence[Asked]) -> list[TopicPartition]:
-        """Apply a leader's AlterPartition request, and return the partitions that were refused."""
+    def alter_partitions(self, broker: int, asked: Sequence[Asked]) -> list[TopicPartition] | None:
+        """Apply a leader's AlterPartition request, and return the partitions that were refused.
+
+        Returns None if no answer arrives, whether the request was applied or not.
+        """
+        if not self.ready() or not self._quorum.hears(broker, Connection.ALTER_PARTITION):
+            return None
         active = self._elections.active({})
         changes: dict[TopicPartition, PartitionImage] = {}
         refused: list[TopicPartition] = []
@@ -167,7 +214,7 @@ class Controller:
                 changes[key] = new
         if changes:
             self._metadata.commit(changes)
-        return refused
+        return refused if self.reached_by(broker) else None
 
     def _rebalance(self) -> None:
         self.kernel.after(self._rebalance_us, self._rebalance)

@@ -49,8 +49,11 @@ class ElectionRules(NamedTuple):
         elr = self._elr(partition, isr, unclean_shutdown)
         eligible = isr or elr
 
+        def alive(replica: int) -> bool:
+            return self.active(replica) and replica not in partition.offline
+
         def valid(replica: int) -> bool:
-            return replica in eligible and self.active(replica)
+            return replica in eligible and alive(replica)
 
         leader, forced = partition.leader, False
         if prefer and valid(partition.replicas[0]):
@@ -63,11 +66,11 @@ class ElectionRules(NamedTuple):
                 and self.elr_enabled
                 and not eligible
                 and len(last_known) == 1
-                and self.active(last_known[0])
+                and alive(last_known[0])
             ):
                 leader, forced = last_known[0], True
             if leader == NO_LEADER and self.unclean:
-                leader = next((r for r in partition.replicas if self.active(r)), NO_LEADER)
+                leader = next((r for r in partition.replicas if alive(r)), NO_LEADER)
                 forced = leader != NO_LEADER
 
         if not isr and not self.elr_enabled and not forced:

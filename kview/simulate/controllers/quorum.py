@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Kernel, Timer
+from kview.simulate.network import Connection
 from kview.simulate.nodes import Nodes, ProcessState
 from kview.simulate.results import QuorumInfo, QuorumReplica
 from kview.simulate.settings import Settings
@@ -24,6 +25,8 @@ NEVER = -1
 """Log end, and time of the last fetch in µs, of a node that has not fetched from the active controller."""
 WAITING_MAX = 10_000
 """Limit of forwarded requests that wait at the same time."""
+NOBODY = -1
+"""Stands for a broker where the lab itself asks, which reaches every controller."""
 
 
 class Quorum:
@@ -40,13 +43,17 @@ class Quorum:
         self.log_end = log_end
         self.ends: dict[int, int] = {node: log_end for node in nodes.by_id}
         self.fetched_us: dict[int, int] = {node: self.kernel.now_us for node in nodes.by_id}
+        self._logs: dict[int, int] = dict.fromkeys(voters, log_end)
+        """Voter → the end of its own log."""
         self._idle_us = settings.us("metadata.max.idle.interval.ms")
         self._fetch_timeout_us = settings.us("controller.quorum.fetch.timeout.ms")
         self._election_timeout_us = settings.us("controller.quorum.election.timeout.ms")
         self._majority_us = self.kernel.now_us
         self._campaign: Timer | None = None
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: list[tuple[int, Callable[[], None]]] = []
+        """Who asked through a broker while it reached no active controller: the broker, and the question."""
         self._listeners: list[Callable[[], None]] = []
+        nodes.network.on_change(self._network_changed)
         self.kernel.tick(self._idle_us, self._tick)
 
     def on_election(self, listener: Callable[[], None]) -> None:
@@ -57,13 +64,28 @@ class Quorum:
         """Return the voters whose processes run."""
         return [v for v in self.voters if self.nodes.by_id[v].running]
 
+    def _following(self) -> list[int]:
+        """Return the voters that run and fetch from the leader, and the leader."""
+        return [v for v in self.running() if self.nodes.network.connects(v, self.leader)]
+
+    def _is_majority(self, voters: int) -> bool:
+        return voters > len(self.voters) // 2
+
     def has_majority(self) -> bool:
-        """Return whether enough voters run to commit anything."""
-        return len(self.running()) > len(self.voters) // 2
+        """Return whether a controller is active, or one can be elected."""
+        return self.active() or bool(self._candidates())
 
     def active(self) -> bool:
         """Return whether there is a controller that can answer and commit."""
-        return self.leads() and self.has_majority()
+        return self.leads() and self._is_majority(len(self._following()))
+
+    def reached_by(self, broker: int) -> bool:
+        """Return whether a controller is active and answers this broker."""
+        return self.active() and self.nodes.network.connects(broker, self.leader)
+
+    def hears(self, broker: int, connection: Connection) -> bool:
+        """Return whether a request that the broker sends to the leader now arrives there."""
+        return self.leads() and self.nodes.network.delivers(broker, self.leader, connection)
 
     def leads(self) -> bool:
         """Return whether the leader's process runs."""
@@ -79,10 +101,16 @@ class Quorum:
         self._fetched()
 
     def _fetched(self) -> None:
-        now_us = self.kernel.now_us
+        now_us, network = self.kernel.now_us, self.nodes.network
         for number, node in self.nodes.by_id.items():
-            if node.running and not node.booting:
+            if not node.running or node.booting:
+                continue
+            if network.connects(number, self.leader):
                 self.ends[number] = self.log_end
+                self.fetched_us[number] = now_us
+                if node.is_controller:
+                    self._logs[number] = self.log_end
+            elif network.delivers(number, self.leader, Connection.METADATA):
                 self.fetched_us[number] = now_us
 
     def _tick(self) -> None:
@@ -93,8 +121,20 @@ class Quorum:
             self.append(1)
         elif self.leads():
             self._check_majority()
+            self._suspect()
         elif self._campaign is None or self._campaign.fn is None:
             self._lost(now_us)
+
+    def _suspect(self) -> None:
+        """Start the timer for an election if voters that run cannot reach the leader, unless it has
+        started."""
+        cut_off = self.leads() and not self.active() and len(self._following()) < len(self.running())
+        if cut_off and (self._campaign is None or self._campaign.fn is None):
+            self._lost(self.kernel.now_us)
+
+    def _network_changed(self, a: int, b: int) -> None:
+        self._suspect()
+        self._ask_waiting()
 
     def node_changed(self, node: int, state: ProcessState) -> None:
         """React to a change of a controller's process."""
@@ -136,14 +176,14 @@ class Quorum:
         self._campaign = self.kernel.after(wait_us, self._elect)
 
     def _elect(self) -> None:
-        if self.leads():
-            return  # The leader resumed in time.
-        running = self.running()
-        if not self.has_majority():
+        if self.active():
+            return  # The leader resumed, or was reached again, in time.
+        candidates = self._candidates()
+        if not candidates:
             self._retry()
             return
         self.epoch += 1
-        self.leader = running[self.kernel.random("quorum").randrange(len(running))]
+        self.leader = candidates[self.kernel.random("quorum").randrange(len(candidates))]
         self._majority_us = self.kernel.now_us
         self.kernel.trace("controller", self.leader, self.epoch)
         for node in self.nodes.by_id:  # Those that run fetch at once, which the next record includes.
@@ -151,16 +191,39 @@ class Quorum:
         self.append(1)
         for listener in self._listeners:
             listener()
-        waiting, self._waiting = self._waiting, []
-        for ask in waiting:
-            ask()
+        self._ask_waiting()
 
-    def forward(self, ask: Callable[[], None], late: Callable[[], None], limit_us: int) -> None:
-        """Call `ask` once a controller is active, or `late` after `limit_us` µs.
+    def _candidates(self) -> list[int]:
+        """Return the voters that a majority would vote for.
+
+        Nobody who fetches from a leader votes for another (KIP-996), nor for one whose log is shorter.
+        """
+        following = self._following() if self.leads() else ()
+        free = [v for v in self.running() if v not in following]
+        network, logs = self.nodes.network, self._logs
+
+        def votes(candidate: int) -> int:
+            return sum(network.connects(v, candidate) and logs[v] <= logs[candidate] for v in free)
+
+        return [v for v in free if self._is_majority(votes(v))]
+
+    def _ask_waiting(self) -> None:
+        """Let those ask that reach an active controller now."""
+        waiting, self._waiting = self._waiting, []
+        for broker, ask in waiting:
+            if self.reached_by(broker):
+                ask()
+            else:
+                self._waiting.append((broker, ask))
+
+    def forward(
+        self, ask: Callable[[], None], late: Callable[[], None], limit_us: int, broker: int = NOBODY
+    ) -> None:
+        """Call `ask` once the broker reaches an active controller, or `late` after `limit_us` µs.
 
         `late` is called at once if WAITING_MAX calls already wait.
         """
-        if self.active():
+        if self.reached_by(broker):
             ask()
             return
         if len(self._waiting) >= WAITING_MAX:
@@ -168,8 +231,8 @@ class Quorum:
             return
 
         def expire() -> None:
-            if again in self._waiting:
-                self._waiting.remove(again)
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
                 late()
 
         timer = self.kernel.after(limit_us, expire)
@@ -178,7 +241,8 @@ class Quorum:
             self.kernel.cancel(timer)
             ask()
 
-        self._waiting.append(again)
+        waiting = broker, again
+        self._waiting.append(waiting)
 
     def resumed(self) -> None:
         """React to a controller that was started or has resumed.
@@ -187,20 +251,10 @@ class Quorum:
         """
         if self.leads():
             self._check_majority()
-        if self.active():
-            waiting, self._waiting = self._waiting, []
-            for ask in waiting:
-                ask()
+        self._ask_waiting()
 
-    def describe(self, done: Callable[[QuorumInfo], None]) -> None:
+    def describe(self) -> QuorumInfo:
         """Answer DescribeQuorum as the active controller does."""
-        self.forward(
-            lambda: done(self._info()),
-            lambda: done(QuorumInfo(ErrorCode.REQUEST_TIMED_OUT)),
-            FORWARD_TIMEOUT_MS * 1000,
-        )
-
-    def _info(self) -> QuorumInfo:
         now_ms = self.kernel.now_us // 1000
 
         def row(node: int) -> QuorumReplica:

@@ -12,7 +12,8 @@ from kview.simulate.config_entries import (
     topic_entries,
 )
 from kview.simulate.loggers import Loggers
-from kview.simulate.results import ActiveProducer, ConfigEntry, LogDirRow
+from kview.simulate.metadata import TopicPartition
+from kview.simulate.results import ActiveProducer, ConfigEntry, LogDir, LogDirRow
 from kview.simulate.settings import Settings
 
 
@@ -62,13 +63,37 @@ class Descriptions:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ()
         return ErrorCode.NOT_LEADER_OR_FOLLOWER, ()
 
-    def log_dirs(self, b: int) -> list[LogDirRow]:
-        """Return one row per replica on broker b's disk."""
+    def log_dirs(self, b: int) -> list[LogDir]:
+        """Return broker b's log directories, with one row per replica."""
+        broker = self._brokers[b]
+        rows: list[list[LogDirRow]] = [[] for _ in broker.dirs.paths]
+        for key, replica in broker.replicas.items():
+            size = replica.log.size_between(replica.log.start, replica.log.end)
+            lag = max(0, replica.high_watermark - replica.log.end)
+            rows[replica.directory].append(LogDirRow(*key, size, lag))
+        failed, error = broker.dirs.failed, ErrorCode.KAFKA_STORAGE_ERROR
         return [
-            LogDirRow(
-                *key,
-                replica.log.size_between(replica.log.start, replica.log.end),
-                max(0, replica.high_watermark - replica.log.end),
-            )
-            for key, replica in self._brokers[b].replicas.items()
+            LogDir(path, error if at in failed else ErrorCode.NONE, tuple(rows[at]))
+            for at, path in enumerate(broker.dirs.paths)
         ]
+
+    def move_replica(self, b: int, key: TopicPartition, path: str) -> ErrorCode:
+        """Move broker b's replica into another of its log directories, at once.
+
+        Source: ReplicaManager.alterReplicaLogDirs.
+        """
+        broker = self._brokers[b]
+        if path not in broker.dirs.paths:
+            return ErrorCode.LOG_DIR_NOT_FOUND
+        partition = broker.image.partition(*key)
+        if partition is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        directory = broker.dirs.paths.index(path)
+        if key in broker.dirs.offline or directory in broker.dirs.failed:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        replica = broker.replicas.get(key)
+        if replica is None:
+            is_new = b in partition.replicas
+            return ErrorCode.NONE if is_new else ErrorCode.REPLICA_NOT_AVAILABLE
+        broker.dirs.move(replica, directory)
+        return ErrorCode.NONE

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from kview.simulate.controllers.quorum import Quorum
+from kview.simulate.codes import ErrorCode
+from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS, Quorum
 from kview.simulate.kernel import Kernel
+from kview.simulate.network import Connection
 from kview.simulate.nodes import Nodes
 from kview.simulate.results import QuorumInfo
 
@@ -12,6 +14,11 @@ T = TypeVar("T")
 
 Contained = Callable[[Callable[[], None]], Callable[[], None]]
 """Returns a function that calls another one and deals with its exceptions."""
+
+
+def as_it_is(fn: Callable[[], None]) -> Callable[[], None]:
+    """Return the function, whose exceptions go where those of an event go."""
+    return fn
 
 
 class Forwarding:
@@ -23,15 +30,6 @@ class Forwarding:
         self._quorum = quorum
         self._latency_us = latency_us
 
-    def ask(self, ask: Callable[[], None], late: Callable[[], None], timeout_ms: int) -> None:
-        """Call `ask` once there is an active controller (possibly at once), or `late` after the timeout."""
-        self._quorum.forward(ask, late, max(1, timeout_ms) * 1000)
-
-    def answer_later(self, b: int, done: Callable[[T], None], result: T) -> None:
-        """Answer after a delay that is long enough for the change to reach broker b and the other brokers."""
-        slow_us = self._nodes.by_id[b].slow_us + self._quorum.slow_us()
-        self._kernel.after(4 * self._latency_us + 2 * slow_us, done, result)
-
     def forward(
         self,
         b: int,
@@ -39,30 +37,33 @@ class Forwarding:
         late: T,
         timeout_ms: int,
         done: Callable[[T], None],
-        within: Contained,
+        within: Contained = as_it_is,
     ) -> None:
-        """Let broker b forward a request. `ask` carries it out, `late` is the answer without a controller.
+        """Let broker b forward a request. `ask` carries it out, `late` is the answer after the timeout.
 
-        All this may happen in an event of somebody else, so everything is called `within` what takes the
-        exceptions of this request.
+        The request waits while b reaches no active controller. The answer comes after a delay that is long
+        enough for the change to reach b and the other brokers. If the answer is lost, b asks again once it
+        can. All this may happen in an event of somebody else, so everything is called `within` what takes
+        the exceptions of this request.
         """
+        kernel, quorum = self._kernel, self._quorum
 
         def carry_out() -> None:
-            self.answer_later(b, lambda result: within(lambda: done(result))(), ask())
+            result = ask()
+            slow_us = self._nodes.by_id[b].slow_us + quorum.slow_us()
+            kernel.after(4 * self._latency_us + 2 * slow_us, within(lambda: done(result)))
 
         def expire() -> None:
             done(late)
 
-        self.ask(within(carry_out), within(expire), timeout_ms)
+        if quorum.active() and not quorum.reached_by(b) and quorum.hears(b, Connection.FORWARDING):
+            ask()
+        quorum.forward(within(carry_out), within(expire), max(1, timeout_ms) * 1000, b)
 
-    def describe_quorum(self, done: Callable[[QuorumInfo], None]) -> None:
+    def describe_quorum(self, b: int, done: Callable[[QuorumInfo], None]) -> None:
         """Forward DescribeQuorum to the active controller.
 
-        If no controller is active, the request waits for up to a minute, as in Kafka.
+        If broker b reaches none, the request waits for up to a minute, as in Kafka.
         """
-        delay_us = 2 * self._latency_us + self._quorum.slow_us()
-
-        def answer(info: QuorumInfo) -> None:
-            self._kernel.after(delay_us, done, info)
-
-        self._quorum.describe(answer)
+        late = QuorumInfo(ErrorCode.REQUEST_TIMED_OUT)
+        self.forward(b, self._quorum.describe, late, FORWARD_TIMEOUT_MS, done)

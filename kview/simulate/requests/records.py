@@ -187,6 +187,8 @@ class RecordRequests:
         if replica is None:
             if self._brokers[b].image.partition(topic, partition) is None:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
+            if (topic, partition) in self._brokers[b].dirs.offline:
+                return ErrorCode.KAFKA_STORAGE_ERROR, None
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
         if epoch >= 0 and epoch != replica.leader_epoch:
             older = epoch < replica.leader_epoch
@@ -373,12 +375,17 @@ class RecordRequests:
             return self._leader(b, topic, partition)
         if acks == -1 and len(replica.isr) < replica.min_isr:
             return ErrorCode.NOT_ENOUGH_REPLICAS, None
+        if broker.append_fails(replica):
+            return ErrorCode.KAFKA_STORAGE_ERROR, None
         return ErrorCode.NONE, replica
 
     def _acknowledge(
         self, b: int, replica: Replica, base: int, end: int, acks: Acks, append_time_ms: int = -1
     ) -> None:
         result = ProduceResult(ErrorCode.NONE, base, append_time_ms, replica.log.start)
+        broker = self._brokers[b]
+        if broker.node.disk_us or broker.disk_busy_until_us > broker.kernel.now_us:
+            acks = acks._replace(done=self._after_disk(broker, acks.done))
         if acks.required != -1 or replica.high_watermark >= end:
             acks.done(result)
             return
@@ -386,6 +393,19 @@ class RecordRequests:
         if acks.timeout_ms != NO_TIMEOUT_MS:
             wait.timer = self._brokers[b].process.after(max(0, acks.timeout_ms) * 1000, wait.expire)
         replica.waits.append(wait)
+
+    def _after_disk(self, broker: Broker, done: ProduceDone) -> ProduceDone:
+        """Return `done`, called once a slow disk has written what was appended, in the order of appends."""
+
+        def answer(result: ProduceResult) -> None:
+            written_us = broker.kernel.now_us + broker.node.disk_us
+            broker.disk_busy_until_us = max(broker.disk_busy_until_us, written_us)
+            if broker.disk_busy_until_us > broker.kernel.now_us:
+                broker.kernel.at(broker.disk_busy_until_us, done, result)
+            else:
+                done(result)
+
+        return answer
 
     def register_producer(self, client_id: str, keys: Keys | None) -> int:
         """Register a simulated producer, and return its number.
@@ -402,7 +422,7 @@ class RecordRequests:
     def init_producer_id(self, b: int) -> ProducerIdResult:
         """Return a producer id that was never given before."""
         producer_id = self._producer_ids
-        if producer_id % PRODUCER_IDS_PER_BLOCK == 0 and not self._quorum.active():
+        if producer_id % PRODUCER_IDS_PER_BLOCK == 0 and not self._quorum.reached_by(b):
             # There is no controller to get a block of ids from.
             return ProducerIdResult(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         self._producer_ids += 1

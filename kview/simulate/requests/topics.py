@@ -70,19 +70,16 @@ class TopicRequests:
     ) -> None:
         """Forward CreateTopics for one topic to the controller. Answer once the brokers know the topic."""
 
-        def ask() -> None:
+        def ask() -> CreateTopicResult:
             result = self._create(topic, validate_only)
             if not result.error_code:
                 entries = topic_entries(
                     self._configs.settings, self._metadata.image, b, check_topic_configs(topic.configs)
                 )
                 result = replace(result, configs=tuple(entries))
-            self._forwarding.answer_later(b, done, result)
+            return result
 
-        def late() -> None:
-            done(CreateTopicResult(ErrorCode.REQUEST_TIMED_OUT))
-
-        self._forwarding.ask(ask, late, timeout_ms)
+        self._forwarding.forward(b, ask, CreateTopicResult(ErrorCode.REQUEST_TIMED_OUT), timeout_ms, done)
 
     def create_internal_topic(self, b: int, name: str) -> None:
         """Create a topic of coordinators for broker b, unless it exists, because a client looks for one."""
@@ -125,14 +122,8 @@ class TopicRequests:
 
         Without a controller, `done` gets REQUEST_TIMED_OUT after `timeout_ms`.
         """
-
-        def ask() -> None:
-            self._forwarding.answer_later(b, done, self.delete(name))
-
-        def late() -> None:
-            done(DeleteTopicResult(ErrorCode.REQUEST_TIMED_OUT))
-
-        self._forwarding.ask(ask, late, timeout_ms)
+        late = DeleteTopicResult(ErrorCode.REQUEST_TIMED_OUT)
+        self._forwarding.forward(b, lambda: self.delete(name), late, timeout_ms, done)
 
     def _create(self, asked: CreatableTopic, validate_only: bool) -> CreateTopicResult:
         """Create one topic as the controller does."""

@@ -13,6 +13,7 @@ from kview.simulate.coordination.share_states import (
     Written,
     WrittenState,
 )
+from kview.simulate.network import Connection
 from kview.simulate.nodes import Nodes, ProcessState
 from kview.simulate.sharing.coordinator import ShareCoordinator
 
@@ -47,6 +48,7 @@ class ShareAsking:
         self.brokers = brokers
         self.coordinators = coordinators
         self.create_topic = create_topic
+        self._network = nodes.network
         self._open: dict[int, dict[int, Callable[[], None]]] = {b: {} for b in brokers}
         """Coordinator's broker → what it has been asked, by number: what to do if its process ends."""
         self._number = 0
@@ -110,9 +112,12 @@ class ShareAsking:
                 then(result)
 
         def back(result: R) -> None:
-            broker.process.after(way_us, lambda: answer(result))
+            if self._network.carries(node, broker.id):
+                broker.process.after(way_us, lambda: answer(result))
 
         def arrived() -> None:
+            if not self._network.delivers(broker.id, node, Connection.COORDINATION):
+                return
             if other.node.running:
                 what(self.coordinators.of(node), back)
             elif other.node.state is ProcessState.HUNG:

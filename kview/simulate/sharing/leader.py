@@ -188,8 +188,8 @@ class ShareLeader:
         """Return where a group begins with a partition that it has never read (share.auto.offset.reset)."""
         time_ms = reset_time_ms(self.of_group(group).reset, self._broker.kernel.now_us // 1000)
         found = self._records.list_offset(self._broker.id, topic, partition, time_ms)
-        replica = self._broker.replicas[topic, partition]
-        return found.offset if found.offset >= 0 else replica.high_watermark
+        replica = self._broker.replicas.get((topic, partition))
+        return found.offset if found.offset >= 0 or replica is None else replica.high_watermark
 
     # --- ShareFetch
 

@@ -6,6 +6,7 @@ from kview.simulate.brokers.broker import Broker
 from kview.simulate.codes import ErrorCode
 from kview.simulate.coordination.of_cluster import Coordinators
 from kview.simulate.metadata import TopicPartition
+from kview.simulate.network import Connection
 from kview.simulate.nodes import Nodes, ProcessState
 from kview.simulate.transactions.coordinator import BUMPS_FROM, TransactionCoordinator
 
@@ -27,6 +28,7 @@ class Asking:
     ) -> None:
         self._brokers = brokers
         self._coordinators = coordinators
+        self._network = nodes.network
         self._open: dict[int, dict[int, Callable[[ErrorCode], None]]] = {b: {} for b in brokers}
         """Coordinator's broker → what it has been asked, by number: how to answer that."""
         self._number = 0
@@ -76,10 +78,12 @@ class Asking:
         def back(code: ErrorCode) -> None:
             if code is ErrorCode.CONCURRENT_TRANSACTIONS and adds and broker.kernel.now_us < tries_until_us:
                 broker.process.after(2 * way_us + RETRY_BACKOFF_US, arrived)
-            else:
+            elif self._network.carries(node, b):
                 broker.process.after(way_us, answer, code)
 
         def arrived() -> None:
+            if not self._network.delivers(b, node, Connection.COORDINATION):
+                return
             if not other.node.running:
                 if other.node.state is ProcessState.HUNG:
                     other.process.after(0, arrived)  # when it goes on

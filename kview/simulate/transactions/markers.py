@@ -9,6 +9,7 @@ from kview.simulate.brokers.broker import Broker
 from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import NO_LEADER, TopicPartition
+from kview.simulate.network import Connection, Network
 from kview.simulate.requests.records import EndedTransaction, RecordRequests
 
 RETRY_US = 100_000
@@ -21,8 +22,11 @@ GIVES_UP = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_CO
 class Markers:
     """Sends markers from one broker to the others, over the simulated network."""
 
-    def __init__(self, kernel: Kernel, brokers: Mapping[int, Broker], records: RecordRequests) -> None:
+    def __init__(
+        self, kernel: Kernel, network: Network, brokers: Mapping[int, Broker], records: RecordRequests
+    ) -> None:
         self._kernel = kernel
+        self._network = network
         self._brokers = brokers
         self._records = records
 
@@ -79,13 +83,16 @@ class Markers:
         way_us = broker.latency_us + broker.node.slow_us + leader.node.slow_us if leader is not broker else 0
 
         def arrived() -> None:
-            if not leader.node.running:
+            delivered = self._network.delivers(b, leader.id, Connection.COORDINATION)
+            if not delivered or not leader.node.running:
                 self._kernel.after(RETRY_US, again)
                 return
             self._records.write_marker(leader.id, key, ended, answered)
 
         def answered(code: ErrorCode) -> None:
-            if code is ErrorCode.NONE:
+            if not self._network.carries(leader.id, b):
+                self._kernel.after(RETRY_US, again)
+            elif code is ErrorCode.NONE:
                 broker.process.after(way_us, written, key)
             elif code not in GIVES_UP:
                 self._kernel.after(RETRY_US, again)
