@@ -244,7 +244,8 @@ class DataFolder:
             rows = logs[name] = []
             for number in range(len(topic.partitions)):
                 key = name, number
-                replicas = cluster.partitions.replicas(key, topic.topic_id)
+                found = cluster.partitions.replicas(key, topic.topic_id)
+                replicas = [one for one in found if not cluster.brokers[one.broker.id].dirs.has_lost(one)]
                 source = _source(cluster, key, replicas)
                 if source is None:
                     log, watermark, ends = Log(), 0, []

@@ -101,8 +101,13 @@ def started_again(saved: Saved, fresh: MetadataImage) -> MetadataImage:
 
 def _led_again(partition: PartitionImage, log: SavedLog | None) -> PartitionImage:
     """Return a partition with a new leader epoch. Without a leader, it gets one that may lead, as it would
-    when brokers come back one after another."""
-    leader, isr = partition.leader, partition.isr
+    when brokers come back one after another.
+
+    Who has lost its log is not in sync if another replica is. All log directories are there again.
+    """
+    ends = {} if log is None else log.ends
+    isr = tuple(b for b in partition.isr if b in ends) or partition.isr
+    leader = partition.leader if partition.leader in isr else NO_LEADER
     if leader == NO_LEADER:
         last_known = partition.last_known_elr if len(partition.last_known_elr) == 1 else ()
         for eligible in (isr, partition.elr, last_known):
@@ -119,6 +124,7 @@ def _led_again(partition: PartitionImage, log: SavedLog | None) -> PartitionImag
         isr=isr,
         elr=tuple(b for b in partition.elr if b not in isr),
         last_known_elr=() if leader != NO_LEADER else partition.last_known_elr,
+        offline=(),
     )
 
 

@@ -150,6 +150,7 @@ class WarmStart:
             for b in partition.replicas:
                 broker = self._brokers[b]
                 replica = broker.replicas[key] = Replica(broker, key, topic.topic_id, partition.replicas)
+                broker.dirs.place(replica)
                 replica.log = Log(log.start)
                 end = min(ends.get(b, log.start), log.end)
                 if end > log.start:

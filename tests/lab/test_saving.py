@@ -365,3 +365,36 @@ def test_what_cannot_be_written_is_said_and_written_later(tmp_path: Path) -> Non
         folder.close(cluster, wall(cluster))
     assert failed.value.kind is ErrorKind.DATA_NOT_SAVED
     assert contents(opened(cluster, tmp_path)) == saved, "as of the last save that was whole"
+
+
+@pytest.mark.parametrize("report_s", [0, 2])
+def test_a_lost_directory_is_empty_and_works_after_the_restart(tmp_path: Path, report_s: float) -> None:
+    """Whether the controllers had heard of it or not, nobody follows the empty log."""
+    cluster = cluster_of(partitions=6, settings={"log.dirs": "a,b"})
+    go(cluster, 2)
+    assert write(cluster, (None, b"kept")).error_code is ErrorCode.NONE
+    broker = partition(cluster).leader
+    lost = cluster.brokers[broker].replicas[TOPIC, 0].directory
+    cluster.brokers[broker].dirs.lost.add(lost)
+    cluster.brokers[broker].fail_dir(lost)
+    go(cluster, report_s)
+    again = restarted(cluster, tmp_path)
+    found = [again.metadata.image.partition(TOPIC, number) for number in range(6)]
+    assert all(one is not None and one.offline == () and one.leader >= 0 for one in found)
+    go(again, 5)
+    assert replica(again, broker).log.end == 1 and set(partition(again).isr) == {0, 1, 2} and again.healthy()
+    rows = [len(found.rows) for found in again.descriptions.log_dirs(broker)]
+    assert abs(rows[0] - rows[1]) <= 1 and sum(rows) > 2, "the replicas are spread over the directories"
+
+
+def test_what_only_a_lost_directory_had_does_not_come_back(tmp_path: Path) -> None:
+    cluster = cluster_of(partitions=6, replication=1, settings={"log.dirs": "a,b"})
+    go(cluster, 2)
+    assert write(cluster, (None, b"lost")).error_code is ErrorCode.NONE
+    broker = partition(cluster).leader
+    lost = replica(cluster, broker).directory
+    cluster.brokers[broker].dirs.lost.add(lost)
+    cluster.brokers[broker].fail_dir(lost)
+    go(cluster, 2)
+    again = restarted(cluster, tmp_path)
+    assert partition(again).leader == broker and replica(again, broker).log.end == 0

@@ -70,6 +70,10 @@ class LogDirs:
         """Return the partitions whose replicas are offline, with the ids of their topics."""
         return {key: replica.topic_id for key, replica in self.offline.items()}
 
+    def has_lost(self, replica: Replica) -> bool:
+        """Return whether a replica's log is gone."""
+        return replica.directory in self.lost or replica.key in self._emptied
+
     def repair(self) -> None:
         """Put new disks in place of lost ones, and make room on full ones, for when the process starts."""
         self._emptied |= {key for key, replica in self.offline.items() if replica.directory in self.lost}
