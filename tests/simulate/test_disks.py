@@ -260,3 +260,30 @@ def test_memory_that_is_freed_in_the_meantime_is_not_missing_when_a_full_disk_is
     own = replica(cluster, 1).log
     assert (own.start, own.end) == (replica(cluster, 0).log.start, 100)
     assert cluster.records.read(1, TOPIC, 0, own.start, 2_000).error_code is not STORAGE
+
+
+def test_nothing_is_acknowledged_by_a_broker_with_a_slow_disk_that_hangs_or_has_ended() -> None:
+    for ends in (False, True):
+        cluster = cluster_of()
+        go(cluster, 5)
+        cluster.faults.slow_disk(0, 2_000)
+        answers = produce(cluster, 0, acks=1)
+        waits = produce(cluster, 0)
+        go(cluster, 0.5)
+        (cluster.faults.crash if ends else cluster.faults.hang)(0)
+        go(cluster, 5)
+        assert answers == []
+        assert [int(one.error_code) for one in waits] == ([8] if ends else []), "BROKER_NOT_AVAILABLE"
+        cluster.faults.start(0)
+        go(cluster, 0.1)
+        assert len(answers) == (not ends), "it goes on where it was"
+
+
+def test_a_slow_disk_that_is_lost_says_so_at_once() -> None:
+    cluster, _ = two_dirs()
+    cluster.brokers[0].dirs.move(replica(cluster, 0, 0), 1)
+    cluster.faults.slow_disk(0, 2_000)
+    answers = produce(cluster, 0)
+    go(cluster, 0.5)
+    cluster.faults.lose_disk(0)
+    assert [one.error_code for one in answers] == [STORAGE]

@@ -395,13 +395,19 @@ class RecordRequests:
         replica.waits.append(wait)
 
     def _after_disk(self, broker: Broker, done: ProduceDone) -> ProduceDone:
-        """Return `done`, called once a slow disk has written what was appended, in the order of appends."""
+        """Return `done`, called once a slow disk has written what was appended, in the order of appends.
+
+        An error does not wait for the disk. A process that hangs or has ended acknowledges nothing.
+        """
 
         def answer(result: ProduceResult) -> None:
+            if result.error_code is not ErrorCode.NONE:
+                done(result)
+                return
             written_us = broker.kernel.now_us + broker.node.disk_us
             broker.disk_busy_until_us = max(broker.disk_busy_until_us, written_us)
             if broker.disk_busy_until_us > broker.kernel.now_us:
-                broker.kernel.at(broker.disk_busy_until_us, done, result)
+                broker.process.at(broker.disk_busy_until_us, done, result)
             else:
                 done(result)
 
