@@ -311,7 +311,7 @@ class Console:
                 raise _Refused(BadUse(ErrorKind.NODES_CONNECTED, node=a, other=b))
             return Done(command, (a,), role), None
         back, one_way = Command(CommandKind.JOIN, a, other=b), kind is CommandKind.CUT_ONE_WAY
-        if (network.carries(a, b), network.carries(b, a)) == (False, one_way):
+        if not network.carries(a, b) and (one_way or not network.carries(b, a)):
             raise _Refused(BadUse(ErrorKind.NODES_CUT, node=a, other=b), back)
         faults.cut(a, b, one_way)
         return Done(command, (a,), role), back
@@ -359,7 +359,7 @@ class Console:
             text = f"{command.amount:.0f}ms"
             raise _Refused(BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS))
         if kind is CommandKind.ISOLATE:
-            if node in cluster.nodes.isolated():
+            if node in cluster.nodes.network.isolated:
                 back = Command(CommandKind.START, node)
                 raise _Refused(BadUse(ErrorKind.NODE_ISOLATED, role=role.value, node=node), back)
             return role

@@ -54,7 +54,7 @@ class Faults:
             self._quorum.node_changed(node, ProcessState.CRASHED)
         else:
             self._brokers[node].died(clean=False)
-            self._replication.cut(node)
+            self._replication.stop_fetching(node)
 
     def stop(self, node: int) -> None:
         """End the process cleanly. A broker first hands over its leaderships and leaves its ISRs."""
@@ -92,9 +92,7 @@ class Faults:
 
     def isolate(self, node: int) -> None:
         """Lose the packets between a node and every other node."""
-        for other in self._nodes.by_id:
-            if other != node:
-                self.cut(node, other)
+        self._nodes.network.isolate(node)
 
     def join(self, a: int, b: int) -> bool:
         """Let packets between two nodes arrive again. Return whether there was a cut."""
@@ -105,11 +103,12 @@ class Faults:
         return True
 
     def join_all(self) -> tuple[int, ...]:
-        """End all cuts, and return the nodes that had one."""
-        cuts = self._nodes.network.cuts()
-        for cut in cuts:
-            self.join(cut.a, cut.b)
-        return tuple(sorted({node for cut in cuts for node in cut[:2]}))
+        """End all cuts and isolations, and return the nodes that had one."""
+        network = self._nodes.network
+        nodes = sorted(network.isolated.union(*(cut[:2] for cut in network.cuts())))
+        for node in nodes:
+            network.restore(node)
+        return tuple(nodes)
 
     def lose_disk(self, broker: int) -> None:
         """Lose the last log directory of a broker that works, with all that is in it.
@@ -154,8 +153,7 @@ class Faults:
     def start(self, node: int) -> None:
         """End every fault of the node: start a dead process, resume a hung one, remove added latency, repair
         its disks, and end its cuts."""
-        for other in self._nodes.by_id:
-            self.join(node, other)
+        self._nodes.network.restore(node)
         process = self._nodes.by_id[node]
         process.slow_us = 0
         if process.stopping:
@@ -169,6 +167,8 @@ class Faults:
         was = process.state
         if was is ProcessState.RUNNING:
             return
+        if was is not ProcessState.HUNG:
+            self._nodes.network.reconnect(node)
         self._nodes.set_state(process, ProcessState.RUNNING)
         if process.is_controller:
             self._quorum.resumed()
@@ -215,9 +215,8 @@ class Faults:
         return nodes
 
     def active(self) -> list[ActiveFault]:
-        """Return the faults in force, ordered by node, and then the cuts between nodes that reach others."""
+        """Return the faults in force, ordered by node, and then the cuts between two nodes."""
         faults: list[ActiveFault] = []
-        isolated = self._nodes.isolated()
         for node in self._nodes.by_id.values():
             role = self._role(node.id)
             if node.state is not ProcessState.RUNNING:
@@ -227,12 +226,11 @@ class Faults:
             if node.slow_us:
                 faults.append(ActiveFault(node.id, FaultState.SLOW, node.slow_us // 1000, role))
             faults += [ActiveFault(node.id, state, ms, role) for state, ms in self._of_disks(node)]
-            if node.id in isolated:
+            if node.id in self._nodes.network.isolated:
                 faults.append(ActiveFault(node.id, FaultState.ISOLATED, role=role))
         for a, b, one_way in self._nodes.network.cuts():
-            if a not in isolated and b not in isolated:
-                state = FaultState.CUT_ONE_WAY if one_way else FaultState.CUT
-                faults.append(ActiveFault(a, state, role=self._role(a), other=b))
+            state = FaultState.CUT_ONE_WAY if one_way else FaultState.CUT
+            faults.append(ActiveFault(a, state, role=self._role(a), other=b))
         return faults
 
     def _of_disks(self, node: Node) -> list[tuple[FaultState, int]]:

@@ -73,7 +73,7 @@ class Nodes:
         self.by_id = {b: Node(b, rack, False) for b, rack in racks.items()}
         self.by_id |= {c: Node(c, "", True) for c in controllers}
         self.broker_ids = tuple(racks)
-        self.network = Network(kernel)
+        self.network = Network(kernel, self.by_id)
         self._kernel = kernel
         self._listeners: list[ProcessListener] = []
         self._port_listeners: list[PortListener] = []
@@ -93,13 +93,6 @@ class Nodes:
     def refuses(self, broker: int) -> bool:
         """Return whether a broker's port refuses connections. A hung broker's port does not."""
         return not self.by_id[broker].port_open
-
-    def isolated(self) -> frozenset[int]:
-        """Return the nodes that reach no other node."""
-        if not self.network.cuts():
-            return frozenset()
-        connects = self.network.connects
-        return frozenset(a for a in self.by_id if not any(connects(a, b) for b in self.by_id if b != a))
 
     def open_port(self, broker: int) -> None:
         """Let a started broker accept connections, because it is unfenced, and notify the listeners."""

@@ -67,6 +67,14 @@ def console() -> Console:
             "error nodes 101 and 1 are already cut off: join 101 1 restores it",
         ),
         (
+            ["cut 1 101", "cut-one-way 101 1"],
+            "error nodes 101 and 1 are already cut off: join 101 1 restores it",
+        ),
+        (
+            ["cut-one-way 1 0", "cut-one-way 0 1", "status"],
+            "ok 3 brokers, 3 controllers; faults in force: network cut between 0 and 1",
+        ),
+        (
             ["cut-one-way 101 2", "cut 1 0", "cut 0 2", "isolate 102", "status"],
             "ok 3 brokers, 3 controllers; faults in force: controller 102 isolated; network cut between 0 and"
             " 1 and 2; network cut from 101 to 2",

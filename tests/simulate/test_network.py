@@ -4,7 +4,7 @@ import pytest
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
-from kview.simulate.network import Cut
+from kview.simulate.network import Connection, Cut
 from kview.simulate.records import Marker
 from kview.simulate.requests.records import EndedTransaction
 from kview.simulate.results import CreateTopicResult
@@ -228,3 +228,63 @@ def test_a_marker_reaches_a_leader_once_the_network_is_joined(way: tuple[int, in
     cluster.faults.join_all()
     go(cluster, 1)
     assert written == ["done"] and replica(cluster, 1, number).log.end >= 1
+
+
+def test_two_one_way_cuts_are_a_cut() -> None:
+    cluster = cluster_of()
+    cluster.faults.cut(0, 1, one_way=True)
+    cluster.faults.cut(1, 0, one_way=True)
+    assert cluster.nodes.network.cuts() == [Cut(0, 1, False)]
+    cluster.faults.cut(0, 1, one_way=True)
+    assert cluster.nodes.network.cuts() == [Cut(0, 1, False)]
+
+
+def test_an_isolated_node_stays_so_when_another_one_is_restored() -> None:
+    cluster = cluster_of()
+    cluster.faults.isolate(0)
+    cluster.faults.isolate(1)
+    cluster.faults.cut(0, 2)
+    cluster.faults.start(0)
+    network = cluster.nodes.network
+    assert [(fault.node, fault.state.value) for fault in cluster.faults.active()] == [(1, "isolated")]
+    assert network.connects(0, 2) and not network.carries(0, 1) and not network.carries(101, 1)
+    assert cluster.faults.join(1, 102)
+    assert network.connects(1, 102) and network.connects(102, 1), "and nothing else"
+    assert network.cuts() == [Cut(0, 1, False), Cut(1, 2, False), Cut(1, 101, False), Cut(1, 103, False)]
+    cluster.faults.isolate(2)
+    assert cluster.faults.join_all() == (0, 1, 2, 101, 103) and cluster.faults.active() == []
+
+
+def test_one_controller_that_a_broker_does_not_reach_does_not_isolate_it() -> None:
+    cluster = cluster_of()
+    for node in (1, 2, *CONTROLLERS):
+        cluster.faults.cut(0, node, one_way=True)
+    assert {fault.state.value for fault in cluster.faults.active()} == {"cut-one-way"}
+
+
+def test_no_connection_to_a_new_controller_comes_about_over_a_cut() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    for other in (102, 103):
+        cluster.faults.cut(other, 0, one_way=True)
+    go(cluster, 20)
+    cluster.faults.crash(101)
+    go(cluster, 6)
+    assert cluster.quorum.leader in (102, 103)
+    answers: list[CreateTopicResult] = []
+    cluster.topics.create_topic(0, CreatableTopic("new", 1, 1), False, 5_000, answers.append)
+    go(cluster, 10)
+    assert [answer.error_code for answer in answers] == [ErrorCode.REQUEST_TIMED_OUT]
+    assert "new" not in cluster.metadata.image.topics
+
+
+def test_no_connection_of_a_process_that_starts_comes_about_over_a_cut() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.faults.crash(101)
+    cluster.faults.cut(1, 101, one_way=True)
+    cluster.faults._start_process(101)  # `start` would end the cut
+    network = cluster.nodes.network
+    assert not network.send(101, 1, Connection.FORWARDING)
+    cluster.faults.join(1, 101)
+    assert network.send(101, 1, Connection.FORWARDING)

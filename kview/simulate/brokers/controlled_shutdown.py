@@ -63,6 +63,6 @@ class ControlledShutdown:
         node.stopping = False
         self._nodes.set_state(node, ProcessState.STOPPED)
         self._brokers[broker].died(clean=True)
-        self._replication.cut(broker)
+        self._replication.stop_fetching(broker)
         if self._controller.reached_by(broker) and not self._metadata.image.brokers[broker].fenced:
             self._controller.fence(broker)

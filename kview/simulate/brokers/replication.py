@@ -150,7 +150,7 @@ class Pair:
         """Stop fetching, because the follower hangs. Its fetch still waits at the leader."""
         self._sent = {}
         self._send(list(self._due))
-        self.cut()
+        self.stop_fetching()
 
     def network_changed(self, connected: bool, answers: bool) -> None:
         """Go on, or stop fetching. With `answers`, the answer to the fetch that waits still arrives."""
@@ -161,7 +161,7 @@ class Pair:
             self.leader.unreachable(self.follower.id)
             if answers:
                 self._sent = {}
-            self.cut()
+            self.stop_fetching()
         elif self.reachable and not was:
             self.resume()
 
@@ -173,10 +173,10 @@ class Pair:
         """Read what was sent while the follower hung, and schedule a step for what is due, if both processes
         run."""
         self._receive()
-        self.cut()
+        self.stop_fetching()
         self._schedule()
 
-    def cut(self) -> None:
+    def stop_fetching(self) -> None:
         """Cancel the fetch in progress. Replicas that are due wait for `resume`."""
         self.kernel.cancel(self._timer)
         self._timer = None
@@ -385,16 +385,16 @@ class Replication:
         for other, theirs in self._brokers.items():
             if other != broker:
                 theirs.unreachable(broker)
-                self._pairs[broker][other].cut()
+                self._pairs[broker][other].stop_fetching()
                 self._pairs[other][broker].freeze()
 
-    def cut(self, broker: int) -> None:
+    def stop_fetching(self, broker: int) -> None:
         """Cut all fetches to and from a broker whose process has ended."""
         for other, theirs in self._brokers.items():
             if other != broker:
                 theirs.unreachable(broker)
-                self._pairs[broker][other].cut()
-                self._pairs[other][broker].cut()
+                self._pairs[broker][other].stop_fetching()
+                self._pairs[other][broker].stop_fetching()
 
     def resume(self, broker: int) -> None:
         """Resume the fetches to and from a broker that hung."""

@@ -56,7 +56,7 @@ class Controller:
         return self._quorum.active()
 
     def reached_by(self, broker: int) -> bool:
-        """Return whether `Quorum.reached_by` this broker."""
+        """Return whether a controller is active and answers this broker."""
         return self._quorum.reached_by(broker)
 
     def slow_us(self) -> int:
@@ -107,7 +107,7 @@ class Controller:
         Return whether the broker learns that they are known.
         """
         known = self._metadata.image.brokers[broker]
-        if broker_epoch != known.broker_epoch or not self._quorum.hears(broker, Connection.HEARTBEAT):
+        if broker_epoch != known.broker_epoch or not self._quorum.send(broker, Connection.HEARTBEAT):
             return False
         self.contact_us[broker] = self.kernel.now_us  # Renewing a session needs no majority.
         if not self.ready():
@@ -190,7 +190,7 @@ class Controller:
 
         Returns None if no answer arrives, whether the request was applied or not.
         """
-        if not self.ready() or not self._quorum.hears(broker, Connection.ALTER_PARTITION):
+        if not self.ready() or not self._quorum.send(broker, Connection.ALTER_PARTITION):
             return None
         active = self._elections.active({})
         changes: dict[TopicPartition, PartitionImage] = {}

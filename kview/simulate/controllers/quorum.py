@@ -83,9 +83,9 @@ class Quorum:
         """Return whether a controller is active and answers this broker."""
         return self.active() and self.nodes.network.connects(broker, self.leader)
 
-    def hears(self, broker: int, connection: Connection) -> bool:
-        """Return whether a request that the broker sends to the leader now arrives there."""
-        return self.leads() and self.nodes.network.delivers(broker, self.leader, connection)
+    def send(self, broker: int, connection: Connection) -> bool:
+        """Send a request of a broker to the leader, and return whether it arrives there."""
+        return self.leads() and self.nodes.network.send(broker, self.leader, connection)
 
     def leads(self) -> bool:
         """Return whether the leader's process runs."""
@@ -110,7 +110,7 @@ class Quorum:
                 self.fetched_us[number] = now_us
                 if node.is_controller:
                     self._logs[number] = self.log_end
-            elif network.delivers(number, self.leader, Connection.METADATA):
+            elif network.send(number, self.leader, Connection.METADATA):
                 self.fetched_us[number] = now_us
 
     def _tick(self) -> None:
@@ -185,6 +185,7 @@ class Quorum:
         self.epoch += 1
         self.leader = candidates[self.kernel.random("quorum").randrange(len(candidates))]
         self._majority_us = self.kernel.now_us
+        self.nodes.network.reconnect(self.leader)
         self.kernel.trace("controller", self.leader, self.epoch)
         for node in self.nodes.by_id:  # Those that run fetch at once, which the next record includes.
             self.ends[node] = self.fetched_us[node] = NEVER

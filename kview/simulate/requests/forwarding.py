@@ -56,7 +56,7 @@ class Forwarding:
         def expire() -> None:
             done(late)
 
-        if quorum.active() and not quorum.reached_by(b) and quorum.hears(b, Connection.FORWARDING):
+        if quorum.active() and not quorum.reached_by(b) and quorum.send(b, Connection.FORWARDING):
             ask()
         quorum.forward(within(carry_out), within(expire), max(1, timeout_ms) * 1000, b)
 

@@ -116,12 +116,14 @@ class ShareAsking:
                 broker.process.after(way_us, lambda: answer(result))
 
         def arrived() -> None:
-            if not self._network.delivers(broker.id, node, Connection.COORDINATION):
-                return
+            if self._network.send(broker.id, node, Connection.COORDINATION):
+                handled()
+
+        def handled() -> None:
             if other.node.running:
                 what(self.coordinators.of(node), back)
             elif other.node.state is ProcessState.HUNG:
-                other.process.after(0, arrived)  # when it goes on
+                other.process.after(0, handled)  # when it goes on
             else:
                 back(lost)
 

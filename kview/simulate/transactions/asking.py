@@ -82,11 +82,13 @@ class Asking:
                 broker.process.after(way_us, answer, code)
 
         def arrived() -> None:
-            if not self._network.delivers(b, node, Connection.COORDINATION):
-                return
+            if self._network.send(b, node, Connection.COORDINATION):
+                handled()
+
+        def handled() -> None:
             if not other.node.running:
                 if other.node.state is ProcessState.HUNG:
-                    other.process.after(0, arrived)  # when it goes on
+                    other.process.after(0, handled)  # when it goes on
                 else:
                     back(ErrorCode.COORDINATOR_NOT_AVAILABLE)
                 return

@@ -83,7 +83,7 @@ class Markers:
         way_us = broker.latency_us + broker.node.slow_us + leader.node.slow_us if leader is not broker else 0
 
         def arrived() -> None:
-            delivered = self._network.delivers(b, leader.id, Connection.COORDINATION)
+            delivered = self._network.send(b, leader.id, Connection.COORDINATION)
             if not delivered or not leader.node.running:
                 self._kernel.after(RETRY_US, again)
                 return
