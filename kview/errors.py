@@ -66,6 +66,7 @@ class ErrorKind(StrEnum):
     SETTING_NOT_A_NUMBER = "setting not a number"
     SETTING_OUT_OF_RANGE = "setting out of range"
     SETTING_NOT_A_CHOICE = "setting not a choice"
+    LOG_DIRS_WRONG = "log dirs wrong"
     TOPIC_WITHOUT_PARTITIONS = "topic without partitions"
     RECORDS_TOO_SMALL = "records too small"
     PORTS_OUT_OF_RANGE = "ports out of range"

@@ -272,6 +272,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.SETTING_NOT_A_CHOICE: ErrorWords(
         "{name}={value} is not one of {choices}", "give one of them; Kafka's default is {default}"
     ),
+    ErrorKind.LOG_DIRS_WRONG: ErrorWords(
+        "log.dirs={value} has an empty item, or one twice", "name different directories, such as a,b"
+    ),
     ErrorKind.TOPIC_WITHOUT_PARTITIONS: ErrorWords(
         "topic {topic} cannot have {partitions} partitions", "give it at least one"
     ),

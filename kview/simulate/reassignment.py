@@ -48,6 +48,7 @@ def completed(partition: PartitionImage, isr: tuple[int, ...]) -> tuple[Partitio
         replicas=replicas,
         elr=tuple(r for r in partition.elr if r in replicas),
         last_known_elr=tuple(r for r in partition.last_known_elr if r in replicas),
+        offline=tuple(r for r in partition.offline if r in replicas),
         adding=(),
         removing=(),
     ), left
@@ -61,6 +62,7 @@ def reverted(partition: PartitionImage) -> Reverted:
         replicas=replicas,
         elr=tuple(r for r in partition.elr if r in replicas),
         last_known_elr=tuple(r for r in partition.last_known_elr if r in replicas),
+        offline=tuple(r for r in partition.offline if r in replicas),
         adding=(),
         removing=(),
     )

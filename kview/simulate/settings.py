@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from kview.errors import BadUse, ErrorKind
 from kview.simulate.features import ELR_VERSION
-from kview.simulate.setting import INT_MAX, LONG_MAX, ConfigType, Key, boolean, checked, number
+from kview.simulate.setting import INT_MAX, LONG_MAX, ConfigType, Key, boolean, checked, items, number
 from kview.simulate.topic_settings import TOPIC_KEYS
 
 FOLLOWER_THROTTLE = "follower.replication.throttled.rate"
@@ -174,6 +174,9 @@ def check_broker_settings(settings: Mapping[str, str]) -> dict[str, str]:
         if key is None:
             raise _unknown(name, BROKER_KEYS)
         stored[name] = checked(name, key, value)
+    log_dirs = items(stored.get("log.dirs", ""))
+    if "" in log_dirs or len(set(log_dirs)) < len(log_dirs):
+        raise BadUse(ErrorKind.LOG_DIRS_WRONG, value=stored["log.dirs"])
     return stored
 
 

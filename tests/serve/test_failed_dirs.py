@@ -4,7 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import DescribeLogDirsRequest, DescribeTopicPartitionsRequest
+from kafka.protocol.admin import (
+    AlterReplicaLogDirsRequest,
+    DeleteRecordsRequest,
+    DescribeLogDirsRequest,
+    DescribeProducersRequest,
+    DescribeTopicPartitionsRequest,
+)
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
@@ -66,6 +72,33 @@ def fetched(address: Address, topic: str, partition: int) -> tuple[int, int]:
     return answer.error_code, answer.high_watermark
 
 
+def deleted(address: Address, topic: str, partition: int) -> int:
+    of_topic = DeleteRecordsRequest.DeleteRecordsTopic
+    wanted = of_topic.DeleteRecordsPartition(version=2, partition_index=partition, offset=0)
+    topics = [of_topic(version=2, name=topic, partitions=[wanted])]
+    (answer,) = (
+        ask(address, DeleteRecordsRequest(version=2, topics=topics, timeout_ms=3_000)).topics[0].partitions
+    )
+    return int(answer.error_code)
+
+
+def producers(address: Address, topic: str, partition: int) -> int:
+    topics = [DescribeProducersRequest.TopicRequest(version=0, name=topic, partition_indexes=[partition])]
+    (answer,) = ask(address, DescribeProducersRequest(version=0, topics=topics)).topics[0].partitions
+    return int(answer.error_code)
+
+
+def moved(address: Address, directory: int, topic: str) -> int:
+    """Move a replica into one of a broker's log directories, in the order of their paths."""
+    found = ask(address, DescribeLogDirsRequest(version=4, topics=None)).results
+    path = sorted(one.log_dir for one in found)[directory]
+    into = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    topics = [into.AlterReplicaLogDirTopic(version=2, name=topic, partitions=[0])]
+    dirs = [into(version=2, path=path, topics=topics)]
+    (answer,) = ask(address, AlterReplicaLogDirsRequest(version=2, dirs=dirs)).results[0].partitions
+    return int(answer.error_code)
+
+
 def seen(address: Address, topic: str, partition: int) -> tuple[Any, ...]:
     """A partition in a broker's metadata: error, leader, its epoch, ISR and offline replicas."""
     by_name = MetadataRequest.MetadataRequestTopic(version=9, name=topic)
@@ -117,6 +150,9 @@ def after_a_loss(addresses: Sequence[Address], lose_it: Callable[[], object]) ->
         said[f"{name} produced"] = [produced(first, topic, partition, acks) for acks in (1, -1)]
         said[f"{name} listed"] = [listed(first, topic, partition, who) for who in (-1, DEBUGGING)]
         said[f"{name} fetched"] = fetched(first, topic, partition)
+        said[f"{name} deleted"] = deleted(first, topic, partition)
+        said[f"{name} producers"] = producers(first, topic, partition)
+    said["moved"] = [moved(first, at, topic) for at in (0, 1) for topic in (SOLO, "unknown")]
     said["the new leader"] = produced(second, DUO, duo, -1)
     said["the other disk"] = produced(first, SOLO, kept[SOLO][0], 1)
     return said
@@ -137,3 +173,5 @@ def test_a_failed_directory_is_what_it_is_on_a_real_cluster(
     here = after_a_loss(simulated.addresses, lambda: simulated.do("lose-disk 0"))
     assert here == there
     assert there["solo listed"] == [(STORAGE_ERROR, -1)] * 2
+    assert there["solo deleted"] == there["duo producers"] == STORAGE_ERROR
+    assert there["moved"][1:] == [3, STORAGE_ERROR, STORAGE_ERROR], "the directory counts before the topic"

@@ -116,6 +116,7 @@ def free_ports(count: int) -> int:
         (["--advertise", "käfka"], "clients cannot connect to 'käfka'"),
         (["--data", "/dev/null/x", "--empty"], "/dev/null/x cannot be used (Not a directory)"),
         (["--data", "."], "--data keeps what clients write, and the simulated producers would fill the disk"),
+        (["--set", "log.dirs=a,a"], "log.dirs=a,a has an empty item, or one twice"),
         (["--brokers", "0"], "0 is not in the range"),
         (["--placement", "random"], "'random' is not one of"),
     ],

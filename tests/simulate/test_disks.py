@@ -7,9 +7,13 @@ leader elsewhere after 70 ms, leader −1 and an empty ISR (ELR) without another
 
 import pytest
 
+from kview.errors import BadUse, ErrorKind
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
+from kview.simulate.coordination.share_states import UNINITIALIZED, ReadState, SharePartition
 from kview.simulate.nodes import ProcessState
+from kview.simulate.results import DeletedRecords
+from kview.simulate.sharing.partition import LedPartition, Stage
 from tests.simulate.engine import TOPIC, cluster_of, go, partition, produce, replica, seconds_until
 
 TWO = {"log.dirs": "a,b"}
@@ -287,3 +291,95 @@ def test_a_slow_disk_that_is_lost_says_so_at_once() -> None:
     go(cluster, 0.5)
     cluster.faults.lose_disk(0)
     assert [one.error_code for one in answers] == [STORAGE]
+
+
+def test_each_request_about_a_failed_directory_says_so() -> None:
+    cluster, on_b = two_dirs()
+    at = next(at for at in on_b if partition(cluster, at).leader == 0)
+    deleted: list[DeletedRecords] = []
+    cluster.faults.lose_disk(0)
+    for _ in range(2):  # before another one leads, and afterwards
+        deleted.clear()
+        cluster.deletion.delete_records(0, TOPIC, at, 0, 1000, deleted.append)
+        assert [one.error_code for one in deleted] == [STORAGE]
+        assert cluster.descriptions.active_producers(0, TOPIC, at)[0] is STORAGE
+        go(cluster, 1)
+    move = cluster.descriptions.move_replica
+    assert move(0, ("unknown", 0), "/simulated/broker-0/b") is STORAGE, "the directory counts first"
+    assert move(0, ("unknown", 0), "/simulated/broker-0/a") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert move(0, (TOPIC, at), "/simulated/broker-0/a") is STORAGE
+
+
+def test_a_share_fetch_from_a_failed_directory_is_refused() -> None:
+    cluster, on_b = two_dirs()
+    at = next(at for at in on_b if partition(cluster, at).leader == 0)
+    topic_id = cluster.metadata.image.topics[TOPIC].topic_id
+    cluster.faults.lose_disk(0)
+    leader = cluster.share_leaders.of(0)
+    assert leader._partition(SharePartition("g", topic_id, at), lambda topic: True) is STORAGE
+
+
+def test_a_broker_does_not_end_for_a_directory_whose_replicas_were_deleted_meanwhile() -> None:
+    cluster = cluster_of(partitions=6, replication=1, settings=TWO)
+    go(cluster, 5)
+    cluster.faults.slow(0, 5_000)
+    cluster.topics.delete(TOPIC)
+    cluster.faults.lose_disk(0)
+    go(cluster, 60)
+    assert cluster.nodes.serves(0)
+
+
+def test_a_replica_moved_away_from_a_failed_directory_and_back_stays_offline() -> None:
+    cluster = cluster_of(brokers=4, partitions=6, settings=TWO)
+    go(cluster, 5)
+    at = next(at for at in range(6) if replica_dir(cluster, 0, at) == 1)
+    old = partition(cluster, at).replicas
+    (other,) = {0, 1, 2, 3} - {*old}
+    cluster.faults.lose_disk(0)
+    go(cluster, 1)
+    cluster.admin.reassign((TOPIC, at), [other if r == 0 else r for r in old], False)
+    go(cluster, 5)
+    away = partition(cluster, at)
+    assert 0 not in away.replicas and away.offline == () and len(away.isr) == 3
+    deleted: list[DeletedRecords] = []
+    cluster.deletion.delete_records(away.leader, TOPIC, at, 0, 1000, deleted.append)
+    assert [one.error_code for one in deleted] == [ErrorCode.NONE], "what is offline is no replica of it"
+    cluster.admin.reassign((TOPIC, at), list(old), False)
+    go(cluster, 60)
+    back = partition(cluster, at)
+    assert back.offline == (0,) and 0 not in back.isr and replica_dir(cluster, 0, at) is None
+    cluster.faults.repair_disk(0)
+    go(cluster, 30)
+    assert set(partition(cluster, at).isr) == {*old} and replica_dir(cluster, 0, at) is not None
+
+
+def test_what_a_full_disk_was_sent_while_its_broker_hung_is_not_written() -> None:
+    cluster, _ = two_dirs()
+    cluster.brokers[0].dirs.move(replica(cluster, 0, 0), 1)
+    cluster.faults.hang(1)
+    full = replica(cluster, 1).directory
+    cluster.brokers[1].dirs.full.add(full)
+    produce(cluster, 0, acks=1)
+    go(cluster, 1)
+    own = replica(cluster, 1)
+    cluster.faults._start_process(1)  # `start` would repair the disk
+    assert own.log.end == 0 and full in cluster.brokers[1].dirs.failed
+
+
+@pytest.mark.parametrize("value", ["a,a", ",", "a, ,b", "a,"])
+def test_log_dirs_differ_and_have_names(value: str) -> None:
+    with pytest.raises(BadUse) as caught:
+        cluster_of(settings={"log.dirs": value})
+    assert caught.value.kind is ErrorKind.LOG_DIRS_WRONG
+
+
+def test_a_share_group_does_not_begin_where_the_directory_failed_meanwhile() -> None:
+    cluster, on_b = two_dirs()
+    at = next(at for at in on_b if partition(cluster, at).leader == 0)
+    topic_id = cluster.metadata.image.topics[TOPIC].topic_id
+    led = cluster.share_leaders.of(0)._partition(SharePartition("g", topic_id, at), lambda topic: True)
+    assert isinstance(led, LedPartition)
+    cluster.brokers[0].dirs.lost.add(1)
+    cluster.brokers[0].fail_dir(1)
+    led._loaded(ReadState(ErrorCode.NONE, start_offset=UNINITIALIZED))
+    assert led.stage is Stage.GONE

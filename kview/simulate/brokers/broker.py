@@ -81,8 +81,8 @@ class Broker:
         self._metadata = metadata
         self._configs = configs
         self._controller = controller
-        self._unreported: set[TopicPartition] = set()
-        """Partitions led here that a failed directory has, while no controller has said that it knows."""
+        self._unreported: set[int] = set()
+        """Failed directories that had leaders, while no controller has said that it knows."""
         self._beat: Timer | None = None
         self._fetch_timer: Timer | None = None
         self._start_listeners: list[Callable[[], None]] = []
@@ -155,7 +155,7 @@ class Broker:
     def _beat_arrives(self, offset: int) -> None:
         offline = self.dirs.offline_ids()
         if self._controller.heartbeat(self.id, self.node.broker_epoch, offset, offline):
-            self._unreported.difference_update(offline)
+            self._unreported.clear()
 
     # --- log directories
 
@@ -188,19 +188,20 @@ class Broker:
             return
         self.kernel.trace("dir-failed", self.id, directory)
         gone = self.dirs.fail(directory, self.replicas)
-        led = {key for key, replica in gone.items() if replica.leading}
+        has_led = any(replica.leading for replica in gone.values())
         for key, replica in gone.items():
             self.touched.add(key)
             replica.drop(ErrorCode.KAFKA_STORAGE_ERROR)
         if directory == METADATA_DIR:
             self.process.after(0, self._halt, self.id)
             return
-        self._unreported |= led
+        if has_led:
+            self._unreported.add(directory)
         self.process.after(self.latency_us + self.node.slow_us, self._beat_arrives, self.image.offset)
-        self.process.after(self._dir_timeout_us, self._end_if_unreported, led)
+        self.process.after(self._dir_timeout_us, self._end_if_unreported, directory)
 
-    def _end_if_unreported(self, led: set[TopicPartition]) -> None:
-        if self._unreported & led:
+    def _end_if_unreported(self, directory: int) -> None:
+        if directory in self._unreported:
             self._halt(self.id)
 
     def repair_dirs(self) -> None:
@@ -209,6 +210,14 @@ class Broker:
         self.clean_shutdown = False  # What a failed directory had of it is missing.
 
     # --- metadata
+
+    def refusal(self, key: TopicPartition) -> ErrorCode:
+        """Return why this broker does not answer for a partition that it does not lead, or does not have
+        (ReplicaManager.getPartitionOrError)."""
+        if self.image.partition(*key) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        is_offline = key in self.dirs.offline
+        return ErrorCode.KAFKA_STORAGE_ERROR if is_offline else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def is_active(self, broker: int) -> bool:
         """Return whether this broker's metadata allows `broker` in an ISR."""
@@ -254,8 +263,8 @@ class Broker:
                 self.dirs.removed(self.replicas.pop(key))
                 replica = None
             offline = self.dirs.offline.get(key)
-            if offline is not None and topic is not None and mine and offline.topic_id == topic.topic_id:
-                continue
+            if offline is not None and topic is not None and offline.topic_id == topic.topic_id:
+                continue  # Even if it has been moved away: Kafka goes on with it when it starts again.
             if offline is not None:
                 self.dirs.removed(self.dirs.offline.pop(key))
             if topic is None or partition is None or not mine:

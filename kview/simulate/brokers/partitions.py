@@ -31,7 +31,10 @@ class Partitions:
     def replicas(self, key: TopicPartition, topic_id: bytes) -> list[Replica]:
         """Return all replicas of this topic's partition, including those on brokers that are down, and those
         in log directories that have failed."""
+        partition = self._metadata.image.partition(*key)
+        members = () if partition is None else partition.replicas
         replicas = (
-            broker.replicas.get(key) or broker.dirs.offline.get(key) for broker in self._brokers.values()
+            broker.replicas.get(key) or (broker.dirs.offline.get(key) if b in members else None)
+            for b, broker in self._brokers.items()
         )
         return [replica for replica in replicas if replica is not None and replica.topic_id == topic_id]

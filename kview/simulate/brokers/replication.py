@@ -201,7 +201,7 @@ class Pair:
             later = replica.log.end_of_epoch(own.leader_epoch)[1]
             end = min(end, replica.log.end if later < 0 else later)
             end = replica.log.around(end)[1]
-            if replica.log.start <= own.log.end < end:
+            if replica.log.start <= own.log.end < end and not self.follower.append_fails(own):
                 own.log.copy(replica.log, end)
                 self.follower.touched.add(own.key)
 

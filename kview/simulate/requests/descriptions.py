@@ -59,9 +59,7 @@ class Descriptions:
         replica = self._brokers[b].replicas.get((topic, partition))
         if replica is not None:
             return ErrorCode.NONE, replica.producer_states().active()
-        if self._brokers[b].image.partition(topic, partition) is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ()
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER, ()
+        return self._brokers[b].refusal((topic, partition)), ()
 
     def log_dirs(self, b: int) -> list[LogDir]:
         """Return broker b's log directories, with one row per replica."""
@@ -85,12 +83,12 @@ class Descriptions:
         broker = self._brokers[b]
         if path not in broker.dirs.paths:
             return ErrorCode.LOG_DIR_NOT_FOUND
+        directory = broker.dirs.paths.index(path)
+        if directory in broker.dirs.failed or key in broker.dirs.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
         partition = broker.image.partition(*key)
         if partition is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        directory = broker.dirs.paths.index(path)
-        if key in broker.dirs.offline or directory in broker.dirs.failed:
-            return ErrorCode.KAFKA_STORAGE_ERROR
         replica = broker.replicas.get(key)
         if replica is None:
             is_new = b in partition.replicas

@@ -65,7 +65,7 @@ class RecordDeletion:
             return ErrorCode.INVALID_TOPIC_EXCEPTION, None
         replica = self._brokers[b].replicas.get((topic, partition))
         if replica is None or not replica.leading:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
+            return self._brokers[b].refusal((topic, partition)), None
         dynamic = self._configs.of_broker(b)
         if "delete" not in self._configs.settings.topic(topic_image.configs, "cleanup.policy", dynamic):
             return ErrorCode.POLICY_VIOLATION, None
@@ -75,7 +75,7 @@ class RecordDeletion:
         self, broker: Broker, replica: Replica, start: int, until_us: int, done: Done
     ) -> None:
         if not replica.leading:
-            done(DeletedRecords(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            done(DeletedRecords(broker.refusal(replica.key)))
             return
         live = broker.image.live_brokers()
         replicas = self._partitions.replicas(replica.key, replica.topic_id)

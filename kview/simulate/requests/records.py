@@ -185,11 +185,7 @@ class RecordRequests:
     ) -> tuple[ErrorCode, Replica | None]:
         replica = self._brokers[b].replicas.get((topic, partition))
         if replica is None:
-            if self._brokers[b].image.partition(topic, partition) is None:
-                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
-            if (topic, partition) in self._brokers[b].dirs.offline:
-                return ErrorCode.KAFKA_STORAGE_ERROR, None
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
+            return self._brokers[b].refusal((topic, partition)), None
         if epoch >= 0 and epoch != replica.leader_epoch:
             older = epoch < replica.leader_epoch
             return (ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH), None

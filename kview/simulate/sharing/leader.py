@@ -167,7 +167,7 @@ class ShareLeader:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         replica = self._broker.replicas.get((topic.name, key.partition))
         if replica is None or not replica.leading or replica.topic_id != key.topic_id:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return self._broker.refusal((topic.name, key.partition))
         led = self._led.get(key)
         if led is not None and (led.stage is Stage.GONE or not led.is_led):
             self._drop(key, ErrorCode.FENCED_LEADER_EPOCH)

@@ -97,6 +97,9 @@ class LedPartition:
         if read.error_code is not ErrorCode.NONE:
             self.give_up(read.error_code, read.message)
             return
+        if not self.is_led:  # Its log directory may have failed in the meantime.
+            self.give_up(ErrorCode.FENCED_LEADER_EPOCH, MESSAGES[ErrorCode.NOT_LEADER_OR_FOLLOWER])
+            return
         start = read.start_offset
         if start == UNINITIALIZED:
             start = self._first_offset()
