@@ -1,6 +1,22 @@
 """The states of brokers, groups and quorum nodes. Each is a StrEnum, so that tables hold interned strings."""
 
+from collections.abc import Collection, Mapping
 from enum import StrEnum
+
+from kview.model.units import UNKNOWN
+
+CUT_OFF_MS = 3_000
+"""A broker that answers, but whose last fetch of metadata is this much older than another broker's, is cut
+off from the controllers. Brokers fetch at least every 0.5 s, the fetch timeout of controllers is 2 s, and a
+long pause of a JVM should not count."""
+
+
+def not_cut_off(answering: Collection[int], fetched_ms: Mapping[int, int]) -> Collection[int]:
+    """Return those of the answering brokers that the controllers hear, or all of them if nothing is known of
+    any. `fetched_ms` says when they last fetched metadata, as far as that is known."""
+    newest = max(fetched_ms.values(), default=UNKNOWN)
+    heard = [b for b in answering if b in fetched_ms and newest - fetched_ms[b] < CUT_OFF_MS]
+    return heard or answering
 
 
 class BrokerState(StrEnum):

@@ -6,12 +6,10 @@ one that calls the cluster healthy.
 
 from collections.abc import Iterable, Sequence
 
+from kview.model.states import not_cut_off
 from kview.model.units import UNKNOWN
 from kview.observe.quorum import QuorumSeen
 
-BEHIND_MS = 2_000
-"""A broker whose last fetch of metadata is this much older than another broker's is cut off. Brokers fetch
-every 0.5 s at least."""
 DOUBTED_S = 30.0
 """How long another broker is preferred after an answer that was outdated or could not be read."""
 WITNESS_S = 5.0
@@ -29,7 +27,5 @@ def told(quorum: QuorumSeen | None, brokers: Iterable[int]) -> dict[int, int]:
 
 def fit(answering: Sequence[int], quorum: QuorumSeen | None, doubted: Iterable[int]) -> Sequence[int]:
     """Return those of the `answering` brokers to prefer, which are all of them if there is no better one."""
-    fetched = told(quorum, answering)
-    newest = max(fetched.values(), default=UNKNOWN)
-    heard = [b for b in answering if fetched.get(b, UNKNOWN) >= newest - BEHIND_MS] if fetched else answering
+    heard = list(not_cut_off(answering, told(quorum, answering)))
     return [broker for broker in heard if broker not in doubted] or heard

@@ -10,15 +10,12 @@ from kview.derive.groups.unheard import unheard
 from kview.derive.partitions.rates import sum_by, total
 from kview.derive.view import Floats, View
 from kview.model.snapshot import Brokers, Flags, Ids, Longs, Snapshot
-from kview.model.states import BrokerState
+from kview.model.states import CUT_OFF_MS, BrokerState
 from kview.model.units import UNKNOWN
 
 HEARD_MARGIN_MS = 1_500
 """If a broker's last fetch of metadata is this close to the latest fetch of all, the quorum still hears the
 broker. Brokers fetch at least every 500 ms."""
-CUT_OFF_MS = 3_000
-"""If a broker that answers us has not fetched for this long, it is cut off: the fetch timeout of
-controllers is 2 s, and a long pause of its JVM should not count."""
 
 
 class Silence(Struct, frozen=True):

@@ -24,7 +24,7 @@ from kview.model.snapshot import (
     TopicConfigs,
     Transactions,
 )
-from kview.model.states import QuorumRole
+from kview.model.states import QuorumRole, not_cut_off
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.school.camera.columns import shared, table
 from kview.school.camera.readings import Readings, TopicSeen
@@ -38,8 +38,6 @@ CAPABILITIES = frozenset({"quorum", "debugging_replica", "topic_ids", "elr", "fe
 ASKED = (
     Part.CONFIGS, Part.GROUPS, Part.LOG_DIRS, Part.METADATA, Part.OFFSETS, Part.QUORUM, Part.REASSIGNMENTS,
 )  # fmt: skip
-BEHIND_MS = 2_000
-"""A broker whose last fetch of metadata is this much older than another one is cut off."""
 QUORUM_OVERDUE_MS = 3_000
 """How long an answer about the quorum may take before it counts as a failure."""
 
@@ -76,7 +74,7 @@ class Camera:
         """
         began_ms = self._now_ms
         answering = self._brokers.ask(began_ms)
-        fit = self._fit(answering)
+        fit = not_cut_off(answering, {row[0]: row[3] for row in self._quorum if row[0] in answering})
         if self._source not in fit:
             self._source = min(fit, default=-1)
         if self._source >= 0:
@@ -107,12 +105,6 @@ class Camera:
     @property
     def _now_ms(self) -> int:
         return self._cluster.kernel.now_us // 1000
-
-    def _fit(self, answering: frozenset[int]) -> frozenset[int]:
-        """Return the brokers whose metadata are not old, as `kview.observe.sources.fit` does."""
-        fetched = {row[0]: row[3] for row in self._quorum if row[0] in answering}
-        newest = max(fetched.values(), default=UNKNOWN)
-        return frozenset(b for b, at_ms in fetched.items() if at_ms >= newest - BEHIND_MS) or answering
 
     def _see_metadata(self) -> None:
         """Take the source's metadata, unless it is older than what another broker has told."""
