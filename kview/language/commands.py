@@ -99,12 +99,13 @@ _WORDS: Mapping[CommandKind, _Words] = {
         "repair the disk of {id}",
     ),
     CommandKind.FILL_DISK: _Words(
-        "a disk of {node} is full: its log directory fails with the next append, and its replicas there are"
-        " then offline",
+        "a disk of {node} is full: its log directory fails within 5 s, or with the next append, and its"
+        " replicas there are then offline",
         "filling a disk of {node}",
     ),
     CommandKind.SLOW_DISK: _Words(
-        "the disks of {node} are slow: each append and each read takes {amount} ms longer",
+        "the disks of {node} are slow: each append, and each fetch over the network, takes {amount} ms"
+        " longer",
         "slowing down the disks of {node}",
     ),
     CommandKind.REPAIR_DISK: _Words(
@@ -173,8 +174,8 @@ _WORDS: Mapping[CommandKind, _Words] = {
 }
 
 _DONE_AND_ENDED: Mapping[CommandKind, str] = {
-    CommandKind.LOSE_DISK: "{node} has lost its disk and ends: it comes back with empty logs",
-    CommandKind.FILL_DISK: "the disk of {node} is full: it ends with the next append",
+    CommandKind.LOSE_DISK: "{node} has lost its disk and ends: it comes back without what was there",
+    CommandKind.FILL_DISK: "the disk of {node} is full: it ends within 5 s, or with the next append",
 }
 """What was done to the disk that a broker cannot do without."""
 

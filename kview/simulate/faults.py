@@ -121,11 +121,13 @@ class Faults:
         self._brokers[broker].fail_dir(directory)
 
     def fill_disk(self, broker: int) -> None:
-        """Leave no room in the last log directory of a broker that works: it fails with the next append."""
+        """Leave no room in the last log directory of a broker that works: it fails within 5 s, or with
+        the next append."""
         self._brokers[broker].fill_dir(self._brokers[broker].dirs.working()[-1])
 
     def slow_disk(self, broker: int, latency_ms: int) -> None:
-        """Add this latency to each append and each read of a broker's disks."""
+        """Add this latency to each append to a broker's disks, and to each Fetch that a follower or a client
+        outside sends it."""
         self._nodes.by_id[broker].disk_us = latency_ms * 1000
         self._kernel.trace("slow-disk", broker, latency_ms)
 

@@ -415,12 +415,13 @@ class Cluster:
         self._do(Command(CommandKind.LOSE_DISK, broker))
 
     def fill_disk(self, broker: int) -> None:
-        """Leave no room in the last log directory of a broker that works. It fails with the next append, but
-        keeps what it has."""
+        """Leave no room in the last log directory of a broker that works. It fails within 5 s, or with
+        the next append, but keeps what it has."""
         self._do(Command(CommandKind.FILL_DISK, broker))
 
     def slow_disk(self, broker: int, seconds: float) -> None:
-        """Let each append to a broker's disks, and each read from them, take so many seconds longer."""
+        """Let each append to a broker's disks, and each fetch of a client or follower, take so many seconds
+        longer."""
         if not 1 <= seconds * 1000 <= MAX_SLOW_MS:
             raise ClusterError(f"{seconds} is not a latency: give 0.001 to {MAX_SLOW_MS / 1000:g} seconds")
         self._do(Command(CommandKind.SLOW_DISK, broker, amount=seconds * 1000))

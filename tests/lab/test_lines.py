@@ -88,8 +88,8 @@ def console() -> Console:
         (["cut 1 9"], "error there is no node 9: the brokers are 0 to 2, the controllers 101, 102, 103"),
         (
             ["lose-disk 1"],
-            "ok broker 1 has lost its disk and ends: it comes back with empty logs; to undo it: repair-disk"
-            " 1",
+            "ok broker 1 has lost its disk and ends: it comes back without what was there; to undo it:"
+            " repair-disk 1",
         ),
         (
             ["fill-disk 1", "status"],
@@ -97,8 +97,8 @@ def console() -> Console:
         ),
         (
             ["slow-disk 1 50ms"],
-            "ok the disks of broker 1 are slow: each append and each read takes 50 ms longer; to undo it:"
-            " repair-disk 1",
+            "ok the disks of broker 1 are slow: each append, and each fetch over the network, takes 50 ms"
+            " longer; to undo it: repair-disk 1",
         ),
         (["slow-disk 1 50ms", "start 1"], "ok the disks of broker 1 are no longer slowed down"),
         (
@@ -257,6 +257,6 @@ def test_a_broker_with_two_directories_goes_on_without_one() -> None:
     assert answer(console, "lose-disk 1") == (
         "ok a log directory of broker 1 has failed: its replicas there are offline; to undo it: repair-disk 1"
     )
-    assert answer(console, "fill-disk 1").startswith("ok the disk of broker 1 is full: it ends with the next")
+    assert answer(console, "fill-disk 1").startswith("ok the disk of broker 1 is full: it ends within 5 s")
     assert answer(console, "status").endswith("faults in force: broker 1 disk lost; broker 1 disk full")
     assert answer(console, "undo") == "ok all faults undone; nodes that were down are starting"

@@ -72,7 +72,7 @@ def test_every_command_is_said_before_while_and_after_it_is_done(kind: CommandKi
         ),
         (
             Done(Command(CommandKind.FILL_DISK, 4), (4,), ends_broker=True),
-            "the disk of broker 4 is full: it ends with the next append",
+            "the disk of broker 4 is full: it ends within 5 s, or with the next append",
         ),
         (Done(Command(CommandKind.UNDO), (3, 4, 5)), "all faults undone; nodes that were down are starting"),
         (Done(Command(CommandKind.UNDO)), "no fault in force"),
