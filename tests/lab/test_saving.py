@@ -23,6 +23,8 @@ from kview.simulate.requests.records import Acks, EndedTransaction
 from kview.simulate.results import ProduceResult
 from kview.simulate.saved import kept_batches
 from kview.simulate.scram import ScramCredential, ScramMechanism
+from tests.simulate.chaos import HEALING_SECONDS
+from tests.simulate.chaos_worlds import ChaosWorld
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition, replica
 from tests.simulate.invariants import Checker
 
@@ -52,13 +54,13 @@ def started(cluster: Cluster, folder: DataFolder) -> Cluster:
 
 def restarted(cluster: Cluster, path: Path) -> Cluster:
     """Save a cluster, and start it again."""
-    folder = DataFolder(path, BROKERS)
+    folder = DataFolder(path, cluster.broker_ids())
     folder.close(cluster, wall(cluster))
     return opened(cluster, path)
 
 
 def opened(cluster: Cluster, path: Path) -> Cluster:
-    folder = DataFolder(path, BROKERS)
+    folder = DataFolder(path, cluster.broker_ids())
     os.close(folder._lock)
     return started(cluster, folder)
 
@@ -365,6 +367,27 @@ def test_what_cannot_be_written_is_said_and_written_later(tmp_path: Path) -> Non
         folder.close(cluster, wall(cluster))
     assert failed.value.kind is ErrorKind.DATA_NOT_SAVED
     assert contents(opened(cluster, tmp_path)) == saved, "as of the last save that was whole"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "world_seed" in metafunc.fixturenames:
+        metafunc.parametrize("world_seed", range(metafunc.config.getoption("--worlds")))
+
+
+def test_a_world_whose_disks_fail_is_there_again_with_all_that_was_acknowledged(
+    tmp_path: Path, world_seed: int
+) -> None:
+    world = ChaosWorld(world_seed, disks=True, traffic=False)
+    print(f"seed {world_seed}")
+    world.disturb(20)
+    again = restarted(world.cluster, tmp_path)
+    go(again, HEALING_SECONDS)
+    for key, p in again.metadata.image.all_partitions():
+        assert p.offline == () and set(p.isr) == {*p.replicas}, key
+    for broker in again.brokers.values():
+        counts = [len(found.rows) for found in again.descriptions.log_dirs(broker.id)]
+        assert sum(counts) == len(broker.replicas) and all(n >= 0 for n in broker.dirs._replicas)
+    world.clients.check_records(again)
 
 
 @pytest.mark.parametrize("report_s", [0, 2])

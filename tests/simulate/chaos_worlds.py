@@ -48,7 +48,8 @@ class ChaosWorld:
 
     With `members`, a consumer group reads all its topics. With `transactions`, its producer writes in
     transactions, and is taken over by others now and then. With `parted`, the network is cut, too. With
-    `disks`, disks fail besides, of which nothing is lost that two brokers have.
+    `disks`, disks fail besides, of which nothing is lost that two brokers have. Without `traffic`, it has no
+    simulated clients.
     """
 
     def __init__(
@@ -58,11 +59,13 @@ class ChaosWorld:
         transactions: bool = False,
         parted: bool = False,
         disks: bool = False,
+        traffic: bool = True,
     ) -> None:
         self._random = random.Random(seed)
         self._transactions = transactions
         self._faults = DISK_FAULTS if disks else ALL_FAULTS if parted else FAULTS
         self._disks = disks
+        self._traffic = traffic
         self._protocol = random.Random(f"protocol of {seed}").choice((CLASSIC, CONSUMER))
         self.variant = "elr" if disks else self._random.choice(list(VARIANTS))
         self.cluster = build(self._world(), seed, START_MS)
@@ -103,10 +106,19 @@ class ChaosWorld:
             groups=(group,),
             placement=source.choice(list(Placement)),
             settings=settings,
+            traffic=self._traffic,
         )
 
     def run(self, seconds: float) -> None:
         """Disturb the cluster for so many simulated seconds, while clients are active, then heal it."""
+        self.disturb(seconds)
+        heal(self.cluster, self.checker)
+        self.clients.check()
+        if self._members is not None:
+            self._members.check()
+
+    def disturb(self, seconds: float) -> None:
+        """Disturb the cluster for so many simulated seconds, while clients are active."""
         kernel, source = self.cluster.kernel, self._random
         end_us = kernel.now_us + round(seconds * 1_000_000)
         while kernel.now_us < end_us:
@@ -124,10 +136,6 @@ class ChaosWorld:
                 self._administrate(source.choice(ADMIN))
             else:
                 disturb(self.cluster, source, self._faults)
-        heal(self.cluster, self.checker)
-        self.clients.check()
-        if self._members is not None:
-            self._members.check()
 
     def _newest(self) -> str:
         """Return the client id of the producer that took the transactional id over last."""

@@ -19,6 +19,9 @@ FOUND = [
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames and "seconds" not in metafunc.fixturenames:
         metafunc.parametrize("seed", range(metafunc.config.getoption("--worlds")))
+    if "disk_seed" in metafunc.fixturenames:
+        worlds = metafunc.config.getoption("--worlds") // 4
+        metafunc.parametrize("disk_seed", range(300, 300 + max(1, worlds)))
 
 
 def live(seed: int, seconds: float, members: bool = False, parted: bool = False) -> None:
@@ -54,12 +57,22 @@ FOUND_WITH_DISKS = [
 ]
 
 
-@pytest.mark.quick(2)
-@pytest.mark.parametrize("number", [*FOUND_WITH_DISKS, 301])
-def test_with_min_insync_replicas_2_no_lost_disk_loses_what_was_acknowledged(number: int) -> None:
-    world = ChaosWorld(number, members=True, disks=True)
-    print(f"seed {number}, {world.variant}")
-    world.run(60)
+def live_with_disks(seed: int, seconds: float) -> None:
+    world = ChaosWorld(seed, members=True, disks=True)
+    print(f"seed {seed}, {world.variant}")
+    world.run(seconds)
+
+
+@pytest.mark.slow  # other seeds run in any case
+@pytest.mark.parametrize("number", FOUND_WITH_DISKS)
+def test_what_once_broke_with_disks_no_longer_does(number: int) -> None:
+    live_with_disks(number, 60)
+
+
+def test_with_min_insync_replicas_2_no_lost_disk_loses_what_was_acknowledged(
+    disk_seed: int, request: pytest.FixtureRequest
+) -> None:
+    live_with_disks(disk_seed, request.config.getoption("--world-seconds"))
 
 
 FOUND_IN_TRANSACTIONS = [
