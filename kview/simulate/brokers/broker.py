@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from kview.simulate.brokers.ack_wait import AckWait
 from kview.simulate.brokers.bucket import Bucket
 from kview.simulate.brokers.fetch_sessions import FetchSessions
 from kview.simulate.brokers.isr_changes import RETRY_US, IsrChanges
@@ -16,6 +17,7 @@ from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.kernel import Kernel, Timer
 from kview.simulate.metadata import MetadataImage, TopicPartition
 from kview.simulate.nodes import Node, Nodes
+from kview.simulate.results import ProduceResult
 from kview.simulate.settings import FOLLOWER_THROTTLE, LEADER_THROTTLE
 from kview.simulate.touched import Touched
 from kview.simulate.world import LinkSpec
@@ -66,6 +68,8 @@ class Broker:
         self.in_link = Bucket(link.bytes_per_second, now_us)
         self.disk = Bucket(link.disk_bytes_per_second, now_us)
         self.disk_busy_until_us = now_us
+        self.disk_waits: dict[AckWait, None] = {}
+        """Appends that a slow disk has not written yet."""
         self.sending = Throttle(self.id, LEADER_THROTTLE, configs)
         self.fetching = Throttle(self.id, FOLLOWER_THROTTLE, configs)
         self.isr_changes = IsrChanges(
@@ -123,6 +127,9 @@ class Broker:
         self.fetch_sessions.clear()
         for replica in self.replicas.values():
             replica.lose_memory()
+        waits, self.disk_waits = self.disk_waits, {}
+        for wait in waits:
+            wait.answer(ProduceResult(ErrorCode.BROKER_NOT_AVAILABLE))
 
     def start(self) -> None:
         """Start the process, which loads its logs and then registers."""

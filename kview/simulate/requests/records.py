@@ -393,7 +393,7 @@ class RecordRequests:
     def _after_disk(self, broker: Broker, done: ProduceDone) -> ProduceDone:
         """Return `done`, called once a slow disk has written what was appended, in the order of appends.
 
-        An error does not wait for the disk. A process that hangs or has ended acknowledges nothing.
+        An error does not wait for the disk. A process that hangs acknowledges nothing.
         """
 
         def answer(result: ProduceResult) -> None:
@@ -403,9 +403,15 @@ class RecordRequests:
             written_us = broker.kernel.now_us + broker.node.disk_us
             broker.disk_busy_until_us = max(broker.disk_busy_until_us, written_us)
             if broker.disk_busy_until_us > broker.kernel.now_us:
-                broker.process.at(broker.disk_busy_until_us, done, result)
+                wait = AckWait(result.base_offset, result, done)
+                broker.disk_waits[wait] = None
+                broker.process.at(broker.disk_busy_until_us, written, wait)
             else:
                 done(result)
+
+        def written(wait: AckWait) -> None:
+            del broker.disk_waits[wait]
+            wait.answer(wait.result)
 
         return answer
 
