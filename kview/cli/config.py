@@ -13,6 +13,7 @@ from kview.errors import KviewError
 if TYPE_CHECKING:
     from kview.config.connect_rest import ConnectRest
     from kview.config.display import DisplayDefaults
+    from kview.config.schema_registry import SchemaRegistry
     from kview.config.security import Login, Tls
 
 
@@ -128,9 +129,10 @@ def _in_force(target: Target) -> Iterator[str]:
     rows += _tls(security.tls) if security.tls else []
     rows += _login(security.login) if security.login else []
     rows += _connect(security.connect) if security.connect else []
+    rows += _registry(security.registry) if security.registry else []
     rows += [("not used", ", ".join(target.unused))] if target.unused else []
     for name, value in rows:
-        yield f"{name:{WIDTH}}{value}"
+        yield f"{name:{WIDTH - 1}} {value}"
 
 
 def _tls(tls: "Tls") -> list[tuple[str, str]]:
@@ -167,3 +169,13 @@ def _login(login: "Login") -> list[tuple[str, str]]:
 def _connect(rest: "ConnectRest") -> list[tuple[str, str]]:
     login = [("connect-user", rest.user), ("connect-password", str(rest.password))] if rest.user else []
     return [("connect-url", rest.url), *login]
+
+
+def _registry(registry: "SchemaRegistry") -> list[tuple[str, str]]:
+    rows = [("schema-registry-url", registry.url)]
+    if registry.user:
+        rows += [
+            ("schema-registry-user", registry.user),
+            ("schema-registry-password", str(registry.password)),
+        ]
+    return [*rows, ("schema-registry-token", str(registry.token))] if registry.token else rows

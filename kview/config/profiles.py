@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import msgspec
 import platformdirs
 
-from kview.config import connect_rest
+from kview.config import connect_rest, schema_registry
 from kview.config.connect_rest import ConnectRest
 from kview.config.display import DisplayDefaults
 from kview.config.references import read_file
+from kview.config.schema_registry import SchemaRegistry
 from kview.errors import BadUse, ErrorKind
 
 _LIKE_A_SERVER = frozenset(":,")
@@ -38,6 +39,11 @@ _EXPECTED: Mapping[str, str] = {
     " or query",
     connect_rest.USER: 'a user name without ":", such as "kview"',
     connect_rest.PASSWORD: 'the password of connect-user, such as "${env:CONNECT_PASSWORD}"',
+    schema_registry.URL: 'the address of the registry, such as "https://registry:8081", without a user,'
+    " password or query",
+    schema_registry.USER: 'a user name without ":", such as "kview"',
+    schema_registry.PASSWORD: 'the password of schema-registry-user, such as "${env:REGISTRY_PASSWORD}"',
+    schema_registry.TOKEN: 'a bearer token instead of a user, such as "${env:REGISTRY_TOKEN}"',
 }
 """What each key of a profile, and of [display], takes."""
 
@@ -64,6 +70,10 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     connect_url: str | None = None
     connect_user: str | None = None
     connect_password: str | None = None
+    schema_registry_url: str | None = None
+    schema_registry_user: str | None = None
+    schema_registry_password: str | None = None
+    schema_registry_token: str | None = None
 
     def flags(self) -> dict[str, str]:
         """Return the flags that only say how to show the cluster, by name, and their values."""
@@ -90,10 +100,25 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         try:
             return connect_rest.connect_rest(values, environment, Path(file).parent)
         except connect_rest.NotUsable as error:
-            key = str(error)
-            raise BadUse(
-                ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key]
-            ) from None
+            raise _not_usable(file, name, error) from None
+
+    def registry(self, file: str, name: str, environment: Mapping[str, str]) -> SchemaRegistry | None:
+        """Return the schema registry, None if it names none, as `connect` does."""
+        values = {
+            schema_registry.URL: self.schema_registry_url,
+            schema_registry.USER: self.schema_registry_user,
+            schema_registry.PASSWORD: self.schema_registry_password,
+            schema_registry.TOKEN: self.schema_registry_token,
+        }
+        try:
+            return schema_registry.schema_registry(values, environment, Path(file).parent)
+        except connect_rest.NotUsable as error:
+            raise _not_usable(file, name, error) from None
+
+
+def _not_usable(file: str, name: str, error: connect_rest.NotUsable) -> BadUse:
+    key = str(error)
+    return BadUse(ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key])
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

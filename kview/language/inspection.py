@@ -5,9 +5,9 @@ from datetime import tzinfo
 from typing import Any
 
 from kview.language import failures, glyphs, kafka_errors, words
+from kview.model.answers import Answer
 from kview.model.failures import FailureKind
 from kview.model.inspection import (
-    Answer,
     Cost,
     Damage,
     DamageKind,

@@ -7,7 +7,7 @@ nothing here is recorded.
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -395,22 +395,3 @@ class QuotasAnswer(Struct, frozen=True):
     failure: InspectionFailure = NO_INSPECTION_FAILURE
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
-
-
-Answer = (
-    RecordsAnswer | SettingsAnswer | DirectoriesAnswer | FirstRecordAnswer | ProducersAnswer | QuotasAnswer
-)
-
-_ANSWERS: dict[type, Any] = {
-    RecordsRequest: RecordsAnswer,
-    SettingsRequest: SettingsAnswer,
-    DirectoriesRequest: DirectoriesAnswer,
-    FirstRecordRequest: FirstRecordAnswer,
-    ProducersRequest: ProducersAnswer,
-    QuotasRequest: QuotasAnswer,
-}
-
-
-def unanswered(question: Question[A], kind: InspectionFailureKind) -> A:
-    """Return the answer that there is none, and why."""
-    return cast(A, _ANSWERS[type(question)](question, failure=InspectionFailure(kind)))

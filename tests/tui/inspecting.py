@@ -3,11 +3,11 @@
 import asyncio
 from typing import Any, cast
 
+from kview.model.answers import Answer
 from kview.model.inspection import (
     NO_INSPECTION_FAILURE,
     NULL,
     A,
-    Answer,
     Cost,
     Damage,
     DamageKind,

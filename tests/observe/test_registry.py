@@ -1,0 +1,226 @@
+"""A schema registry: what is asked of it, what is made of its schemas, and that none of its states hurts."""
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kview.config.schema_registry import SchemaRegistry
+from kview.config.secret import Secret
+from kview.config.security import PLAINTEXT, Security
+from kview.decode.framing import framed
+from kview.model.decoded import (
+    VALUE_HEADER,
+    DecodeAnswer,
+    Decoded,
+    DecodeFailureKind,
+    DecodeRequest,
+    Fields,
+    Framed,
+    Items,
+    SchemaId,
+    SchemaKind,
+)
+from kview.model.failures import Cause, FailureKind
+from kview.model.inspection import Header, Payload
+from kview.observe.access import access
+from kview.observe.clock import system_clock_ms
+from kview.observe.loop import Loop
+from kview.observe.registry import FAILED_AGAIN_S, MOST_BYTES, MOST_NEW, Registry
+from kview.observe.renewal import Renewal
+from tests.observe.rest_server import RestServer, http
+
+PASSWORD = "hush-9a4d"
+LINE = '{"type": "record", "name": "Line", "fields": [{"name": "qty", "type": "int"}]}'
+INVOICE = (
+    '{"type": "record", "name": "com.acme.Invoice", "fields": [{"name": "id", "type": "long"},'
+    ' {"name": "lines", "type": {"type": "array", "items": "Line"}}]}'
+)
+VALUE = b"\x0e\2\4\0"
+GUID = "89791762-2336-186f-9674-299b90a802e2"
+
+
+def answered(schema: str, kind: str = "", references: Any = None) -> bytes:
+    """What a registry answers about a schema. It leaves out AVRO as its kind."""
+    body: dict[str, Any] = {"schema": schema, "subject": "invoice-value", "version": 3, "id": 7, "guid": GUID}
+    body |= {"schemaType": kind} if kind else {}
+    body |= {"references": references} if references else {}
+    return http(json.dumps(body).encode())
+
+
+def prefixed(number: int, data: bytes) -> Framed:
+    """A payload whose first bytes name its schema."""
+    data = b"\0" + number.to_bytes(4, "big") + data
+    made = framed(Payload(data, len(data)), (), VALUE_HEADER)
+    assert made is not None
+    return made
+
+
+class Asking:
+    """A loop with a registry's client."""
+
+    def __init__(self) -> None:
+        self.loop = Loop(system_clock_ms, time.monotonic)
+        self.loop.start()
+        self.registry = Registry(self.loop, request_s=0.5, answer_s=2.0)
+        self.use(PLAINTEXT)
+
+    def use(self, security: Security) -> None:
+        """Use these settings."""
+        self.loop.renewal = Renewal(access(security))
+
+    def at(self, server: RestServer, **login: Any) -> "Asking":
+        """Ask this server."""
+        self.use(replace(PLAINTEXT, registry=SchemaRegistry(server.url, **login)))
+        return self
+
+    def all(self, *payloads: Framed) -> DecodeAnswer:
+        """What payloads become."""
+        request = DecodeRequest(payloads)
+        answer: DecodeAnswer = self.loop.run(lambda: self.registry.answer(request, lambda: False))
+        assert len(answer.decoded) == len(payloads)
+        return answer
+
+    def one(self, payload: Framed) -> Decoded:
+        """What a payload becomes."""
+        return self.all(payload).decoded[0]
+
+
+@pytest.fixture
+def asking() -> Iterator[Asking]:
+    asking = Asking()
+    yield asking
+    asking.loop.stop()
+
+
+@pytest.fixture
+def server() -> Iterator[RestServer]:
+    with RestServer(http(b'{"error_code": 40403}', "404 Not Found")) as server:
+        yield server
+
+
+def with_invoice(server: RestServer) -> None:
+    """Have a schema that refers to another one, under a subject whose name needs escapes."""
+    line = {"name": "Line", "subject": "a/line é", "version": 2}
+    server.by_path["/schemas/ids/7"] = answered(INVOICE, references=[line])
+    server.by_path["/subjects/a%2Fline%20%C3%A9/versions/2"] = answered(LINE)
+
+
+def test_a_schema_with_a_reference_is_asked_for_once(server: RestServer, asking: Asking) -> None:
+    with_invoice(server)
+    asking.at(server)
+    answer = asking.all(prefixed(7, VALUE), prefixed(7, VALUE))
+    tree = Fields("com.acme.Invoice", [("id", 7), ("lines", Items([Fields("Line", [("qty", 2)])]))])
+    for decoded in answer.decoded:
+        assert (decoded.kind, decoded.name, decoded.tree) == (SchemaKind.AVRO, "com.acme.Invoice", tree)
+        assert not decoded.failure and decoded.schema == SchemaId(7)
+    assert answer.cost.requests == 2 and answer.cost.bytes > len(INVOICE)
+    assert asking.one(prefixed(7, VALUE)).tree == tree
+    assert len(server.heads) == 2
+    assert all(head.startswith("GET ") for head in server.heads)
+
+
+def test_a_header_with_a_guid_counts_before_the_payload(server: RestServer, asking: Asking) -> None:
+    server.by_path[f"/schemas/guids/{GUID}"] = answered('"string"')
+    value = b"\1" + bytes.fromhex(GUID.replace("-", ""))
+    data = Payload(b"\x0ahello", 6)
+    header = Header(Payload(VALUE_HEADER, len(VALUE_HEADER)), Payload(value, len(value)))
+    payload = framed(data, [header], VALUE_HEADER)
+    assert payload is not None and payload.schema == SchemaId(guid=GUID)
+    assert asking.at(server).one(payload).tree == "hello"
+
+
+def test_a_json_schemas_payload_stays_as_it_was_written(server: RestServer, asking: Asking) -> None:
+    server.by_path["/schemas/ids/9"] = answered('{"type": "object"}', "JSON")
+    decoded = asking.at(server).one(prefixed(9, b'{"total": 19.90}'))
+    assert decoded.kind is SchemaKind.JSON and decoded.json == Payload(b'{"total": 19.90}', 16)
+
+
+def test_logins_are_sent_only_in_their_header(server: RestServer, asking: Asking) -> None:
+    with_invoice(server)
+    asking.at(server, user="bob", password=Secret(PASSWORD)).one(prefixed(7, VALUE))
+    assert f"Authorization: Basic {base64.b64encode(f'bob:{PASSWORD}'.encode()).decode()}" in server.heads[0]
+    asking.at(server, token=Secret(PASSWORD)).one(prefixed(7, VALUE))
+    assert f"Authorization: Bearer {PASSWORD}\r\n" in server.heads[-1]
+    assert len(server.heads) == 4  # another login may see other schemas
+
+
+def test_a_redirect_is_refused(server: RestServer, asking: Asking) -> None:
+    with RestServer(answered('"string"')) as other:
+        server.answer = http(b"", "302 Found", f"Location: {other.url}/schemas/ids/7\r\n")
+        login = {"user": "bob", "password": Secret(PASSWORD)}
+        decoded = asking.at(server, **login).one(prefixed(7, VALUE))
+        assert decoded.failure.cause == Cause(FailureKind.HTTP_STATUS, 302)
+        assert not other.heads
+
+
+DEEP = b'{"schema": ' + b"[" * 100_000
+LOOP = answered('"int"', references=[{"name": "a", "subject": "a", "version": 1}])
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "cause"),
+    [
+        (http(b"", "404 Not Found"), DecodeFailureKind.NO_SCHEMA, FailureKind.NONE),
+        (http(b"", "500 Oops"), DecodeFailureKind.REGISTRY, FailureKind.HTTP_STATUS),
+        (http(b"no"), DecodeFailureKind.REGISTRY, FailureKind.MALFORMED),
+        (http(DEEP), DecodeFailureKind.REGISTRY, FailureKind.MALFORMED),
+        (http(b'{"schema": 7}'), DecodeFailureKind.REGISTRY, FailureKind.MALFORMED),
+        (http(b" " * (50 << 20)), DecodeFailureKind.REGISTRY, FailureKind.TOO_LARGE),
+        (answered("no schema"), DecodeFailureKind.SCHEMA_UNUSABLE, FailureKind.NONE),
+        (answered("{}", "THRIFT"), DecodeFailureKind.SCHEMA_UNUSABLE, FailureKind.NONE),
+        (answered("[" * 100_000), DecodeFailureKind.SCHEMA_UNUSABLE, FailureKind.NONE),
+        (b"SSH-2.0\r\n", DecodeFailureKind.REGISTRY, FailureKind.MALFORMED),
+    ],
+    ids=["404", "500", "no JSON", "deep", "number", "50 MB", "no schema", "thrift", "deep schema", "ssh"],
+)
+def test_what_a_registry_lies_is_a_failure_of_that_schema_alone(
+    server: RestServer, asking: Asking, answer: bytes, kind: DecodeFailureKind, cause: FailureKind
+) -> None:
+    with_invoice(server)
+    server.by_path["/schemas/ids/8"] = answer
+    bad, good = asking.at(server).all(prefixed(8, VALUE), prefixed(7, VALUE)).decoded
+    assert (bad.failure.kind, bad.failure.cause.kind, bad.has_tree) == (kind, cause, False)
+    assert good.has_tree and not good.failure
+    asked = len(server.heads)
+    assert asking.one(prefixed(8, VALUE)).failure == bad.failure
+    assert len(server.heads) == asked, f"a failure counts for {FAILED_AGAIN_S} s"
+    assert asking.all(prefixed(7, VALUE)).cost.bytes < MOST_BYTES
+
+
+def test_references_that_never_end_do(server: RestServer, asking: Asking) -> None:
+    server.by_path["/schemas/ids/7"] = server.by_path["/subjects/a/versions/1"] = LOOP
+    assert asking.at(server).one(prefixed(7, b"\x0e")).tree == 7
+    server.by_path.clear()
+    chain = {f"/subjects/a/versions/{n}": answered('"int"', references=[{"subject": "a", "version": n + 1}])
+             for n in range(1, 200)}  # fmt: skip
+    server.by_path |= chain | {"/schemas/ids/8": LOOP}
+    assert asking.one(prefixed(8, b"\x0e")).failure.kind is DecodeFailureKind.SCHEMA_UNUSABLE
+
+
+@pytest.mark.parametrize("act", ["hang", "drip", "flood"])
+def test_a_registry_that_hangs_is_asked_once(server: RestServer, asking: Asking, act: str) -> None:
+    acts: dict[str, Callable[[Any], None]] = {
+        "hang": server.hang, "drip": server.drip, "flood": server.flood,
+    }  # fmt: skip
+    server.acts = acts[act]
+    answer = asking.at(server).all(*(prefixed(number, VALUE) for number in range(10)))
+    assert {each.failure.kind for each in answer.decoded} == {DecodeFailureKind.REGISTRY}
+    expected = FailureKind.TOO_LARGE if act == "flood" else FailureKind.SILENT
+    assert {each.failure.cause.kind for each in answer.decoded} == {expected}
+    assert answer.cost.requests == (10 if act == "flood" else 1)
+
+
+def test_arbitrary_bytes_do_not_ask_for_a_schema_each(server: RestServer, asking: Asking) -> None:
+    answer = asking.at(server).all(*(prefixed(number, VALUE) for number in range(100)))
+    kinds = [each.failure.kind for each in answer.decoded]
+    assert kinds.count(DecodeFailureKind.NO_SCHEMA) == answer.cost.requests == MOST_NEW
+    assert kinds.count(DecodeFailureKind.MANY_SCHEMAS) == 100 - MOST_NEW
+
+
+def test_without_a_registry_that_is_why(asking: Asking) -> None:
+    assert asking.one(prefixed(7, VALUE)).failure.kind is DecodeFailureKind.NO_REGISTRY
