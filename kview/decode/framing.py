@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from kview.decode.cursor import Cursor, Stopped
-from kview.model.decoded import Framed, SchemaId
+from kview.model.decoded import SchemaId
 from kview.model.inspection import Header, Payload
 
 BY_NUMBER, BY_GUID = 0, 1
@@ -12,6 +14,19 @@ PREFIX_BYTES = 5
 _GUID_BYTES = 16
 MOST_INDEXES = 32
 """Limit of Protobuf's indexes: so deep are messages nested."""
+
+
+class Framed(Struct, frozen=True):
+    """A payload with the id of the schema that it was written with, and where its data begins.
+
+    `indexes` are Protobuf's way to a message in its file: the message's place, then that of a nested one.
+    They are None if they stand in the payload, before the data.
+    """
+
+    payload: Payload
+    schema: SchemaId
+    begin: int
+    indexes: tuple[int, ...] | None = None
 
 
 def framed(payload: Payload, headers: Iterable[Header], header_name: bytes) -> Framed | None:
@@ -29,8 +44,9 @@ def framed(payload: Payload, headers: Iterable[Header], header_name: bytes) -> F
     if last is not None:
         return last
     data = payload.data
-    if len(data) >= PREFIX_BYTES and data[0] == BY_NUMBER:
-        return Framed(payload, SchemaId(int.from_bytes(data[1:PREFIX_BYTES], "big")), PREFIX_BYTES)
+    number = int.from_bytes(data[1:PREFIX_BYTES], "big", signed=True)
+    if len(data) >= PREFIX_BYTES and data[0] == BY_NUMBER and number > 0:  # registries count from 1
+        return Framed(payload, SchemaId(number), PREFIX_BYTES)
     return None
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from kview.decode import avro, avro_schema
 from kview.decode.avro_schema import AvroType, NotASchema
 from kview.decode.cursor import Cursor
-from kview.model.decoded import MOST_NODES, Decoded, DecodeFailure, DecodeFailureKind, Framed, SchemaKind
+from kview.decode.framing import Framed
+from kview.model.decoded import MOST_NODES, Decoded, DecodeFailure, DecodeFailureKind, SchemaKind
 from kview.model.inspection import Payload
 
 

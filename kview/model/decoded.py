@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from kview.model.failures import NO_FAILURE, Cause
-from kview.model.inspection import NO_INSPECTION_FAILURE, Cost, InspectionFailure, Payload, Question
+from kview.model.inspection import NO_INSPECTION_FAILURE, Cost, InspectionFailure, Payload, Question, Record
 from kview.model.units import UNKNOWN
 
 KEY_HEADER, VALUE_HEADER = b"__key_schema_id", b"__value_schema_id"
@@ -130,19 +130,6 @@ class SchemaId(Struct, frozen=True, order=True):
     guid: str = ""
 
 
-class Framed(Struct, frozen=True):
-    """A payload with the id of the schema that it was written with, and where its data begins.
-
-    `indexes` are Protobuf's way to a message in its file: the message's place, then that of a nested one.
-    They are None if they stand in the payload, before the data.
-    """
-
-    payload: Payload
-    schema: SchemaId
-    begin: int
-    indexes: tuple[int, ...] | None = None
-
-
 class Decoded(Struct, frozen=True):
     """A key or a value, decoded as far as possible. `has_tree` says whether `tree` holds something."""
 
@@ -158,20 +145,37 @@ class Decoded(Struct, frozen=True):
     failure: DecodeFailure = DECODED
 
 
-class DecodeRequest(Question["DecodeAnswer"], frozen=True):
-    """A request to decode payloads with the registry's schemas."""
+class DecodedRecord(Struct, frozen=True):
+    """A record's key and value. None stands for one that was not written with a schema, as far as it says."""
 
-    framed: tuple[Framed, ...]
+    key: Decoded | None = None
+    value: Decoded | None = None
+
+
+NOT_DECODED = DecodedRecord()
+
+
+class DecodeRequest(Question["DecodeAnswer"], frozen=True):
+    """A request to decode records with the registry's schemas."""
+
+    records: tuple[Record, ...]
 
 
 class DecodeAnswer(Struct, frozen=True):
-    """The payloads of a request, in its order, and what their schemas cost: requests and bytes of HTTP."""
+    """The records of a request, in its order, and what their schemas cost: requests, and bytes of answers."""
 
     request: DecodeRequest
-    decoded: tuple[Decoded, ...] = ()
+    decoded: tuple[DecodedRecord, ...] = ()
     failure: InspectionFailure = NO_INSPECTION_FAILURE
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
+
+
+def may_have_schema(record: Record) -> bool:
+    """Return whether a schema registry may know how a record's key or value was written."""
+    if any(header.name.data in (KEY_HEADER, VALUE_HEADER) for header in record.headers):
+        return True
+    return any(part.data is not None and part.data[:1] == b"\0" for part in (record.key, record.value))
 
 
 def children(node: Node) -> Iterator[Any]:

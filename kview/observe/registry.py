@@ -17,22 +17,25 @@ from msgspec import Struct, field
 
 from kview.config.schema_registry import SchemaRegistry
 from kview.decode.avro_schema import NotASchema
+from kview.decode.framing import Framed, framed
 from kview.decode.schemas import Schema, decoded, schema_of
 from kview.model.decoded import (
+    KEY_HEADER,
     MOST_NODES,
     MOST_NODES_AN_ANSWER,
+    VALUE_HEADER,
     DecodeAnswer,
     Decoded,
+    DecodedRecord,
     DecodeFailure,
     DecodeFailureKind,
     DecodeRequest,
-    Framed,
     SchemaId,
     SchemaKind,
     children,
 )
 from kview.model.failures import REFUSALS, Cause, FailureKind
-from kview.model.inspection import Cost
+from kview.model.inspection import Cost, Record
 from kview.observe.causes import LinkError, Refused
 from kview.observe.loop import Loop
 from kview.observe.rest import Rest, get
@@ -42,6 +45,7 @@ _log = logging.getLogger(__name__)
 ANSWER_S = 8.0
 """Limit of the time that an answer waits for the registry."""
 REQUEST_S = 3.0
+POLL_S = 0.05
 MOST_BYTES = 4 << 20
 """The longest answer that is read. Schemas of 1 MB are the registry's own limit."""
 MOST_NEW = 20
@@ -121,15 +125,13 @@ class Registry(Struct):
         access = self.loop.access
         of = access.security.registry
         if of is None:
-            failure = DecodeFailure(DecodeFailureKind.NO_REGISTRY)
-            unknown = tuple(Decoded(framed.schema, failure=failure) for framed in request.framed)
-            return DecodeAnswer(request, unknown, asked_ms=asked_ms)
+            return DecodeAnswer(
+                request, _all_failed(request, DecodeFailureKind.NO_REGISTRY), asked_ms=asked_ms
+            )
         while self._busy and self.loop.monotonic() < ends_s and not cancelled():
-            await self.loop.net.sleep(0.05)
+            await self.loop.net.sleep(POLL_S)
         if self._busy:
-            failure = DecodeFailure(DecodeFailureKind.LATE)
-            late = tuple(Decoded(framed.schema, failure=failure) for framed in request.framed)
-            return DecodeAnswer(request, late, asked_ms=asked_ms)
+            return DecodeAnswer(request, _all_failed(request, DecodeFailureKind.LATE), asked_ms=asked_ms)
         if of != self._of:  # the profile has been changed
             self._kept.clear()
             self._of, self._down = of, None
@@ -144,7 +146,8 @@ class Registry(Struct):
             )
         finally:
             self._busy = False
-        causes = {each.failure.cause for each in all_decoded}
+        both = (part for record in all_decoded for part in (record.key, record.value))
+        causes = {part.failure.cause for part in both if part is not None}
         if any(cause.kind in REFUSALS or cause.code in _UNAUTHORIZED for cause in causes):
             await self.loop.renewal.renew(self.loop)
         return DecodeAnswer(
@@ -155,11 +158,15 @@ class Registry(Struct):
 
     def _all(
         self, rest: Rest, request: DecodeRequest, spent: _Spent, cancelled: Callable[[], bool]
-    ) -> list[Decoded]:
+    ) -> list[DecodedRecord]:
         schemas: dict[SchemaId, _Kept] = {}
-        new, left, done = 0, MOST_NODES_AN_ANSWER, []
-        for framed in request.framed:
-            wanted = framed.schema
+        new, left = 0, MOST_NODES_AN_ANSWER
+
+        def part(written: Framed | None) -> Decoded | None:
+            nonlocal new, left
+            if written is None:
+                return None
+            wanted = written.schema
             if wanted not in schemas:
                 kept = self._remembered(wanted)
                 if kept is None and (new >= MOST_NEW or cancelled()):
@@ -168,20 +175,21 @@ class Registry(Struct):
                     new += 1
                     kept = self._asked(rest, wanted, spent)
                 schemas[wanted] = kept
-            made = self._decoded(framed, schemas[wanted], min(MOST_NODES, left))
+            made = self._decoded(written, schemas[wanted], min(MOST_NODES, left))
             left = max(0, left - _size(made.tree)) if made.has_tree else left
-            done.append(made)
-        return done
+            return made
 
-    def _decoded(self, framed: Framed, kept: _Kept, limit: int) -> Decoded:
+        return [DecodedRecord(*map(part, _parts(record))) for record in request.records]
+
+    def _decoded(self, written: Framed, kept: _Kept, limit: int) -> Decoded:
         if kept.schema is None:
-            return Decoded(framed.schema, failure=kept.failure)
+            return Decoded(written.schema, failure=kept.failure)
         try:
-            return decoded(framed, kept.schema, limit)
+            return decoded(written, kept.schema, limit)
         except Exception as error:  # its text might quote a payload
             _log.warning("a payload could not be decoded: %s", type(error).__name__)
             failure = DecodeFailure(DecodeFailureKind.SCHEMA_UNUSABLE)
-            return Decoded(framed.schema, kept.schema.kind, kept.schema.name, failure=failure)
+            return Decoded(written.schema, kept.schema.kind, kept.schema.name, failure=failure)
 
     def _remembered(self, wanted: SchemaId) -> _Kept | None:
         """Return a schema that is known, or a failure that still counts."""
@@ -268,6 +276,20 @@ class Registry(Struct):
             cause = Cause(FailureKind.MALFORMED)
             raise _NoSchema(DecodeFailure(DecodeFailureKind.REGISTRY, cause=cause)) from None
         return answered
+
+
+def _parts(record: Record) -> tuple[Framed | None, Framed | None]:
+    """Return a record's key and value with their schemas' ids."""
+    return framed(record.key, record.headers, KEY_HEADER), framed(record.value, record.headers, VALUE_HEADER)
+
+
+def _all_failed(request: DecodeRequest, kind: DecodeFailureKind) -> tuple[DecodedRecord, ...]:
+    failure = DecodeFailure(kind)
+
+    def part(written: Framed | None) -> Decoded | None:
+        return None if written is None else Decoded(written.schema, failure=failure)
+
+    return tuple(DecodedRecord(*map(part, _parts(record))) for record in request.records)
 
 
 def _is_down(failure: DecodeFailure) -> bool:

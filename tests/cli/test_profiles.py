@@ -154,7 +154,7 @@ def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> N
         (REGISTRY + f'schema-registry-url = "http://u:{PASSWORD}@r"\n', "no schema-registry-url that can"),
         (REGISTRY + f'schema-registry-password = "{PASSWORD}"\n', "has no schema-registry-url that can"),
         (REGISTRY + f'{REGISTRY_URL}schema-registry-user = "bob"\n', "has no schema-registry-password that"),
-        (REGISTRY + f'{REGISTRY_URL}schema-registry-token = "a\\nB: {PASSWORD}"\n', "no schema-registry-token"),
+        (REGISTRY + f'{REGISTRY_URL}schema-registry-token = "a b{PASSWORD}"\n', "no schema-registry-token"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_the_file_is_said(home: Home, text: str, said: str) -> None:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from kview.config.schema_registry import SchemaRegistry
 from kview.config.secret import Secret
 from kview.config.security import PLAINTEXT, Security
-from kview.decode.framing import framed
 from kview.model.decoded import (
     VALUE_HEADER,
     DecodeAnswer,
@@ -20,13 +19,12 @@ from kview.model.decoded import (
     DecodeFailureKind,
     DecodeRequest,
     Fields,
-    Framed,
     Items,
     SchemaId,
     SchemaKind,
 )
 from kview.model.failures import Cause, FailureKind
-from kview.model.inspection import Header, Payload
+from kview.model.inspection import NULL, Header, Payload, Record, TimeType
 from kview.observe.access import access
 from kview.observe.clock import system_clock_ms
 from kview.observe.loop import Loop
@@ -52,12 +50,15 @@ def answered(schema: str, kind: str = "", references: Any = None) -> bytes:
     return http(json.dumps(body).encode())
 
 
-def prefixed(number: int, data: bytes) -> Framed:
-    """A payload whose first bytes name its schema."""
+def prefixed(number: int, data: bytes, *headers: Header) -> Record:
+    """A record whose value's first bytes name its schema."""
     data = b"\0" + number.to_bytes(4, "big") + data
-    made = framed(Payload(data, len(data)), (), VALUE_HEADER)
-    assert made is not None
-    return made
+    return record(data, *headers)
+
+
+def record(value: bytes, *headers: Header) -> Record:
+    """A record with this value."""
+    return Record(0, 0, TimeType.CREATE, NULL, Payload(value, len(value)), headers, len(headers))
 
 
 class Asking:
@@ -78,16 +79,22 @@ class Asking:
         self.use(replace(PLAINTEXT, registry=SchemaRegistry(server.url, **login)))
         return self
 
-    def all(self, *payloads: Framed) -> DecodeAnswer:
-        """What payloads become."""
+    def all(self, *payloads: Record) -> DecodeAnswer:
+        """What records become."""
         request = DecodeRequest(payloads)
         answer: DecodeAnswer = self.loop.run(lambda: self.registry.answer(request, lambda: False))
         assert len(answer.decoded) == len(payloads)
         return answer
 
-    def one(self, payload: Framed) -> Decoded:
-        """What a payload becomes."""
-        return self.all(payload).decoded[0]
+    def one(self, payload: Record) -> Decoded:
+        """What a record's value becomes."""
+        return values(self.all(payload))[0]
+
+
+def values(answer: DecodeAnswer) -> list[Decoded]:
+    """The values of an answer, none of which has a key with a schema."""
+    assert all(each.key is None for each in answer.decoded)
+    return [each.value for each in answer.decoded if each.value is not None]
 
 
 @pytest.fixture
@@ -115,7 +122,7 @@ def test_a_schema_with_a_reference_is_asked_for_once(server: RestServer, asking:
     asking.at(server)
     answer = asking.all(prefixed(7, VALUE), prefixed(7, VALUE))
     tree = Fields("com.acme.Invoice", [("id", 7), ("lines", Items([Fields("Line", [("qty", 2)])]))])
-    for decoded in answer.decoded:
+    for decoded in values(answer):
         assert (decoded.kind, decoded.name, decoded.tree) == (SchemaKind.AVRO, "com.acme.Invoice", tree)
         assert not decoded.failure and decoded.schema == SchemaId(7)
     assert answer.cost.requests == 2 and answer.cost.bytes > len(INVOICE)
@@ -127,11 +134,9 @@ def test_a_schema_with_a_reference_is_asked_for_once(server: RestServer, asking:
 def test_a_header_with_a_guid_counts_before_the_payload(server: RestServer, asking: Asking) -> None:
     server.by_path[f"/schemas/guids/{GUID}"] = answered('"string"')
     value = b"\1" + bytes.fromhex(GUID.replace("-", ""))
-    data = Payload(b"\x0ahello", 6)
     header = Header(Payload(VALUE_HEADER, len(VALUE_HEADER)), Payload(value, len(value)))
-    payload = framed(data, [header], VALUE_HEADER)
-    assert payload is not None and payload.schema == SchemaId(guid=GUID)
-    assert asking.at(server).one(payload).tree == "hello"
+    decoded = asking.at(server).one(record(b"\x0ahello", header))
+    assert (decoded.schema, decoded.tree) == (SchemaId(guid=GUID), "hello")
 
 
 def test_a_json_schemas_payload_stays_as_it_was_written(server: RestServer, asking: Asking) -> None:
@@ -183,7 +188,7 @@ def test_what_a_registry_lies_is_a_failure_of_that_schema_alone(
 ) -> None:
     with_invoice(server)
     server.by_path["/schemas/ids/8"] = answer
-    bad, good = asking.at(server).all(prefixed(8, VALUE), prefixed(7, VALUE)).decoded
+    bad, good = values(asking.at(server).all(prefixed(8, VALUE), prefixed(7, VALUE)))
     assert (bad.failure.kind, bad.failure.cause.kind, bad.has_tree) == (kind, cause, False)
     assert good.has_tree and not good.failure
     asked = len(server.heads)
@@ -208,16 +213,16 @@ def test_a_registry_that_hangs_is_asked_once(server: RestServer, asking: Asking,
         "hang": server.hang, "drip": server.drip, "flood": server.flood,
     }  # fmt: skip
     server.acts = acts[act]
-    answer = asking.at(server).all(*(prefixed(number, VALUE) for number in range(10)))
-    assert {each.failure.kind for each in answer.decoded} == {DecodeFailureKind.REGISTRY}
+    answer = asking.at(server).all(*(prefixed(1 + number, VALUE) for number in range(10)))
+    assert {each.failure.kind for each in values(answer)} == {DecodeFailureKind.REGISTRY}
     expected = FailureKind.TOO_LARGE if act == "flood" else FailureKind.SILENT
-    assert {each.failure.cause.kind for each in answer.decoded} == {expected}
+    assert {each.failure.cause.kind for each in values(answer)} == {expected}
     assert answer.cost.requests == (10 if act == "flood" else 1)
 
 
 def test_arbitrary_bytes_do_not_ask_for_a_schema_each(server: RestServer, asking: Asking) -> None:
-    answer = asking.at(server).all(*(prefixed(number, VALUE) for number in range(100)))
-    kinds = [each.failure.kind for each in answer.decoded]
+    answer = asking.at(server).all(*(prefixed(1 + number, VALUE) for number in range(100)))
+    kinds = [each.failure.kind for each in values(answer)]
     assert kinds.count(DecodeFailureKind.NO_SCHEMA) == answer.cost.requests == MOST_NEW
     assert kinds.count(DecodeFailureKind.MANY_SCHEMAS) == 100 - MOST_NEW
 

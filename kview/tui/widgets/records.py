@@ -8,9 +8,11 @@ from textual.binding import BindingType
 
 from kview.derive.times import moment_of
 from kview.derive.view import View
+from kview.language import decoded as schemas
 from kview.language import inspection as said
 from kview.language.inspection import RECORDS_FORMS
 from kview.language.payloads import Form, next_form
+from kview.model.decoded import DecodeAnswer, DecodeRequest, may_have_schema
 from kview.model.events import Severity
 from kview.model.inspection import (
     DEFAULT_RECORDS,
@@ -47,6 +49,8 @@ class RecordsPanel(InspectingTable):
         super().__init__(id=id)
         self._request = RecordsRequest(topic, partition)
         self._answer: RecordsAnswer | None = None
+        self._decoded: DecodeAnswer | None = None
+        """What a schema registry's schemas make of the answer's records, None while that is not known."""
         self._form = Form.AUTO
         self._partitions = 0
 
@@ -67,7 +71,7 @@ class RecordsPanel(InspectingTable):
 
     def refill(self) -> None:
         zone = app_of(self).zone
-        self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone))
+        self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone, self._decoded))
 
     def _invite(self) -> None:
         what = f"{self._request.topic}-{self._request.partition}"
@@ -154,7 +158,7 @@ class RecordsPanel(InspectingTable):
         """Show another partition, whose records are read when a key asks for them."""
         if partition != self._request.partition:
             self._request = replace(self._request, partition=partition, start=Start(), count=DEFAULT_RECORDS)
-            self._answer = None
+            self._answer = self._decoded = None
             self.cancel()
             self._invite()
             self.refill()
@@ -183,7 +187,8 @@ class RecordsPanel(InspectingTable):
         if record is None:
             app_of(self).say(StatusMessage(self.rows.why(index), severity=Severity.WARN))
         else:
-            app_of(self).go.detail(RecordDetail(self._request, record, app_of(self).zone), self._form)
+            detail = RecordDetail(self._request, record, app_of(self).zone, self.rows.decoded(index))
+            app_of(self).go.detail(detail, self._form)
 
     # -- asking
 
@@ -196,7 +201,7 @@ class RecordsPanel(InspectingTable):
         self.ask(request, what, self._take)
 
     def _take(self, answer: RecordsAnswer) -> None:
-        self._answer = answer
+        self._answer, self._decoded = answer, None
         if answer.failure:
             self.message(said.failure(answer.failure, answer), Role.WARN)
         elif not answer.records and not answer.damage:
@@ -208,3 +213,17 @@ class RecordsPanel(InspectingTable):
             self.action_end(1)
         else:
             self.action_end(-1)
+        if any(map(may_have_schema, answer.records)):
+            self.run_worker(self._decode(answer), exclusive=True, group="decode")
+
+    async def _decode(self, answer: RecordsAnswer) -> None:
+        """Ask what the schemas of a registry make of the records, which are on the screen meanwhile."""
+        inspector = app_of(self).inspector
+        if inspector is None:
+            return
+        decoded = await inspector.ask(DecodeRequest(answer.records))
+        if self._answer is answer and decoded.decoded and self.is_attached:
+            self._decoded = decoded
+            if message := schemas.message(decoded):
+                self.message("\n".join(filter(None, (said.damaged(answer), message))), Role.WARN)
+            self.refill()
