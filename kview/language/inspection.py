@@ -217,6 +217,13 @@ def time_of(record: Record, zone: tzinfo | None) -> str:
     return f"{moment(record.timestamp_ms, zone)}{by}"
 
 
+def producer(record: Record) -> str:
+    """Return a record's producer: `producer 4711 epoch 3`, '' if it has no id."""
+    if record.producer_id == UNKNOWN:
+        return ""
+    return f"producer {record.producer_id} epoch {record.producer_epoch}"
+
+
 def isolation(chosen: Isolation) -> str:
     """Return Kafka's name of an isolation level."""
     return UNCOMMITTED if chosen is Isolation.READ_UNCOMMITTED else COMMITTED

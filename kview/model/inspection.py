@@ -114,6 +114,15 @@ class Record(Struct, frozen=True):
     """The epoch of the leader that appended the record, UNKNOWN in older message formats."""
     transactional: bool = False
     """Whether the record was written in a transaction."""
+    producer_id: int = UNKNOWN
+    """The id of its producer, UNKNOWN if that has none: it is neither idempotent nor transactional."""
+    producer_epoch: int = UNKNOWN
+
+    @property
+    def size(self) -> int:
+        """The bytes of its key, its value and the headers that are kept."""
+        headers = sum(header.name.size + header.value.size for header in self.headers)
+        return self.key.size + self.value.size + headers
 
 
 class DamageKind(StrEnum):

@@ -177,6 +177,8 @@ class RecordDetail:
         record = self._record
         epoch = "" if record.leader_epoch == UNKNOWN else f" {glyphs.DOT} leader epoch {record.leader_epoch}"
         facts = f"{said.time_of(record, self._zone)}{epoch}"
+        if record.producer_id != UNKNOWN:
+            facts += f" {glyphs.DOT} {said.producer(record)}"
         if record.transactional:
             facts += f" {glyphs.DOT} written in a transaction"
         lines: list[Line] = [*_wrapped(facts, cells, Role.DIM), EMPTY]

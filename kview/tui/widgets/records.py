@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 from textual.binding import BindingType
+from textual.message import Message
 
 from kview.derive.times import moment_of
 from kview.derive.view import View
@@ -12,7 +13,13 @@ from kview.language import decoded as schemas
 from kview.language import inspection as said
 from kview.language.inspection import RECORDS_FORMS
 from kview.language.payloads import Form, next_form
-from kview.model.decoded import DecodeAnswer, DecodeRequest, may_have_schema
+from kview.model.decoded import (
+    NOT_DECODED,
+    DecodeAnswer,
+    DecodedRecord,
+    DecodeRequest,
+    may_have_schema,
+)
 from kview.model.events import Severity
 from kview.model.inspection import (
     DEFAULT_RECORDS,
@@ -45,14 +52,26 @@ class RecordsPanel(InspectingTable):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.RECORDS)]
 
-    def __init__(self, topic: str, partition: int = 0, *, id: str = "records") -> None:
+    class Read(Message):
+        """Posted when records were read, or decoded."""
+
+    def __init__(
+        self, topic: str, partition: int = 0, *, first: RecordsRequest | None = None, id: str = "records"
+    ) -> None:
+        """Show records of a partition. `first` is read at once, because the key that led here asks for it."""
         super().__init__(id=id)
-        self._request = RecordsRequest(topic, partition)
+        self._request = first or RecordsRequest(topic, partition)
+        self._first = first
         self._answer: RecordsAnswer | None = None
         self._decoded: DecodeAnswer | None = None
         """What a schema registry's schemas make of the answer's records, None while that is not known."""
         self._form = Form.AUTO
         self._partitions = 0
+
+    @property
+    def topic(self) -> str:
+        """The topic of the records."""
+        return self._request.topic
 
     @property
     def partition(self) -> int:
@@ -63,6 +82,18 @@ class RecordsPanel(InspectingTable):
         """Say which keys read records."""
         self._invite()
         self.refill()
+        if self._first is not None and self.check_action("latest", ()):
+            self._ask(self._first)
+
+    @property
+    def answer(self) -> RecordsAnswer | None:
+        """What was read last."""
+        return self._answer
+
+    def decoded_at(self, offset: int) -> DecodedRecord:
+        """Return what was decoded of a record."""
+        rows, index = self.rows, self.rows.find(offset)
+        return rows.decoded(index) if isinstance(rows, RecordRows) and index is not None else NOT_DECODED
 
     def show(self, view: View, options: Options) -> None:
         """Take from a view how many partitions the topic has. The records stay as they were read."""
@@ -213,6 +244,7 @@ class RecordsPanel(InspectingTable):
             self.action_end(1)
         else:
             self.action_end(-1)
+        self.post_message(self.Read())
         if any(map(may_have_schema, answer.records)):
             self.run_worker(self._decode(answer), exclusive=True, group="decode")
 
@@ -227,3 +259,4 @@ class RecordsPanel(InspectingTable):
             if message := schemas.message(decoded):
                 self.message("\n".join(filter(None, (said.damaged(answer), message))), Role.WARN)
             self.refill()
+            self.post_message(self.Read())

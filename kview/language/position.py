@@ -1,0 +1,42 @@
+"""What is known of the record at a group's committed offset: facts as words, and no guesses about its reader."""
+
+from kview.language import decoded as schemas
+from kview.language import inspection, words
+from kview.model.decoded import DecodedRecord
+from kview.model.inspection import RecordsAnswer, StartKind
+
+NOT_THERE = "the group has no offset in this partition any more"
+NOTHING_KNOWN = "nothing here says why: Kafka does not tell what a reader does with a record"
+FETCH_BYTES = 1 << 20
+"""The default of a consumer's max.partition.fetch.bytes."""
+
+
+def of_record(answer: RecordsAnswer, decoded: DecodedRecord, offset: int) -> list[tuple[bool, str]]:
+    """Return facts about the record at `offset`, each with whether it may be what is wrong.
+
+    There are none while other records are shown.
+    """
+    start = answer.request.start
+    if answer.failure or start.kind is not StartKind.OFFSET or start.value != offset:
+        return []
+    facts = [
+        (True, f"offset {words.count(damaged.offset)}: {inspection.damage(damaged)}")
+        for damaged in answer.damage[:1]
+        if not answer.records or damaged.offset <= answer.records[0].offset
+    ]
+    if not answer.records:
+        return facts
+    record = answer.records[0]
+    for name, part in (("key", decoded.key), ("value", decoded.value)):
+        if part is not None and schemas.is_data_failure(part):
+            why = schemas.failure(part.failure, part)
+            facts.append((True, f"its {name} {why} ({schemas.schema(part)})"))
+    if record.offset > offset:
+        why = "compaction, an aborted transaction or a transaction's marker"
+        facts.append((False, f"offset {words.count(offset)} has no record ({why}): the next one is shown"))
+    if record.size > FETCH_BYTES:
+        limit = "more than max.partition.fetch.bytes is by default; brokers send a first batch whole"
+        facts.append((False, f"the record has {words.size(record.size)}, {limit}"))
+    if not any(wrong for wrong, _ in facts):
+        facts.append((False, f"the record at {words.count(record.offset)} can be read; {NOTHING_KNOWN}"))
+    return facts
