@@ -3,27 +3,32 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kview.decode import avro, avro_schema
-from kview.decode.avro_schema import AvroType, NotASchema
-from kview.decode.cursor import Cursor
-from kview.decode.framing import Framed
-from kview.model.decoded import MOST_NODES, Decoded, DecodeFailure, DecodeFailureKind, SchemaKind
+from kview.decode import avro, avro_schema, descriptors, protobuf
+from kview.decode.avro_schema import AvroType
+from kview.decode.cursor import Cursor, Stopped
+from kview.decode.descriptors import ProtoFile
+from kview.decode.framing import Framed, read_indexes
+from kview.model.decoded import MOST_NODES, Decoded, DecodeFailure, DecodeFailureKind, Node, SchemaKind
 from kview.model.inspection import Payload
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema that is ready for use. `avro` is set for AVRO."""
+    """A schema that is ready for use. `avro` is set for AVRO, `file` for PROTOBUF.
+
+    `name` is '' for PROTOBUF, where each payload says of which message of the file it is.
+    """
 
     kind: SchemaKind
     name: str = ""
     avro: AvroType | None = None
+    file: ProtoFile | None = None
 
 
 def schema_of(kind: SchemaKind, text: str, references: Sequence[str] = ()) -> Schema:
     """Return the schema that a text describes. `references` are the schemas that it needs, in their order.
 
-    Raises NotASchema.
+    Of PROTOBUF, texts are base64 of serialized FileDescriptorProtos. Raises NotASchema.
     """
     match kind:
         case SchemaKind.AVRO:
@@ -32,7 +37,7 @@ def schema_of(kind: SchemaKind, text: str, references: Sequence[str] = ()) -> Sc
         case SchemaKind.JSON:
             return Schema(kind)
         case SchemaKind.PROTOBUF:
-            raise NotASchema
+            return Schema(kind, file=descriptors.parsed(text, references))
 
 
 def decoded(framed: Framed, schema: Schema, limit: int = MOST_NODES) -> Decoded:
@@ -42,8 +47,24 @@ def decoded(framed: Framed, schema: Schema, limit: int = MOST_NODES) -> Decoded:
         json = Payload(data[framed.begin :], payload.size - framed.begin)
         return Decoded(framed.schema, schema.kind, json=json)
     cursor = Cursor(data, framed.begin, limit)
-    assert schema.avro is not None
-    has_tree, tree, failure = avro.read(schema.avro, cursor)
+    name = schema.name
+    if schema.file is not None:
+        name, has_tree, tree, failure = _protobuf(framed, schema.file, cursor)
+    else:
+        assert schema.avro is not None
+        has_tree, tree, failure = avro.read(schema.avro, cursor)
     if payload.cut and failure.kind is DecodeFailureKind.ENDS:
         failure = DecodeFailure(DecodeFailureKind.CUT, failure.at, failure.path)
-    return Decoded(framed.schema, schema.kind, schema.name, tree, has_tree, failure=failure)
+    return Decoded(framed.schema, schema.kind, name, tree, has_tree, failure=failure)
+
+
+def _protobuf(framed: Framed, file: ProtoFile, cursor: Cursor) -> tuple[str, bool, Node, DecodeFailure]:
+    """Return the name of the message, and what `protobuf.read` makes of it."""
+    try:
+        indexes = read_indexes(cursor) if framed.indexes is None else framed.indexes or (0,)
+    except Stopped as stopped:
+        return "", False, None, cursor.failure(stopped)
+    message = file.message(indexes)
+    if message is None:
+        return "", False, None, DecodeFailure(DecodeFailureKind.WRONG, framed.begin)
+    return message.name, *protobuf.read(message, cursor)

@@ -1,20 +1,22 @@
-"""What is known of the record at a group's committed offset: facts as words, and no guesses about its reader."""
+"""What is known of the record at a committed offset: facts as words, and no guesses about its reader."""
 
 from kview.language import decoded as schemas
-from kview.language import inspection, words
+from kview.language import glyphs, inspection, words
 from kview.model.decoded import DecodedRecord
 from kview.model.inspection import RecordsAnswer, StartKind
 
 NOT_THERE = "the group has no offset in this partition any more"
-NOTHING_KNOWN = "nothing here says why: Kafka does not tell what a reader does with a record"
+NOTHING_KNOWN = "the record can be read, so nothing here says why its reader does not go on"
 FETCH_BYTES = 1 << 20
 """The default of a consumer's max.partition.fetch.bytes."""
 
 
-def of_record(answer: RecordsAnswer, decoded: DecodedRecord, offset: int) -> list[tuple[bool, str]]:
+def of_record(
+    answer: RecordsAnswer, decoded: DecodedRecord, offset: int, is_explained: bool
+) -> list[tuple[bool, str]]:
     """Return facts about the record at `offset`, each with whether it may be what is wrong.
 
-    There are none while other records are shown.
+    There are none while other records are shown. `is_explained` says whether something else holds the reader.
     """
     start = answer.request.start
     if answer.failure or start.kind is not StartKind.OFFSET or start.value != offset:
@@ -36,7 +38,14 @@ def of_record(answer: RecordsAnswer, decoded: DecodedRecord, offset: int) -> lis
         facts.append((False, f"offset {words.count(offset)} has no record ({why}): the next one is shown"))
     if record.size > FETCH_BYTES:
         limit = "more than max.partition.fetch.bytes is by default; brokers send a first batch whole"
-        facts.append((False, f"the record has {words.size(record.size)}, {limit}"))
-    if not any(wrong for wrong, _ in facts):
-        facts.append((False, f"the record at {words.count(record.offset)} can be read; {NOTHING_KNOWN}"))
-    return facts
+        facts.append((False, f"its record has {words.size(record.size)}: {limit}"))
+    if not is_explained and not any(wrong for wrong, _ in facts):
+        facts.append((False, NOTHING_KNOWN))
+    producer = inspection.producer(record)
+    about = [
+        f"record {words.count(record.offset)}: {words.size(record.size)}",
+        *([producer] if producer else []),
+        *([words.plural(record.header_count, "header")] if record.header_count else []),
+        *(["written in a transaction"] if record.transactional else []),
+    ]
+    return [*facts, (False, f" {glyphs.DOT} ".join(about))]

@@ -30,6 +30,7 @@ from kview.observe.clock import system_clock_ms
 from kview.observe.loop import Loop
 from kview.observe.registry import FAILED_AGAIN_S, MOST_BYTES, MOST_NEW, Registry
 from kview.observe.renewal import Renewal
+from tests.decode.test_protobuf import TEXTS, Invoice
 from tests.observe.rest_server import RestServer, http
 
 PASSWORD = "hush-9a4d"
@@ -143,6 +144,21 @@ def test_a_json_schemas_payload_stays_as_it_was_written(server: RestServer, aski
     server.by_path["/schemas/ids/9"] = answered('{"type": "object"}', "JSON")
     decoded = asking.at(server).one(prefixed(9, b'{"total": 19.90}'))
     assert decoded.kind is SchemaKind.JSON and decoded.json == Payload(b'{"total": 19.90}', 16)
+
+
+def test_a_protobuf_schema_is_asked_for_in_its_serialized_form(server: RestServer, asking: Asking) -> None:
+    line, invoice = TEXTS
+    references = [{"name": "line.proto", "subject": "line", "version": 1}]
+    server.by_path["/schemas/ids/5"] = answered('syntax = "proto3"; …', "PROTOBUF", references)
+    server.by_path["/schemas/ids/5?format=serialized"] = answered(invoice, "PROTOBUF", references)
+    server.by_path["/subjects/line/versions/1?format=serialized"] = answered(line, "PROTOBUF")
+    made = Invoice(a_string="x")
+    made.lines.add(qty=2)
+    answer = asking.at(server).all(prefixed(5, b"\2\2" + made.SerializeToString()))
+    (decoded,) = values(answer)
+    assert (decoded.kind, decoded.name, answer.cost.requests) == (SchemaKind.PROTOBUF, "com.acme.Invoice", 3)
+    lines = Items([Fields("a.b.Line", [("qty", 2)])])
+    assert decoded.tree == Fields("com.acme.Invoice", [("a_string", "x"), ("lines", lines)])
 
 
 def test_logins_are_sent_only_in_their_header(server: RestServer, asking: Asking) -> None:

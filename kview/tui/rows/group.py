@@ -417,11 +417,16 @@ class OffsetRows:
     def leads_to_record(self, key: tuple[str, int]) -> bool:
         """Return whether the record at a committed offset is what to look at, as reading stands there."""
         index = self.find(key)
-        if index is None:
-            return False
-        at = self._rows[index]
-        has_commit = int(self._view.snapshot.offsets.committed[at]) >= 0
-        return has_commit and self._view.offsets.verdict[at] in HALTED
+        return (
+            index is not None
+            and self.has_commit(key)
+            and self._view.offsets.verdict[self._rows[index]] in HALTED
+        )
+
+    def has_commit(self, key: Hashable) -> bool:
+        """Return whether the group has committed an offset in a partition."""
+        index = self.find(key)
+        return index is not None and int(self._view.snapshot.offsets.committed[self._rows[index]]) >= 0
 
     def _behind_width(self) -> int:
         """Return a width for every lag in time with its mark, because none of its digits may be cut.

@@ -15,6 +15,9 @@ from kview.tui.rows.common import verdict
 from kview.tui.rows.partition_heading import held_back
 from kview.tui.text import TITLE_MARGIN, Line, Role, Span, Title, cut, joined, line, middle
 
+UNEXPLAINED = frozenset({Verdict.STUCK, Verdict.FALLING_BEHIND})
+"""The verdicts that do not say themselves why reading does not go on."""
+
 
 def offset_row(view: View | None, group: str, topic: str, partition: int) -> int | None:
     """Return the row of a group's offset in a partition."""
@@ -78,9 +81,10 @@ def heading(
     if at is not None and is_held_at(view, topic, partition, now):
         held = held_partition(view.snapshot, view.offsets, at)
         lines += held_back(held, view.snapshot.observation.ended_ms, cells) if held is not None else []
+    is_explained = len(lines) > 1 or kind not in UNEXPLAINED
     if answer is not None:
         lines += [
             line(Span(f"  {glyphs.UP if wrong else glyphs.DOT} {fact}", Role.WARN if wrong else Role.TEXT))
-            for wrong, fact in said.of_record(answer, decoded, offset)
+            for wrong, fact in said.of_record(answer, decoded, offset, is_explained)
         ]
     return Title(title), [cut(each, cells) for each in lines]

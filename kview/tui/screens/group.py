@@ -251,20 +251,22 @@ class GroupScreen(KviewScreen):
         offsets.fill(listed)
         selected.attempt(lambda: selected.select(listed(), offsets.selected))
 
-    @property
-    def _reads_records(self) -> bool:
-        inspector = self.dashboard.inspector
-        return inspector is not None and inspector.reads_records
-
     def _selected(self) -> tuple[str, int] | None:
         key = self.query_one("#offsets", Table).selected
         return key if isinstance(key, tuple) else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action works: records may be switched off, and connectors have no partitions."""
+        """Return whether an action works: records may be switched off, and not every row has an offset."""
         if action in ("records", "log") and self._selected() is None:
             return False
-        return self._reads_records if action == "records" else super().check_action(action, parameters)
+        if action == "records":
+            rows = self.query_one("#offsets", Table).rows
+            return (
+                self.dashboard.reads_records
+                and isinstance(rows, OffsetRows)
+                and rows.has_commit(self._selected())
+            )
+        return super().check_action(action, parameters)
 
     def action_records(self) -> None:
         """Show the record at the committed offset of the selected partition."""
@@ -293,7 +295,11 @@ class GroupScreen(KviewScreen):
     def _open(self, event: Table.Opened) -> None:
         listed = event.table.rows
         if isinstance(event.key, tuple):
-            if isinstance(listed, OffsetRows) and listed.leads_to_record(event.key) and self._reads_records:
+            if (
+                isinstance(listed, OffsetRows)
+                and listed.leads_to_record(event.key)
+                and self.dashboard.reads_records
+            ):
                 self.dashboard.go.position(self.group, *event.key)
             else:
                 self.dashboard.go.partition(*event.key)
