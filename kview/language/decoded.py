@@ -13,6 +13,7 @@ from kview.model.decoded import (
     SchemaId,
     SchemaKind,
 )
+from kview.model.inspection import Cost
 from kview.model.units import UNKNOWN
 
 KINDS = {SchemaKind.AVRO: "Avro", SchemaKind.PROTOBUF: "Protobuf", SchemaKind.JSON: "JSON Schema"}
@@ -93,8 +94,13 @@ def lines(decoded: Decoded, unfolded: bool) -> Sequence[str] | None:
     return trees.lines(decoded.tree, unfolded) if decoded.has_tree else None
 
 
-def title(answer: DecodeAnswer) -> list[str]:
-    """Return what stands in the title: the schema of the keys and of the values, and what they cost."""
+def cost(spent: Cost) -> str:
+    """Return what schemas cost: `2 requests, 1.2 kB from the registry`."""
+    return f"{words.plural(spent.requests, 'request')}, {words.size(spent.bytes)} from the registry"
+
+
+def written_with(answer: DecodeAnswer) -> list[str]:
+    """Return the schema of the keys and that of the values, or how many there are."""
     notes = []
     for name in ("keys", "values"):
         known = {
@@ -106,9 +112,6 @@ def title(answer: DecodeAnswer) -> list[str]:
             notes.append(f"{name} {schema(next(iter(known.values())))}")
         elif known:
             notes.append(f"{name} of {words.plural(len(known), 'schema')}")
-    if answer.cost.requests:
-        requests = words.plural(answer.cost.requests, "request")
-        notes.append(f"{requests}, {words.size(answer.cost.bytes)} from the registry")
     return notes
 
 

@@ -363,7 +363,7 @@ OWN_ACTIONS = (
         14,
         Where.GROUP,
     ),
-    Action("log", ("l",), "log", "log", "the log of the selected partition", 15, Where.GROUP),
+    Action("log", ("l",), "log", "log", "the log of the selected partition", 29, Where.GROUP),
     Action(
         "settings", ("e",), "settings", "settings", "the topic's settings and their sources", 15, Where.TOPIC
     ),

@@ -39,14 +39,16 @@ def records_title(
     notes = []
     if answer is not None and answer.cost.requests:
         notes += [said.asked(answer.request, zone), said.cost(answer)]
+        notes += schemas.written_with(decoded) if decoded is not None else []
         notes += [left] if (left := said.left_out(answer)) else []
     if form is not Form.AUTO:
         notes.append(f"as {form.value}")
-    notes += schemas.title(decoded) if decoded is not None else []
     if not uncommitted:
         notes.append(said.COMMITTED)
     if answer is not None and not is_held and answer.log_start != UNKNOWN and answer.end != UNKNOWN:
         notes.append(said.has(answer))
+    if decoded is not None and decoded.cost.requests:
+        notes.append(schemas.cost(decoded.cost))
     if answer is not None and answer.asked_ms != UNKNOWN:
         notes.append(f"asked at {words.clock(answer.asked_ms, zone, tenths=False)}")
     return (Span("RECORDS", Role.HEAD), *parts, *(Span(f" {glyphs.DOT} {note}", Role.DIM) for note in notes))
