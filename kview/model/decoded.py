@@ -144,6 +144,10 @@ class Decoded(Struct, frozen=True):
     """The payload's JSON, if its schema is a JSON Schema."""
     failure: DecodeFailure = DECODED
 
+    def __repr__(self) -> str:
+        """Return nothing of what was decoded, so that no log ever has it."""
+        return f"Decoded({self.schema}, {self.kind}, {self.failure.kind!r})"
+
 
 class DecodedRecord(Struct, frozen=True):
     """A record's key and value. None stands for one that was not written with a schema, as far as it says."""
