@@ -14,8 +14,10 @@ from kview.language.glyphs import ELLIPSIS
 from kview.model.decoded import Fields, Items, Moment, MomentKind, Node, Symbol
 
 INDENT = "  "
-FOLDED_TEXT = 300
-"""A text or bytes of more characters than this are folded."""
+FOLDED_TEXT, FOLDED_BYTES = 300, 100
+"""A text of more characters, and bytes of more than this, are folded."""
+UNFOLDED_BYTES = 4_096
+"""Bytes of more than this are never shown in full: the payload's hex dump has them."""
 FOLDED_ITEMS = 100
 """So is what an array or a map has beyond this."""
 SHORT = 60
@@ -67,9 +69,10 @@ def scalar(node: Node, unfolded: bool = False) -> str:
             more = words.plural(len(node) - FOLDED_TEXT, "more character")
             return f'{quoted(node[:FOLDED_TEXT])[:-1]}{ELLIPSIS} {more}"'
         case bytes():
-            if unfolded or len(node) <= FOLDED_TEXT // 3:
+            most = UNFOLDED_BYTES if unfolded else FOLDED_BYTES
+            if len(node) <= most:
                 return f"0x{node.hex(' ')}"
-            return f"0x{node[: FOLDED_TEXT // 3].hex(' ')}{ELLIPSIS} ({words.count(len(node))} bytes)"
+            return f"0x{node[:most].hex(' ')}{ELLIPSIS} ({words.count(len(node))} bytes)"
         case float():
             return repr(node) if math.isfinite(node) else str(node)
         case Decimal():

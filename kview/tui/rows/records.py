@@ -235,31 +235,24 @@ def _coloured(text: str, cells: int) -> list[Line]:
     spans: list[Span] = []
     room = cells
     for piece in trees.pieces(text):
-        role, left = _ROLES.get(piece.token, Role.TEXT), piece.text
-        while width(left) > room:
-            part = _fitting(left, room)
-            lines.append((*spans, Span(part, role)) if part else tuple(spans))
-            spans, room, left = [], cells, left[len(part) :]
-        if left:
-            spans.append(Span(left, role))
-            room -= width(left)
+        role = _ROLES.get(piece.token, Role.TEXT)
+        first, *others = _parts(piece.text, room, cells)
+        spans += [Span(first, role)] if first else []
+        room -= width(first)
+        for part in others:
+            lines.append(tuple(spans))
+            spans, room = [Span(part, role)], cells - width(part)
     return [*lines, tuple(spans)] if spans or not lines else lines
 
 
-def _fitting(text: str, cells: int) -> str:
-    """Return the beginning of a text that takes at most `cells`."""
-    if cells <= 0:
-        return ""
-    return text[:cells] if text.isascii() else next(iter(chop_cells(text, cells)), "")
-
-
-def _wrapped(text: str, cells: int, role: Role = Role.TEXT) -> list[Line]:
-    """Break a line where it is full, because what comes from a cluster need not have spaces."""
+def _parts(text: str, room: int, cells: int) -> list[str]:
+    """Break a text into a first part that takes at most `room` cells, and others that take `cells`."""
+    if width(text) <= room:
+        return [text]
     if text.isascii():
-        parts = [text[at : at + cells] for at in range(0, len(text), cells)] or [""]
-    else:
-        parts = chop_cells(text, cells) or [""]
-    return [line(Span(part, role)) for part in parts]
+        return [text[:room], *(text[at : at + cells] for at in range(room, len(text), cells))]
+    first = chop_cells(text, room)[0] if room > 1 else ""
+    return [first, *chop_cells(text[len(first) :], cells)]
 
 
 class DetailRows(Keyed[int]):
