@@ -2,8 +2,10 @@
 
 import base64
 import json
+import ssl
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +34,10 @@ from kview.observe.registry import FAILED_AGAIN_S, MOST_BYTES, MOST_NEW, Registr
 from kview.observe.renewal import Renewal
 from tests.decode.test_protobuf import TEXTS, Invoice
 from tests.observe.rest_server import RestServer, http
+from tests.secured.certificates import Authority
+from tests.secured.fakes import server_context
+from tests.secured.settings import read as properties
+from tests.secured.settings import trusting
 
 PASSWORD = "hush-9a4d"
 LINE = '{"type": "record", "name": "Line", "fields": [{"name": "qty", "type": "int"}]}'
@@ -168,6 +174,27 @@ def test_logins_are_sent_only_in_their_header(server: RestServer, asking: Asking
     asking.at(server, token=Secret(PASSWORD)).one(prefixed(7, VALUE))
     assert f"Authorization: Bearer {PASSWORD}\r\n" in server.heads[-1]
     assert len(server.heads) == 4  # another login may see other schemas
+
+
+def test_tls_and_certificates_are_those_of_the_brokers(asking: Asking, tmp_path: Path) -> None:
+    authority = Authority("registry's")
+    context = server_context(authority.issue("registry"), tmp_path)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(authority.write(tmp_path / "ca.pem"))
+    trusted = f"security.protocol=SSL\n{trusting(tmp_path / 'ca.pem')}"
+    identity = authority.issue("kview").write(tmp_path / "kview.pem")
+    known = f"{trusted}\nssl.keystore.type=PEM\nssl.keystore.location={identity}\n"
+    with RestServer(http(b"{}", "404 Not Found"), context) as server:
+        with_invoice(server)
+        for text, kind in (
+            (known, DecodeFailureKind.NONE),
+            (trusted, DecodeFailureKind.REGISTRY),
+            ("security.protocol=PLAINTEXT\n", DecodeFailureKind.REGISTRY),
+        ):
+            security = properties(tmp_path, text).security
+            asking.registry = Registry(asking.loop, request_s=5.0, answer_s=5.0)
+            asking.use(replace(security, registry=SchemaRegistry(server.url)))
+            assert asking.one(prefixed(7, VALUE)).failure.kind is kind, text
 
 
 def test_a_redirect_is_refused(server: RestServer, asking: Asking) -> None:

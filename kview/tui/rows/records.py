@@ -255,6 +255,11 @@ def _parts(text: str, room: int, cells: int) -> list[str]:
     return [first, *chop_cells(text[len(first) :], cells)]
 
 
+def _wrapped(text: str, cells: int, role: Role = Role.TEXT) -> list[Line]:
+    """Break a line where it is full, because what comes from a cluster need not have spaces."""
+    return [line(Span(part, role)) for part in _parts(text, cells, cells)]
+
+
 class DetailRows(Keyed[int]):
     """Lines of text as rows, which scroll."""
 
