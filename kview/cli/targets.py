@@ -164,6 +164,7 @@ def of_profile(
         target.security,
         connect=profile.connect(str(path), name, environment),
         registry=profile.registry(str(path), name, environment),
+        decoders=profile.decoders(str(path), name),
     )
     return replace(target, security=security, profile=profile)
 

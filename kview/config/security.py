@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from kview.config.connect_rest import ConnectRest
+from kview.config.decoders import Decoders
 from kview.config.schema_registry import SchemaRegistry
 from kview.config.secret import HIDDEN, Secret
 from kview.model.address import Address
@@ -103,7 +104,7 @@ class Security(Struct, frozen=True):
 
     `tls` and `login` are set if, and only if, the protocol has them. `routes` says where to connect instead
     of the address that a broker advertises. `connect` and `registry` are set if a profile names them; with
-    TLS, they are trusted as brokers are.
+    TLS, they are trusted as brokers are. `decoders` say how records are decoded, by topic.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
@@ -112,6 +113,7 @@ class Security(Struct, frozen=True):
     routes: Mapping[Address, Address] = field(default_factory=dict)
     connect: ConnectRest | None = None
     registry: SchemaRegistry | None = None
+    decoders: Decoders = Decoders()
 
     def route(self, address: Address) -> Address:
         """Return where to connect for `address`: what the user mapped it to, else itself."""

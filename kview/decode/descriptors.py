@@ -103,6 +103,20 @@ def parsed(text: str, references: Sequence[str] = ()) -> ProtoFile:
     return made
 
 
+def of_set(data: bytes) -> ProtoFile:
+    """Return what a serialized FileDescriptorSet describes. Raises NotASchema."""
+    made = ProtoFile(by_name=dict(WELL_KNOWN.by_name), enums=dict(WELL_KNOWN.enums))
+    reader = _Reader(made)
+    try:
+        for number, value in _parts(data):
+            if number == 1:
+                reader.file(_bytes(value))
+    except Stopped:
+        raise NotASchema from None
+    _resolve(made)
+    return made
+
+
 def _resolve(file: ProtoFile) -> None:
     """Let the fields have the messages and enums that they name."""
     for message in file.by_name.values():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kview.decode import avro, avro_schema, descriptors, protobuf
 from kview.decode.avro_schema import AvroType
 from kview.decode.cursor import Cursor, Stopped
-from kview.decode.descriptors import ProtoFile
+from kview.decode.descriptors import Message, ProtoFile
 from kview.decode.framing import Framed, read_indexes
 from kview.model.decoded import MOST_NODES, Decoded, DecodeFailure, DecodeFailureKind, Node, SchemaKind
 from kview.model.inspection import Payload
@@ -14,15 +14,16 @@ from kview.model.inspection import Payload
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema that is ready for use. `avro` is set for AVRO, `file` for PROTOBUF.
+    """A schema that is ready for use. `avro` is set for AVRO, and `file` or `message` for PROTOBUF.
 
-    `name` is '' for PROTOBUF, where each payload says of which message of the file it is.
+    With a `file`, whose `name` is '', each payload says of which of its messages it is.
     """
 
     kind: SchemaKind
     name: str = ""
     avro: AvroType | None = None
     file: ProtoFile | None = None
+    message: Message | None = None
 
 
 def schema_of(kind: SchemaKind, text: str, references: Sequence[str] = ()) -> Schema:
@@ -40,6 +41,14 @@ def schema_of(kind: SchemaKind, text: str, references: Sequence[str] = ()) -> Sc
             return Schema(kind, file=descriptors.parsed(text, references))
 
 
+def message_of(descriptor_set: bytes, name: str) -> Schema:
+    """Return the schema of a message that a serialized FileDescriptorSet describes. Raises NotASchema."""
+    message = descriptors.of_set(descriptor_set).by_name.get(name)
+    if message is None:
+        raise avro_schema.NotASchema
+    return Schema(SchemaKind.PROTOBUF, name, message=message)
+
+
 def decoded(framed: Framed, schema: Schema, limit: int = MOST_NODES) -> Decoded:
     """Decode a payload into a tree of at most `limit` nodes."""
     payload, data = framed.payload, framed.payload.data or b""
@@ -50,6 +59,8 @@ def decoded(framed: Framed, schema: Schema, limit: int = MOST_NODES) -> Decoded:
     name = schema.name
     if schema.file is not None:
         name, has_tree, tree, failure = _protobuf(framed, schema.file, cursor)
+    elif schema.message is not None:
+        has_tree, tree, failure = protobuf.read(schema.message, cursor)
     else:
         assert schema.avro is not None
         has_tree, tree, failure = avro.read(schema.avro, cursor)

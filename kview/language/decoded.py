@@ -17,6 +17,7 @@ from kview.model.inspection import Cost
 from kview.model.units import UNKNOWN
 
 KINDS = {SchemaKind.AVRO: "Avro", SchemaKind.PROTOBUF: "Protobuf", SchemaKind.JSON: "JSON Schema"}
+TIMEOUT = "the schema registry has not answered in time"
 NO_REGISTRY = (
     "if a schema registry knows how, give --schema-registry-url, or schema-registry-url in the profile"
 )
@@ -24,6 +25,8 @@ NO_REGISTRY = (
 
 def schema_id(schema: SchemaId) -> str:
     """Return a schema's id: `schema 7`."""
+    if schema.file:
+        return f"schema of {schema.file}"
     return f"schema {schema.guid}" if schema.guid else f"schema {schema.number}"
 
 
@@ -46,7 +49,7 @@ def failure(failed: DecodeFailure, of: Decoded) -> str:
         case DecodeFailureKind.REGISTRY:
             return f"the schema registry: {failures.of(failed.cause.kind, failed.cause.code)}"
         case DecodeFailureKind.LATE:
-            return "the schema registry has not answered in time"
+            return TIMEOUT
         case DecodeFailureKind.NO_SCHEMA:
             return f"the schema registry has no {schema_id(of.schema)}"
         case DecodeFailureKind.SCHEMA_UNUSABLE:

@@ -124,10 +124,11 @@ DECODED = DecodeFailure()
 
 
 class SchemaId(Struct, frozen=True, order=True):
-    """A schema by its number in a registry, or by its GUID, which header framing has."""
+    """A schema by its number in a registry, by its GUID, which header framing has, or by its file."""
 
     number: int = UNKNOWN
     guid: str = ""
+    file: str = ""
 
 
 class Decoded(Struct, frozen=True):
@@ -160,8 +161,9 @@ NOT_DECODED = DecodedRecord()
 
 
 class DecodeRequest(Question["DecodeAnswer"], frozen=True):
-    """A request to decode records with the registry's schemas."""
+    """A request to decode records of a topic, with the registry's schemas or those of files."""
 
+    topic: str
     records: tuple[Record, ...]
 
 
@@ -173,13 +175,6 @@ class DecodeAnswer(Struct, frozen=True):
     failure: InspectionFailure = NO_INSPECTION_FAILURE
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
-
-
-def may_have_schema(record: Record) -> bool:
-    """Return whether a schema registry may know how a record's key or value was written."""
-    if any(header.name.data in (KEY_HEADER, VALUE_HEADER) for header in record.headers):
-        return True
-    return any(part.data is not None and part.data[:1] == b"\0" for part in (record.key, record.value))
 
 
 def children(node: Node) -> Iterator[Any]:

@@ -15,10 +15,11 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct, field
 
+from kview.config.decoders import Decoder, DecoderKind, Decoders
 from kview.config.schema_registry import SchemaRegistry
 from kview.decode.avro_schema import NotASchema
 from kview.decode.framing import Framed, framed
-from kview.decode.schemas import Schema, decoded, schema_of
+from kview.decode.schemas import Schema, decoded, message_of, schema_of
 from kview.model.decoded import (
     KEY_HEADER,
     MOST_NODES,
@@ -35,7 +36,7 @@ from kview.model.decoded import (
     children,
 )
 from kview.model.failures import REFUSALS, Cause, FailureKind
-from kview.model.inspection import Cost, Record
+from kview.model.inspection import Cost, InspectionFailure, InspectionFailureKind, Payload, Record
 from kview.observe.causes import LinkError, Refused
 from kview.observe.loop import Loop
 from kview.observe.rest import Rest, get
@@ -123,26 +124,23 @@ class Registry(Struct):
         """Decode the payloads of a request. `cancelled` says whether nobody wants the answer any more."""
         asked_ms, ends_s = self.loop.clock_ms(), self.loop.monotonic() + self.answer_s
         access = self.loop.access
-        of = access.security.registry
-        if of is None:
-            return DecodeAnswer(
-                request, _all_failed(request, DecodeFailureKind.NO_REGISTRY), asked_ms=asked_ms
-            )
+        of, decoders = access.security.registry, access.security.decoders
         while self._busy and self.loop.monotonic() < ends_s and not cancelled():
             await self.loop.net.sleep(POLL_S)
         if self._busy:
-            return DecodeAnswer(request, _all_failed(request, DecodeFailureKind.LATE), asked_ms=asked_ms)
+            return DecodeAnswer(request, failure=InspectionFailure(InspectionFailureKind.TIMEOUT))
         if of != self._of:  # the profile has been changed
             self._kept.clear()
             self._of, self._down = of, None
-        rest = Rest(
-            of.url, MOST_BYTES, of.user, of.password, of.token, access.rest if of.has_tls else None, ACCEPTS
-        )
+        rest = None
+        if of is not None:
+            context = access.rest if of.has_tls else None
+            rest = Rest(of.url, MOST_BYTES, of.user, of.password, of.token, context, ACCEPTS)
         spent = _Spent(ends_s)
         self._busy = True
         try:
             all_decoded = await self.loop.in_thread(
-                lambda: self._all(rest, request, spent, cancelled), "schemas"
+                lambda: self._all(rest, request, decoders, spent, cancelled), "schemas"
             )
         finally:
             self._busy = False
@@ -157,9 +155,15 @@ class Registry(Struct):
     # -- on a thread of its own
 
     def _all(
-        self, rest: Rest, request: DecodeRequest, spent: _Spent, cancelled: Callable[[], bool]
+        self,
+        rest: Rest | None,
+        request: DecodeRequest,
+        decoders: Decoders,
+        spent: _Spent,
+        cancelled: Callable[[], bool],
     ) -> list[DecodedRecord]:
-        schemas: dict[SchemaId, _Kept] = {}
+        topic = request.topic
+        schemas = _of_files(topic, decoders)
         new, left = 0, MOST_NODES_AN_ANSWER
 
         def part(written: Framed | None) -> Decoded | None:
@@ -169,7 +173,9 @@ class Registry(Struct):
             wanted = written.schema
             if wanted not in schemas:
                 kept = self._remembered(wanted)
-                if kept is None and (new >= MOST_NEW or cancelled()):
+                if rest is None:
+                    kept = _Kept(None, DecodeFailure(DecodeFailureKind.NO_REGISTRY))
+                elif kept is None and (new >= MOST_NEW or cancelled()):
                     kept = _Kept(None, DecodeFailure(DecodeFailureKind.MANY_SCHEMAS))
                 elif kept is None:
                     new += 1
@@ -179,7 +185,7 @@ class Registry(Struct):
             left = max(0, left - _size(made.tree)) if made.has_tree else left
             return made
 
-        return [DecodedRecord(*map(part, _parts(record))) for record in request.records]
+        return [DecodedRecord(*map(part, _parts(record, topic, decoders))) for record in request.records]
 
     def _decoded(self, written: Framed, kept: _Kept, limit: int) -> Decoded:
         if kept.schema is None:
@@ -278,18 +284,39 @@ class Registry(Struct):
         return answered
 
 
-def _parts(record: Record) -> tuple[Framed | None, Framed | None]:
+def _parts(record: Record, topic: str, decoders: Decoders) -> tuple[Framed | None, Framed | None]:
     """Return a record's key and value with their schemas' ids."""
-    return framed(record.key, record.headers, KEY_HEADER), framed(record.value, record.headers, VALUE_HEADER)
+
+    def part(payload: Payload, header: bytes, decoder: Decoder | None) -> Framed | None:
+        if decoder is None or decoder.kind is DecoderKind.REGISTRY:
+            return framed(payload, record.headers, header)
+        if decoder.kind is DecoderKind.PLAIN or not payload.data:
+            return None
+        return Framed(payload, SchemaId(file=decoder.name), 0)
+
+    return (
+        part(record.key, KEY_HEADER, decoders.keys.get(topic)),
+        part(record.value, VALUE_HEADER, decoders.values.get(topic)),
+    )
 
 
-def _all_failed(request: DecodeRequest, kind: DecodeFailureKind) -> tuple[DecodedRecord, ...]:
-    failure = DecodeFailure(kind)
-
-    def part(written: Framed | None) -> Decoded | None:
-        return None if written is None else Decoded(written.schema, failure=failure)
-
-    return tuple(DecodedRecord(*map(part, _parts(record))) for record in request.records)
+def _of_files(topic: str, decoders: Decoders) -> dict[SchemaId, _Kept]:
+    """Return the schemas of a topic that are in files."""
+    schemas: dict[SchemaId, _Kept] = {}
+    for decoder in (decoders.keys.get(topic), decoders.values.get(topic)):
+        if decoder is None or not decoder.name:
+            continue
+        try:
+            if decoder.kind is DecoderKind.AVRO:
+                schema = schema_of(SchemaKind.AVRO, decoder.data.decode())
+            else:
+                schema = message_of(decoder.data, decoder.message)
+        except (NotASchema, UnicodeDecodeError):
+            kept = _Kept(None, DecodeFailure(DecodeFailureKind.SCHEMA_UNUSABLE))
+        else:
+            kept = _Kept(schema, DecodeFailure())
+        schemas[SchemaId(file=decoder.name)] = kept
+    return schemas
 
 
 def _is_down(failure: DecodeFailure) -> bool:

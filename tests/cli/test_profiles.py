@@ -152,6 +152,8 @@ def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> N
         (CONNECT + f'connect-password = "{PASSWORD}"\n', "has no connect-user that can be used"),
         (CONNECT + 'connect-user = "bob"\nconnect-password = "${env:NO}"\n', "variable NO is not set"),
         (REGISTRY + f'schema-registry-url = "http://u:{PASSWORD}@r"\n', "no schema-registry-url that can"),
+        (REGISTRY + 'decoder.orders = "thrift:a"\n', "no decoder that can be used: give it a table"),
+        (REGISTRY + 'key-decoder.orders = "avro:no.avsc"\n', "no.avsc"),
         (REGISTRY + f'schema-registry-password = "{PASSWORD}"\n', "has no schema-registry-url that can"),
         (REGISTRY + f'{REGISTRY_URL}schema-registry-user = "bob"\n', "has no schema-registry-password that"),
         (REGISTRY + f'{REGISTRY_URL}schema-registry-token = "a b{PASSWORD}"\n', "no schema-registry-token"),

@@ -83,7 +83,7 @@ def decodes_everything(observer: Observer, topic: str) -> None:
     """Check what every record becomes."""
     read = records(observer, topic, count=100)
     assert len(read.records) == 18
-    answer: DecodeAnswer = answered(observer, DecodeRequest(read.records))
+    answer: DecodeAnswer = answered(observer, DecodeRequest(topic, read.records))
     for nine in (answer.decoded[:9], answer.decoded[9:]):
         assert all(each.key is not None and each.key.tree == "order-1" for each in nine)
         avro, by_guid, as_json, proto, tombstone, plain, cut, missing, large = (each.value for each in nine)
@@ -117,7 +117,7 @@ def test_a_registry_that_hangs_holds_up_nothing_else(simulated_cluster: Served, 
     with observing(simulated_cluster.addresses, SETTINGS, security=with_registry(registry)) as observer:
         observer.observe()
         read = records(observer, topic)
-        observer.inspect(DecodeRequest(read.records), lambda _: arrived.set())
+        observer.inspect(DecodeRequest(topic, read.records), lambda _: arrived.set())
         began_s = time.monotonic()
         assert answered(observer, SettingsRequest(topic)).settings
         assert len(records(observer, topic).records) == 18

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from google.protobuf import descriptor_pb2
 from msgspec.structs import replace
 
+from kview.config.decoders import Decoders, NotADecoder, decoder
 from kview.config.schema_registry import SchemaRegistry
 from kview.config.secret import Secret
 from kview.config.security import PLAINTEXT, Security
@@ -18,6 +21,7 @@ from kview.model.decoded import (
     VALUE_HEADER,
     DecodeAnswer,
     Decoded,
+    DecodedRecord,
     DecodeFailureKind,
     DecodeRequest,
     Fields,
@@ -32,7 +36,8 @@ from kview.observe.clock import system_clock_ms
 from kview.observe.loop import Loop
 from kview.observe.registry import FAILED_AGAIN_S, MOST_BYTES, MOST_NEW, Registry
 from kview.observe.renewal import Renewal
-from tests.decode.test_protobuf import TEXTS, Invoice
+from tests.decode.test_protobuf import FILE, TEXTS, Invoice
+from tests.decode.test_protobuf import LINE as LINE_FILE
 from tests.observe.rest_server import RestServer, http
 from tests.secured.certificates import Authority
 from tests.secured.fakes import server_context
@@ -88,7 +93,7 @@ class Asking:
 
     def all(self, *payloads: Record) -> DecodeAnswer:
         """What records become."""
-        request = DecodeRequest(payloads)
+        request = DecodeRequest("orders", payloads)
         answer: DecodeAnswer = self.loop.run(lambda: self.registry.answer(request, lambda: False))
         assert len(answer.decoded) == len(payloads)
         return answer
@@ -268,6 +273,40 @@ def test_arbitrary_bytes_do_not_ask_for_a_schema_each(server: RestServer, asking
     kinds = [each.failure.kind for each in values(answer)]
     assert kinds.count(DecodeFailureKind.NO_SCHEMA) == answer.cost.requests == MOST_NEW
     assert kinds.count(DecodeFailureKind.MANY_SCHEMAS) == 100 - MOST_NEW
+
+
+def test_topics_are_decoded_with_schemas_of_files_their_keys_apart(asking: Asking, tmp_path: Path) -> None:
+    (tmp_path / "order.avsc").write_text('"string"')
+    descriptors = descriptor_pb2.FileDescriptorSet(file=[LINE_FILE, FILE])
+    (tmp_path / "bills.desc").write_bytes(descriptors.SerializeToString())
+    (tmp_path / "wrong.avsc").write_text("[")
+    both = Decoders(
+        {
+            "orders": decoder("protobuf:bills.desc:com.acme.Invoice", tmp_path),
+            "plain": decoder("plain", tmp_path),
+            "wrong": decoder("avro:wrong.avsc", tmp_path),
+        },
+        {"orders": decoder("avro:order.avsc", tmp_path)},
+    )
+    asking.use(replace(PLAINTEXT, decoders=both))
+    value = Invoice(a_string="x").SerializeToString()
+    written = msgspec.structs.replace(record(value), key=Payload(b"\x02k", 2))
+
+    def one(topic: str, asked: Record = written) -> DecodedRecord:
+        request = DecodeRequest(topic, (asked,))
+        answer: DecodeAnswer = asking.loop.run(lambda: asking.registry.answer(request, lambda: False))
+        return answer.decoded[0]
+
+    made = one("orders")
+    assert made.key is not None and made.value is not None
+    assert (made.key.tree, made.value.tree) == ("k", Fields("com.acme.Invoice", [("a_string", "x")]))
+    assert made.value.schema == SchemaId(file="bills.desc:com.acme.Invoice") and not made.value.failure
+    assert one("plain", prefixed(7, VALUE)) == DecodedRecord()
+    wrong = one("wrong").value
+    assert wrong is not None and wrong.failure.kind is DecodeFailureKind.SCHEMA_UNUSABLE
+    for text in ("", "avro", "avro:", "protobuf:a.desc", "plain:x", "thrift:a"):
+        with pytest.raises(NotADecoder):
+            decoder(text, tmp_path)
 
 
 def test_without_a_registry_that_is_why(asking: Asking) -> None:

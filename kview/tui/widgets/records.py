@@ -18,12 +18,12 @@ from kview.model.decoded import (
     DecodeAnswer,
     DecodedRecord,
     DecodeRequest,
-    may_have_schema,
 )
 from kview.model.events import Severity
 from kview.model.inspection import (
     DEFAULT_RECORDS,
     MOST_RECORDS,
+    InspectionFailureKind,
     Isolation,
     RecordsAnswer,
     RecordsRequest,
@@ -245,7 +245,7 @@ class RecordsPanel(InspectingTable):
         else:
             self.action_end(-1)
         self.post_message(self.Read())
-        if any(map(may_have_schema, answer.records)):
+        if answer.records:
             self.run_worker(self._decode(answer), exclusive=True, group="decode")
 
     async def _decode(self, answer: RecordsAnswer) -> None:
@@ -253,8 +253,12 @@ class RecordsPanel(InspectingTable):
         inspector = app_of(self).inspector
         if inspector is None:
             return
-        decoded = await inspector.ask(DecodeRequest(answer.records))
-        if self._answer is answer and decoded.decoded and self.is_attached:
+        decoded = await inspector.ask(DecodeRequest(answer.request.topic, answer.records))
+        if self._answer is not answer or not self.is_attached:
+            return
+        if decoded.failure.kind is InspectionFailureKind.TIMEOUT:
+            self.message(schemas.TIMEOUT, Role.WARN)
+        elif decoded.decoded:
             self._decoded = decoded
             if message := schemas.message(decoded):
                 self.message("\n".join(filter(None, (said.damaged(answer), message))), Role.WARN)
