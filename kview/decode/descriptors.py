@@ -54,6 +54,8 @@ class ProtoField:
     type_name: str = ""
     message: "Message | None" = None
     symbols: Mapping[int, str] = field(default_factory=dict)
+    scope: str = ""
+    """The name of the message in which `type_name` was written, '' if that is a full name."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +101,7 @@ def parsed(text: str, references: Sequence[str] = ()) -> ProtoFile:
             reader.file(data)
         except (binascii.Error, ValueError, Stopped):
             raise NotASchema from None
-    _resolve(made)
+    resolve(made)
     return made
 
 
@@ -113,17 +115,33 @@ def of_set(data: bytes) -> ProtoFile:
                 reader.file(_bytes(value))
     except Stopped:
         raise NotASchema from None
-    _resolve(made)
+    resolve(made)
     return made
 
 
-def _resolve(file: ProtoFile) -> None:
+def resolve(file: ProtoFile) -> None:
     """Let the fields have the messages and enums that they name."""
     for message in file.by_name.values():
         for each in message.fields.values():
-            name = each.type_name.removeprefix(".")
-            each.message = file.by_name.get(name, each.message)
-            each.symbols = file.enums.get(name, each.symbols)
+            for name in _candidates(each):
+                if name in file.enums and each.scope:
+                    each.kind = Type.ENUM
+                if name in file.enums or name in file.by_name:
+                    each.message = file.by_name.get(name)
+                    each.symbols = file.enums.get(name, each.symbols)
+                    break
+
+
+def _candidates(of: ProtoField) -> Iterator[str]:
+    """Yield the full names that a type's name may stand for, from the innermost scope on."""
+    if of.type_name.startswith(".") or not of.scope:
+        yield of.type_name.removeprefix(".")
+        return
+    scope = of.scope
+    while scope:
+        yield f"{scope}.{of.type_name}"
+        scope = scope.rpartition(".")[0]
+    yield of.type_name
 
 
 class _Reader:
@@ -257,7 +275,7 @@ def _well_known() -> ProtoFile:
     )
     add("ListValue", one("values", Type.MESSAGE, "Value", repeated=True))
     file.enums["google.protobuf.NullValue"] = {0: "NULL_VALUE"}
-    _resolve(file)
+    resolve(file)
     return file
 
 

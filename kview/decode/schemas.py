@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kview.decode import avro, avro_schema, descriptors, protobuf
+from kview.decode import avro, avro_schema, descriptors, proto_text, protobuf
 from kview.decode.avro_schema import AvroType
 from kview.decode.cursor import Cursor, Stopped
 from kview.decode.descriptors import Message, ProtoFile
 from kview.decode.framing import Framed, read_indexes
 from kview.model.decoded import MOST_NODES, Decoded, DecodeFailure, DecodeFailureKind, Node, SchemaKind
 from kview.model.inspection import Payload
+
+MOST_TEXT = 2 << 20
+"""Limit of the characters of a schema with its references, of which most have some kB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,11 @@ class Schema:
 def schema_of(kind: SchemaKind, text: str, references: Sequence[str] = ()) -> Schema:
     """Return the schema that a text describes. `references` are the schemas that it needs, in their order.
 
-    Of PROTOBUF, texts are base64 of serialized FileDescriptorProtos. Raises NotASchema.
+    Of PROTOBUF, all texts are base64 of serialized FileDescriptorProtos, or all are .proto files. Raises
+    NotASchema.
     """
+    if len(text) + sum(map(len, references)) > MOST_TEXT:
+        raise avro_schema.NotASchema
     match kind:
         case SchemaKind.AVRO:
             made = avro_schema.parsed(text, references)
@@ -38,7 +44,10 @@ def schema_of(kind: SchemaKind, text: str, references: Sequence[str] = ()) -> Sc
         case SchemaKind.JSON:
             return Schema(kind)
         case SchemaKind.PROTOBUF:
-            return Schema(kind, file=descriptors.parsed(text, references))
+            try:
+                return Schema(kind, file=descriptors.parsed(text, references))
+            except avro_schema.NotASchema:  # a registry that knows no serialized form gives the text
+                return Schema(kind, file=proto_text.parsed(text, references))
 
 
 def message_of(descriptor_set: bytes, name: str) -> Schema:

@@ -6,6 +6,7 @@ import math
 import uuid
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 import fastavro
@@ -174,6 +175,7 @@ EMPTY = {"type": "array", "items": {"type": "record", "name": "Nothing", "fields
         (["null", "int"], b"\4", DecodeFailureKind.WRONG),
         ([], b"\0", DecodeFailureKind.WRONG),
     ],
+    ids=count(),
 )
 def test_bombs_end_at_a_limit(schema: Any, data: bytes, kind: DecodeFailureKind) -> None:
     tree, failure = read(schema, data)
@@ -201,6 +203,7 @@ def test_references_come_before_what_needs_them() -> None:
         '{"type": ' * 300 + '"int"' + "}" * 300, json.dumps(["int"] * 30_000),
         '{"type": "bytes", "logicalType": "decimal", "scale": 100000000}',
     ],
+    ids=count(),
 )  # fmt: skip
 def test_what_is_not_a_schema_is_refused(text: str) -> None:
     with pytest.raises(NotASchema):

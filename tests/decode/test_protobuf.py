@@ -1,6 +1,7 @@
 """Protobuf's wire format: what Google's library wrote is read, and no bytes or schema of anybody hurt."""
 
 import base64
+from itertools import count
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, ti
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kview.decode import descriptors, protobuf
+from kview.decode import descriptors, proto_text, protobuf
 from kview.decode.avro_schema import NotASchema
 from kview.decode.cursor import Cursor
 from kview.decode.framing import Framed
@@ -127,6 +128,87 @@ def test_no_bytes_raise_and_what_the_library_takes_is_read(data: bytes) -> None:
     assert failure.kind in (DecodeFailureKind.NONE, DecodeFailureKind.TOO_DEEP, DecodeFailureKind.WRONG)
 
 
+LINE_TEXT = """
+syntax = "proto3"; package a.b;
+message Line { int32 qty = 1; }
+"""
+FILE_TEXT = """
+// com.acme's invoices /* not a comment */
+syntax = "proto3";
+package com.acme;
+import "line.proto"; import public 'google/protobuf/timestamp.proto';
+option java_package = "com.acme"; option (my.option) = { a: "}", b: [1, 2] };
+enum State { option allow_alias = true; reserved 5 to 9; OPEN = 0; VOID = -1 [deprecated = true]; }
+message Other {}
+message Invoice {
+  reserved 90, 95 to 99; /* message Gone { */
+  %s
+  State state = 30;
+  repeated State states = 31 [packed = true];
+  repeated a.b.Line lines = 32;
+  optional .google.protobuf.Timestamp made = 33;
+  oneof more { Invoice corrects = 34 [(x) = {y: 1}]; }
+  map<string, a.b.Line> tags = 35;
+  message Note { string text = 1; }
+  message message { }
+}
+service Invoices { rpc Get (Other) returns (stream Invoice) { option (a) = "b"; } }
+"""
+
+
+def test_the_text_of_a_file_says_the_same_as_its_descriptor() -> None:
+    kinds = {number: name.removeprefix("TYPE_").lower() for name, number in Field.Type.items()}
+    scalars = "".join(
+        f"{kinds[kind]} {name} = {number}; repeated {kinds[kind]} {name}s = {100 + number};\n"
+        for number, (name, kind) in enumerate(TYPES.items(), 1)
+    )
+    by_text = schema_of(SchemaKind.PROTOBUF, FILE_TEXT % scalars, [LINE_TEXT])
+    assert by_text.file is not None and SCHEMA.file is not None
+
+    def said(of: descriptors.ProtoFile) -> object:
+        return {
+            message.name: [
+                (
+                    number,
+                    each.name,
+                    each.kind,
+                    each.repeated,
+                    each.message and each.message.name,
+                    each.symbols,
+                )
+                for number, each in sorted(message.fields.items())
+            ]
+            for name, message in of.by_name.items()
+            if name != "com.acme.Invoice.message"
+        }
+
+    assert said(by_text.file) == said(SCHEMA.file)
+    made = Invoice(state=-1, states=[0, -1], a_string="x")
+    made.tags["a"].qty = 4
+    for schema in (SCHEMA, by_text):
+        data = b"\2\2" + made.SerializeToString()
+        tree = decoded(Framed(Payload(data, len(data)), SchemaId(7), 0), schema).tree
+        assert isinstance(tree, Fields) and dict(tree.fields)["state"] == Symbol("VOID")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "message", "message A", "message A {", "message A { int32 }", "message A { int32 a = x; }",
+        "}", "{", "message A { int32 a = 1", "enum E { A = ; }", 'message A { string a = 1 [x = "',
+        "message A {" * 5_000, "message A { oneof o {" + "oneof o {" * 5_000,
+        "message A { map<string int32> a = 1; }", "/*a " * 300_000, "\"" + "\\a" * 500_000,
+    ],
+    ids=count(),
+)  # fmt: skip
+def test_what_is_not_a_file_is_refused(text: str) -> None:
+    if not text:
+        assert not proto_text.parsed(text).messages
+        return
+    with pytest.raises(NotASchema):
+        proto_text.parsed(text)
+
+
 def test_indexes_lead_to_nested_messages() -> None:
     def of(data: bytes, indexes: tuple[int, ...] | None = None) -> Any:
         return decoded(Framed(Payload(data, len(data)), SchemaId(7), 0, indexes), SCHEMA)
@@ -158,6 +240,7 @@ def test_unknown_fields_are_kept_under_their_numbers() -> None:
         (b"\xf3\x3e" * 100_000, DecodeFailureKind.TOO_DEEP, None),
         (b"\x9a\7\xa0\x8d\x06" + b"\1" * 100_000, DecodeFailureKind.TOO_MANY, None),
     ],
+    ids=count(),
 )
 def test_bombs_and_wrong_bytes_end_where_they_are(
     data: bytes, kind: DecodeFailureKind, path: str | None
