@@ -2,7 +2,7 @@
 
 from kview.language import decoded as schemas
 from kview.language import glyphs, inspection, words
-from kview.model.decoded import DecodedRecord
+from kview.model.decoded import DecodedRecord, DecodeFailureKind
 from kview.model.inspection import RecordsAnswer, StartKind
 
 NOT_THERE = "the group has no offset in this partition any more"
@@ -30,15 +30,24 @@ def of_record(
         return facts
     record = answer.records[0]
     for name, part in (("key", decoded.key), ("value", decoded.value)):
-        if part is not None and schemas.is_data_failure(part):
-            why = schemas.failure(part.failure, part)
+        if part is None or not part.failure:
+            continue
+        why = schemas.failure(part.failure, part)
+        if schemas.is_data_failure(part):
             facts.append((True, f"its {name} {why} ({schemas.schema(part)})"))
+        elif part.failure.kind is DecodeFailureKind.NO_SCHEMA:
+            facts.append((True, f"its {name} cannot be decoded: {why}"))
+        elif not part.has_tree:
+            is_explained = True  # nobody knows yet
+            facts.append((False, f"its {name} is not decoded: {why}"))
     if record.offset > offset:
         why = "compaction, an aborted transaction or a transaction's marker"
         facts.append((False, f"offset {words.count(offset)} has no record ({why}): the next one is shown"))
     if record.size > FETCH_BYTES:
-        limit = "more than max.partition.fetch.bytes is by default; brokers send a first batch whole"
-        facts.append((False, f"its record has {words.size(record.size)}: {limit}"))
+        limit = (
+            "more than max.partition.fetch.bytes by default; a broker sends a first batch whole nevertheless"
+        )
+        facts.append((False, f"the record has {words.size(record.size)}, {limit}"))
     if not is_explained and not any(wrong for wrong, _ in facts):
         facts.append((False, NOTHING_KNOWN))
     producer = inspection.producer(record)
