@@ -20,9 +20,12 @@ from kview.model.decoded import (
 )
 from kview.model.failures import Cause, FailureKind
 from kview.model.inspection import Isolation, Payload, RecordsRequest, StartKind
+from kview.model.states import GroupType
 from kview.tui.app import KviewApp
+from tests.derive.test_transactions import watched
 from tests.tui.harness import CRASH, HEALTHY, dashboard, lines, press, running, state, text, until
 from tests.tui.inspecting import FIRST, HOSTILE, FakeInspector
+from tests.worlds.transactions import APP
 
 FRAMED = FIRST + 45
 """The offset of a record whose value begins as a registry's serializers do."""
@@ -74,6 +77,22 @@ async def test_from_the_first_screen_to_the_record_that_holds_a_group_in_three_k
         assert "✕ blocked" in text(app) and NOTHING_KNOWN not in text(app)
         await press(pilot, ["escape", "l"])
         assert "HISTORY of leader and ISR" in text(app)
+
+
+@running
+async def test_a_record_that_a_transaction_holds_back_is_shown_with_who_holds_it() -> None:
+    inspector = FakeInspector()
+    view = watched(80, GroupType.CLASSIC, 1)[-1]
+    async with dashboard(view, inspector=inspector, size=(120, 40)) as (app, pilot):
+        app.go.group("billing")
+        await until(pilot, lambda: "MEMBERS" in text(app), "the group")
+        await press(pilot, ["enter"])
+        await until(pilot, lambda: f"{FIRST:,}" in text(app), "the records")
+        (request,) = [each for each in inspector.asked if isinstance(each, RecordsRequest)]
+        assert (request.partition, request.isolation) == (0, Isolation.READ_UNCOMMITTED)
+        assert "▲ blocked by a transaction" in text(app)
+        assert re.search(rf"transaction of {APP} open for .* are held back", text(app))
+        assert NOTHING_KNOWN not in text(app)
 
 
 @running
@@ -181,6 +200,9 @@ def test_why_a_value_is_not_decoded_is_said(decoded: DecodedRecord, said: str) -
             app.go.records("invoice", 3)
             await press(pilot, ["l"])
             await until(pilot, lambda: f"{FRAMED:,}" in text(app), "the records")
+            if said.startswith("▲"):
+                row = next(each for each in lines(app) if f"{FRAMED:,}" in each)
+                assert "▲ does not decode: the bytes in lines[0].qty" in row
             if "if a registry" in said or "at byte" in said:
                 await press(pilot, [*["up"] * 4, "enter"])
             await until(pilot, lambda: said in text(app), said)
