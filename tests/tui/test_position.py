@@ -23,8 +23,9 @@ from kview.model.inspection import Isolation, Payload, RecordsRequest, StartKind
 from kview.model.states import GroupType
 from kview.tui.app import KviewApp
 from tests.derive.test_transactions import watched
-from tests.tui.harness import CRASH, HEALTHY, dashboard, lines, press, running, state, text, until
+from tests.tui.harness import CRASH, HEALTHY, dashboard, drawn_text, lines, press, running, state, text, until
 from tests.tui.inspecting import FIRST, HOSTILE, FakeInspector
+from tests.tui.test_screens import agrees
 from tests.worlds.transactions import APP
 
 FRAMED = FIRST + 45
@@ -235,3 +236,24 @@ async def test_the_record_that_does_not_decode_is_named_above() -> None:
             "its value does not decode: it ends in lines[0].qty, at byte 12 (Avro com.acme.Invoice, schema 7)"
         )
         await until(pilot, lambda: ends in text(app), "what is wrong")
+
+
+@pytest.mark.parametrize(("name", "size"), [("position", (120, 40)), ("record", (80, 24))])
+def test_screens_of_a_record(name: str, size: tuple[int, int], request: pytest.FixtureRequest) -> None:
+    async def run() -> None:
+        inspector = FakeInspector()
+        inspector.decoded = {
+            FIRST: avro(failure=DecodeFailure(DecodeFailureKind.WRONG, 12, "lines[0].qty")),
+            FRAMED: avro(),
+        }
+        async with dashboard(state(CRASH), inspector=inspector, size=size) as (app, pilot):
+            app.go.position(blocked(state(CRASH)), "invoice", 0)
+            await until(pilot, lambda: "▲ does not decode" in text(app), "the decoded records")
+            if name == "record":
+                await press(pilot, ["end", *["up"] * 4, "enter"])
+                await until(pilot, lambda: "Avro com.acme.Invoice, schema 7" in text(app), "the record")
+            width, height = size
+            update = bool(request.config.getoption("--update-golden"))
+            agrees(f"{name}-{width}x{height}", drawn_text(app), update)
+
+    running(run)()
