@@ -226,11 +226,14 @@ def test_the_rest_api_of_connect_is_shown_without_its_password(home: Home) -> No
 
 
 def test_the_schema_registry_is_shown_without_its_secrets(home: Home) -> None:
-    home.config.write_text(f'{REGISTRY}{REGISTRY_URL}schema-registry-token = "${{env:PW}}"\n')
+    (home.config.parent / "order.avsc").write_text('"string"')
+    decoders = 'decoder."or.ders" = "avro:order.avsc"\nkey-decoder.orders = "plain"\n'
+    home.config.write_text(f'{REGISTRY}{REGISTRY_URL}schema-registry-token = "${{env:PW}}"\n{decoders}')
     code, out, _ = home.kview("config", "a")
     rows = dict(line.split(None, 1) for line in out.splitlines())
     assert code == 0 and rows["schema-registry-url"] == "https://r:8081/api"
     assert rows["schema-registry-token"] == "***"
+    assert (rows["decoder.or.ders"], rows["key-decoder.orders"]) == ("avro:order.avsc", "plain")
 
 
 def test_the_flag_for_another_registry_does_not_take_the_login_along(
