@@ -4,7 +4,6 @@ This is a reader of its own because of what bytes from anybody can do to one wit
 stand for 10¹² nulls, and one megabyte for a list that is nested a million times.
 """
 
-import math
 import struct
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -12,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kview.decode.avro_schema import AvroType
-from kview.decode.cursor import Cursor, Stopped
+from kview.decode.cursor import Cursor, Stopped, short_float
 from kview.model.decoded import (
     DECODED,
     DecodeFailure,
@@ -120,22 +119,6 @@ def _blocks(kind: AvroType, cursor: Cursor, put: Put) -> None:
             cursor.path.pop()
             number += 1
     cursor.higher()
-
-
-def short_float(data: bytes) -> float:
-    """Return a float of 4 bytes as the shortest number that stands for it: 0.1, not 0.10000000149011612."""
-    number: float = struct.unpack("<f", data)[0]
-    if not math.isfinite(number):
-        return number
-    shorter = (float(f"{number:.{digits}g}") for digits in range(6, 9))
-    return next((short for short in shorter if _packed(short) == data), float(f"{number:.9g}"))
-
-
-def _packed(number: float) -> bytes:
-    try:
-        return struct.pack("<f", number)
-    except OverflowError:  # rounded up beyond the largest float
-        return b""
 
 
 def _null(kind: AvroType, cursor: Cursor) -> Node:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from kview.decode.errors import NotASchema
+
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 MOST_TYPES = 20_000
 """Limit of the types of a schema."""
@@ -15,10 +17,6 @@ MOST_DEPTH = 100
 MOST_SCALE = 1_000
 """Limit of a decimal's digits behind the point."""
 _NAMED = ("record", "error", "enum", "fixed")
-
-
-class NotASchema(ValueError):
-    """Raised for a text that is not a schema, or has parts that kview does not know."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,5 +1,8 @@
 """A position in bytes, with limits for what is made of them, and the way to the part that is being read."""
 
+import math
+import struct
+
 from kview.model.decoded import MOST_DEPTH, MOST_NODES, DecodeFailure, DecodeFailureKind
 
 LONGEST_VARINT = 10
@@ -99,3 +102,19 @@ class Cursor:
                 parts.append(f".{step}" if parts else step)
         path = "".join(parts)
         return DecodeFailure(stopped.kind, stopped.at, path[:MOST_PATH])
+
+
+def short_float(data: bytes) -> float:
+    """Return a float of 4 bytes as the shortest number that stands for it: 0.1, not 0.10000000149011612."""
+    number: float = struct.unpack("<f", data)[0]
+    if not math.isfinite(number):
+        return number
+    shorter = (float(f"{number:.{digits}g}") for digits in range(6, 9))
+    return next((short for short in shorter if _packed(short) == data), float(f"{number:.9g}"))
+
+
+def _packed(number: float) -> bytes:
+    try:
+        return struct.pack("<f", number)
+    except OverflowError:  # rounded up beyond the largest float
+        return b""

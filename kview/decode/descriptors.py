@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from kview.decode.avro_schema import NotASchema
 from kview.decode.cursor import Cursor, Stopped
+from kview.decode.errors import NotASchema
 
 MOST_TYPES = 20_000
 """Limit of the messages, enums and fields of a schema."""

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from kview.decode.avro_schema import NotASchema
 from kview.decode.descriptors import (
     MOST_DEPTH,
     MOST_TYPES,
@@ -19,6 +18,7 @@ from kview.decode.descriptors import (
     Type,
     resolve,
 )
+from kview.decode.errors import NotASchema
 
 _TOKEN = re.compile(
     r"""//[^\n]*|/\*(?:.*?\*/|(?P<open>))|\s+|(?P<word>[A-Za-z_.][A-Za-z0-9_.]*)|(?P<number>[0-9][0-9A-Za-z.]*)"""

@@ -8,8 +8,7 @@ import struct
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from kview.decode.avro import short_float
-from kview.decode.cursor import Cursor, Stopped
+from kview.decode.cursor import Cursor, Stopped, short_float
 from kview.decode.descriptors import Message, ProtoField, Type, to_signed
 from kview.model.decoded import (
     DECODED,

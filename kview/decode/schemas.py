@@ -7,6 +7,7 @@ from kview.decode import avro, avro_schema, descriptors, proto_text, protobuf
 from kview.decode.avro_schema import AvroType
 from kview.decode.cursor import Cursor, Stopped
 from kview.decode.descriptors import Message, ProtoFile
+from kview.decode.errors import NotASchema
 from kview.decode.framing import Framed, read_indexes
 from kview.model.decoded import MOST_NODES, Decoded, DecodeFailure, DecodeFailureKind, Node, SchemaKind
 from kview.model.inspection import Payload
@@ -36,7 +37,7 @@ def schema_of(kind: SchemaKind, text: str, references: Sequence[str] = ()) -> Sc
     NotASchema.
     """
     if len(text) + sum(map(len, references)) > MOST_TEXT:
-        raise avro_schema.NotASchema
+        raise NotASchema
     match kind:
         case SchemaKind.AVRO:
             made = avro_schema.parsed(text, references)
@@ -46,7 +47,7 @@ def schema_of(kind: SchemaKind, text: str, references: Sequence[str] = ()) -> Sc
         case SchemaKind.PROTOBUF:
             try:
                 return Schema(kind, file=descriptors.parsed(text, references))
-            except avro_schema.NotASchema:  # a registry that knows no serialized form gives the text
+            except NotASchema:  # a registry that knows no serialized form gives the text
                 return Schema(kind, file=proto_text.parsed(text, references))
 
 
@@ -54,7 +55,7 @@ def message_of(descriptor_set: bytes, name: str) -> Schema:
     """Return the schema of a message that a serialized FileDescriptorSet describes. Raises NotASchema."""
     message = descriptors.of_set(descriptor_set).by_name.get(name)
     if message is None:
-        raise avro_schema.NotASchema
+        raise NotASchema
     return Schema(SchemaKind.PROTOBUF, name, message=message)
 
 

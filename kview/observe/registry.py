@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from kview.config.decoders import Decoder, DecoderKind, Decoders
 from kview.config.schema_registry import SchemaRegistry
-from kview.decode.avro_schema import NotASchema
+from kview.decode.errors import NotASchema
 from kview.decode.framing import Framed, framed
 from kview.decode.schemas import Schema, decoded, message_of, schema_of
 from kview.model.decoded import (

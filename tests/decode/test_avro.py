@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kview.decode import avro
-from kview.decode.avro_schema import NotASchema, parsed
-from kview.decode.cursor import Cursor
+from kview.decode.avro_schema import parsed
+from kview.decode.cursor import Cursor, short_float
+from kview.decode.errors import NotASchema
 from kview.model.decoded import (
     MOST_DEPTH,
     DecodeFailure,
@@ -214,4 +215,4 @@ def test_a_float_is_the_shortest_number_that_stands_for_it() -> None:
     for number in (0.1, 1e-45, 3.4028234663852886e38, 16777217.0, -0.0):
         short, _ = read("float", written("float", number))
         assert short == pytest.approx(number, rel=1e-6) and len(repr(short)) <= 15
-    assert math.isnan(avro.short_float(b"\0\0\xc0\x7f")) and avro.short_float(b"\0\0\x80\xff") == -math.inf
+    assert math.isnan(short_float(b"\0\0\xc0\x7f")) and short_float(b"\0\0\x80\xff") == -math.inf

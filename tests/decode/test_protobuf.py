@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kview.decode import descriptors, proto_text, protobuf
-from kview.decode.avro_schema import NotASchema
 from kview.decode.cursor import Cursor
+from kview.decode.errors import NotASchema
 from kview.decode.framing import Framed
 from kview.decode.schemas import decoded, schema_of
 from kview.model.decoded import (
