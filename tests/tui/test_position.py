@@ -132,6 +132,20 @@ def fits(app: KviewApp, size: tuple[int, int]) -> bool:
     return len(drawn) == size[1] and all(line.isprintable() for line in drawn)
 
 
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("size", SIZES)
+def test_a_position_in_every_size(size: tuple[int, int]) -> None:
+    async def run() -> None:
+        inspector = FakeInspector()
+        inspector.decoded = {FIRST: avro(failure=DecodeFailure(DecodeFailureKind.ENDS, 12, "x" * 150))}
+        async with dashboard(state(CRASH), inspector=inspector, size=size) as (app, pilot):
+            app.go.position(blocked(state(CRASH)), "invoice", 0)
+            await until(pilot, lambda: f"{FIRST:,}" in text(app), "the records")
+            assert fits(app, size) and "could not be drawn" not in text(app)
+
+    running(run)()
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_decoded_records_in_every_size(size: tuple[int, int]) -> None:
     async def run() -> None:
