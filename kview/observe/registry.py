@@ -232,8 +232,13 @@ class Registry(Struct):
             raise _NoSchema(DecodeFailure(DecodeFailureKind.SCHEMA_UNUSABLE)) from None
         query = ""
         if kind is SchemaKind.PROTOBUF:
-            query = f"?{_SERIALIZED}"
-            answered = self._get(rest, path + query, spent)
+            try:
+                answered = self._get(rest, f"{path}?{_SERIALIZED}", spent)
+                query = f"?{_SERIALIZED}"
+            except _NoSchema as error:
+                if error.failure.cause.kind not in (FailureKind.HTTP_STATUS, FailureKind.NONE):
+                    raise
+                # The registry does not know this form, but has given the text.
         texts: list[str] = []
         if kind is not SchemaKind.JSON:  # whose payloads need no schema
             self._references(rest, answered.references or [], query, texts, set(), spent)

@@ -36,7 +36,7 @@ from kview.observe.clock import system_clock_ms
 from kview.observe.loop import Loop
 from kview.observe.registry import FAILED_AGAIN_S, MOST_BYTES, MOST_NEW, Registry
 from kview.observe.renewal import Renewal
-from tests.decode.test_protobuf import FILE, TEXTS, Invoice
+from tests.decode.test_protobuf import FILE, LINE_TEXT, TEXTS, Invoice
 from tests.decode.test_protobuf import LINE as LINE_FILE
 from tests.observe.rest_server import RestServer, http
 from tests.secured.certificates import Authority
@@ -170,6 +170,16 @@ def test_a_protobuf_schema_is_asked_for_in_its_serialized_form(server: RestServe
     assert (decoded.kind, decoded.name, answer.cost.requests) == (SchemaKind.PROTOBUF, "com.acme.Invoice", 3)
     lines = Items([Fields("a.b.Line", [("qty", 2)])])
     assert decoded.tree == Fields("com.acme.Invoice", [("a_string", "x"), ("lines", lines)])
+
+
+def test_a_registry_without_a_serialized_form_gives_the_text(server: RestServer, asking: Asking) -> None:
+    references = [{"name": "line.proto", "subject": "line", "version": 1}]
+    invoice = 'syntax = "proto3"; import "line.proto"; message Invoice { repeated a.b.Line lines = 1; }'
+    server.by_path["/schemas/ids/5"] = answered(invoice, "PROTOBUF", references)
+    server.by_path["/subjects/line/versions/1"] = answered(LINE_TEXT, "PROTOBUF")
+    decoded = asking.at(server).one(prefixed(5, b"\0\x0a\2\x08\2"))
+    lines = Items([Fields("a.b.Line", [("qty", 2)])])
+    assert decoded.tree == Fields("Invoice", [("lines", lines)])
 
 
 def test_logins_are_sent_only_in_their_header(server: RestServer, asking: Asking) -> None:
