@@ -380,8 +380,8 @@ class Cluster:
         For asyncio it is `async with await kafka.pause()`. Requests are served meanwhile: records are
         replicated and committed, groups rebalance, topics are created, polls of half a second at most are
         answered. But no heartbeat, session, lock, transaction or retention is due, and nothing times out.
-        Afterwards, each has as much time left as it had. A broker does not start, and one that has crashed is
-        not fenced. `advance` lets time pass also then.
+        Afterwards, each has as much time left as it had. A broker does not start, one that has crashed is not
+        fenced, and a `group.initial.rebalance.delay.ms` does not end. `advance` lets time pass also then.
         """
         self._do(Command(CommandKind.PAUSE_TIME))
         return Paused(self)
