@@ -24,7 +24,7 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from kview.serve.apis.streams_groups import TASKS_MAX, TOPOLOGY_MAX
+from kview.serve.apis.streams_groups import DETAILS_MAX, TOPOLOGY_MAX
 from kview.simulate.coordination.placement import java_map_order
 from kview.simulate.groups.consumer_records import MemberState
 from kview.simulate.groups.records import decode_key, decode_value, encode_key, encode_value
@@ -47,6 +47,7 @@ from kview.simulate.groups.streams_records import (
     TopologyKey,
     TopologyValue,
 )
+from kview.simulate.groups.streams_topology import TASKS_MAX
 from kview.wire.group_messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -940,9 +941,19 @@ def test_configurations_of_a_group(streams: Streams) -> None:
 def test_a_huge_topology_or_assignment_is_refused(shared_simulated: Served) -> None:
     """In the simulated cluster, whose other clients do not wait for it."""
     huge = topology(subtopology("0", [f"t{n}" for n in range(TOPOLOGY_MAX)]))
-    for fields in ({"topology": huge}, {"active_tasks": tasks({"0": range(TASKS_MAX)})}):
+    places = topology(subtopology("0", ["t"], together=[([0] * (DETAILS_MAX + 1), ())]))
+    configured = info("c")
+    configured.topic_configs = [Sub.TopicInfo.KeyValue(version=0, key="k", value="v")] * (DETAILS_MAX + 1)
+    for fields in (
+        {"topology": huge},
+        {"topology": places},
+        {"topology": topology(subtopology("0", ["t"], changelogs=[configured]))},
+        {"client_tags": [KeyValue(version=0, key=key, value="") for key in "k" * (DETAILS_MAX + 1)]},
+        {"active_tasks": tasks({"0": range(TASKS_MAX)})},
+    ):
         request = StreamsGroupHeartbeatRequest(
             version=0, group_id="huge", member_id="m", rebalance_timeout_ms=1, process_id="p",
             standby_tasks=[], warmup_tasks=[], **{"active_tasks": [], **fields},
         )  # fmt: skip
-        assert ask(shared_simulated.addresses[0], request).error_code == -1
+        answer = ask(shared_simulated.addresses[0], request)
+        assert answer.error_code == -1 and " has more than " in answer.error_message

@@ -32,6 +32,7 @@ from kview.simulate.groups.streams_results import (
     StreamsHeartbeatResult,
 )
 from kview.simulate.groups.streams_topology import (
+    TASKS_MAX,
     ConfiguredSubtopology,
     InternalTopic,
     Status,
@@ -51,8 +52,9 @@ TOPOLOGY_MAX = 2_000
 """Limit of the subtopologies of a topology, their topics and their copartition groups, all together. Kafka's
 limit is the size of a record, 1 MB."""
 
-TASKS_MAX = 100_000
-"""Limit of the tasks that a member says it has, more than the partitions of a cluster."""
+DETAILS_MAX = 20_000
+"""Limit of the configurations of a topology's topics, of the places in its copartition groups, and of a
+member's tags, all together."""
 
 ERRORS_SHOWN_MAX = 3
 """Topics of which a status says why they could not be created."""
@@ -117,6 +119,9 @@ def _refusal(call: Call) -> StreamsHeartbeatResult | None:
     if len(has) + sum(len(entry.partitions) for entry in has) > TASKS_MAX:
         message = f"A member has more than {TASKS_MAX} tasks."
         return StreamsHeartbeatResult(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+    if _details(request) > DETAILS_MAX:
+        message = f"A member has more than {DETAILS_MAX} tags, or its topology other details."
+        return StreamsHeartbeatResult(ErrorCode.UNKNOWN_SERVER_ERROR, message)
     if request.topology is None:
         return None
     if _size(request.topology) > TOPOLOGY_MAX:
@@ -151,6 +156,18 @@ def _size(topology: Any) -> int:
     lists = ("source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics",
              "repartition_source_topics", "copartition_groups")  # fmt: skip
     return sum(1 + sum(len(getattr(each, name)) for name in lists) for each in topology.subtopologies)
+
+
+def _details(request: Any) -> int:
+    """Return how many tags a member has, and how many configurations and places its topology has."""
+    subtopologies = () if request.topology is None else request.topology.subtopologies
+    groups = (group for each in subtopologies for group in each.copartition_groups)
+    lists = ("source_topics", "source_topic_regex", "repartition_source_topics")
+    places = sum(len(getattr(group, name)) for group in groups for name in lists)
+    topics = (
+        t for each in subtopologies for t in (*each.state_changelog_topics, *each.repartition_source_topics)
+    )
+    return len(request.client_tags or ()) + places + sum(len(topic.topic_configs) for topic in topics)
 
 
 def _unsupported(request: Any) -> str | None:

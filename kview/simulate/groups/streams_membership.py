@@ -367,10 +367,10 @@ class StreamsMembership:
             if subtopologies is None or key.subtopology not in subtopologies:
                 raise _failed()
             if key.role is role:
-                subtopology = subtopologies[key.subtopology]
+                subtopology, in_order = subtopologies[key.subtopology], sorted(numbers)
                 for topic in sorted({*subtopology.source_topics, *subtopology.repartition_sources}):
                     count = len(topics[topic].partitions) if topic in topics else 0
-                    rows.append((topic, tuple(sorted(numbers)[:count])))
+                    rows.append((topic, tuple(in_order[:count])))
         if subtopologies is None:
             raise _failed()
         return tuple(rows)
