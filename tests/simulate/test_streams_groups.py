@@ -309,6 +309,25 @@ def test_a_topology_with_too_many_tasks_is_refused() -> None:
     assert coordinator.groups() == []
 
 
+def test_a_refused_heartbeat_changes_nothing(offsets: Offsets) -> None:
+    """An endpoint without the topics that are read behind it is refused last."""
+    coordinator = offsets.coordinator(0, streams_initial_rebalance_delay_ms=3_000)
+    a, b = (StreamsClient(offsets, coordinator, name) for name in "ab")
+    missing, here = counting("no-such-topic"), ("here", 1)
+    assert a.join(missing, endpoint=here).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    offsets.run(2)
+    a.join()
+    a.beat()
+    offsets.run(2)
+    assert group_of(coordinator).target_epoch == 1, "it waits since it is there"
+    offsets.run(2)
+    assert group_of(coordinator).target_epoch == 2
+    offsets.set_topic("t", 0)
+    assert b.join(endpoint=here, shuts_down=True).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    group = group_of(coordinator)
+    assert (list(group.members), group.shutdown_by, group.endpoints_epoch) == (["a"], None, 0)
+
+
 def test_an_empty_group_stays_until_it_is_deleted_or_joined_otherwise(offsets: Offsets) -> None:
     (a,) = members(offsets, "a")
     a.leave()

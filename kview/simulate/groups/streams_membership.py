@@ -165,29 +165,37 @@ class StreamsMembership:
             epoch = min(epoch + 1, EPOCH_MAX)
             changes.append((StreamsEpochKey(group.name), StreamsEpochValue(epoch, *asked)))
         delay_ms = shard.group_setting(group.name, "streams.initial.rebalance.delay.ms")
-        if group.empty and delay_ms > 0 and not self._is_delayed(group.name):
-            self._delay(group.name, delay_ms)
+        is_delayed = self._timeouts.running((Kind.INITIAL, group.name, ""))
+        begins_delay = group.empty and delay_ms > 0 and not is_delayed
         updated = member._replace(metadata=metadata)
-        target_epoch, target = self._retarget(group, epoch, updated, configured, standbys, changes, status)
+        if is_delayed or begins_delay:
+            status.append(Status(StatusCode.ASSIGNMENT_DELAYED, DELAYED))
+            target_epoch, target = group.target_epoch, NO_TASKS
+        else:
+            target_epoch, target = self._retarget(
+                group, epoch, updated, configured, standbys, changes, status
+            )
         if request.repeats_tasks and not updated.reconciled_to(target_epoch):
             raise _failed()
         current = self._reconcile(group, updated, target_epoch, target, request.owned)
         if current != member.current:
             changes.append((StreamsCurrentKey(group.name, member.member_id), current))
         updated = updated._replace(current=current)
-        if request.shuts_down and group.shutdown_by is None:
-            group.shutdown_by = member.member_id
+        shutdown_by = group.shutdown_by
+        if request.shuts_down and shutdown_by is None:
+            shutdown_by = member.member_id
         assigns = joins or current.assigned != member.current.assigned
+        endpoints_epoch = group.endpoints_epoch
         if assigns and metadata.endpoint is not None:
-            group.endpoints_epoch += 1
+            endpoints_epoch += 1
         endpoints = None
-        if group.endpoints_epoch != request.endpoints_epoch:
+        if endpoints_epoch != request.endpoints_epoch:
             endpoints = self._endpoints(group, updated, configured)
         if configured.status is not None:
             status.append(configured.status)
-        if group.shutdown_by is not None:
+        if shutdown_by is not None:
             detail = (
-                f"Streams group member {group.shutdown_by} encountered a fatal error and requested a "
+                f"Streams group member {shutdown_by} encountered a fatal error and requested a "
                 "shutdown for the entire application."
             )
             status.append(Status(StatusCode.SHUTDOWN_APPLICATION, detail))
@@ -200,7 +208,7 @@ class StreamsMembership:
             shard.group_setting(group.name, "streams.heartbeat.interval.ms"),
             tuple(status),
             current.assigned if assigns else None,
-            0 if is_new else group.endpoints_epoch,
+            0 if is_new else endpoints_epoch,
             endpoints,
             configured.missing,
         )
@@ -209,11 +217,11 @@ class StreamsMembership:
             done(result if code is ErrorCode.NONE else StreamsHeartbeatResult(code))
 
         if shard.change_group(group, changes, written):
-            if is_new:
-                # Kafka forgets what is not in the log when it puts a new group in its place.
-                group.endpoints_epoch, group.shutdown_by = 0, None
-            else:
+            if not is_new:  # Kafka forgets what is not in the log when it puts a new group in its place.
+                group.endpoints_epoch, group.shutdown_by = endpoints_epoch, shutdown_by
                 group.configured, group.topics_checked = configured, self._topics_number
+            if begins_delay:
+                self._delay(group.name, delay_ms)
             self._start_session(group, member.member_id)
             if current != member.current:
                 self._watch_revocation(group, updated)
@@ -250,10 +258,6 @@ class StreamsMembership:
 
     # --- the target assignment
 
-    def _is_delayed(self, name: str) -> bool:
-        """Return whether a new group still waits for more members."""
-        return self._timeouts.running((Kind.INITIAL, name, ""))
-
     def _delay(self, name: str, delay_ms: int) -> None:
         """Let a new group wait for more members before tasks are assigned."""
 
@@ -280,9 +284,6 @@ class StreamsMembership:
         """Return the epoch of the target assignment and the member's part of it, after calculating it if the
         group's epoch is a new one, but not while it has to wait."""
         shard = self._shard
-        if self._is_delayed(group.name):
-            status.append(Status(StatusCode.ASSIGNMENT_DELAYED, DELAYED))
-            return group.target_epoch, NO_TASKS
         if epoch <= group.target_epoch:
             return group.target_epoch, target_of(group, member.member_id)
         interval_ms = shard.group_setting(group.name, "streams.assignment.interval.ms")
