@@ -15,14 +15,13 @@ from kview.simulate.groups.consumer_results import Refused
 from kview.simulate.groups.group import Group
 from kview.simulate.groups.reconciliation import Target, next_assignment
 from kview.simulate.groups.records import Change
-from kview.simulate.groups.shard import GroupShard
+from kview.simulate.groups.shard import RETRY_MS, GroupShard, next_epoch
 from kview.simulate.groups.sticky_assignor import TaskCount, assign_sticky
 from kview.simulate.groups.streams_group import (
     LEFT_EPOCH,
     Holders,
     StreamsGroup,
     StreamsMember,
-    target_of,
 )
 from kview.simulate.groups.streams_records import (
     NO_TASKS,
@@ -59,11 +58,8 @@ from kview.simulate.groups.streams_topology import (
 )
 from kview.simulate.groups.subscriptions import MetadataHashes
 
-EPOCH_MAX = 2**31 - 1
 AWAY_EPOCH = -2
 """The epoch of a static member that leaves for a while, which Kafka does not support yet."""
-RETRY_MS = 500
-"""Time until a member is removed at the next attempt, if the log has not taken the first."""
 NUM_STANDBY_REPLICAS = "num.standby.replicas"
 EARLY, DELAYED = (
     f"Assignment delayed due to the configured {what}."
@@ -115,8 +111,6 @@ class StreamsMembership:
         self._shard = shard
         self._timeouts: Timeouts[tuple[Kind, str, str]] = Timeouts(shard)
         self._hashes = MetadataHashes()
-        self._topics: Mapping[str, object] | None = None
-        self._topics_number = 0
 
     def start_sessions(self) -> None:
         """Start the time-outs of the loaded groups' members."""
@@ -162,7 +156,7 @@ class StreamsMembership:
         epoch = group.epoch
         asked = (hashed, validated, configs)
         if changed or asked != (group.metadata_hash, group.validated_epoch, group.configs):
-            epoch = min(epoch + 1, EPOCH_MAX)
+            epoch = next_epoch(group)
             changes.append((StreamsEpochKey(group.name), StreamsEpochValue(epoch, *asked)))
         delay_ms = shard.group_setting(group.name, "streams.initial.rebalance.delay.ms")
         is_delayed = self._timeouts.running((Kind.INITIAL, group.name, ""))
@@ -219,7 +213,7 @@ class StreamsMembership:
         if shard.change_group(group, changes, written):
             if not is_new:  # Kafka forgets what is not in the log when it puts a new group in its place.
                 group.endpoints_epoch, group.shutdown_by = endpoints_epoch, shutdown_by
-                group.configured, group.topics_checked = configured, self._topics_number
+                group.configured, group.topics_checked = configured, shard.topics_number
             if begins_delay:
                 self._delay(group.name, delay_ms)
             self._start_session(group, member.member_id)
@@ -246,9 +240,7 @@ class StreamsMembership:
     def _configure(self, group: StreamsGroup, topology: TopologyValue) -> tuple[Configured, int]:
         """Return what is made of the topology with the topics that exist, and their hash. Raises Refused."""
         image = self._shard.host.metadata()
-        if image.topics is not self._topics:
-            self._topics, self._topics_number = image.topics, self._topics_number + 1
-        if group.configured is not None and group.topics_checked == self._topics_number:
+        if group.configured is not None and group.topics_checked == self._shard.topics_number:
             return group.configured, group.metadata_hash
         hashed = self._hashes.of(required_topics(topology), image)
         same = group.topology is not None and hashed == group.metadata_hash
@@ -283,14 +275,11 @@ class StreamsMembership:
     ) -> tuple[int, Tasks]:
         """Return the epoch of the target assignment and the member's part of it, after calculating it if the
         group's epoch is a new one, but not while it has to wait."""
-        shard = self._shard
-        if epoch <= group.target_epoch:
-            return group.target_epoch, target_of(group, member.member_id)
-        interval_ms = shard.group_setting(group.name, "streams.assignment.interval.ms")
-        last_ms = group.target_calculated_ms
-        if last_ms and interval_ms and shard.now_ms < last_ms + interval_ms:
+        early = self._shard.assigned_lately(group, "streams.assignment.interval.ms")
+        if epoch > group.target_epoch and early:
             status.append(Status(StatusCode.ASSIGNMENT_DELAYED, EARLY))
-            return group.target_epoch, target_of(group, member.member_id)
+        if epoch <= group.target_epoch or early:
+            return group.target_epoch, group.targets.get(member.member_id, NO_TASKS)
         targets = self._assign(group, epoch, member, configured, {NUM_STANDBY_REPLICAS: standbys}, changes)
         return epoch, targets[member.member_id]
 
@@ -399,7 +388,7 @@ class StreamsMembership:
 
     def _remove(self, group: StreamsGroup, member_id: str, written: Callable[[ErrorCode], None]) -> bool:
         """Remove a member from a group, which gets a new epoch. Return whether that is in the log."""
-        name, epoch = group.name, min(group.epoch + 1, EPOCH_MAX)
+        name, epoch = group.name, next_epoch(group)
         value = StreamsEpochValue(epoch, group.metadata_hash, group.validated_epoch, group.configs)
         changes: Sequence[Change] = [
             (StreamsCurrentKey(name, member_id), None),
