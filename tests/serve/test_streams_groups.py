@@ -4,6 +4,7 @@ records."""
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import confluent_kafka
@@ -24,8 +25,10 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import FindCoordinatorRequest
 
+from kview.serve.apis.consumer_groups import GroupKind, described_groups
 from kview.serve.apis.streams_groups import DETAILS_MAX, TOPOLOGY_MAX
 from kview.simulate.coordination.placement import java_map_order
+from kview.simulate.features import STREAMS_VERSION
 from kview.simulate.groups.consumer_records import MemberState
 from kview.simulate.groups.records import decode_key, decode_value, encode_key, encode_value
 from kview.simulate.groups.streams_records import (
@@ -47,6 +50,7 @@ from kview.simulate.groups.streams_records import (
     TopologyKey,
     TopologyValue,
 )
+from kview.simulate.groups.streams_results import DescribedStreamsGroup
 from kview.simulate.groups.streams_topology import TASKS_MAX
 from kview.wire.group_messages import (
     ConsumerGroupDescribeRequest,
@@ -957,3 +961,18 @@ def test_a_huge_topology_or_assignment_is_refused(shared_simulated: Served) -> N
         )  # fmt: skip
         answer = ask(shared_simulated.addresses[0], request)
         assert answer.error_code == -1 and " has more than " in answer.error_message
+
+
+def test_a_group_that_is_not_described_is_a_step_as_others_are() -> None:
+    """So other clients do not wait for a list of a million names."""
+    call: Any = SimpleNamespace(
+        request=SimpleNamespace(group_ids=["a", "b", "c"]), image=SimpleNamespace(features={})
+    )
+    kind = GroupKind(
+        STREAMS_VERSION,
+        DescribedStreamsGroup,
+        lambda call, group: (),
+        lambda call, group, member: None,
+        lambda call, group, members: group.error_code,
+    )
+    assert len(list(described_groups(call, kind, lambda name: None))) == 3

@@ -96,6 +96,19 @@ def required_topics(topology: TopologyValue) -> dict[str, None]:
     )
 
 
+def all_topics(topology: TopologyValue) -> dict[str, None]:
+    """Return all topics that the topology names."""
+    return dict.fromkeys(
+        name
+        for subtopology in topology.subtopologies
+        for name in (
+            *subtopology.source_topics,
+            *subtopology.repartition_sinks,
+            *(topic.name for topic in (*subtopology.repartition_sources, *subtopology.changelogs)),
+        )
+    )
+
+
 def sources(subtopology: Subtopology) -> list[str]:
     """Return the topics that a subtopology reads, including repartition topics."""
     return [*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_sources)]
