@@ -27,7 +27,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kview.serve.apis.consumer_groups import GroupKind, described_groups
 from kview.serve.apis.streams_groups import DETAILS_MAX, TOPOLOGY_MAX
-from kview.simulate.coordination.placement import java_map_order
+from kview.simulate.coordination.java_hashes import java_map_order
 from kview.simulate.features import STREAMS_VERSION
 from kview.simulate.groups.consumer_records import MemberState
 from kview.simulate.groups.records import decode_key, decode_value, encode_key, encode_value

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.coordination.placement import java_map_order
+from kview.simulate.coordination.java_hashes import java_map_order
 from kview.simulate.groups.consumer_records import MemberState
 from kview.simulate.groups.records import Change, decode_key, decode_value, encode_key, encode_value
 from kview.simulate.groups.results import GroupProtocol
-from kview.simulate.groups.sticky_assignor import TaskCount, assign_sticky
+from kview.simulate.groups.streams_assignor import TaskCount, assign_sticky
 from kview.simulate.groups.streams_group import StreamsGroup
 from kview.simulate.groups.streams_records import (
     Role,

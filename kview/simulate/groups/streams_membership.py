@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.coordination.placement import java_map_order
+from kview.simulate.coordination.java_hashes import java_map_order
 from kview.simulate.coordination.timeouts import Timeouts
 from kview.simulate.groups.consumer_records import MemberState
 from kview.simulate.groups.consumer_results import Refused
@@ -16,7 +16,7 @@ from kview.simulate.groups.group import Group
 from kview.simulate.groups.reconciliation import Target, next_assignment
 from kview.simulate.groups.records import Change
 from kview.simulate.groups.shard import RETRY_MS, GroupShard, next_epoch
-from kview.simulate.groups.sticky_assignor import TaskCount, assign_sticky
+from kview.simulate.groups.streams_assignor import TaskCount, assign_sticky
 from kview.simulate.groups.streams_group import (
     LEFT_EPOCH,
     Holders,

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.coordination.placement import java_map_order
+from kview.simulate.coordination.java_hashes import java_map_order
 from kview.simulate.groups.consumer_results import Refused
 from kview.simulate.groups.streams_records import Subtopology, TopicInfo, TopologyValue
 from kview.simulate.metadata import TopicImage
