@@ -328,6 +328,25 @@ def test_a_refused_heartbeat_changes_nothing(offsets: Offsets) -> None:
     assert (list(group.members), group.shutdown_by, group.endpoints_epoch) == (["a"], None, 0)
 
 
+def test_endpoints_are_refused_while_a_topic_behind_one_is_missing(offsets: Offsets) -> None:
+    """As Kafka's EndpointToPartitionsManager fails then. It has topics in the order of a hash set."""
+    offsets.set_topic("r", 4)
+    reads = Subtopology("0", ("t",), (), (), ("r",), (), ())
+    joins = Subtopology("1", ("a", "BBBB"), (), (), (), (TopicInfo("r", 0, 0, ()),), ())
+    for name in joins.source_topics:
+        offsets.set_topic(name, 2)
+    a = StreamsClient(offsets, offsets.coordinators[0], "a")
+    (row,) = a.join(TopologyValue(0, (reads, joins)), endpoint=("here", 1)).endpoints or ()
+    every = (0, 1, 2, 3)
+    assert row.active == (("t", every), ("a", (0, 1)), ("r", every), ("BBBB", (0, 1)))
+    offsets.set_topic("r", 0)
+    b = StreamsClient(offsets, a.coordinator, "b")
+    refused = b.join(TopologyValue(0, (reads, joins)), endpoints_epoch=7)
+    assert refused.error_code is ErrorCode.UNKNOWN_SERVER_ERROR, "the other one has its tasks still"
+    told = b.join(TopologyValue(0, (reads, joins)), endpoints_epoch=0)
+    assert told.error_code is ErrorCode.NONE, "endpoints have not changed"
+
+
 def test_an_empty_group_stays_until_it_is_deleted_or_joined_otherwise(offsets: Offsets) -> None:
     (a,) = members(offsets, "a")
     a.leave()

@@ -358,9 +358,12 @@ class StreamsMembership:
                 raise _failed()
             if key.role is role:
                 subtopology, in_order = subtopologies[key.subtopology], sorted(numbers)
-                for topic in sorted({*subtopology.source_topics, *subtopology.repartition_sources}):
-                    count = len(topics[topic].partitions) if topic in topics else 0
-                    rows.append((topic, tuple(in_order[:count])))
+                sources = sorted(subtopology.source_topics)
+                names = dict.fromkeys((*sources, *subtopology.repartition_sources))
+                for topic in java_map_order(names, max(len(sources) * 4 // 3 + 1, 16)):
+                    if topic not in topics:
+                        raise _failed()
+                    rows.append((topic, tuple(in_order[: len(topics[topic].partitions)])))
         if subtopologies is None:
             raise _failed()
         return tuple(rows)
