@@ -155,11 +155,14 @@ class Streams:
                 "1", changelogs=[info(self.log, cleanup_policy="compact")], repartition=[info(self.sink)]
             ),
         )
-        wait_until(self.knows_the_topic, "the coordinator knows the topic")
+        self.wait_for(self.topic)
 
-    def knows_the_topic(self) -> bool:
-        """Whether a coordinator, which has its own copy of the metadata, knows the topic and the settings."""
-        told = self.join("p", topology(subtopology("0", [self.topic])))
+    def wait_for(self, topic: str) -> None:
+        """Wait until the coordinator, which has its own copy of the metadata, knows a topic."""
+        wait_until(lambda: self.knows(topic), "the coordinator knows the topic")
+
+    def knows(self, topic: str) -> bool:
+        told = self.join("p", topology(subtopology("0", [topic])))
         self.beat("p", -1)
         ask(self.coordinator, DeleteGroupsRequest(version=2, groups_names=[self.group]))
         return len(told) == 4 and all(code != MISSING_SOURCE_TOPICS for code, _ in told[1])
@@ -503,7 +506,7 @@ def test_topics_that_are_missing_or_have_other_partitions_are_said(streams: Stre
     other = Streams(s.cluster)
     three = f"{other.topic}-three"
     s.cluster.make(three, [[0, 1]] * 3, {})
-    wait_until(lambda: not q.metadata(other.coordinator, three), "known")
+    other.wait_for(three)
     uneven = topology(subtopology("0", [other.topic, three], together=[((0, 1), ())]))
     detail = f"Following topics do not have the same number of partitions: [{{{other.topic}=2, {three}=3}}]"
     assert other.join("a", uneven) == (2, [(2, detail)], {}, {})
@@ -519,7 +522,7 @@ def test_topics_that_are_missing_or_have_other_partitions_are_said(streams: Stre
     assert fixed.join("a", apart) == (2, [(2, detail)], {}, {})
     found = Streams(s.cluster)
     s.cluster.make(found.log, [[0, 1]], {})
-    wait_until(lambda: not q.metadata(found.coordinator, found.log), "known")
+    found.wait_for(found.log)
     detail = f"Existing topic {found.log} has different number of partitions: expected 2, found 1"
     assert found.join("a") == (2, [(2, detail)], {}, {})
 
