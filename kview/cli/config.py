@@ -12,7 +12,9 @@ from kview.errors import KviewError
 
 if TYPE_CHECKING:
     from kview.config.connect_rest import ConnectRest
+    from kview.config.decoders import Decoder
     from kview.config.display import DisplayDefaults
+    from kview.config.schema_registry import SchemaRegistry
     from kview.config.security import Login, Tls
 
 
@@ -128,9 +130,11 @@ def _in_force(target: Target) -> Iterator[str]:
     rows += _tls(security.tls) if security.tls else []
     rows += _login(security.login) if security.login else []
     rows += _connect(security.connect) if security.connect else []
+    rows += _registry(security.registry) if security.registry else []
+    rows += _decoders("decoder", security.decoders.values) + _decoders("key-decoder", security.decoders.keys)
     rows += [("not used", ", ".join(target.unused))] if target.unused else []
     for name, value in rows:
-        yield f"{name:{WIDTH}}{value}"
+        yield f"{name:{WIDTH - 1}} {value}"
 
 
 def _tls(tls: "Tls") -> list[tuple[str, str]]:
@@ -167,3 +171,20 @@ def _login(login: "Login") -> list[tuple[str, str]]:
 def _connect(rest: "ConnectRest") -> list[tuple[str, str]]:
     login = [("connect-user", rest.user), ("connect-password", str(rest.password))] if rest.user else []
     return [("connect-url", rest.url), *login]
+
+
+def _decoders(key: str, decoders: "Mapping[str, Decoder]") -> list[tuple[str, str]]:
+    return [
+        (f"{key}.{topic}", ":".join(filter(None, (decoder.kind.value, decoder.name))))
+        for topic, decoder in decoders.items()
+    ]
+
+
+def _registry(registry: "SchemaRegistry") -> list[tuple[str, str]]:
+    rows = [("schema-registry-url", registry.url)]
+    if registry.user:
+        rows += [
+            ("schema-registry-user", registry.user),
+            ("schema-registry-password", str(registry.password)),
+        ]
+    return [*rows, ("schema-registry-token", str(registry.token))] if registry.token else rows

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from kview.cli.display_options import display_of, display_options, not_given
 from kview.cli.targets import OtherProfiles, Target, target_of, target_options
+from kview.cli.values import rest_url
 from kview.errors import BadUse, ErrorKind, KviewError
 
 if TYPE_CHECKING:
@@ -29,6 +30,15 @@ WORDS = {
 
 @click.command()
 @target_options
+@click.option(
+    "--schema-registry-url",
+    "registry_url",
+    default="",
+    callback=rest_url,
+    metavar="URL",
+    help="A schema registry (Confluent's API), whose schemas decode keys and values. Logins go into a"
+    " profile.",
+)
 @display_options
 @click.pass_context
 def connect(
@@ -37,6 +47,7 @@ def connect(
     target: str | None,
     command_config: Path | None,
     maps: tuple[str, ...],
+    registry_url: str,
     **flags: Any,
 ) -> None:
     """Show the cluster with these bootstrap servers, or a profile's cluster.
@@ -47,7 +58,7 @@ def connect(
     if target is None:
         _list_profiles()
         return
-    shown = target_of(target, command_config, maps)
+    shown = target_of(target, command_config, maps, registry_url=registry_url)
     left: Target | None = None
     opening: tuple[Notice, ...] = ()
     while True:

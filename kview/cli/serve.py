@@ -184,11 +184,11 @@ def serve(
     repair-disk replaces it, and starts the broker again. fence-now ends a broker's
     session at once, so that nobody waits for its time-out. advance lets a TIME such as 10m pass at
     once; connected members keep their sessions, with advance-all they end, too. pause without a GROUP
-    lets the clock stand: requests are served, but nothing times out, until resume. elect holds an unclean
-    leader election. take-over starts a second instance of a producer with transactions,
-    and cannot be undone. hang-transaction opens a transaction that no coordinator knows
-    of, and abort-transaction ends it. fail, delay and drop are about
-    requests of clients: of the API Produce, Fetch …, and WHERE is all or some of
+    lets the clock stand: requests are served, but nothing times out, and the first rebalance of a
+    group waits (group.initial.rebalance.delay.ms), until resume. elect holds an unclean leader election.
+    take-over starts a second instance of a producer with transactions, and cannot be undone.
+    hang-transaction opens a transaction that no coordinator knows of, and abort-transaction ends it. fail,
+    delay and drop are about requests of clients: of the API Produce, Fetch …, and WHERE is all or some of
     times=2,broker=1,topic=orders,partition=0,percent=20. `fail Produce NOT_LEADER_OR_FOLLOWER
     times=2` is an error that passes, `drop Produce after times=1` makes an idempotent producer
     send a batch twice, `delay Fetch 5s broker=1` is a slow broker. undo ends all of it. film keeps

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -106,9 +105,22 @@ def target_of(
     command_config: Path | None = None,
     maps: Sequence[str] = (),
     environment: Mapping[str, str] = os.environ,
+    registry_url: str = "",
 ) -> Target:
-    """Return the cluster that `text` names. A profile's name has no colon. Raises BadUse."""
-    read = partial(_target_of, text, command_config, maps, environment)
+    """Return the cluster that `text` names. A profile's name has no colon. Raises BadUse.
+
+    `registry_url` counts instead of the profile's schema registry, whose login is for that one alone.
+    """
+
+    def read() -> Target:
+        target = _target_of(text, command_config, maps, environment)
+        if not registry_url:
+            return target
+        from kview.config.schema_registry import SchemaRegistry
+
+        registry = SchemaRegistry(registry_url.rstrip("/"))
+        return replace(target, security=replace(target.security, registry=registry))
+
     return replace(read(), again=read)
 
 
@@ -148,7 +160,12 @@ def of_profile(
         client_properties = of_properties(str(path), properties, environment, path.parent)
         security = replace(client_properties.security, routes=target.security.routes)
         target = replace(target, security=security, file=str(path), unused=client_properties.unused)
-    security = replace(target.security, connect=profile.connect(str(path), name, environment))
+    security = replace(
+        target.security,
+        connect=profile.connect(str(path), name, environment),
+        registry=profile.registry(str(path), name, environment),
+        decoders=profile.decoders(str(path), name),
+    )
     return replace(target, security=security, profile=profile)
 
 

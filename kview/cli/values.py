@@ -98,6 +98,17 @@ def serving_address(text: str) -> Address:
     return listening_address(f"{text[:-1]}{HIGHEST_PORT}")._replace(port=0)
 
 
+def rest_url(ctx: click.Context, param: click.Parameter, given: str) -> str:
+    """Return the URL of a REST API. Fails with a usage error, which does not quote what may be secret."""
+    from kview.config.connect_rest import is_rest_url
+
+    if given and not is_rest_url(given):
+        raise click.BadParameter(
+            'give the address of a server, such as "https://registry:8081", without a user, password or query'
+        )
+    return given
+
+
 def address_map(texts: Iterable[str]) -> dict[Address, Address]:
     """Return the addresses in `FROM=TO`, such as `kafka:9092=localhost:9092`. Raises BadUse."""
     addresses = {}

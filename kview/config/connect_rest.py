@@ -43,7 +43,7 @@ def connect_rest(
     url, user, password = (resolved(values[key] or "", environment, folder) for key in (URL, USER, PASSWORD))
     if not url and not user and not password and values[URL] is None:
         return None
-    if not _is_usable(url):
+    if not is_rest_url(url):
         raise NotUsable(URL)
     if ":" in user or (password and not user):
         raise NotUsable(USER)
@@ -52,7 +52,7 @@ def connect_rest(
     return ConnectRest(url.rstrip("/"), user, Secret(password))
 
 
-def _is_usable(url: str) -> bool:
+def is_rest_url(url: str) -> bool:
     """Return whether `url` is the address of a server, without anything that may be secret."""
     if not url.isascii() or not url.isprintable() or set(url) & set(" @?#\\"):
         return False

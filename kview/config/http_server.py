@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,7 +21,7 @@ MOST_WAITING = 128
 """The most connections that wait to be accepted."""
 
 LOOK_EVERY_S = 0.2
-"""How often a server whose threads are all busy looks whether it is to end."""
+"""How often a server looks whether it is to end, and which connections it has to cut."""
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -46,7 +47,8 @@ class HttpServer(ThreadingHTTPServer):
         self._request_within_s = request_within_s
         self._ending = False
         self._free = threading.BoundedSemaphore(threads)
-        self._cuts: dict[socket.socket, threading.Timer] = {}
+        self._until_s: dict[socket.socket, float] = {}
+        """When connections are cut."""
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         self.address_family = found[0][0]
         super().__init__((str(found[0][4][0]), address.port), handler)
@@ -69,6 +71,7 @@ class HttpServer(ThreadingHTTPServer):
     def process_request(self, request: object, client_address: object) -> None:
         """Answer on a new thread, as soon as there are not too many."""
         while not self._free.acquire(timeout=LOOK_EVERY_S):
+            self.service_actions()
             if self._ending:
                 self.shutdown_request(request)  # type: ignore[arg-type]
                 return
@@ -81,26 +84,23 @@ class HttpServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._cuts.pop(request).cancel()
+            del self._until_s[request]
             self._free.release()
 
     def allow(self, connection: socket.socket, within_s: float) -> None:
         """Let a request take so long, from now on."""
-        former = self._cuts.get(connection)
-        if former is not None:
-            former.cancel()
-        cut = self._cuts[connection] = threading.Timer(within_s, _cut, (connection,))
-        cut.daemon = True
-        cut.start()
+        self._until_s[connection] = time.monotonic() + within_s
+
+    def service_actions(self) -> None:
+        """Cut the connections whose time is over, so that the threads that wait for them go on."""
+        now_s = time.monotonic()
+        for connection, until_s in self._until_s.copy().items():
+            if now_s > until_s:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Do nothing about a client that went away: the screen is not a log."""
-
-
-def _cut(connection: socket.socket) -> None:
-    """End a connection, so that the thread that waits for it goes on."""
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -122,7 +122,8 @@ class Handler(BaseHTTPRequestHandler):
         content_type: str = "text/plain; charset=utf-8",
         **headers: str,
     ) -> None:
-        """Send the answer."""
+        """Send the answer. The client may take all the time that is left to read it."""
+        self.connection.settimeout(None)
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))

@@ -10,10 +10,12 @@ from typing import Annotated, Any
 import msgspec
 import platformdirs
 
-from kview.config import connect_rest
+from kview.config import connect_rest, decoders, schema_registry
 from kview.config.connect_rest import ConnectRest
+from kview.config.decoders import Decoder, Decoders
 from kview.config.display import DisplayDefaults
 from kview.config.references import read_file
+from kview.config.schema_registry import SchemaRegistry
 from kview.errors import BadUse, ErrorKind
 
 _LIKE_A_SERVER = frozenset(":,")
@@ -38,6 +40,14 @@ _EXPECTED: Mapping[str, str] = {
     " or query",
     connect_rest.USER: 'a user name without ":", such as "kview"',
     connect_rest.PASSWORD: 'the password of connect-user, such as "${env:CONNECT_PASSWORD}"',
+    decoders.VALUES: 'a table by topic, such as decoder.invoice = "avro:invoice.avsc",'
+    ' "protobuf:invoice.desc:com.acme.Invoice", "plain" or "registry"',
+    decoders.KEYS: 'a table by topic, such as key-decoder.invoice = "plain"',
+    schema_registry.URL: 'the address of the registry, such as "https://registry:8081", without a user,'
+    " password or query",
+    schema_registry.USER: 'a user name without ":", such as "kview"',
+    schema_registry.PASSWORD: 'the password of schema-registry-user, such as "${env:REGISTRY_PASSWORD}"',
+    schema_registry.TOKEN: 'a bearer token instead of a user, such as "${env:REGISTRY_TOKEN}"',
 }
 """What each key of a profile, and of [display], takes."""
 
@@ -64,6 +74,12 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     connect_url: str | None = None
     connect_user: str | None = None
     connect_password: str | None = None
+    schema_registry_url: str | None = None
+    schema_registry_user: str | None = None
+    schema_registry_password: str | None = None
+    schema_registry_token: str | None = None
+    decoder: dict[str, Any] = {}
+    key_decoder: dict[str, Any] = {}
 
     def flags(self) -> dict[str, str]:
         """Return the flags that only say how to show the cluster, by name, and their values."""
@@ -90,10 +106,38 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         try:
             return connect_rest.connect_rest(values, environment, Path(file).parent)
         except connect_rest.NotUsable as error:
-            key = str(error)
-            raise BadUse(
-                ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key]
-            ) from None
+            raise _not_usable(file, name, error) from None
+
+    def registry(self, file: str, name: str, environment: Mapping[str, str]) -> SchemaRegistry | None:
+        """Return the schema registry, None if it names none, as `connect` does."""
+        values = {
+            schema_registry.URL: self.schema_registry_url,
+            schema_registry.USER: self.schema_registry_user,
+            schema_registry.PASSWORD: self.schema_registry_password,
+            schema_registry.TOKEN: self.schema_registry_token,
+        }
+        try:
+            return schema_registry.schema_registry(values, environment, Path(file).parent)
+        except connect_rest.NotUsable as error:
+            raise _not_usable(file, name, error) from None
+
+    def decoders(self, file: str, name: str) -> Decoders:
+        """Return the decoders by topic. Raises BadUse. Relative paths in them start at the file's folder."""
+
+        def of(key: str, table: Mapping[str, Any]) -> dict[str, Decoder]:
+            try:
+                return {topic: decoders.decoder(text, Path(file).parent) for topic, text in _flat("", table)}
+            except decoders.NotADecoder:
+                raise BadUse(
+                    ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key]
+                ) from None
+
+        return Decoders(of(decoders.VALUES, self.decoder), of(decoders.KEYS, self.key_decoder))
+
+
+def _not_usable(file: str, name: str, error: connect_rest.NotUsable) -> BadUse:
+    key = str(error)
+    return BadUse(ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key])
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

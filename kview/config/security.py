@@ -1,6 +1,6 @@
 """How to get through to a cluster's brokers: TLS, a login, and addresses that are mapped to others.
 
-Its Kafka Connect, too, if a profile names one."""
+Its Kafka Connect and its schema registry, too, if a profile names them."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,6 +8,8 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from kview.config.connect_rest import ConnectRest
+from kview.config.decoders import Decoders
+from kview.config.schema_registry import SchemaRegistry
 from kview.config.secret import HIDDEN, Secret
 from kview.model.address import Address
 
@@ -101,8 +103,8 @@ class Security(Struct, frozen=True):
     """Everything that a connection needs besides an address.
 
     `tls` and `login` are set if, and only if, the protocol has them. `routes` says where to connect instead
-    of the address that a broker advertises. `connect` is set if a profile names a REST API; with TLS, that is
-    trusted as brokers are.
+    of the address that a broker advertises. `connect` and `registry` are set if a profile names them; with
+    TLS, they are trusted as brokers are. `decoders` say how records are decoded, by topic.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
@@ -110,6 +112,8 @@ class Security(Struct, frozen=True):
     login: Login | None = None
     routes: Mapping[Address, Address] = field(default_factory=dict)
     connect: ConnectRest | None = None
+    registry: SchemaRegistry | None = None
+    decoders: Decoders = Decoders()
 
     def route(self, address: Address) -> Address:
         """Return where to connect for `address`: what the user mapped it to, else itself."""

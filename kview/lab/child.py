@@ -82,9 +82,9 @@ class SimulatedCluster:
             return None
         return exit_error(code, ErrorKind.CLUSTER_KILLED, ErrorKind.CLUSTER_EXITED)
 
-    def end(self) -> None:
-        """End the child process."""
-        self._child.end(self._end_within_s)
+    def end(self) -> int:
+        """End the child process, and return its exit code, negative for a signal."""
+        return self._child.end(self._end_within_s)
 
     def _exit_code(self) -> int:
         """Return the exit code of a child that has closed its end of the channel. Kill the child if it does

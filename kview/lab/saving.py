@@ -42,6 +42,10 @@ PAUSES_PER_SAVE = 50
 """Looking for what has changed in ten thousand partitions takes 0.15 s, in which no client is served. So the
 time between two saves is at least so many times as long."""
 
+SAME_CLOCK_MS = 1000
+"""The cluster's clock is read and compared with the machine's: a difference of less than this alone is not
+saved."""
+
 GARBAGE_MOST_BYTES = 1 << 20
 """A file is written again once more than this, and more than half of it, is of records that were deleted."""
 
@@ -70,7 +74,8 @@ class _Document(Struct, frozen=True):
     scram: Sequence[tuple[str, ScramMechanism, ScramCredential]]
     acls: Sequence[Acl]
     features: Mapping[str, int]
-    client_quotas: Sequence[tuple[Entity, Mapping[str, float]]]
+    client_quotas: Sequence[tuple[Entity, Mapping[str, str]]]
+    """Their values are texts, because JSON has neither infinity nor NaN."""
     client_metrics: Mapping[str, Mapping[str, str]]
     producer_ids: int
     starts: int
@@ -129,7 +134,10 @@ class DataFolder:
         self._files: dict[TopicPartition, _File] = {}
         self._last: _Document | None = None
         self._writing: threading.Thread | None = None
-        self._failed: OSError | None = None
+        self._failed: Exception | None = None
+        self._unnamed: list[Path] = []
+        """Segments of which the document already says that they are new, but which have not got their names
+        yet."""
         self.saved: Saved | None = None
         self.ahead_ms = 0
         """By how much the cluster's clock was ahead of the machine's."""
@@ -138,8 +146,6 @@ class DataFolder:
             names = {each.name for each in path.iterdir()}
             if names and LOCK not in names:
                 raise BadUse(ErrorKind.DATA_NOT_EMPTY, folder=str(path))
-            if DOCUMENT not in names and any(path.glob(f"*/{SEGMENT}")):  # Else its first save was cut off.
-                raise BadUse(ErrorKind.DATA_DAMAGED, file=str(path / DOCUMENT), reason="it is missing")
             self._lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise self._not_opened(error) from None
@@ -149,8 +155,10 @@ class DataFolder:
             os.close(self._lock)
             raise BadUse(ErrorKind.DATA_IN_USE, folder=str(path)) from None
         try:
-            if DOCUMENT in names:
+            if (path / DOCUMENT).exists():
                 self._read()
+            elif any(path.glob(f"*/{SEGMENT}")):  # Else its first save was cut off.
+                raise BadUse(ErrorKind.DATA_DAMAGED, file=str(path / DOCUMENT), reason="it is missing")
         except OSError as error:
             os.close(self._lock)
             raise self._not_opened(error) from None
@@ -162,8 +170,8 @@ class DataFolder:
         reason = error.strerror or str(error)
         return BadUse(ErrorKind.DATA_NOT_OPENED, folder=str(self._path), reason=reason)
 
-    def _not_saved(self, error: OSError) -> KviewError:
-        reason = error.strerror or str(error)
+    def _not_saved(self, error: Exception) -> KviewError:
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
         return KviewError(ErrorKind.DATA_NOT_SAVED, folder=str(self._path), reason=reason)
 
     # --- reading
@@ -175,31 +183,28 @@ class DataFolder:
             version = msgspec.json.decode(data, type=_Version).format
             if version != FORMAT:
                 raise BadUse(ErrorKind.DATA_FORMAT, folder=str(self._path), version=version, mine=FORMAT)
-            document = msgspec.json.decode(data, type=_Document)
-            _check(document)
+            document, image = _understood(data)
         except (ValueError, TypeError) as error:
             raise BadUse(ErrorKind.DATA_DAMAGED, file=str(file), reason=str(error)) from None
         if document.brokers != self._brokers:
             had, wanted = len(document.brokers), len(self._brokers)
             raise BadUse(ErrorKind.DATA_OF_OTHER_BROKERS, folder=str(self._path), had=had, wanted=wanted)
         logs: dict[TopicPartition, SavedLog] = {}
-        named: list[Path] = []
         for topic in document.topics:
             for number, row in enumerate(document.logs[topic.name]):
                 key = topic.name, number
                 segment = self._segment(key)
                 new = segment.with_name(SEGMENT + NEW)
                 if row.is_new and new.exists():
-                    named.append(segment)
+                    self._unnamed.append(segment)
                     segment = new
                 log = restored(row.start, row.end, _batches(segment, row))
                 logs[key] = SavedLog(log, row.high_watermark, dict(row.ends))
                 shape = _shape(log, row.end)
                 self._files[key] = _File(topic.topic_id, row.start, row.end, shape, row.size_bytes)
-        for segment in named:  # All of it is understood.
-            segment.with_name(SEGMENT + NEW).rename(segment)
+        self._name_segments()  # All of it is understood.
         self.ahead_ms = document.ahead_ms
-        self.saved = Saved(_image(document), logs, document.producer_ids, document.starts)
+        self.saved = Saved(image, logs, document.producer_ids, document.starts)
 
     # --- writing
 
@@ -211,7 +216,9 @@ class DataFolder:
 
     def _begin(self, cluster: Cluster, wall_ms: int) -> None:
         batch = self._collect(cluster, wall_ms)
-        if batch is not None:
+        if batch is None:
+            self._failed = None  # The folder has all there is.
+        else:
             self._writing = threading.Thread(target=self._write, args=(batch,), name="data", daemon=True)
             self._writing.start()
 
@@ -222,12 +229,9 @@ class DataFolder:
 
     def close(self, cluster: Cluster, wall_ms: int) -> None:
         """Write what has changed, and wait for it. Raises KviewError if that fails."""
-        for _ in range(2):
-            if self._writing is not None:
-                self._writing.join()
-                self._writing = None
-            else:
-                self._begin(cluster, wall_ms)
+        if self._writing is not None:
+            self._writing.join()
+        self._begin(cluster, wall_ms)
         if self._writing is not None:
             self._writing.join()
         os.close(self._lock)
@@ -271,7 +275,8 @@ class DataFolder:
         if (
             last is not None
             and not changes
-            and msgspec.structs.replace(document, ahead_ms=0) == (msgspec.structs.replace(last, ahead_ms=0))
+            and abs(document.ahead_ms - last.ahead_ms) < SAME_CLOCK_MS
+            and msgspec.structs.replace(document, ahead_ms=last.ahead_ms) == last
         ):
             return None
         return _Batch(document, changes, files)
@@ -291,13 +296,15 @@ class DataFolder:
     def _write(self, batch: _Batch) -> None:
         try:
             self._write_files(batch)
-        except OSError as error:
+        except Exception as error:
             self._failed = error
         else:
             self._failed = None
-            self._files, self._last = dict(batch.files), batch.document
 
     def _write_files(self, batch: _Batch) -> None:
+        data = msgspec.json.encode(batch.document)
+        _understood(data)  # What cannot be read again must not replace what can.
+        self._name_segments()
         for change in batch.changes:
             segment = self._segment(change.key)
             segment.parent.mkdir(mode=0o700, exist_ok=True)
@@ -309,21 +316,34 @@ class DataFolder:
                     out.writelines(pieces)
                 out.flush()
                 os.fsync(out.fileno())
+            if change.at_byte == 0:
+                _sync(segment.parent)
+        if any(change.at_byte == 0 for change in batch.changes):
+            _sync(self._path)
         file = self._path / (DOCUMENT + NEW)
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            out.write(msgspec.json.encode(batch.document))
+            out.write(data)
             out.flush()
             os.fsync(out.fileno())
         file.rename(self._path / DOCUMENT)
+        gone = self._files.keys() - batch.files.keys()
+        self._files, self._last = dict(batch.files), batch.document
+        self._unnamed = [self._segment(change.key) for change in batch.changes if change.is_new]
         _sync(self._path)
-        for change in batch.changes:
-            if change.is_new:
-                segment = self._segment(change.key)
-                segment.with_name(SEGMENT + NEW).rename(segment)
-                _sync(segment.parent)
-        for key in self._files.keys() - batch.files.keys():
+        for key in gone:
             with suppress(OSError):  # It is read no more.
                 shutil.rmtree(self._segment(key).parent)
+        self._name_segments()
+
+    def _name_segments(self) -> None:
+        """Give new segments their names, which the next save needs, also if an earlier one could not."""
+        while self._unnamed:
+            segment = self._unnamed[-1]
+            new = segment.with_name(SEGMENT + NEW)
+            if new.exists():
+                new.rename(segment)
+            _sync(segment.parent)
+            self._unnamed.pop()
 
     def _segment(self, key: TopicPartition) -> Path:
         return self._path / f"{key[0]}-{key[1]}" / SEGMENT
@@ -425,7 +445,10 @@ def _document(
         [(user, mechanism, credential) for (user, mechanism), credential in image.scram.items()],
         list(image.acls),
         image.features,
-        list(image.client_quotas.items()),
+        [
+            (entity, {key: repr(value) for key, value in values.items()})
+            for entity, values in image.client_quotas.items()
+        ],
         image.client_metrics,
         producer_ids,
         starts,
@@ -446,9 +469,19 @@ def _image(document: _Document) -> MetadataImage:
         {(user, mechanism): credential for user, mechanism, credential in document.scram},
         Acls(document.acls),
         document.features,
-        dict(document.client_quotas),
+        {
+            entity: {key: float(value) for key, value in values.items()}
+            for entity, values in document.client_quotas
+        },
         document.client_metrics,
     )
+
+
+def _understood(data: bytes) -> tuple[_Document, MetadataImage]:
+    """Return a document, and the metadata it has. Raises ValueError or TypeError if that makes no sense."""
+    document = msgspec.json.decode(data, type=_Document)
+    _check(document)
+    return document, _image(document)
 
 
 def _check(document: _Document) -> None:

@@ -221,7 +221,7 @@ class _Run:
                     self._control, ready, lambda request: now(lambda: console.answer(request)), end
                 )
                 listening = loop.create_task(channel)
-            self._save(loop)
+            self._save(loop, fail)
             await ended
             if listening is not None:
                 listening.cancel()
@@ -232,8 +232,9 @@ class _Run:
             if self._plan.data is not None:
                 self._plan.data.close(self._cluster, _wall_ms())
 
-    def _save(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Save the cluster again and again, if it is to be kept. Say once that this has failed."""
+    def _save(self, loop: asyncio.AbstractEventLoop, fail: Callable[[Exception], None]) -> None:
+        """Save the cluster again and again, if it is to be kept. Say once that this has failed. What cannot
+        even be collected is a bug, which ends the run."""
         data = self._plan.data
         if data is None:
             return
@@ -243,9 +244,13 @@ class _Run:
                 os.write(2, f"kview: {sentence(warning)}\n".encode())
         self._has_warned = warning is not None
         began_s = loop.time()
-        data.save(self._cluster, _wall_ms())
+        try:
+            data.save(self._cluster, _wall_ms())
+        except Exception as error:
+            fail(error)
+            return
         pause_s = (loop.time() - began_s) * PAUSES_PER_SAVE
-        loop.call_later(max(SAVE_EVERY_S, pause_s), self._save, loop)
+        loop.call_later(max(SAVE_EVERY_S, pause_s), self._save, loop, fail)
 
     def _warn(self, face: Face | None) -> None:
         """Say on standard error who else can connect, if anybody can."""

@@ -5,9 +5,9 @@ from datetime import tzinfo
 from typing import Any
 
 from kview.language import failures, glyphs, kafka_errors, words
+from kview.model.answers import Answer
 from kview.model.failures import FailureKind
 from kview.model.inspection import (
-    Answer,
     Cost,
     Damage,
     DamageKind,
@@ -215,6 +215,13 @@ def time_of(record: Record, zone: tzinfo | None) -> str:
         TimeType.NONE: " (its message format has none)",
     }[record.time_type]
     return f"{moment(record.timestamp_ms, zone)}{by}"
+
+
+def producer(record: Record) -> str:
+    """Return a record's producer: `producer 4711 epoch 3`, '' if it has no id."""
+    if record.producer_id == UNKNOWN:
+        return ""
+    return f"producer {record.producer_id} epoch {record.producer_epoch}"
 
 
 def isolation(chosen: Isolation) -> str:

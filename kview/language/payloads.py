@@ -8,7 +8,7 @@ import json
 import re
 from enum import StrEnum
 
-from kview.language import glyphs, words
+from kview.language import glyphs, trees, words
 from kview.language.glyphs import ELLIPSIS, printable
 from kview.model.inspection import Payload
 
@@ -28,6 +28,9 @@ _TEXT_CONTROLS = frozenset("\t\n\r")
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _ONE_LINE_BYTES = 4_096
 """No more of a payload is looked at for a row."""
+
+
+SHOWN_AS_JSON = "JSON"
 
 
 class Form(StrEnum):
@@ -109,7 +112,7 @@ def shown_as(payload: Payload, form: Form) -> str:
     if form is Form.TEXT:
         return "text" if text is not None else "not text: other bytes are escaped"
     if pretty(payload) is not None:
-        return "JSON"
+        return SHOWN_AS_JSON
     if form is Form.JSON:
         return "not JSON"
     return "text" if text is not None else binary(payload.data)
@@ -176,6 +179,7 @@ def lines(payload: Payload, form: Form, hex_bytes_a_line: int = 16) -> list[str]
         return []
     text = as_text(payload.data, payload.cut)
     all_lines = pretty(payload) if form in (Form.AUTO, Form.JSON) else None
+    is_json = all_lines is not None
     if all_lines is None:
         if form is Form.HEX or (text is None and form is Form.AUTO):
             all_lines = _dump(payload.data, hex_bytes_a_line)
@@ -184,6 +188,8 @@ def lines(payload: Payload, form: Form, hex_bytes_a_line: int = 16) -> list[str]
         else:
             all_lines = ["".join(map(_escape, line)) for line in text.replace("\r\n", "\n").split("\n")]
     shown = [line if line.isprintable() else "".join(map(_escape, line)) for line in all_lines[:LINES_MAX]]
+    if form is Form.AUTO and is_json:
+        shown = list(map(trees.folded, shown))
     if len(all_lines) > LINES_MAX:
         shown.append(f"{ELLIPSIS} and {words.plural(len(all_lines) - LINES_MAX, 'more line')}")
     if payload.cut:

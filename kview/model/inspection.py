@@ -7,7 +7,7 @@ nothing here is recorded.
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -114,6 +114,15 @@ class Record(Struct, frozen=True):
     """The epoch of the leader that appended the record, UNKNOWN in older message formats."""
     transactional: bool = False
     """Whether the record was written in a transaction."""
+    producer_id: int = UNKNOWN
+    """The id of its producer, UNKNOWN if that has none: it is neither idempotent nor transactional."""
+    producer_epoch: int = UNKNOWN
+
+    @property
+    def size(self) -> int:
+        """The bytes of its key, its value and the headers that are kept."""
+        headers = sum(header.name.size + header.value.size for header in self.headers)
+        return self.key.size + self.value.size + headers
 
 
 class DamageKind(StrEnum):
@@ -395,22 +404,3 @@ class QuotasAnswer(Struct, frozen=True):
     failure: InspectionFailure = NO_INSPECTION_FAILURE
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
-
-
-Answer = (
-    RecordsAnswer | SettingsAnswer | DirectoriesAnswer | FirstRecordAnswer | ProducersAnswer | QuotasAnswer
-)
-
-_ANSWERS: dict[type, Any] = {
-    RecordsRequest: RecordsAnswer,
-    SettingsRequest: SettingsAnswer,
-    DirectoriesRequest: DirectoriesAnswer,
-    FirstRecordRequest: FirstRecordAnswer,
-    ProducersRequest: ProducersAnswer,
-    QuotasRequest: QuotasAnswer,
-}
-
-
-def unanswered(question: Question[A], kind: InspectionFailureKind) -> A:
-    """Return the answer that there is none, and why."""
-    return cast(A, _ANSWERS[type(question)](question, failure=InspectionFailure(kind)))

@@ -26,7 +26,7 @@ class Access:
     context: ssl.SSLContext | None = None
     tokens: Tokens | None = None
     rest: ssl.SSLContext | None = None
-    """For the REST API of Kafka Connect, if it speaks TLS."""
+    """For the REST APIs of Kafka Connect and the schema registry, if one of them speaks TLS."""
     login: dict[str, Any] = field(default_factory=dict, repr=False)
     """The arguments about security of kafka-python's connections."""
 
@@ -54,7 +54,8 @@ def access(security: Security) -> Access:
     if login is not None and login.oauth is not None:
         trusted = security.tls.authorities if security.tls else ""
         tokens = Tokens(login.oauth, _endpoint_context(trusted))
-    rest = _rest_context(security.tls or Tls()) if security.connect and security.connect.has_tls else None
+    apis = [api for api in (security.connect, security.registry) if api is not None]
+    rest = _rest_context(security.tls or Tls()) if any(api.has_tls for api in apis) else None
     arguments: dict[str, Any] = {"security_protocol": security.protocol.value}
     return Access(security, context, tokens, rest, arguments | (_login(login, tokens) if login else {}))
 
@@ -95,7 +96,7 @@ def _endpoint_context(authorities: str) -> ssl.SSLContext:
 
 
 def _rest_context(tls: Tls) -> ssl.SSLContext:
-    """Return a context for Connect's REST API, which trusts this machine's authorities besides the brokers'.
+    """Return a context for REST APIs, which trusts this machine's authorities besides the brokers'.
 
     Raises BadUse.
     """

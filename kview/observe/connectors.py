@@ -3,25 +3,15 @@
 Workers answer with what they have read from the status topic, so any of them knows all connectors. While a
 worker starts it answers 404, and a connector that has no status yet is left out.
 
-The API is another server than the brokers, and may be in any state. So it is read on a thread of its own, at
-most once at a time, with a deadline and a limit of size for the whole answer, and nothing waits for it. Only
-GET is ever sent, only to the server that the profile names: redirects are not followed.
+The API is read on a thread of its own, at most once at a time, and nothing waits for it.
 """
 
-import base64
-import http.client
-import io
 import logging
-import socket
 import ssl
 import sys
-import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from functools import partial
-from http import HTTPStatus
-from typing import Annotated, Any
-from urllib.parse import urlsplit
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -33,10 +23,11 @@ from kview.model.failures import REFUSALS, Cause, FailureKind, Part
 from kview.model.snapshot import Connectors
 from kview.model.states import GroupType
 from kview.model.units import CONNECTOR_TASK, NO_BROKER
-from kview.observe.causes import LinkError, Refused, cause_of
+from kview.observe.causes import LinkError, Refused
 from kview.observe.groups.facts import GroupFacts
 from kview.observe.layout import strings
-from kview.observe.loop import Loop, Unresolved
+from kview.observe.loop import Loop
+from kview.observe.rest import Rest, get
 from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
 
@@ -56,7 +47,6 @@ MOST_LINE = 200
 PATH = "/connectors?expand=status"
 
 _UNAUTHORIZED = (401, 403)
-_TLS = (b"\x15\x03", b"\x16\x03")
 _CAUSED_BY = "Caused by: "
 """How Java begins the line of an exception that is the cause of the one before it."""
 
@@ -81,114 +71,10 @@ class _Entry(Struct):
     status: _Status
 
 
-class _Answer(io.RawIOBase):
-    """The bytes that a socket receives until a moment, however slowly they drip, and at most MOST_BYTES.
-
-    This has what http.client needs of a socket.
-    """
-
-    def __init__(self, sock: socket.socket, left_s: Callable[[], float]) -> None:
-        self._sock, self._left_s = sock, left_s
-        self._bytes = 0
-        self.begins = b""
-        """The first two bytes or so, which tell TLS from HTTP."""
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        """Return a file to read the bytes from."""
-        return io.BufferedReader(self)
-
-    def readable(self) -> bool:
-        """Return True: io.BufferedReader asks before it reads."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read what has arrived. Raises TimeoutError or Refused if it is too late or too much."""
-        self._sock.settimeout(self._left_s())
-        count = self._sock.recv_into(buffer)
-        self.begins = self.begins or bytes(buffer[: min(count, 2)])
-        self._bytes += count
-        if self._bytes > MOST_BYTES:
-            raise Refused(Cause(FailureKind.TOO_LARGE))
-        return count
-
-
 def read(rest: ConnectRest, context: ssl.SSLContext | None, within_s: float) -> Connectors:
     """Ask for all states, and wait for the answer. Raises LinkError or Refused, which name no secret."""
-    ends_s = time.monotonic() + within_s
-
-    def left_s() -> float:
-        left = ends_s - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        return left
-
-    try:
-        with closing(_connected(rest, context, left_s)) as sock:
-            return decoded(_body(rest, sock, left_s))
-    except TimeoutError:
-        raise LinkError(Cause(FailureKind.SILENT)) from None
-    except ConnectionError as error:  # also http.client's for an end without an answer
-        raise LinkError(cause_of(error) if error.errno else Cause(FailureKind.CLOSED)) from None
-    except OSError as error:
-        cause = cause_of(error)
-        raise LinkError(
-            Cause(FailureKind.NOT_TLS) if cause.kind is FailureKind.NOT_KAFKA else cause
-        ) from None
-    except http.client.IncompleteRead:
-        raise Refused(Cause(FailureKind.INCOMPLETE)) from None
-    except (http.client.HTTPException, ValueError):
-        raise Refused(Cause(FailureKind.MALFORMED)) from None
-
-
-def _connected(
-    rest: ConnectRest, context: ssl.SSLContext | None, left_s: Callable[[], float]
-) -> socket.socket:
-    parts = urlsplit(rest.url)
-    host = parts.hostname or ""
-    port = parts.port or (http.client.HTTPS_PORT if rest.has_tls else http.client.HTTP_PORT)
-    try:
-        sock = socket.create_connection((host, port), left_s())
-    except (socket.gaierror, UnicodeError) as error:  # UnicodeError: IDNA has no such name
-        raise LinkError(cause_of(Unresolved(host, error))) from None
-    except TimeoutError:
-        raise LinkError(Cause(FailureKind.UNREACHABLE)) from None
-    if context is None:
-        return sock
-    try:
-        sock.settimeout(left_s())
-        return context.wrap_socket(sock, server_hostname=host)
-    except BaseException:
-        sock.close()
-        raise
-
-
-def _body(rest: ConnectRest, sock: socket.socket, left_s: Callable[[], float]) -> bytes:
-    """Send the request, and return the answer's body."""
-    parts = urlsplit(rest.url)
-    headers = {"Accept": "application/json", "Connection": "close", "User-Agent": "kview"}
-    if rest.user:
-        login = f"{rest.user}:{rest.password.reveal()}".encode("utf-8", "surrogateescape")
-        headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
-    client = http.client.HTTPConnection(parts.netloc)
-    client.sock = sock
-    sock.settimeout(left_s())
-    client.request("GET", parts.path + PATH, headers=headers)
-    answer = _Answer(sock, left_s)
-    response = http.client.HTTPResponse(answer)  # type: ignore[arg-type]
-    try:
-        response.begin()
-    except http.client.BadStatusLine:
-        if answer.begins in _TLS:
-            raise LinkError(Cause(FailureKind.TLS)) from None
-        raise
-    if response.status != HTTPStatus.OK:
-        raise Refused(Cause(FailureKind.HTTP_STATUS, response.status))
-    pieces = []
-    while piece := response.read(1 << 16):
-        pieces.append(piece)
-    if response.length:
-        raise http.client.IncompleteRead(b"", response.length)
-    return b"".join(pieces)
+    server = Rest(rest.url, MOST_BYTES, rest.user, rest.password, context=context)
+    return decoded(get(server, PATH, within_s))
 
 
 def decoded(body: bytes) -> Connectors:
@@ -284,7 +170,7 @@ class ConnectorReader(Struct):
         if not self._due_s:
             self.state.failed(Part.CONNECTORS, NO_BROKER, Cause(FailureKind.NOT_CONNECTED))
         self._since_s = now_s
-        self.loop.spawn(partial(self._read, rest, self.loop.access.rest))
+        self.loop.spawn(partial(self._read, rest, self.loop.access.rest if rest.has_tls else None))
 
     async def _read(self, rest: ConnectRest, context: ssl.SSLContext | None) -> None:
         within_s = self.settings.connectors_within_s

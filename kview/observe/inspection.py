@@ -1,5 +1,6 @@
 """Answers what somebody asks on demand: records of a partition, when its first record was written, all
-settings of a topic or a broker, the log directories of a broker, the producers of a topic, and quotas."""
+settings of a topic or a broker, the log directories of a broker, the producers of a topic, and quotas. It
+also decodes what was read."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -8,10 +9,11 @@ from typing import Any
 import numpy as np
 from kafka.protocol.admin import DescribeClientQuotasRequest, DescribeConfigsRequest
 
+from kview.model.answers import Answer, unanswered
+from kview.model.decoded import DecodeRequest
 from kview.model.failures import NOT_AUTHORIZED, FailureKind, refused
 from kview.model.inspection import (
     MOST_RECORDS,
-    Answer,
     Cost,
     DirectoriesAnswer,
     DirectoriesRequest,
@@ -34,7 +36,6 @@ from kview.model.inspection import (
     SettingSource,
     SettingsRequest,
     SettingValue,
-    unanswered,
 )
 from kview.model.inspection import InspectionFailureKind as Kind
 from kview.model.units import NO_BROKER
@@ -45,6 +46,7 @@ from kview.observe.configs import BROKER_RESOURCE, TOPIC_RESOURCE
 from kview.observe.links import Links
 from kview.observe.loop import Loop
 from kview.observe.peek import UNKNOWN_TOPIC, Peek
+from kview.observe.registry import Registry
 from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
 
@@ -70,6 +72,7 @@ class Inspection:
         self._state = state
         self._with_records = with_records
         self._asking = Asking(loop, settings, state, links, with_records)
+        self._registry = Registry(loop)
         self._busy = False
 
     def close(self) -> None:
@@ -81,6 +84,16 @@ class Inspection:
         What was read is in no exception's text, so that it does not get into the log.
         """
         ticket.deadline_s = self._loop.monotonic() + DEADLINE_S
+        if isinstance(question, DecodeRequest):  # which no broker is asked for
+            if not self._with_records:
+                off: Answer = unanswered(question, Kind.SWITCHED_OFF)
+                return off
+            try:
+                return await self._registry.answer(question, lambda: ticket.cancelled)
+            except Exception:
+                _log.exception("payloads could not be decoded")
+                bug: Answer = unanswered(question, Kind.NO_ANSWER)
+                return bug
         while self._busy:
             if ticket.cancelled or self._loop.monotonic() >= ticket.deadline_s:
                 late: Answer = unanswered(question, Kind.TIMEOUT)

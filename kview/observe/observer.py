@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
+from kview.model.answers import Answer, unanswered
 from kview.model.failures import Cause, FailureKind, Part
-from kview.model.inspection import Answer, InspectionFailureKind, Question, SettingsRequest, unanswered
+from kview.model.inspection import InspectionFailureKind, Question, SettingsRequest
 from kview.model.snapshot import Observation, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, NO_PARTITION, UNKNOWN, UNKNOWN_ID

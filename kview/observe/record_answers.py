@@ -65,6 +65,8 @@ class Keeper:
             header_count=raw.header_count,
             leader_epoch=batch.epoch if batch.magic > 1 and batch.epoch >= 0 else UNKNOWN,
             transactional=batch.transactional,
+            producer_id=batch.producer if batch.producer >= 0 else UNKNOWN,
+            producer_epoch=batch.producer_epoch if batch.producer >= 0 else UNKNOWN,
         )
 
 

@@ -4,7 +4,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from kview.model.inspection import A, InspectionFailureKind, Question, unanswered
+from kview.model.answers import unanswered
+from kview.model.inspection import A, InspectionFailureKind, Question
 
 if TYPE_CHECKING:
     from kview.observe.observer import Observer

@@ -37,12 +37,12 @@ class Interface(NamedTuple):
     @property
     def is_loopback(self) -> bool:
         """Whether only processes of this machine can connect to it."""
-        return self == LOOPBACK or ip_address(self.host).is_loopback
+        return ip_address(self.host).is_loopback
 
     @property
     def is_every(self) -> bool:
         """Whether it is every address of this machine, to which no client can connect."""
-        return self != LOOPBACK and ip_address(self.host).is_unspecified
+        return ip_address(self.host).is_unspecified
 
     @property
     def near(self) -> str:

@@ -169,12 +169,15 @@ def _advertise(ports: Sequence[Port], places: Sequence[Place]) -> None:
         if port.advertised in taken:
             raise BadUse(ErrorKind.ADVERTISED_TWICE, address=str(port.advertised))
         taken.add(port.advertised)
-        if not place.host.isascii() or len(place.host) > LONGEST_HOST or _is_every(place.host):
+        if not _is_advertisable(place.host):
             raise BadUse(ErrorKind.NOT_ADVERTISABLE, host=place.host)
 
 
-def _is_every(host: str) -> bool:
+def _is_advertisable(host: str) -> bool:
+    """Whether clients on other machines can understand a host."""
+    if not host.isascii() or len(host) > LONGEST_HOST or "%" in host:  # A zone is one of this machine.
+        return False
     try:
-        return ip_address(host).is_unspecified
+        return not ip_address(host).is_unspecified
     except ValueError:
-        return False  # a name
+        return all(host.removesuffix(".").split("."))  # a name

@@ -139,7 +139,7 @@ class Cluster:
         self.descriptions = Descriptions(settings, self.brokers)
         self.forwarding = Forwarding(kernel, self.nodes, self.quorum, world.link.latency_us)
         self.topics = TopicRequests(
-            kernel, self.metadata, self.configs, elections, self.forwarding, world.placement
+            kernel, self.nodes, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
         self.scram_users = ScramUsers(self.metadata)
         self.acls = AclRules(self.metadata)

@@ -28,6 +28,10 @@ from kview.simulate.world import (
 
 PARTITIONS_MAX = 10_000
 """Limit of partitions per CreateTopics request, as in Kafka."""
+EXCESSIVE = CreateTopicResult(
+    ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+)
+"""The answer for every topic of a request with more partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,7 @@ def refusal(image: MetadataImage, topic: CreatableTopic) -> CreateTopicResult | 
         message = "Number of partitions was set to an invalid non-positive value."
         return CreateTopicResult(ErrorCode.INVALID_PARTITIONS, message)
     if partitions > PARTITIONS_MAX:
-        message = "Excessively large number of partitions per request."
-        return CreateTopicResult(ErrorCode.POLICY_VIOLATION, message)
+        return EXCESSIVE
     if assignment is not None:
         wrong = wrong_assignment(image, assignment, replication)
         if wrong is not None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import secrets
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
 PATIENCE_S = 30.0
 """How long is waited for what takes a moment, unless the test says otherwise."""
 
-POLL_S = 0.01
+POLL_S, SHARED_POLL_S = 0.01, 0.05
+"""How often is looked for what is waited for. Many may wait for a cluster that is shared."""
 
 MOST_GROUPS = 100_000
 """Limit of the names of groups that are remembered, to delete the groups."""
@@ -121,7 +123,7 @@ class Link(Protocol):
         """Return the answer to a request. Raises ClusterError."""
 
     def end(self) -> None:
-        """End the process."""
+        """End the process. Raises ClusterError if the cluster was to be saved and was not."""
 
 
 class Reach(NamedTuple):
@@ -137,7 +139,8 @@ class _Child:
     """A cluster in a child process, which is asked one thing at a time. Implements `Link`."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        self._child = SimulatedCluster(arguments, SAVED_WITHIN_S if "--data" in arguments else END_WITHIN_S)
+        self._is_kept = "--data" in arguments
+        self._child = SimulatedCluster(arguments, SAVED_WITHIN_S if self._is_kept else END_WITHIN_S)
         self._started_by = os.getpid()
         self._one_at_a_time = threading.Lock()
 
@@ -162,9 +165,16 @@ class _Child:
         return self._child.pid
 
     def end(self) -> None:
-        """End the process, unless this one has been forked from the one that started it."""
-        if os.getpid() == self._started_by:
-            self._child.end()
+        """End the process, unless this one has been forked from the one that started it. Raises ClusterError
+        if the cluster is kept and its last state was not saved."""
+        is_kept, self._is_kept = self._is_kept, False  # It is said once.
+        if self._end() and is_kept:
+            why = self._child.ended()
+            assert why is not None
+            raise ClusterError(f"the cluster's last state was not saved: {sentence(why)}")
+
+    def _end(self) -> int:
+        return self._child.end() if os.getpid() == self._started_by else 0
 
     def request(self, request: Request, within_s: float) -> Answer:
         """Return the answer to a request. Raises ClusterError."""
@@ -177,15 +187,15 @@ class _Child:
                 self._child.control.sendall(sent)
                 answer = next(messages(self._child.control, answers), None)
             except TimeoutError:
-                self.end()  # or the late answer would be taken for the next one
+                self._end()  # or the late answer would be taken for the next one
                 raise ClusterError(
                     "the cluster's process does not answer: it is stuck, or the machine"
                 ) from None
             except (OSError, ValueError):
-                self.end()
+                self._end()
                 answer = None
             except BaseException:  # such as a test's time limit, in the middle
-                self.end()
+                self._end()
                 raise
         if answer is None:
             raise ClusterError("the cluster's process has ended")
@@ -245,21 +255,23 @@ class Cluster:
             flags += ["--security", security]
         if data is not None:
             flags += ["--data", str(Path(data).absolute())]
-        self._is_kept = data is not None
         child = _Child([*flags, *(w for k, v in given.items() for w in ("--set", f"{k}={v}"))])
-        self._take(child, child.reach())
+        self._take(child, child.reach(), has_past=data is not None)
         self.requests()  # They are kept from the first time that somebody asks for them.
 
     @classmethod
     def over(cls, link: Link, reach: Reach) -> Self:
-        """Return a cluster that has been started by somebody else."""
+        """Return a cluster that has been started by somebody else, who may change it, too."""
         cluster = cls.__new__(cls)
-        cluster._is_kept = True
-        cluster._take(link, reach)
+        cluster._take(link, reach, has_past=True, is_shared=True)
         return cluster
 
-    def _take(self, link: Link, reach: Reach) -> None:
+    def _take(self, link: Link, reach: Reach, *, has_past: bool, is_shared: bool = False) -> None:
         self._link = link
+        self._is_shared = is_shared
+        self._poll_s = SHARED_POLL_S if is_shared else POLL_S
+        self._start = f"{secrets.token_hex(3)}-" if has_past else ""
+        """A part of the names made here. An earlier cluster in the same folder made others."""
         self._addresses, self._near = reach.advertised, reach.near
         self.users = {name: user for name, user in reach.users.items() if name}
         """Who clients can be, by name, if the cluster is secured with logins or certificates: `admin`, who
@@ -268,10 +280,11 @@ class Cluster:
         self._numbers = count(1)
         self._made: list[str] = []
         self._groups: list[str] = []
-        self._touched = False
+        self._touched = is_shared
         """Whether something may have to be healed."""
         self.ahead_s = 0.0
-        """By how many seconds the cluster's clock is ahead of the machine's, less than 0 after a pause."""
+        """By how many seconds the cluster's clock is ahead of the machine's, less than 0 after a pause.
+        What others do to a shared cluster does not count."""
         self._stands_since_s: float | None = None
         self.brokers = tuple(range(len(self._addresses)))
         """The ids of the brokers."""
@@ -286,7 +299,8 @@ class Cluster:
 
     def close(self) -> None:
         """End the cluster. What it held is gone, unless there is a folder for it. A forked process leaves it
-        to the one that started it."""
+        to the one that started it. Raises ClusterError if there is a folder and the last save has failed, or
+        the process was killed before."""
         self._link.end()
 
     @property
@@ -366,8 +380,8 @@ class Cluster:
         For asyncio it is `async with await kafka.pause()`. Requests are served meanwhile: records are
         replicated and committed, groups rebalance, topics are created, polls of half a second at most are
         answered. But no heartbeat, session, lock, transaction or retention is due, and nothing times out.
-        Afterwards, each has as much time left as it had. A broker does not start, and one that has crashed is
-        not fenced. `advance` lets time pass also then.
+        Afterwards, each has as much time left as it had. A broker does not start, one that has crashed is not
+        fenced, and a `group.initial.rebalance.delay.ms` does not end. `advance` lets time pass also then.
         """
         self._do(Command(CommandKind.PAUSE_TIME))
         return Paused(self)
@@ -542,9 +556,7 @@ class Cluster:
         settings: Mapping[str, str] | None = None,
     ) -> str:
         """Create a topic as `create_topic` does, but with a name that no other test has, and return that."""
-        unique = f"{_legal(name)}-{next(self._numbers)}"
-        while self._is_kept and self.partitions(unique):  # It is from an earlier time.
-            unique = f"{_legal(name)}-{next(self._numbers)}"
+        unique = self._unique(name)
         self.create_topic(unique, partitions, replication_factor, assignment=assignment, settings=settings)
         return unique
 
@@ -552,8 +564,12 @@ class Cluster:
         """Return a name for a group that no other test has."""
         if len(self._groups) == MOST_GROUPS:
             raise ClusterError(f"{MOST_GROUPS} names of groups were made since the cluster was healed")
-        self._groups.append(f"{_legal(name)}-{next(self._numbers)}")
-        return self._groups[-1]
+        group = self._unique(name)
+        self._groups.append(group)
+        return group
+
+    def _unique(self, name: str) -> str:
+        return f"{_legal(name)}-{self._start}{next(self._numbers)}"
 
     def partitions(self, topic: str) -> list[Partition]:
         """Return a topic's partitions in order, as a broker that runs has them; none if there is no such
@@ -580,13 +596,10 @@ class Cluster:
 
         Raises ClusterError with `what` was waited for after `within_s` seconds.
         """
-        until_s, cancelled = time.monotonic() + within_s, _cancelled.get()
+        until_s = time.monotonic() + within_s
         while not (found := probe()):
-            if cancelled is not None and cancelled.is_set():
-                raise ClusterError(f"no longer waited for: {what}")
-            if time.monotonic() > until_s:
-                raise NotWithin(f"not within {within_s:g} s: {what}")
-            time.sleep(POLL_S)
+            _check_waited_for(what, until_s, within_s)
+            time.sleep(self._poll_s)
         return found
 
     def wait_full_isr(self, within_s: float = PATIENCE_S) -> None:
@@ -629,8 +642,7 @@ class Cluster:
             self.undo()
             until_s = time.monotonic() + within_s
             while not self.status().healthy:
-                if time.monotonic() > until_s:
-                    raise NotWithin(f"not healed within {within_s:g} s")
+                _check_waited_for("every broker is back and every ISR full", until_s, within_s)
                 self.advance(0.5)  # a broker takes seconds to start, and may have to wait for its old session
         if self._made or self._groups:
             from kview.testing import admin
@@ -640,7 +652,7 @@ class Cluster:
             for broker in self._up() if self._groups else ():
                 with suppress(OSError):
                     admin.delete_groups(broker, self._groups)
-        self._made, self._groups, self._touched = [], [], False
+        self._made, self._groups, self._touched = [], [], self._is_shared
         self.forget_requests()
 
     # -- requests
@@ -688,8 +700,18 @@ class Cluster:
         return self._link.request(request, within_s)
 
 
-_cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
-"""Set once the task is cancelled that waits for a method on a thread."""
+is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("is_cancelled", default=None)
+"""Tells whether nobody waits any more for the method that this thread calls."""
+
+
+def _check_waited_for(what: str, until_s: float, within_s: float) -> None:
+    """Raise ClusterError if somebody has waited long enough for something, or waits no more."""
+    cancelled = is_cancelled.get()
+    if cancelled is not None and cancelled():
+        raise ClusterError(f"no longer waited for: {what}")
+    if time.monotonic() > until_s:
+        raise NotWithin(f"not within {within_s:g} s: {what}")
+
 
 P = ParamSpec("P")
 
@@ -702,14 +724,14 @@ def _awaited(
     @wraps(method)
     async def call(self: "AsyncCluster", /, *args: P.args, **options: P.kwargs) -> T:
         cancelled = threading.Event()
-        token = _cancelled.set(cancelled)
+        token = is_cancelled.set(cancelled.is_set)
         try:
             return await asyncio.to_thread(method, self.cluster, *args, **options)
         except asyncio.CancelledError:
             cancelled.set()
             raise
         finally:
-            _cancelled.reset(token)
+            is_cancelled.reset(token)
 
     return call
 

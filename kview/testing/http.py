@@ -10,7 +10,9 @@ import hmac
 import logging
 import os
 import secrets
+import socket
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
@@ -36,6 +38,7 @@ from kview.testing.cluster import (
     ClusterError,
     NotWithin,
     Reach,
+    is_cancelled,
     users_of,
 )
 from kview.testing.routes import MOST_WAITED_S, ROUTES, Failure, Route, command_of
@@ -45,8 +48,10 @@ MOST_BODY_BYTES = 64 * 1024
 replicas some thousand."""
 
 MOST_REQUESTS = 64
-"""The most requests that are answered at the same time, while others wait. Most of them wait themselves, for
-the cluster to recover."""
+"""The most requests that are answered at the same time, while others wait."""
+
+MOST_WAITS = 48
+"""The most requests that wait for the cluster at the same time. The others are left for what ends that."""
 
 ANSWER_READ_WITHIN_S = 10.0
 TOKEN_BYTES = 24
@@ -102,6 +107,7 @@ class Face(HttpServer):
         self._token_is_known = bool(token)
         self._token = token or secrets.token_urlsafe(TOKEN_BYTES)
         self.bearer = f"Bearer {self._token}".encode()
+        self.waits = threading.BoundedSemaphore(MOST_WAITS)
         self.hosts = {"localhost", address.host.lower(), *(host.lower() for host in hosts)}
         try:
             super().__init__(address, _Handler, MOST_REQUESTS)
@@ -163,7 +169,7 @@ class _Handler(Handler):
         try:
             self._check_sender()
             route, given = self._asked()
-            status, answer = HTTPStatus.OK, route.call(self.server.kafka, given)
+            status, answer = HTTPStatus.OK, self._called(route, given)
         except _Refused as refused:
             status, answer, headers = refused.status, Failure(refused.why), refused.headers
         except NotWithin as error:
@@ -176,6 +182,28 @@ class _Handler(Handler):
             status, answer = HTTPStatus.CONFLICT, Failure(f"no broker answers: {error}")
         self.server.allow(self.connection, ANSWER_READ_WITHIN_S)
         self.answer(status, msgspec.json.encode(answer) + b"\n", JSON, **headers)
+
+    def _called(self, route: Route, given: Any) -> Any:
+        """Return the cluster's answer. Raises _Refused if too many wait already."""
+        waits = route.path.startswith("/wait/")
+        if waits and not self.server.waits.acquire(blocking=False):
+            raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_WAITS} requests wait already: try later")
+        self.connection.setblocking(False)
+        is_cancelled.set(self._is_gone)
+        try:
+            return route.call(self.server.kafka, given)
+        finally:
+            if waits:
+                self.server.waits.release()
+
+    def _is_gone(self) -> bool:
+        """Whether the client has closed the connection, which does not block now."""
+        try:
+            return not self.connection.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def _check_sender(self) -> None:
         """Raise _Refused for a page in a browser, for a request to another host, and for a wrong token."""
@@ -198,7 +226,10 @@ class _Handler(Handler):
 
     def _asked(self) -> tuple[Route, Any]:
         """Return the route, and what is given for it."""
-        url = urlsplit(self.path)
+        try:
+            url = urlsplit(self.path)
+        except ValueError as error:
+            raise _Refused(HTTPStatus.BAD_REQUEST, f"not understood: {error}") from None
         routes = [(route, given) for route in ROUTES if (given := _in_path(route.path, url.path)) is not None]
         if not routes:
             raise _Refused(HTTPStatus.NOT_FOUND, f"there is no {url.path}: GET / describes what there is")

@@ -268,7 +268,12 @@ REFUSALS = {
     "400": "What was given is not understood.",
     "401": "The token is missing or wrong.",
     "403": "It comes from a page in a browser, or is meant for another host.",
+    "404": "There is no such path.",
+    "405": "The path takes other methods.",
     "409": "The cluster refuses.",
+    "411": "The body comes without its length.",
+    "413": "The body is too long.",
+    "503": "Too many requests wait already.",
     "504": "What was waited for has not happened.",
 }
 

@@ -23,6 +23,7 @@ class Where(StrEnum):
     PLACEMENT = "Placement"
     THROUGHPUT = "Throughput"
     TOPIC = "a topic"
+    GROUP = "a group"
     PARTITIONS = "Partitions"
     PARTITION = "a partition"
     BROKER = "a broker"

@@ -188,6 +188,11 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Whether the live moment is shown."""
         return self.view is None or self.view.moment.live
 
+    @property
+    def reads_records(self) -> bool:
+        """Whether records may be read: a recording has none, and a user may switch it off."""
+        return self.inspector is not None and self.inspector.reads_records
+
     def now_ms(self) -> int:
         """Return the time at the moment shown, epoch ms. Ages on the screen are counted up to this time."""
         if self.view is not None and self.arrivals.waits:  # the clock belongs to a view that is not shown yet

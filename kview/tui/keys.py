@@ -355,6 +355,16 @@ OWN_ACTIONS = (
     Action("next-tab", ("right",), "tab(1)", "next tab", "show the next tab", 0, Where.TOPIC),
     Action("records", ("m",), "records", "records", "the records of the selected partition", 14, Where.TOPIC),
     Action(
+        "records",
+        ("m",),
+        "records",
+        "records",
+        "the record at the group's committed offset, and what follows",
+        14,
+        Where.GROUP,
+    ),
+    Action("log", ("l",), "log", "log", "the log of the selected partition", 29, Where.GROUP),
+    Action(
         "settings", ("e",), "settings", "settings", "the topic's settings and their sources", 15, Where.TOPIC
     ),
     Action(

@@ -52,6 +52,7 @@ LATER = {
     "IncidentScreen": "incident",
     "WrongScreen": "wrong",
     "RecordsScreen": "inspect",
+    "PositionScreen": "position",
     "SettingsScreen": "inspect",
     "QuotasScreen": "inspect",
     "DetailScreen": "detail",
@@ -143,6 +144,10 @@ class Navigation:
     def records(self, topic: str, partition: int) -> None:
         """Go to the records of a partition."""
         self._app.push_screen(made("RecordsScreen", topic, partition))
+
+    def position(self, group: str, topic: str, partition: int) -> None:
+        """Go to the record at a group's committed offset, and what follows. It is read at once."""
+        self._app.push_screen(made("PositionScreen", group, topic, partition))
 
     def settings(self, topic: str = "", broker: int = NO_BROKER) -> None:
         """Go to the settings of a topic, or of a broker if `topic` is ''."""

@@ -62,7 +62,8 @@ class Batch(NamedTuple):
     """A batch as it is stored. `body` are its records, maybe compressed.
 
     The offsets of its records are from `first` to `last`, of which a compressed message set tells only the
-    last one (`first` is the same then). `epoch` and `producer` are −1 in older formats.
+    last one (`first` is the same then). `epoch` and `producer` are −1 in older formats,
+    and `producer`, too, if it has no id.
     """
 
     data: memoryview
@@ -75,6 +76,7 @@ class Batch(NamedTuple):
     max_time_ms: int = _NO_TIMESTAMP
     producer: int = -1
     records: int = 1
+    producer_epoch: int = -1
 
     @property
     def size(self) -> int:
@@ -112,10 +114,20 @@ def batches(data: bytes | memoryview) -> Iterator[Batch]:
 
 def _batch(data: memoryview, magic: int, offset: int) -> Batch:
     if magic > 1:
-        _, _, epoch, _, _, attributes, last, base_ms, max_ms, producer, _, _, count = _HEADER.unpack_from(
-            data
+        _, _, epoch, _, _, attributes, last, base_ms, max_ms, *producer, _, count = _HEADER.unpack_from(data)
+        return Batch(
+            data,
+            magic,
+            offset,
+            offset + last,
+            epoch,
+            attributes,
+            base_ms,
+            max_ms,
+            producer[0],
+            count,
+            producer[1],
         )
-        return Batch(data, magic, offset, offset + last, epoch, attributes, base_ms, max_ms, producer, count)
     attributes = data[_MAGIC_AT + 1]
     time_ms = int.from_bytes(data[18:26], "big", signed=True) if magic else _NO_TIMESTAMP
     return Batch(

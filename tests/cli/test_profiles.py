@@ -8,7 +8,9 @@ import pytest
 
 from kview.cli.connect import connect, of_profile
 from kview.cli.display_options import display_of
+from kview.cli.targets import target_of
 from kview.config.profiles import read_config
+from kview.config.schema_registry import SchemaRegistry
 from tests.cli.commands import run_here
 from tests.observe.fake_broker import FakeBroker
 from tests.secured.settings import login, token_client
@@ -31,6 +33,9 @@ client.id = "me"
 """
 
 CONNECT = '[clusters.a]\nservers = "a:1"\nconnect-url = "https://c:8083"\n'
+
+REGISTRY = '[clusters.a]\nservers = "a:1"\n'
+REGISTRY_URL = 'schema-registry-url = "https://r:8081/api"\n'
 
 PROPERTIES = """
 security.protocol=SASL_PLAINTEXT
@@ -146,6 +151,12 @@ def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> N
         (CONNECT + 'connect-user = "b:b"\nconnect-password = "x"\n', "has no connect-user that can be used"),
         (CONNECT + f'connect-password = "{PASSWORD}"\n', "has no connect-user that can be used"),
         (CONNECT + 'connect-user = "bob"\nconnect-password = "${env:NO}"\n', "variable NO is not set"),
+        (REGISTRY + f'schema-registry-url = "http://u:{PASSWORD}@r"\n', "no schema-registry-url that can"),
+        (REGISTRY + 'decoder.orders = "thrift:a"\n', "no decoder that can be used: give it a table"),
+        (REGISTRY + 'key-decoder.orders = "avro:no.avsc"\n', "no.avsc"),
+        (REGISTRY + f'schema-registry-password = "{PASSWORD}"\n', "has no schema-registry-url that can"),
+        (REGISTRY + f'{REGISTRY_URL}schema-registry-user = "bob"\n', "has no schema-registry-password that"),
+        (REGISTRY + f'{REGISTRY_URL}schema-registry-token = "a b{PASSWORD}"\n', "no schema-registry-token"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_the_file_is_said(home: Home, text: str, said: str) -> None:
@@ -212,6 +223,28 @@ def test_the_rest_api_of_connect_is_shown_without_its_password(home: Home) -> No
     home.environment["URL"] = "http://[::1]:8083/connect/"
     _, out, _ = home.kview("config", "a")
     assert "connect-url           http://[::1]:8083/connect\n" in out and "connect-user" not in out
+
+
+def test_the_schema_registry_is_shown_without_its_secrets(home: Home) -> None:
+    (home.config.parent / "order.avsc").write_text('"string"')
+    decoders = 'decoder."or.ders" = "avro:order.avsc"\nkey-decoder.orders = "plain"\n'
+    home.config.write_text(f'{REGISTRY}{REGISTRY_URL}schema-registry-token = "${{env:PW}}"\n{decoders}')
+    code, out, _ = home.kview("config", "a")
+    rows = dict(line.split(None, 1) for line in out.splitlines())
+    assert code == 0 and rows["schema-registry-url"] == "https://r:8081/api"
+    assert rows["schema-registry-token"] == "***"
+    assert (rows["decoder.or.ders"], rows["key-decoder.orders"]) == ("avro:order.avsc", "plain")
+
+
+def test_the_flag_for_another_registry_does_not_take_the_login_along(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.config.write_text(f'{REGISTRY}{REGISTRY_URL}schema-registry-token = "{PASSWORD}"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", home.environment["XDG_CONFIG_HOME"])
+    registry = target_of("a", registry_url="http://other:1/").security_now().registry
+    assert registry == SchemaRegistry("http://other:1")
+    code, _, error = home.kview("connect", "a", "--schema-registry-url", f"http://bob:{PASSWORD}@r")
+    assert code == 2 and 'give the address of a server, such as "https://registry:8081"' in error
 
 
 def test_what_connect_would_refuse_is_refused(home: Home) -> None:

@@ -1,5 +1,6 @@
 """A cluster in a folder: what is saved is there again, whatever happened before, and nothing else."""
 
+import asyncio
 import json
 import os
 import random
@@ -7,13 +8,17 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.saving import DOCUMENT, LOCK, SEGMENT, DataFolder, _source
+from kview.lab.serving import _Run
 from kview.simulate.acls import Acl, AclOperation, Acls, PatternType, Permission, ResourceType
+from kview.simulate.client_quotas import Quotas
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.codes import ErrorCode
 from kview.simulate.log import Log
@@ -421,3 +426,109 @@ def test_what_only_a_lost_directory_had_does_not_come_back(tmp_path: Path) -> No
     go(cluster, 2)
     again = restarted(cluster, tmp_path)
     assert partition(again).leader == broker and replica(again, broker).log.end == 0
+
+
+def failed_save(folder: DataFolder, cluster: Cluster) -> str:
+    """Save, and return why that failed."""
+    folder.save(cluster, wall(cluster))
+    assert folder._writing is not None
+    folder._writing.join()
+    assert folder.warning is not None and folder.warning.kind is ErrorKind.DATA_NOT_SAVED
+    return str(folder.warning.values["reason"])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.1])
+def test_every_number_that_a_client_may_set_as_a_quota_is_read_again(tmp_path: Path, value: float) -> None:
+    cluster = cluster_of()
+    quotas: Quotas = {(("user", "bob"),): {"request_percentage": value}}
+    cluster.metadata.commit({}, client_quotas=quotas)
+    assert repr(restarted(cluster, tmp_path).metadata.image.client_quotas) == repr(quotas)
+
+
+def test_what_could_not_be_read_again_never_replaces_what_can(tmp_path: Path) -> None:
+    cluster = cluster_of()
+    folder = DataFolder(tmp_path / "data", BROKERS)
+    saved = settle(folder, cluster)
+    wrong: Any = {(("user", "bob"),): {"request_percentage": "much"}}
+    cluster.metadata.commit({}, client_quotas=wrong)
+    assert "much" in failed_save(folder, cluster)
+    shutil.copytree(tmp_path / "data", tmp_path / "killed")
+    assert kept(DataFolder(tmp_path / "killed", BROKERS)) == saved
+    cluster.metadata.commit({}, client_quotas={})
+    settle(folder, cluster)
+
+
+def test_a_failure_is_over_once_there_is_nothing_left_to_save(tmp_path: Path) -> None:
+    cluster = cluster_of()
+    folder = DataFolder(tmp_path, BROKERS)
+    settle(folder, cluster)
+    last = folder._last
+    assert last is not None
+    folder._last = msgspec.structs.replace(last, offset=-1)  # as if something had changed, and changed back
+    (tmp_path / (DOCUMENT + ".new")).mkdir()
+    failed_save(folder, cluster)
+    folder._last = last
+    folder.close(cluster, wall(cluster))
+    assert folder.warning is None
+
+
+def test_a_save_that_fails_after_the_document_is_whole_harms_nothing(tmp_path: Path) -> None:
+    cluster = cluster_of()
+    write(cluster, (None, b"1"))
+    write(cluster, (None, b"2"))
+    (tmp_path / "data").mkdir()
+    folder = DataFolder(tmp_path / "data", BROKERS)
+    in_the_way = tmp_path / "data" / "t-0" / SEGMENT
+    in_the_way.mkdir(parents=True)
+    failed_save(folder, cluster)
+    saved = contents(cluster)
+    in_the_way.rmdir()
+    leader = replica(cluster, partition(cluster).leader)
+    cluster.retention.move_start(leader, 1)
+    (tmp_path / "data" / (DOCUMENT + ".new")).mkdir()
+    failed_save(folder, cluster)
+    shutil.copytree(tmp_path / "data", tmp_path / "killed")
+    assert kept(DataFolder(tmp_path / "killed", BROKERS)) == saved
+    (tmp_path / "data" / (DOCUMENT + ".new")).rmdir()
+    write(cluster, (None, b"3"))
+    last = settle(folder, cluster)
+    shutil.copytree(tmp_path / "data", tmp_path / "later")
+    assert kept(DataFolder(tmp_path / "later", BROKERS)) == last
+
+
+def test_time_that_was_let_pass_is_saved_alone(tmp_path: Path) -> None:
+    cluster = cluster_of()
+    folder = DataFolder(tmp_path, BROKERS)
+    settle(folder, cluster)
+    before = (tmp_path / DOCUMENT).stat().st_ino
+    folder.save(cluster, wall(cluster) - 20)
+    assert folder._writing is not None
+    folder._writing.join()
+    assert (tmp_path / DOCUMENT).stat().st_ino == before, "the clocks are the same but for a moment"
+    folder.close(cluster, wall(cluster) - 86_400_000)
+    assert DataFolder(tmp_path, BROKERS).ahead_ms == 86_400_000
+
+
+def test_the_first_save_of_another_process_is_not_taken_for_damage(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path, BROKERS)
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / SEGMENT).touch()
+    with pytest.raises(BadUse) as refused:
+        DataFolder(tmp_path, BROKERS)
+    assert refused.value.kind is ErrorKind.DATA_IN_USE
+    os.close(folder._lock)
+
+
+def test_a_cluster_that_cannot_be_collected_ends_the_run() -> None:
+    class Broken:
+        warning = None
+
+        def save(self, cluster: object, wall_ms: int) -> None:
+            raise LookupError("a bug")
+
+    run: Any = SimpleNamespace(_plan=SimpleNamespace(data=Broken()), _has_warned=False, _cluster=None)
+    loop = asyncio.new_event_loop()
+    failures: list[Exception] = []
+    _Run._save(run, loop, failures.append)
+    loop.close()
+    assert [type(each) for each in failures] == [LookupError]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from kview.config.security import PLAINTEXT, Security
 from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.language import findings
@@ -14,10 +15,13 @@ from tests.waiting import PATIENCE_S, wait_until
 
 @contextmanager
 def observing(
-    servers: Sequence[Address], settings: ObserveSettings, with_records: bool = True
+    servers: Sequence[Address],
+    settings: ObserveSettings,
+    with_records: bool = True,
+    security: Security = PLAINTEXT,
 ) -> Iterator[Observer]:
     """An observer that is connected to the cluster of these bootstrap servers."""
-    observer = Observer(servers, settings, with_records=with_records)
+    observer = Observer(servers, settings, with_records=with_records, security=security)
     observer.connect()
     try:
         yield observer

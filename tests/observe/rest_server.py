@@ -41,6 +41,8 @@ class RestServer(Server):
 
     def __init__(self, answer: bytes = b"", context: ssl.SSLContext | None = None) -> None:
         self.answer = answer or http()
+        self.by_path: dict[str, bytes] = {}
+        """What it answers to these paths instead."""
         self.context = context
         self.acts: Callable[[socket.socket], None] | None = None
         self.login = ""
@@ -72,7 +74,9 @@ class RestServer(Server):
         self.times_s.append(time.monotonic())
         self.heads.append(head.decode())
         let_in = self.login in self.heads[-1]
-        connection.sendall(self.answer if let_in else http(b"", "401 Unauthorized"))
+        path = self.heads[-1].split(" ", 2)[1]
+        answer = self.by_path.get(path, self.answer)
+        connection.sendall(answer if let_in else http(b"", "401 Unauthorized"))
 
     def close(self) -> None:
         """End listening and connections."""

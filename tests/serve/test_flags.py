@@ -114,6 +114,8 @@ def free_ports(count: int) -> int:
         (["--advertise", "a:99999"], "'99999' in 'a:99999' is not a valid port"),
         (["--advertise", "[::]"], "clients cannot connect to '::'"),
         (["--advertise", "käfka"], "clients cannot connect to 'käfka'"),
+        (["--advertise", "foo..bar:9092"], "clients cannot connect to 'foo..bar'"),
+        (["--advertise", "[fe80::1%eth0]:9092"], "clients cannot connect to 'fe80::1%eth0'"),
         (["--data", "/dev/null/x", "--empty"], "/dev/null/x cannot be used (Not a directory)"),
         (["--data", "."], "--data keeps what clients write, and the simulated producers would fill the disk"),
         (["--set", "log.dirs=a,a"], "log.dirs=a,a has an empty item, or one twice"),

@@ -4,6 +4,7 @@ records."""
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import confluent_kafka
@@ -24,8 +25,10 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from kview.serve.apis.streams_groups import TASKS_MAX, TOPOLOGY_MAX
-from kview.simulate.coordination.placement import java_map_order
+from kview.serve.apis.consumer_groups import GroupKind, described_groups
+from kview.serve.apis.streams_groups import DETAILS_MAX, TOPOLOGY_MAX
+from kview.simulate.coordination.java_hashes import java_map_order
+from kview.simulate.features import STREAMS_VERSION
 from kview.simulate.groups.consumer_records import MemberState
 from kview.simulate.groups.records import decode_key, decode_value, encode_key, encode_value
 from kview.simulate.groups.streams_records import (
@@ -47,6 +50,8 @@ from kview.simulate.groups.streams_records import (
     TopologyKey,
     TopologyValue,
 )
+from kview.simulate.groups.streams_results import DescribedStreamsGroup
+from kview.simulate.groups.streams_topology import TASKS_MAX
 from kview.wire.group_messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -150,11 +155,14 @@ class Streams:
                 "1", changelogs=[info(self.log, cleanup_policy="compact")], repartition=[info(self.sink)]
             ),
         )
-        wait_until(self.knows_the_topic, "the coordinator knows the topic")
+        self.wait_for(self.topic)
 
-    def knows_the_topic(self) -> bool:
-        """Whether a coordinator, which has its own copy of the metadata, knows the topic and the settings."""
-        told = self.join("p", topology(subtopology("0", [self.topic])))
+    def wait_for(self, topic: str) -> None:
+        """Wait until the coordinator, which has its own copy of the metadata, knows a topic."""
+        wait_until(lambda: self.knows(topic), "the coordinator knows the topic")
+
+    def knows(self, topic: str) -> bool:
+        told = self.join("p", topology(subtopology("0", [topic])))
         self.beat("p", -1)
         ask(self.coordinator, DeleteGroupsRequest(version=2, groups_names=[self.group]))
         return len(told) == 4 and all(code != MISSING_SOURCE_TOPICS for code, _ in told[1])
@@ -498,7 +506,7 @@ def test_topics_that_are_missing_or_have_other_partitions_are_said(streams: Stre
     other = Streams(s.cluster)
     three = f"{other.topic}-three"
     s.cluster.make(three, [[0, 1]] * 3, {})
-    wait_until(lambda: not q.metadata(other.coordinator, three), "known")
+    other.wait_for(three)
     uneven = topology(subtopology("0", [other.topic, three], together=[((0, 1), ())]))
     detail = f"Following topics do not have the same number of partitions: [{{{other.topic}=2, {three}=3}}]"
     assert other.join("a", uneven) == (2, [(2, detail)], {}, {})
@@ -514,7 +522,7 @@ def test_topics_that_are_missing_or_have_other_partitions_are_said(streams: Stre
     assert fixed.join("a", apart) == (2, [(2, detail)], {}, {})
     found = Streams(s.cluster)
     s.cluster.make(found.log, [[0, 1]], {})
-    wait_until(lambda: not q.metadata(found.coordinator, found.log), "known")
+    found.wait_for(found.log)
     detail = f"Existing topic {found.log} has different number of partitions: expected 2, found 1"
     assert found.join("a") == (2, [(2, detail)], {}, {})
 
@@ -940,9 +948,34 @@ def test_configurations_of_a_group(streams: Streams) -> None:
 def test_a_huge_topology_or_assignment_is_refused(shared_simulated: Served) -> None:
     """In the simulated cluster, whose other clients do not wait for it."""
     huge = topology(subtopology("0", [f"t{n}" for n in range(TOPOLOGY_MAX)]))
-    for fields in ({"topology": huge}, {"active_tasks": tasks({"0": range(TASKS_MAX)})}):
+    places = topology(subtopology("0", ["t"], together=[([0] * (DETAILS_MAX + 1), ())]))
+    configured = info("c")
+    configured.topic_configs = [Sub.TopicInfo.KeyValue(version=0, key="k", value="v")] * (DETAILS_MAX + 1)
+    for fields in (
+        {"topology": huge},
+        {"topology": places},
+        {"topology": topology(subtopology("0", ["t"], changelogs=[configured]))},
+        {"client_tags": [KeyValue(version=0, key=key, value="") for key in "k" * (DETAILS_MAX + 1)]},
+        {"active_tasks": tasks({"0": range(TASKS_MAX)})},
+    ):
         request = StreamsGroupHeartbeatRequest(
             version=0, group_id="huge", member_id="m", rebalance_timeout_ms=1, process_id="p",
             standby_tasks=[], warmup_tasks=[], **{"active_tasks": [], **fields},
         )  # fmt: skip
-        assert ask(shared_simulated.addresses[0], request).error_code == -1
+        answer = ask(shared_simulated.addresses[0], request)
+        assert answer.error_code == -1 and " has more than " in answer.error_message
+
+
+def test_a_group_that_is_not_described_is_a_step_as_others_are() -> None:
+    """So other clients do not wait for a list of a million names."""
+    call: Any = SimpleNamespace(
+        request=SimpleNamespace(group_ids=["a", "b", "c"]), image=SimpleNamespace(features={})
+    )
+    kind = GroupKind(
+        STREAMS_VERSION,
+        DescribedStreamsGroup,
+        lambda call, group: (),
+        lambda call, group, member: None,
+        lambda call, group, members: group.error_code,
+    )
+    assert len(list(described_groups(call, kind, lambda name: None))) == 3

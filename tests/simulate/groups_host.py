@@ -105,6 +105,9 @@ class BrokerHost:
     def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
         return self._offsets.kernel.after(delay_us, fn)
 
+    def tick(self, delay_us: int, fn: Callable[[], None]) -> Timer:
+        return self._offsets.kernel.tick(delay_us, fn)
+
     def cancel(self, timer: Timer) -> None:
         self._offsets.kernel.cancel(timer)
 

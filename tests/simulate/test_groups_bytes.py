@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.record import MemoryRecords
 
-from kview.simulate.coordination.placement import java_string_hash, partition_of
+from kview.simulate.coordination.java_hashes import java_string_hash
+from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups.consumer_protocol import (
     Subscription,
     decode_assignment,

@@ -61,3 +61,17 @@ def test_brokers_start_once_the_clock_goes_on() -> None:
     cluster.kernel.go_on()
     go(cluster, 5)
     assert cluster.healthy()
+
+
+def test_no_request_times_out_while_the_clock_stands_however_short_its_patience() -> None:
+    cluster = cluster_of()
+    cluster.faults.hang(1)
+    cluster.kernel.stand()
+    answers = produce(cluster, 0, [b"1"], timeout_ms=300)
+    cluster.kernel.work(HOUR_US)
+    assert not answers
+    cluster.kernel.go_on()
+    go(cluster, 0.29)
+    assert not answers
+    go(cluster, 0.02)
+    assert answers[0].error_code is ErrorCode.REQUEST_TIMED_OUT

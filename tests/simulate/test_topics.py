@@ -11,9 +11,10 @@ from kview.simulate.controllers.metadata_log import CHANGES_KEPT
 from kview.simulate.faults import Faults
 from kview.simulate.records import decode_batch
 from kview.simulate.requests.records import Acks
+from kview.simulate.requests.topics import FAILURES_MAX
 from kview.simulate.results import ConfigSource, CreateTopicResult, DeleteTopicResult
 from kview.simulate.stream import NewRun
-from kview.simulate.topics import CreatableTopic
+from kview.simulate.topics import EXCESSIVE, PARTITIONS_MAX, CreatableTopic
 from kview.simulate.world import OFFSETS_TOPIC, TopicSpec, default_world
 from tests.errors import raises_saying
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, produce, replica, seconds_until
@@ -74,6 +75,38 @@ def test_what_cannot_be_is_refused(how: dict, error: ErrorCode) -> None:  # type
     cluster = cluster_of()
     result = create(cluster, **how)
     assert result.error_code is error and result.message
+
+
+def for_client(cluster: Cluster, *topics: CreatableTopic, broker: int = 0) -> dict[str, str]:
+    """Let a broker create topics for a client, and return which could not be created, and why."""
+    cluster.topics.create_for_client(broker, topics, 20_000)
+    go(cluster, 0.1)
+    return cluster.topics.create_for_client(broker, topics, 20_000)
+
+
+def test_a_clients_topics_have_no_more_partitions_together_than_a_request_may_create() -> None:
+    cluster = cluster_of()
+    topics = [CreatableTopic(f"r{n}", PARTITIONS_MAX // 2 + n, 1) for n in range(2)]
+    assert for_client(cluster, *topics) == {"r0": EXCESSIVE.message, "r1": EXCESSIVE.message}
+    assert not {"r0", "r1"} & cluster.image(0).topics.keys()
+
+
+def test_topics_that_could_not_be_created_do_not_keep_others_from_being_created() -> None:
+    cluster = cluster_of()
+    bad = [CreatableTopic(f"bad{n}", 1, 9) for n in range(FAILURES_MAX + 2)]
+    failed = for_client(cluster, *bad)
+    assert "Unable to replicate the partition 9 time(s)" in failed["bad2"]
+    assert len(failed) == FAILURES_MAX, "the oldest ones are forgotten"
+    assert for_client(cluster, CreatableTopic("good", 1, 1)) == {} and "good" in cluster.image(0).topics
+
+
+def test_a_new_process_does_not_know_which_topics_could_not_be_created() -> None:
+    cluster, bad = cluster_of(), CreatableTopic("bad", 1, 9)
+    assert for_client(cluster, bad).keys() == for_client(cluster, bad, broker=1).keys() == {"bad"}
+    cluster.faults.crash(0)
+    cluster.faults.start(0)
+    assert cluster.topics.create_for_client(0, [bad], 20_000) == {}
+    assert cluster.topics.create_for_client(1, [bad], 20_000).keys() == {"bad"}
 
 
 def test_a_deleted_topic_is_gone_and_may_come_back_empty() -> None:

@@ -24,6 +24,7 @@ from kview.model.lab import CommandKind
 from kview.testing.routes import ROUTES, command_of, openapi
 from tests.cli.commands import run_here
 from tests.served import kview_command, kview_environment
+from tests.waiting import wait_until
 
 WAIT_S = 30.0
 SMALL = ("--empty", "--brokers", "3", "--racks", "1", "--set", "group.initial.rebalance.delay.ms=0")
@@ -43,7 +44,7 @@ class Served:
         given = {} if token is None else {"KVIEW_HTTP_TOKEN": token}
         self.process = subprocess.Popen(
             kview_command("serve", *SMALL, "--http", "0", *flags),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -81,6 +82,13 @@ class Served:
             answer.body, {**schema["application/json"]["schema"], "components": DESCRIPTION["components"]}
         )
         return answer.body
+
+    def type(self, line: str) -> None:
+        """Give a line to the console, and wait for its answer."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline()
 
     def end(self) -> str:
         """End it, and return what it has printed besides."""
@@ -152,6 +160,7 @@ def test_a_test_of_a_leader_that_crashes(served: Served) -> None:
         ("GET", "/nowhere", None, {}, 404, "there is no /nowhere"),
         ("GET", "/topics/", None, {}, 404, "there is no /topics/"),
         ("DELETE", "/status", None, {}, 405, "/status takes GET"),
+        ("GET", "http://[/x", None, {"Host": "localhost"}, 400, "not understood"),
         ("BREW", "/requests", None, {}, 405, "/requests takes GET, DELETE"),
         ("GET", "/status?x=1", None, {}, 400, "not understood"),
         ("POST", "/commands", "", {}, 400, "unknown command ''"),
@@ -198,18 +207,38 @@ def test_what_is_refused_is_said_and_changes_nothing(
     if status != 200:
         assert says in answer.body["error"]
         jsonschema.validate(answer.body, {**DESCRIPTION["components"]["schemas"]["Failure"]})
+    assert str(status) in DESCRIPTION["paths"]["/status"]["get"]["responses"]
     if status == 405:
         assert answer.headers["Allow"] in says
     assert served.token not in json.dumps(answer.body) + str(answer.headers)
 
 
 def test_what_is_waited_for_and_does_not_happen_is_a_timeout(served: Served) -> None:
-    served.ask("POST", "/commands", "crash 1")
+    served.type("crash 1")  # which POST /heal heals, too
     answer = served.ask("POST", "/wait/full-isr", {"within_s": 0.05})
     assert (answer.status, answer.body) == (
         504, {"error": "not within 0.05 s: every broker is back and every ISR full"},
     )  # fmt: skip
-    assert served.ask("POST", "/heal").status == 200
+    assert served.done("POST", "/heal")["healthy"]
+
+
+def test_clients_that_wait_keep_nobody_out_and_end_when_they_are_gone(served: Served) -> None:
+    served.ask("POST", "/commands", "hang 101")
+    body = b'{"within_s": 300}'
+    head = f"POST /wait/full-isr HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {served.token}\r\n"
+    waiting = [socket.create_connection(served.address) for _ in range(80)]
+
+    def status() -> int:
+        return served.ask("POST", "/wait/full-isr", {"within_s": 0}).status
+
+    for each in waiting:
+        each.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    wait_until(lambda: status() == 503, "too many wait")
+    assert served.ask("GET", "/status").status == 200
+    for each in waiting:
+        each.close()
+    wait_until(lambda: status() == 504, "nobody waits any more")
+    assert served.done("POST", "/heal")["healthy"]
 
 
 def test_clients_that_send_nothing_or_half_a_request_keep_nobody_out(served: Served) -> None:

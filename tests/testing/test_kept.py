@@ -54,16 +54,21 @@ def committed(kafka: Cluster, topic: str, group: str) -> int:
 def test_topics_records_offsets_and_users_are_there_the_next_time(tmp_path: Path) -> None:
     with Cluster(data=tmp_path / "data", security="sasl_plaintext") as kafka:
         topic = kafka.new_topic("orders", settings={"retention.ms": "-1"})
+        group = kafka.new_group("others")
         write(kafka, topic, [b"1", b"2", b"3"])
         assert read(kafka, topic, 2, "readers") == [b"1", b"2"]
         with pytest.raises(ClusterError, match=f"another process uses {tmp_path / 'data'}"):
             Cluster(data=tmp_path / "data")
     with Cluster(data=tmp_path / "data", security="sasl_plaintext") as kafka:
         assert kafka.partition(topic).isr and kafka.new_topic("orders") != topic
+        assert kafka.new_group("others") != group
         assert committed(kafka, topic, "readers") == 2
         write(kafka, topic, [b"4"])
         assert read(kafka, topic, 2, "readers") == [b"3", b"4"]
         kafka.heal()
+        (tmp_path / "data" / "kview.json.new").mkdir()
+        with pytest.raises(ClusterError, match="the cluster's last state was not saved"):
+            kafka.close()
     with pytest.raises(ClusterError, match="is of a cluster with 3 brokers, not 2: give --brokers 3"):
         Cluster(data=tmp_path / "data", brokers=2)
 
@@ -109,7 +114,7 @@ def test_kafkas_own_tool_reads_the_segments(tmp_path: Path, kafka_runtime: tuple
 def test_what_was_saved_before_a_kill_is_there_however_it_was_killed(tmp_path: Path) -> None:
     """What is lost is the end of what was written, never something in the middle."""
     written = [b"%d" % number for number in range(20_000)]
-    with Cluster(data=tmp_path, brokers=1) as kafka:
+    with pytest.raises(ClusterError, match="not saved"), Cluster(data=tmp_path, brokers=1) as kafka:
         kafka.create_topic("orders")
         write(kafka, "orders", written[:1_000])
         size = tmp_path / "orders-0" / "00000000000000000000.log"

@@ -4,8 +4,9 @@ ConsumerGroupHeartbeat: v1 adds regular expressions, and a member makes its id i
 v1 adds whether a member uses the consumer protocol or the classic one.
 """
 
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import Api, Call, Steps, id_bytes, shortened, topic_uuid
@@ -38,11 +39,11 @@ def heartbeat(call: Call) -> None:
     def answer(result: ConsumerHeartbeatResult) -> None:
         call.answer(heartbeat_response(ConsumerGroupHeartbeatResponse, version, result))
 
-    refused = heartbeat_refusal(call, GROUP_VERSION)
+    topics = request.subscribed_topic_names
+    refused = heartbeat_refusal(call, GROUP_VERSION, topics)
     if refused is not ErrorCode.NONE:
         answer(ConsumerHeartbeatResult(refused))
         return
-    topics = request.subscribed_topic_names
     call.is_from_member(request.group_id, request.member_id)
     call.cluster.groups(call.broker).consumer_heartbeat(
         ConsumerHeartbeat(
@@ -69,15 +70,14 @@ def _may_describe(call: Call, topic: str) -> bool:
     return call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
 
 
-def heartbeat_refusal(call: Call, feature: str) -> ErrorCode:
-    """Return why a heartbeat of a group with these members is refused, or NONE. The feature is the one that
-    such groups need."""
-    request = call.request
+def heartbeat_refusal(call: Call, feature: str, topics: Iterable[str] | None) -> ErrorCode:
+    """Return why a heartbeat of a member that reads these topics is refused, or NONE. The feature is the one
+    that such groups need."""
     if not call.image.features.get(feature):
         return ErrorCode.UNSUPPORTED_VERSION
-    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+    if not call.may(AclOperation.READ, ResourceType.GROUP, call.request.group_id):
         return ErrorCode.GROUP_AUTHORIZATION_FAILED
-    if not all(_may_describe(call, topic) for topic in request.subscribed_topic_names or ()):
+    if not all(_may_describe(call, topic) for topic in topics or ()):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return ErrorCode.NONE
 
@@ -114,44 +114,57 @@ def _owned(topics: Any) -> Partitions | None:
     return {topic_id: frozenset(partitions) for topic_id, partitions in owned.items()}
 
 
-def describe(call: Call) -> Steps:
-    """Answer with the state of each group and with what its members have and are to have."""
-    coordinator, groups = call.cluster.groups(call.broker), []
+class GroupKind(NamedTuple):
+    """How groups of a kind are described: what `described` says about one, the topics that its client must be
+    allowed to describe, and what is answered for a member and for the group."""
+
+    feature: str
+    described: Any
+    topics: Callable[[Call, Any], Iterable[str]]
+    member: Callable[[Call, Any, Any], Any]
+    row: Callable[[Call, Any, list[Any]], Any]
+
+
+def described_groups(
+    call: Call, kind: GroupKind, describe: Callable[[str], Any]
+) -> Generator[None, None, list[Any]]:
+    """Return what is answered for each group that is asked for, which the coordinator describes."""
+    groups = []
     for name in sorted(dict.fromkeys(call.request.group_ids), key=bool):  # '' first, as in Kafka
-        if not call.image.features.get(GROUP_VERSION):
-            off = DescribedConsumerGroup(name, ErrorCode.UNSUPPORTED_VERSION)
-            groups.append(_described(call, off, []))
-            continue
-        if not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, name):
-            groups.append(
-                _described(call, DescribedConsumerGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED), [])
-            )
-            continue
-        group = coordinator.describe_consumer_group(name)
-        if not _may_describe_topics(call, group):
-            hidden = DescribedConsumerGroup(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
-            groups.append(_described(call, hidden, []))
-            continue
+        if not call.image.features.get(kind.feature):
+            group = kind.described(name, ErrorCode.UNSUPPORTED_VERSION)
+        elif not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, name):
+            group = kind.described(name, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        else:
+            group = describe(name)
+            knows = call.cluster.authorizer is None
+            if not knows and not all(_may_describe(call, topic) for topic in kind.topics(call, group)):
+                group = kind.described(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
         members = []
         for member in group.members:
-            members.append(_member(call, member, group.targets.get(member.member_id, {})))
+            members.append(kind.member(call, group, member))
             yield
-        groups.append(_described(call, group, members))
+        groups.append(kind.row(call, group, members))
         yield
+    return groups
+
+
+def describe(call: Call) -> Steps:
+    """Answer with the state of each group and with what its members have and are to have."""
+    coordinator = call.cluster.groups(call.broker)
+    groups = yield from described_groups(call, _KIND, coordinator.describe_consumer_group)
     call.answer(ConsumerGroupDescribeResponse(version=call.version, groups=groups))
 
 
-def _may_describe_topics(call: Call, group: DescribedConsumerGroup) -> bool:
-    """Return whether the client may know all topics that the members have and are to have."""
-    if call.cluster.authorizer is None:
-        return True
-    ids = {
-        topic_id
+def _topics(call: Call, group: DescribedConsumerGroup) -> set[str]:
+    """Return all topics that the members have and are to have."""
+    names = call.image.topic_names
+    return {
+        names[topic_id]
         for member in group.members
         for topic_id in (*_has(member), *group.targets.get(member.member_id, {}))
+        if topic_id in names
     }
-    names = [call.image.topic_names[topic_id] for topic_id in ids if topic_id in call.image.topic_names]
-    return all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names)
 
 
 def _described(call: Call, group: DescribedConsumerGroup, members: list[Any]) -> Any:
@@ -171,7 +184,7 @@ def _described(call: Call, group: DescribedConsumerGroup, members: list[Any]) ->
     )
 
 
-def _member(call: Call, member: ConsumerMember, target: Partitions) -> Any:
+def _member(call: Call, group: DescribedConsumerGroup, member: ConsumerMember) -> Any:
     metadata, version = member.metadata, call.version
     return ConsumerGroupDescribeResponse.DescribedGroup.Member(
         version=version,
@@ -184,7 +197,7 @@ def _member(call: Call, member: ConsumerMember, target: Partitions) -> Any:
         subscribed_topic_names=list(metadata.topics),
         subscribed_topic_regex=metadata.regex,
         assignment=_assignment(call, _has(member)),
-        target_assignment=_assignment(call, target),
+        target_assignment=_assignment(call, group.targets.get(member.member_id, {})),
         member_type=CONSUMER_MEMBER if metadata.classic is None else CLASSIC_MEMBER,
     )
 
@@ -216,6 +229,8 @@ def _assignment(call: Call, assigned: Partitions) -> Any:
         ],
     )
 
+
+_KIND = GroupKind(GROUP_VERSION, DescribedConsumerGroup, _topics, _member, _described)
 
 APIS = (
     Api(68, ConsumerGroupHeartbeatRequest, (0, 1), heartbeat),

@@ -2,10 +2,15 @@
 
 from typing import Any
 
-from kview.serve.apis.consumer_groups import HIDDEN_TOPICS, heartbeat_refusal, heartbeat_response
+from kview.serve.apis.consumer_groups import (
+    GroupKind,
+    described_groups,
+    heartbeat_refusal,
+    heartbeat_response,
+)
 from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import Api, Call, Steps, shortened, topic_uuid
-from kview.simulate.acls import AclOperation, ResourceType
+from kview.simulate.acls import ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.features import SHARE_VERSION
 from kview.simulate.groups.share_group import ShareMember
@@ -25,11 +30,11 @@ def heartbeat(call: Call) -> None:
     def answer(result: ShareHeartbeatResult) -> None:
         call.answer(heartbeat_response(ShareGroupHeartbeatResponse, version, result))
 
-    refused = heartbeat_refusal(call, SHARE_VERSION)
+    topics = request.subscribed_topic_names
+    refused = heartbeat_refusal(call, SHARE_VERSION, topics)
     if refused is not ErrorCode.NONE:
         answer(ShareHeartbeatResult(refused))
         return
-    topics = request.subscribed_topic_names
     call.is_from_member(request.group_id, request.member_id)
     call.cluster.groups(call.broker).share_heartbeat(
         ShareHeartbeat(
@@ -47,36 +52,16 @@ def heartbeat(call: Call) -> None:
 
 def describe(call: Call) -> Steps:
     """Answer with the state of each group and with what its members have."""
-    coordinator, groups = call.cluster.groups(call.broker), []
-    for name in sorted(dict.fromkeys(call.request.group_ids), key=bool):  # '' first, as in Kafka
-        if not call.image.features.get(SHARE_VERSION):
-            groups.append(_described(call, DescribedShareGroup(name, ErrorCode.UNSUPPORTED_VERSION), []))
-            continue
-        if not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, name):
-            refused = DescribedShareGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-            groups.append(_described(call, refused, []))
-            continue
-        group = coordinator.describe_share_group(name)
-        if not _may_describe_topics(call, group):
-            hidden = DescribedShareGroup(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
-            groups.append(_described(call, hidden, []))
-            continue
-        members = []
-        for member in group.members:
-            members.append(_member(call, member))
-            yield
-        groups.append(_described(call, group, members))
-        yield
+    coordinator = call.cluster.groups(call.broker)
+    groups = yield from described_groups(call, _KIND, coordinator.describe_share_group)
     call.answer(ShareGroupDescribeResponse(version=call.version, groups=groups))
 
 
-def _may_describe_topics(call: Call, group: DescribedShareGroup) -> bool:
-    """Return whether the client may know all topics that the members read."""
-    if call.cluster.authorizer is None:
-        return True
+def _topics(call: Call, group: DescribedShareGroup) -> set[str]:
+    """Return all topics that the members read."""
     names = call.image.topic_names
-    ids = {topic_id for member in group.members for topic_id in member.current.assigned if topic_id in names}
-    return all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, names[topic_id]) for topic_id in ids)
+    ids = {topic_id for member in group.members for topic_id in member.current.assigned}
+    return {names[topic_id] for topic_id in ids if topic_id in names}
 
 
 def _described(call: Call, group: DescribedShareGroup, members: list[Any]) -> Any:
@@ -96,7 +81,7 @@ def _described(call: Call, group: DescribedShareGroup, members: list[Any]) -> An
     )
 
 
-def _member(call: Call, member: ShareMember) -> Any:
+def _member(call: Call, group: DescribedShareGroup, member: ShareMember) -> Any:
     metadata, version, names = member.metadata, call.version, call.image.topic_names
     per_member = ShareGroupDescribeResponse.DescribedGroup.Member
     return per_member(
@@ -122,6 +107,8 @@ def _member(call: Call, member: ShareMember) -> Any:
         ),
     )
 
+
+_KIND = GroupKind(SHARE_VERSION, DescribedShareGroup, _topics, _member, _described)
 
 APIS = (
     Api(76, ShareGroupHeartbeatRequest, (1, 1), heartbeat),

@@ -7,7 +7,7 @@ does not wait for them, but it says why an attempt before has failed.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kview.serve.apis.consumer_groups import HIDDEN_TOPICS
+from kview.serve.apis.consumer_groups import GroupKind, described_groups, heartbeat_refusal
 from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import Api, Call, Steps, shortened
 from kview.simulate.acls import AclOperation, ResourceType
@@ -32,10 +32,12 @@ from kview.simulate.groups.streams_results import (
     StreamsHeartbeatResult,
 )
 from kview.simulate.groups.streams_topology import (
+    TASKS_MAX,
     ConfiguredSubtopology,
     InternalTopic,
     Status,
     StatusCode,
+    all_topics,
     by_id,
 )
 from kview.simulate.topics import CreatableTopic, valid_topic_name
@@ -51,8 +53,9 @@ TOPOLOGY_MAX = 2_000
 """Limit of the subtopologies of a topology, their topics and their copartition groups, all together. Kafka's
 limit is the size of a record, 1 MB."""
 
-TASKS_MAX = 100_000
-"""Limit of the tasks that a member says it has, more than the partitions of a cluster."""
+DETAILS_MAX = 20_000
+"""Limit of the configurations of a topology's topics, of the places in its copartition groups, and of a
+member's tags, all together."""
 
 ERRORS_SHOWN_MAX = 3
 """Topics of which a status says why they could not be created."""
@@ -67,7 +70,10 @@ def heartbeat(call: Call) -> None:
     def answer(result: StreamsHeartbeatResult) -> None:
         call.answer(_response(call, result))
 
-    refused = _refusal(call)
+    refused, topology = _refusal(call), None
+    if refused is None and request.topology is not None:
+        topology = _topology(request.topology)
+        refused = _topics_refusal(call, topology)
     if refused is not None:
         answer(refused)
         return
@@ -92,7 +98,7 @@ def heartbeat(call: Call) -> None:
             request.instance_id,
             request.rack_id,
             request.rebalance_timeout_ms,
-            None if request.topology is None else _topology(request.topology),
+            topology,
             owned,
             request.process_id,
             None if endpoint is None else (endpoint.host, endpoint.port),
@@ -109,29 +115,25 @@ def heartbeat(call: Call) -> None:
 def _refusal(call: Call) -> StreamsHeartbeatResult | None:
     """Return why a heartbeat is refused before the coordinator sees it, or None."""
     request = call.request
-    if not call.image.features.get(STREAMS_VERSION):
-        return StreamsHeartbeatResult(ErrorCode.UNSUPPORTED_VERSION)
-    if not call.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
-        return StreamsHeartbeatResult(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    code = heartbeat_refusal(call, STREAMS_VERSION, None)
+    if code is not ErrorCode.NONE:
+        return StreamsHeartbeatResult(code)
     has = [entry for name in _LISTS.values() for entry in getattr(request, name) or ()]
     if len(has) + sum(len(entry.partitions) for entry in has) > TASKS_MAX:
         message = f"A member has more than {TASKS_MAX} tasks."
         return StreamsHeartbeatResult(ErrorCode.UNKNOWN_SERVER_ERROR, message)
-    if request.topology is None:
-        return None
-    if _size(request.topology) > TOPOLOGY_MAX:
+    if _details(request) > DETAILS_MAX:
+        message = f"A member has more than {DETAILS_MAX} tags, or its topology other details."
+        return StreamsHeartbeatResult(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+    if request.topology is not None and _size(request.topology) > TOPOLOGY_MAX:
         message = f"A topology has more than {TOPOLOGY_MAX} topics, or other parts."
         return StreamsHeartbeatResult(ErrorCode.UNKNOWN_SERVER_ERROR, message)
-    topics = dict.fromkeys(
-        name
-        for subtopology in request.topology.subtopologies
-        for name in (
-            *subtopology.source_topics,
-            *subtopology.repartition_sink_topics,
-            *(topic.name for topic in subtopology.repartition_source_topics),
-            *(topic.name for topic in subtopology.state_changelog_topics),
-        )
-    )
+    return None
+
+
+def _topics_refusal(call: Call, topology: TopologyValue) -> StreamsHeartbeatResult | None:
+    """Return what is wrong with the names of a topology's topics, or None if the client may use them all."""
+    topics = all_topics(topology)
     internal = [name for name in topics if name in INTERNAL_TOPICS]
     invalid = [name for name in topics if not valid_topic_name(name)]
     if internal:
@@ -141,9 +143,8 @@ def _refusal(call: Call) -> StreamsHeartbeatResult | None:
         message = f"Topic names {','.join(invalid)} are not valid topic names."
     if internal or invalid:
         return StreamsHeartbeatResult(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
-    if not all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in topics):
-        return StreamsHeartbeatResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    return None
+    code = heartbeat_refusal(call, STREAMS_VERSION, topics)
+    return None if code is ErrorCode.NONE else StreamsHeartbeatResult(code)
 
 
 def _size(topology: Any) -> int:
@@ -151,6 +152,18 @@ def _size(topology: Any) -> int:
     lists = ("source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics",
              "repartition_source_topics", "copartition_groups")  # fmt: skip
     return sum(1 + sum(len(getattr(each, name)) for name in lists) for each in topology.subtopologies)
+
+
+def _details(request: Any) -> int:
+    """Return how many tags a member has, and how many configurations and places its topology has."""
+    subtopologies = () if request.topology is None else request.topology.subtopologies
+    groups = (group for each in subtopologies for group in each.copartition_groups)
+    lists = ("source_topics", "source_topic_regex", "repartition_source_topics")
+    places = sum(len(getattr(group, name)) for group in groups for name in lists)
+    topics = (
+        t for each in subtopologies for t in (*each.state_changelog_topics, *each.repartition_source_topics)
+    )
+    return len(request.client_tags or ()) + places + sum(len(topic.topic_configs) for topic in topics)
 
 
 def _unsupported(request: Any) -> str | None:
@@ -293,43 +306,13 @@ def _create(
 
 def describe(call: Call) -> Steps:
     """Answer with the state of each group, with its topology, and with what its members have."""
-    coordinator, groups = call.cluster.groups(call.broker), []
-    for name in sorted(dict.fromkeys(call.request.group_ids), key=bool):  # '' first, as in Kafka
-        if not call.image.features.get(STREAMS_VERSION):
-            groups.append(_described(call, DescribedStreamsGroup(name, ErrorCode.UNSUPPORTED_VERSION), []))
-            continue
-        if not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, name):
-            refused = DescribedStreamsGroup(name, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-            groups.append(_described(call, refused, []))
-            continue
-        group = coordinator.describe_streams_group(name)
-        if not _may_describe_topics(call, group):
-            hidden = DescribedStreamsGroup(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
-            groups.append(_described(call, hidden, []))
-            continue
-        members = []
-        for member in group.members:
-            members.append(_member(call.version, member, group.targets.get(member.member_id, NO_TASKS)))
-            yield
-        groups.append(_described(call, group, members))
-        yield
+    coordinator = call.cluster.groups(call.broker)
+    groups = yield from described_groups(call, _KIND, coordinator.describe_streams_group)
     call.answer(StreamsGroupDescribeResponse(version=call.version, groups=groups))
 
 
-def _may_describe_topics(call: Call, group: DescribedStreamsGroup) -> bool:
-    """Return whether the client may know all topics of the topology."""
-    if call.cluster.authorizer is None or group.topology is None:
-        return True
-    names = {
-        name
-        for subtopology in group.topology.subtopologies
-        for name in (
-            *subtopology.source_topics,
-            *subtopology.repartition_sinks,
-            *(topic.name for topic in (*subtopology.repartition_sources, *subtopology.changelogs)),
-        )
-    }
-    return all(call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names)
+def _topics_of(call: Call, group: DescribedStreamsGroup) -> Iterable[str]:
+    return () if group.topology is None else all_topics(group.topology)
 
 
 def _described(call: Call, group: DescribedStreamsGroup, members: list[Any]) -> Any:
@@ -395,7 +378,8 @@ def _infos(version: int, topics: tuple[TopicInfo, ...] | Mapping[str, InternalTo
     return rows
 
 
-def _member(version: int, member: StreamsMember, target: Tasks) -> Any:
+def _member(call: Call, group: DescribedStreamsGroup, member: StreamsMember) -> Any:
+    version, target = call.version, group.targets.get(member.member_id, NO_TASKS)
     metadata, kind = member.metadata, StreamsGroupDescribeResponse.DescribedGroup.Member
     endpoint = None
     if metadata.endpoint is not None:
@@ -421,6 +405,8 @@ def _member(version: int, member: StreamsMember, target: Tasks) -> Any:
         target_assignment=assignment(target),
     )
 
+
+_KIND = GroupKind(STREAMS_VERSION, DescribedStreamsGroup, _topics_of, _member, _described)
 
 APIS = (
     Api(88, StreamsGroupHeartbeatRequest, (0, 0), heartbeat),

@@ -24,7 +24,7 @@ from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
-from kview.simulate.topics import PARTITIONS_MAX, CreatableTopic
+from kview.simulate.topics import EXCESSIVE, PARTITIONS_MAX, CreatableTopic
 from kview.simulate.world import METADATA_TOPIC
 
 TOPIC_ENTRIES_FROM = 6
@@ -80,8 +80,7 @@ def create_topics(call: Call) -> Steps:
             created(CreateTopicResult(EXCEEDED))
             continue
         if too_many:
-            message = "Excessively large number of partitions per request."
-            created(CreateTopicResult(ErrorCode.POLICY_VIOLATION, message))
+            created(EXCESSIVE)
             continue
         by_index = sorted((a.partition_index, tuple(a.broker_ids)) for a in entry.assignments)
         call.cluster.topics.create_topic(

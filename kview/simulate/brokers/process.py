@@ -29,6 +29,10 @@ class BrokerProcess:
         """
         return self.kernel.after(delay_us, self._execute, self.node.incarnation, fn, *args)
 
+    def tick(self, delay_us: int, fn: Callable[..., object], *args: object) -> Timer:
+        """Do the same for what is not work, however soon it is due: it waits while the clock stands."""
+        return self.kernel.tick(delay_us, self._execute, self.node.incarnation, fn, *args)
+
     def _execute(self, incarnation: int, fn: Callable[..., object], *args: object) -> None:
         """Call `fn` if the process is still in `incarnation`.
 

@@ -236,7 +236,7 @@ class Quorum:
                 self._waiting.remove(waiting)
                 late()
 
-        timer = self.kernel.after(limit_us, expire)
+        timer = self.kernel.tick(limit_us, expire)
 
         def again() -> None:
             self.kernel.cancel(timer)

@@ -20,6 +20,9 @@ class Host(Protocol):
     def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
         """Call `fn` after `delay_us`."""
 
+    def tick(self, delay_us: int, fn: Callable[[], None]) -> Timer:
+        """Do the same for a time-out, which waits while the clock stands."""
+
     def cancel(self, timer: Timer) -> None:
         """Cancel a timer. Does nothing if the timer has already fired."""
 

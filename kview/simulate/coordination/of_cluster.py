@@ -52,6 +52,9 @@ class BrokerHost:
     def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
         return self._kernel.after(delay_us, fn)
 
+    def tick(self, delay_us: int, fn: Callable[[], None]) -> Timer:
+        return self._kernel.tick(delay_us, fn)
+
     def cancel(self, timer: Timer) -> None:
         self._kernel.cancel(timer)
 

@@ -1,33 +1,6 @@
 """The partition of `__consumer_offsets` that a group belongs to (GroupMetadataManager.partitionFor)."""
 
-from collections.abc import Iterable
-
-import numpy as np
-
-OFFSETS_TOPIC = "__consumer_offsets"
-
-LONG_BYTES = 512
-"""From this size on, numpy is faster. A group id has up to 32,767 bytes, and a request many of them."""
-
-
-def java_string_hash(text: str) -> int:
-    """Return Java's String.hashCode, a signed 32-bit number computed over UTF-16 code units."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    if len(units) > LONG_BYTES:
-        return _hash_of_many(units)
-    h = 0
-    for i in range(0, len(units), 2):
-        h = (31 * h + (units[i] << 8 | units[i + 1])) & 0xFFFFFFFF
-    return h - (1 << 32) if h & 0x80000000 else h
-
-
-def _hash_of_many(units: bytes) -> int:
-    """Return the same hash for a long text, 100 times as fast."""
-    numbers = np.frombuffer(units, dtype=">u2").astype(np.uint32)
-    powers = np.full(len(numbers), 31, dtype=np.uint32)
-    powers[0] = 1
-    factors = np.multiply.accumulate(powers, dtype=np.uint32)[::-1]
-    return int((numbers * factors).sum(dtype=np.uint32).astype(np.int32))
+from kview.simulate.coordination.java_hashes import java_string_hash
 
 
 def partition_of(group: str, partitions: int) -> int:
@@ -37,19 +10,3 @@ def partition_of(group: str, partitions: int) -> int:
     """
     h = java_string_hash(group)
     return 0 if h == -(1 << 31) else abs(h) % partitions
-
-
-def java_map_order(names: Iterable[str], capacity: int = 16) -> list[str]:
-    """Return names in the order in which Java's HashMap, made for `capacity`, has them as keys when they are
-    put in one by one."""
-    keys, buckets = list(names), 1
-    while buckets < capacity:
-        buckets *= 2
-    while len(keys) > buckets * 3 // 4:
-        buckets *= 2
-
-    def bucket(name: str) -> int:
-        h = java_string_hash(name) & 0xFFFFFFFF
-        return (h ^ h >> 16) & (buckets - 1)
-
-    return sorted(keys, key=bucket)

@@ -56,6 +56,10 @@ class Shard:
         """
         return self.host.after(delay_ms * MS, lambda: self._due(fn))
 
+    def time_out(self, delay_ms: int, fn: Callable[[], None]) -> Timer:
+        """Do the same for a time-out, which waits while the clock stands."""
+        return self.host.tick(delay_ms * MS, lambda: self._due(fn))
+
     def _due(self, fn: Callable[[], None]) -> None:
         if self.closed:
             return
@@ -92,7 +96,9 @@ class Shard:
         """
         number = self._write_number = self._write_number + 1
         self._writes[number] = answer
-        timer = self.after(self._write_ms, lambda: self._answer(number, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        timer = self.time_out(
+            self._write_ms, lambda: self._answer(number, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        )
 
         def appended(code: ErrorCode, offset: int) -> None:
             if self.closed:

@@ -55,7 +55,7 @@ class Timeouts(Generic[K]):
     def _arm(self, key: K, timeout: _Timeout) -> None:
         self._open[key] = timeout
         left_us = timeout.ends_us - self._shard.host.now_us()
-        timeout.timer = self._shard.after(-(-left_us // MS), lambda: self._due(key, timeout))
+        timeout.timer = self._shard.time_out(-(-left_us // MS), lambda: self._due(key, timeout))
 
     def _due(self, key: K, timeout: _Timeout) -> None:
         if self._open.get(key) is not timeout:

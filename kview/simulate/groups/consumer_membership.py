@@ -5,7 +5,7 @@ target assignment of that epoch if there is none yet; and it brings the member n
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum, StrEnum
 
 from kview.simulate.codes import ErrorCode
@@ -48,15 +48,8 @@ from kview.simulate.groups.reconciliation import Target, next_assignment
 from kview.simulate.groups.records import Change
 from kview.simulate.groups.regexes import Matches, check_regex
 from kview.simulate.groups.server_assignors import ASSIGNORS
-from kview.simulate.groups.shard import GroupShard
+from kview.simulate.groups.shard import RETRY_MS, GroupShard, next_epoch
 from kview.simulate.groups.subscriptions import MetadataHashes, Subscriptions, topics_after
-
-EPOCH_MAX = 2**31 - 1
-"""Limit of an epoch, which is an int32."""
-
-
-RETRY_MS = 500
-"""Time until a member is removed at the next attempt, if the log has not taken the first."""
 
 REGEX_REFRESH_MIN_MS = 10_000
 """Shortest time between two rounds in which the topics of a group's regular expressions are found."""
@@ -129,15 +122,6 @@ class ConsumerMembership:
         self._matches = Matches()
         self._hashes = MetadataHashes()
         self._topics_offset = -1
-        self._topics: Mapping[str, object] | None = None
-        self._topics_number = 0
-
-    def _number_of_topics(self) -> int:
-        """Return a number that is another one after each change of the topics."""
-        topics = self._shard.host.metadata().topics
-        if topics is not self._topics:
-            self._topics, self._topics_number = topics, self._topics_number + 1
-        return self._topics_number
 
     def topics_created(self) -> None:
         """React to new topics, which regular expressions may match."""
@@ -275,7 +259,7 @@ class ConsumerMembership:
         names_changed = before.topics != after.topics
         draft.subscription_changed = names_changed or regex is not RegexChange.NONE
         raises = names_changed or regex is RegexChange.RESOLVED
-        number = self._number_of_topics()
+        number = self._shard.topics_number
         if raises or group.topics_checked != number:
             topics = topics_after(group, [before] if is_known else [], [after])
             hashed = self._hashes.of(topics, metadata)
@@ -339,7 +323,7 @@ class ConsumerMembership:
         if changed or hashed != group.metadata_hash:
             changes.append((EpochKey(group.name), EpochValue(next_epoch(group), hashed)))
         if self._shard.change_group(group, changes, lambda code: None):
-            group.topics_checked, group.not_resolved_ms = self._number_of_topics(), None
+            group.topics_checked, group.not_resolved_ms = self._shard.topics_number, None
         else:
             group.not_resolved_ms = self._shard.now_ms
 
@@ -350,9 +334,7 @@ class ConsumerMembership:
         The group gets a new target assignment only group.consumer.assignment.interval.ms after the last one.
         """
         group, shard = draft.group, self._shard
-        interval_ms = shard.group_setting(group.name, "consumer.assignment.interval.ms")
-        last_ms = group.target_calculated_ms
-        early = last_ms and interval_ms and shard.now_ms < last_ms + interval_ms
+        early = shard.assigned_lately(group, "consumer.assignment.interval.ms")
         if draft.epoch <= group.target_epoch or early:
             instance = draft.metadata.instance_id
             return group.target_epoch, group.target_of(draft.member.member_id, instance)
@@ -547,11 +529,6 @@ class ConsumerMembership:
 
         timeout_ms = metadata.rebalance_timeout_ms
         self.watch(Kind.REBALANCE, group, member_id, timeout_ms, is_in_that_epoch)
-
-
-def next_epoch(group: ConsumerGroup) -> int:
-    """Return the epoch after a group's present one."""
-    return min(group.epoch + 1, EPOCH_MAX)
 
 
 def removal(group: ConsumerGroup, member: ConsumerMember) -> list[Change]:

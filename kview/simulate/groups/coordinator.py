@@ -293,42 +293,47 @@ class GroupCoordinator:
 
     def consumer_heartbeat(self, request: ConsumerHeartbeat, done: HeartbeatDone) -> None:
         """Handle ConsumerGroupHeartbeat, and answer when its changes are committed."""
-        code = self.refusal(request.group)
-        try:
-            check(request, self._settings.consumer_assignors)
-            if code is ErrorCode.NONE:
-                self._consumers[self.partition_of(request.group)].heartbeat(request, done)
-                return
-        except Refused as refused:
-            done(ConsumerHeartbeatResult(refused.error_code, refused.message))
-            return
-        done(ConsumerHeartbeatResult(code))
+        self._heartbeat(
+            request.group,
+            lambda: check(request, self._settings.consumer_assignors),
+            lambda partition: self._consumers[partition].heartbeat(request, done),
+            lambda refused: done(ConsumerHeartbeatResult(refused.error_code, refused.message)),
+        )
 
     def share_heartbeat(self, request: ShareHeartbeat, done: ShareHeartbeatDone) -> None:
         """Handle ShareGroupHeartbeat, and answer when its changes are committed."""
-        code = self.refusal(request.group)
-        try:
-            check_share(request)
-            if code is ErrorCode.NONE:
-                self._shares[self.partition_of(request.group)].heartbeat(request, done)
-                return
-        except Refused as refused:
-            done(ShareHeartbeatResult(refused.error_code, refused.message))
-            return
-        done(ShareHeartbeatResult(code))
+        self._heartbeat(
+            request.group,
+            lambda: check_share(request),
+            lambda partition: self._shares[partition].heartbeat(request, done),
+            lambda refused: done(ShareHeartbeatResult(refused.error_code, refused.message)),
+        )
 
     def streams_heartbeat(self, request: StreamsHeartbeat, done: StreamsHeartbeatDone) -> None:
         """Handle StreamsGroupHeartbeat, and answer when its changes are committed."""
-        code = self.refusal(request.group)
+        self._heartbeat(
+            request.group,
+            lambda: check_streams(request),
+            lambda partition: self._streams[partition].heartbeat(request, done),
+            lambda refused: done(StreamsHeartbeatResult(refused.error_code, refused.message)),
+        )
+
+    def _heartbeat(
+        self,
+        group: str,
+        check: Callable[[], None],
+        handle: Callable[[int], None],
+        refuse: Callable[[Refused], None],
+    ) -> None:
+        """Let `handle`, which takes the group's partition, handle a heartbeat that passes `check`."""
         try:
-            check_streams(request)
-            if code is ErrorCode.NONE:
-                self._streams[self.partition_of(request.group)].heartbeat(request, done)
-                return
+            check()
+            code = self.refusal(group)
+            if code is not ErrorCode.NONE:
+                raise Refused(code, None)
+            handle(self.partition_of(group))
         except Refused as refused:
-            done(StreamsHeartbeatResult(refused.error_code, refused.message))
-            return
-        done(StreamsHeartbeatResult(code))
+            refuse(refused)
 
     # --- offsets
 

@@ -56,7 +56,7 @@ class Membership:
             old = group.members[group.static_members[instance]]
             self._replace_static(group, old, member_id, request, done)
         elif instance is None and request.require_known_member_id:
-            group.pending_members[member_id] = self._shard.after(
+            group.pending_members[member_id] = self._shard.time_out(
                 request.session_timeout_ms, lambda: self._pending_expired(group, member_id)
             )
             done(JoinResult(ErrorCode.MEMBER_ID_REQUIRED, member_id))

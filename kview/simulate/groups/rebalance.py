@@ -44,7 +44,7 @@ class Rebalance:
             group.new_member_added = False
             self._delay_initial(group, delay_ms, max(0, group.rebalance_timeout_ms() - delay_ms))
         else:
-            group.rebalance_timer = self._shard.after(
+            group.rebalance_timer = self._shard.time_out(
                 group.rebalance_timeout_ms(), lambda: self._complete(group)
             )
             self.maybe_complete(group)
@@ -87,7 +87,9 @@ class Rebalance:
             group.remove(member.member_id)
         if group.members and not group.elect_leader():
             # All members are static and none is back, so wait for them until their sessions end.
-            group.rebalance_timer = shard.after(group.rebalance_timeout_ms(), lambda: self._complete(group))
+            group.rebalance_timer = shard.time_out(
+                group.rebalance_timeout_ms(), lambda: self._complete(group)
+            )
             return
         group.generation = group.generation % GENERATION_MAX + 1
         if not group.members:
@@ -104,7 +106,7 @@ class Rebalance:
             group.pending_sync[member.member_id] = None
             self.sessions.restart(group, member)
         generation = group.generation
-        group.sync_timer = shard.after(
+        group.sync_timer = shard.time_out(
             group.rebalance_timeout_ms(), lambda: self._sync_expired(group, generation)
         )
         for member in members:

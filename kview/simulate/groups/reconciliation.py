@@ -15,22 +15,24 @@ from kview.simulate.groups.streams_records import StreamsCurrentValue
 
 C = TypeVar("C", CurrentValue, StreamsCurrentValue)
 
-Partitions = Mapping[Any, frozenset[int]]
-OwnedPartitions = Mapping[Any, Mapping[int, int]]
+Numbers = Mapping[Any, frozenset[int]]
+"""Topic id, or role and subtopology → numbers of partitions or of tasks."""
+Epochs = Mapping[Any, Mapping[int, int]]
+"""The same keys → number → the epoch in which it was assigned."""
 
 
 class Target(NamedTuple):
     """What a member is to have, and in which epoch. It only gets partitions of topics in `subscribed`."""
 
     epoch: int
-    partitions: Partitions
+    partitions: Numbers
     subscribed: frozenset[Hashable]
 
 
 def next_assignment(
     current: C,
     target: Target,
-    owned: Partitions | None,
+    owned: Numbers | None,
     subscription_changed: bool,
     taken: Callable[[Any, int], bool],
 ) -> C:
@@ -48,14 +50,14 @@ def next_assignment(
     return _towards(current, current.epoch, target, owned, taken)
 
 
-def _owns_any(owned: Partitions | None, revoking: OwnedPartitions) -> bool:
+def _owns_any(owned: Numbers | None, revoking: Epochs) -> bool:
     """Return whether the member still has any of these, which it has until it says otherwise."""
     if owned is None:
         return True
     return any(not partitions.isdisjoint(revoking.get(topic, {})) for topic, partitions in owned.items())
 
 
-def _unsubscribed(current: C, target: Target, owned: Partitions | None) -> C:
+def _unsubscribed(current: C, target: Target, owned: Numbers | None) -> C:
     """Take away the topics that the member no longer subscribes to."""
     kept = {topic: epochs for topic, epochs in current.assigned.items() if topic in target.subscribed}
     if len(kept) == len(current.assigned):
@@ -73,7 +75,7 @@ def _towards(
     current: C,
     epoch: int,
     target: Target,
-    owned: Partitions | None,
+    owned: Numbers | None,
     taken: Callable[[Any, int], bool],
 ) -> C:
     """Bring the member as near to the target as it can be now. `epoch` is the one it has until it has

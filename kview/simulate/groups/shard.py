@@ -35,6 +35,12 @@ AnyGroup = Group | NewGroup
 
 G = TypeVar("G", ConsumerGroup, ShareGroup, StreamsGroup)
 
+EPOCH_MAX = 2**31 - 1
+"""Limit of an epoch, which is an int32."""
+
+RETRY_MS = 500
+"""Time until a member is removed at the next attempt, if the log has not taken the first."""
+
 BATCH_BYTES_MAX = 1_048_588
 """Limit of a batch in `__consumer_offsets`: message.max.bytes of the brokers, by default."""
 
@@ -52,6 +58,8 @@ class GroupShard(Shard):
         self.groups: dict[str, AnyGroup] = {}
         self.pending: dict[int, Pending] = {}
         """Producer id → the offsets that its open transaction commits."""
+        self._topics: Mapping[str, object] | None = None
+        self._topics_number = 0
 
     def load(self) -> None:
         """Load the groups and their offsets from the partition's log."""
@@ -120,6 +128,19 @@ class GroupShard(Shard):
             for producer_id, changes in pending.items()
         }
         self.loading = False
+
+    @property
+    def topics_number(self) -> int:
+        """A number that is another one after each change of the topics."""
+        topics = self.host.metadata().topics
+        if topics is not self._topics:
+            self._topics, self._topics_number = topics, self._topics_number + 1
+        return self._topics_number
+
+    def assigned_lately(self, group: NewGroup, interval: str) -> bool:
+        """Return whether the last target assignment of a group is not yet as old as this setting says."""
+        interval_ms, last_ms = self.group_setting(group.name, interval), group.target_calculated_ms
+        return bool(last_ms and interval_ms) and self.now_ms < last_ms + interval_ms
 
     def group_setting(self, group: str, name: str) -> int:
         """Return a setting of a group, such as `share.session.timeout.ms`: its own, else the brokers'."""
@@ -228,6 +249,11 @@ class GroupShard(Shard):
             answer(ErrorCode.NONE)
             return True
         return self.change(changes, apply, answer)
+
+
+def next_epoch(group: NewGroup) -> int:
+    """Return the epoch after a group's present one."""
+    return min(group.epoch + 1, EPOCH_MAX)
 
 
 _KEYS: Mapping[type[NewGroup], Any] = {

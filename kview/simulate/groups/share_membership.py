@@ -14,7 +14,7 @@ from kview.simulate.groups.consumer_checks import TOPICS_MAX
 from kview.simulate.groups.consumer_records import Partitions
 from kview.simulate.groups.consumer_results import Refused
 from kview.simulate.groups.records import Change
-from kview.simulate.groups.shard import GroupShard
+from kview.simulate.groups.shard import RETRY_MS, GroupShard, next_epoch
 from kview.simulate.groups.share_group import LEFT_EPOCH, ShareGroup, ShareMember
 from kview.simulate.groups.share_records import (
     NamedPartitions,
@@ -36,11 +36,8 @@ from kview.simulate.groups.share_results import ShareHeartbeat, ShareHeartbeatDo
 from kview.simulate.groups.simple_assignor import assign_simple
 from kview.simulate.groups.subscriptions import MetadataHashes
 
-EPOCH_MAX = 2**31 - 1
 MEMBER_ID_MAX = 36
 """Longest id of a member, in characters."""
-RETRY_MS = 500
-"""Time until a member is removed at the next attempt, if the log has not taken the first."""
 INITIALIZE_RETRY_MS = 30_000
 """Time until a share coordinator that has not answered is asked again
 (group.share.initialize.retry.interval.ms, which is internal)."""
@@ -77,8 +74,6 @@ class ShareMembership:
         self._states = states
         self._sessions: Timeouts[tuple[str, str]] = Timeouts(shard)
         self._hashes = MetadataHashes()
-        self._topics: Mapping[str, object] | None = None
-        self._topics_number = 0
 
     def start_sessions(self) -> None:
         """Start the sessions of the loaded groups' members."""
@@ -194,18 +189,16 @@ class ShareMembership:
         """Return the group's epoch, which is a new one if a subscription, a topic or the partitions that can
         be assigned have changed."""
         image = self._shard.host.metadata()
-        if image.topics is not self._topics:
-            self._topics, self._topics_number = image.topics, self._topics_number + 1
         subscribes = known is None or known.metadata.topics != metadata.topics
-        if not subscribes and group.topics_checked == self._topics_number:
+        if not subscribes and group.topics_checked == self._shard.topics_number:
             hashed = group.metadata_hash
         else:
             hashed = self._hashes.of(topics, image)
-            group.topics_checked = self._topics_number
+            group.topics_checked = self._shard.topics_number
         epoch = group.epoch
         pending = group.epoch == group.target_epoch and self._is_unassigned(group, topics)
         if subscribes or pending or hashed != group.metadata_hash:
-            epoch = min(epoch + 1, EPOCH_MAX)
+            epoch = next_epoch(group)
             changes.append((ShareEpochKey(group.name), ShareEpochValue(epoch, hashed)))
         return epoch
 
@@ -237,9 +230,7 @@ class ShareMembership:
         """Return the epoch of the target assignment and the member's part of it, after calculating it if the
         group's epoch is a new one, but only share.assignment.interval.ms after the last one."""
         shard = self._shard
-        interval_ms = shard.group_setting(group.name, "share.assignment.interval.ms")
-        last_ms = group.target_calculated_ms
-        early = last_ms and interval_ms and shard.now_ms < last_ms + interval_ms
+        early = shard.assigned_lately(group, "share.assignment.interval.ms")
         if epoch <= group.target_epoch or early:
             return group.target_epoch, group.targets.get(member_id, NOTHING)
         images = shard.host.metadata().topics
@@ -358,7 +349,7 @@ class ShareMembership:
             (ShareCurrentKey(name, member_id), None),
             (ShareTargetKey(name, member_id), None),
             (ShareMemberKey(name, member_id), None),
-            (ShareEpochKey(name), ShareEpochValue(min(group.epoch + 1, EPOCH_MAX), hashed)),
+            (ShareEpochKey(name), ShareEpochValue(next_epoch(group), hashed)),
         ]
         if not self._shard.change_group(group, changes, written):
             return False

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from kview.simulate.groups.records import OffsetValue
 from kview.simulate.groups.streams_records import (
-    NO_TASKS,
     Role,
     StreamsChange,
     StreamsCurrentKey,
@@ -184,8 +183,3 @@ class Holders:
         has it as that, and for any while a member of the same process has it."""
         active = key.role is Role.ACTIVE and (key.subtopology, partition) in self._active
         return active or (process_id, key.subtopology, partition) in self._in_process
-
-
-def target_of(group: StreamsGroup, member_id: str) -> Tasks:
-    """Return a member's part of the target assignment."""
-    return group.targets.get(member_id, NO_TASKS)

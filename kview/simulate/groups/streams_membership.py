@@ -8,21 +8,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.coordination.placement import java_map_order
+from kview.simulate.coordination.java_hashes import java_map_order
 from kview.simulate.coordination.timeouts import Timeouts
 from kview.simulate.groups.consumer_records import MemberState
 from kview.simulate.groups.consumer_results import Refused
 from kview.simulate.groups.group import Group
 from kview.simulate.groups.reconciliation import Target, next_assignment
 from kview.simulate.groups.records import Change
-from kview.simulate.groups.shard import GroupShard
-from kview.simulate.groups.sticky_assignor import TaskCount, assign_sticky
+from kview.simulate.groups.shard import RETRY_MS, GroupShard, next_epoch
+from kview.simulate.groups.streams_assignor import TaskCount, assign_sticky
 from kview.simulate.groups.streams_group import (
     LEFT_EPOCH,
     Holders,
     StreamsGroup,
     StreamsMember,
-    target_of,
 )
 from kview.simulate.groups.streams_records import (
     NO_TASKS,
@@ -59,11 +58,8 @@ from kview.simulate.groups.streams_topology import (
 )
 from kview.simulate.groups.subscriptions import MetadataHashes
 
-EPOCH_MAX = 2**31 - 1
 AWAY_EPOCH = -2
 """The epoch of a static member that leaves for a while, which Kafka does not support yet."""
-RETRY_MS = 500
-"""Time until a member is removed at the next attempt, if the log has not taken the first."""
 NUM_STANDBY_REPLICAS = "num.standby.replicas"
 EARLY, DELAYED = (
     f"Assignment delayed due to the configured {what}."
@@ -115,8 +111,6 @@ class StreamsMembership:
         self._shard = shard
         self._timeouts: Timeouts[tuple[Kind, str, str]] = Timeouts(shard)
         self._hashes = MetadataHashes()
-        self._topics: Mapping[str, object] | None = None
-        self._topics_number = 0
 
     def start_sessions(self) -> None:
         """Start the time-outs of the loaded groups' members."""
@@ -162,32 +156,40 @@ class StreamsMembership:
         epoch = group.epoch
         asked = (hashed, validated, configs)
         if changed or asked != (group.metadata_hash, group.validated_epoch, group.configs):
-            epoch = min(epoch + 1, EPOCH_MAX)
+            epoch = next_epoch(group)
             changes.append((StreamsEpochKey(group.name), StreamsEpochValue(epoch, *asked)))
         delay_ms = shard.group_setting(group.name, "streams.initial.rebalance.delay.ms")
-        if group.empty and delay_ms > 0 and not self._is_delayed(group.name):
-            self._delay(group.name, delay_ms)
+        is_delayed = self._timeouts.running((Kind.INITIAL, group.name, ""))
+        begins_delay = group.empty and delay_ms > 0 and not is_delayed
         updated = member._replace(metadata=metadata)
-        target_epoch, target = self._retarget(group, epoch, updated, configured, standbys, changes, status)
+        if is_delayed or begins_delay:
+            status.append(Status(StatusCode.ASSIGNMENT_DELAYED, DELAYED))
+            target_epoch, target = group.target_epoch, NO_TASKS
+        else:
+            target_epoch, target = self._retarget(
+                group, epoch, updated, configured, standbys, changes, status
+            )
         if request.repeats_tasks and not updated.reconciled_to(target_epoch):
             raise _failed()
         current = self._reconcile(group, updated, target_epoch, target, request.owned)
         if current != member.current:
             changes.append((StreamsCurrentKey(group.name, member.member_id), current))
         updated = updated._replace(current=current)
-        if request.shuts_down and group.shutdown_by is None:
-            group.shutdown_by = member.member_id
+        shutdown_by = group.shutdown_by
+        if request.shuts_down and shutdown_by is None:
+            shutdown_by = member.member_id
         assigns = joins or current.assigned != member.current.assigned
+        endpoints_epoch = group.endpoints_epoch
         if assigns and metadata.endpoint is not None:
-            group.endpoints_epoch += 1
+            endpoints_epoch += 1
         endpoints = None
-        if group.endpoints_epoch != request.endpoints_epoch:
+        if endpoints_epoch != request.endpoints_epoch:
             endpoints = self._endpoints(group, updated, configured)
         if configured.status is not None:
             status.append(configured.status)
-        if group.shutdown_by is not None:
+        if shutdown_by is not None:
             detail = (
-                f"Streams group member {group.shutdown_by} encountered a fatal error and requested a "
+                f"Streams group member {shutdown_by} encountered a fatal error and requested a "
                 "shutdown for the entire application."
             )
             status.append(Status(StatusCode.SHUTDOWN_APPLICATION, detail))
@@ -200,7 +202,7 @@ class StreamsMembership:
             shard.group_setting(group.name, "streams.heartbeat.interval.ms"),
             tuple(status),
             current.assigned if assigns else None,
-            0 if is_new else group.endpoints_epoch,
+            0 if is_new else endpoints_epoch,
             endpoints,
             configured.missing,
         )
@@ -209,11 +211,11 @@ class StreamsMembership:
             done(result if code is ErrorCode.NONE else StreamsHeartbeatResult(code))
 
         if shard.change_group(group, changes, written):
-            if is_new:
-                # Kafka forgets what is not in the log when it puts a new group in its place.
-                group.endpoints_epoch, group.shutdown_by = 0, None
-            else:
-                group.configured, group.topics_checked = configured, self._topics_number
+            if not is_new:  # Kafka forgets what is not in the log when it puts a new group in its place.
+                group.endpoints_epoch, group.shutdown_by = endpoints_epoch, shutdown_by
+                group.configured, group.topics_checked = configured, shard.topics_number
+            if begins_delay:
+                self._delay(group.name, delay_ms)
             self._start_session(group, member.member_id)
             if current != member.current:
                 self._watch_revocation(group, updated)
@@ -238,9 +240,7 @@ class StreamsMembership:
     def _configure(self, group: StreamsGroup, topology: TopologyValue) -> tuple[Configured, int]:
         """Return what is made of the topology with the topics that exist, and their hash. Raises Refused."""
         image = self._shard.host.metadata()
-        if image.topics is not self._topics:
-            self._topics, self._topics_number = image.topics, self._topics_number + 1
-        if group.configured is not None and group.topics_checked == self._topics_number:
+        if group.configured is not None and group.topics_checked == self._shard.topics_number:
             return group.configured, group.metadata_hash
         hashed = self._hashes.of(required_topics(topology), image)
         same = group.topology is not None and hashed == group.metadata_hash
@@ -249,10 +249,6 @@ class StreamsMembership:
         return configure(topology, image.topics), hashed
 
     # --- the target assignment
-
-    def _is_delayed(self, name: str) -> bool:
-        """Return whether a new group still waits for more members."""
-        return self._timeouts.running((Kind.INITIAL, name, ""))
 
     def _delay(self, name: str, delay_ms: int) -> None:
         """Let a new group wait for more members before tasks are assigned."""
@@ -279,17 +275,11 @@ class StreamsMembership:
     ) -> tuple[int, Tasks]:
         """Return the epoch of the target assignment and the member's part of it, after calculating it if the
         group's epoch is a new one, but not while it has to wait."""
-        shard = self._shard
-        if self._is_delayed(group.name):
-            status.append(Status(StatusCode.ASSIGNMENT_DELAYED, DELAYED))
-            return group.target_epoch, NO_TASKS
-        if epoch <= group.target_epoch:
-            return group.target_epoch, target_of(group, member.member_id)
-        interval_ms = shard.group_setting(group.name, "streams.assignment.interval.ms")
-        last_ms = group.target_calculated_ms
-        if last_ms and interval_ms and shard.now_ms < last_ms + interval_ms:
+        early = self._shard.assigned_lately(group, "streams.assignment.interval.ms")
+        if epoch > group.target_epoch and early:
             status.append(Status(StatusCode.ASSIGNMENT_DELAYED, EARLY))
-            return group.target_epoch, target_of(group, member.member_id)
+        if epoch <= group.target_epoch or early:
+            return group.target_epoch, group.targets.get(member.member_id, NO_TASKS)
         targets = self._assign(group, epoch, member, configured, {NUM_STANDBY_REPLICAS: standbys}, changes)
         return epoch, targets[member.member_id]
 
@@ -367,10 +357,13 @@ class StreamsMembership:
             if subtopologies is None or key.subtopology not in subtopologies:
                 raise _failed()
             if key.role is role:
-                subtopology = subtopologies[key.subtopology]
-                for topic in sorted({*subtopology.source_topics, *subtopology.repartition_sources}):
-                    count = len(topics[topic].partitions) if topic in topics else 0
-                    rows.append((topic, tuple(sorted(numbers)[:count])))
+                subtopology, in_order = subtopologies[key.subtopology], sorted(numbers)
+                sources = sorted(subtopology.source_topics)
+                names = dict.fromkeys((*sources, *subtopology.repartition_sources))
+                for topic in java_map_order(names, max(len(sources) * 4 // 3 + 1, 16)):
+                    if topic not in topics:
+                        raise _failed()
+                    rows.append((topic, tuple(in_order[: len(topics[topic].partitions)])))
         if subtopologies is None:
             raise _failed()
         return tuple(rows)
@@ -398,7 +391,7 @@ class StreamsMembership:
 
     def _remove(self, group: StreamsGroup, member_id: str, written: Callable[[ErrorCode], None]) -> bool:
         """Remove a member from a group, which gets a new epoch. Return whether that is in the log."""
-        name, epoch = group.name, min(group.epoch + 1, EPOCH_MAX)
+        name, epoch = group.name, next_epoch(group)
         value = StreamsEpochValue(epoch, group.metadata_hash, group.validated_epoch, group.configs)
         changes: Sequence[Change] = [
             (StreamsCurrentKey(name, member_id), None),

@@ -9,13 +9,17 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.coordination.placement import java_map_order
+from kview.simulate.coordination.java_hashes import java_map_order
 from kview.simulate.groups.consumer_results import Refused
 from kview.simulate.groups.streams_records import Subtopology, TopicInfo, TopologyValue
 from kview.simulate.metadata import TopicImage
 
 NAMES_SHOWN_MAX = 3
 """Topics that a status names."""
+
+TASKS_MAX = 100_000
+"""Limit of the tasks of a group, more than the partitions of a cluster. Kafka's limit is the size of a record
+with what a member is to have, 1 MB."""
 
 Topics = Mapping[str, TopicImage]
 
@@ -92,6 +96,19 @@ def required_topics(topology: TopologyValue) -> dict[str, None]:
     )
 
 
+def all_topics(topology: TopologyValue) -> dict[str, None]:
+    """Return all topics that the topology names."""
+    return dict.fromkeys(
+        name
+        for subtopology in topology.subtopologies
+        for name in (
+            *subtopology.source_topics,
+            *subtopology.repartition_sinks,
+            *(topic.name for topic in (*subtopology.repartition_sources, *subtopology.changelogs)),
+        )
+    )
+
+
 def sources(subtopology: Subtopology) -> list[str]:
     """Return the topics that a subtopology reads, including repartition topics."""
     return [*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_sources)]
@@ -127,6 +144,9 @@ def configure(topology: TopologyValue, topics: Topics) -> Configured:
         configured = {
             name: _configured(subtopologies[name], topics, decided) for name in sorted(subtopologies)
         }
+        if sum(each.tasks for each in configured.values()) > TASKS_MAX:
+            message = f"A topology has more than {TASKS_MAX} tasks."
+            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, message)
         missing = _missing(topology, configured, topics)
     except _Wrong as wrong:
         return Configured(topology.epoch, None, {}, wrong.status)
@@ -175,12 +195,12 @@ def _decide(subtopologies: Collection[Subtopology], topics: Topics) -> dict[str,
             )
             raise Refused(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
     inner = [topic for each in subtopologies for topic in each.repartition_sources]
-    fixed = dict.fromkeys(topic.name for topic in inner if topic.partitions)
+    fixed = {topic.name: _count(topic.name, topics, decided) for topic in inner if topic.partitions}
     repartition_topics = dict.fromkeys(topic.name for topic in inner)
     for subtopology in subtopologies:
+        repartition = [topic.name for topic in subtopology.repartition_sources]
         for group in subtopology.copartition_groups:
             together = _at(subtopology.source_topics, group.source_topics)
-            repartition = [topic.name for topic in subtopology.repartition_sources]
             together |= _at(repartition, group.repartition_sources)
             decided.update(_copartition(repartition_topics, together, fixed, topics, decided))
     for subtopology in subtopologies:
@@ -236,7 +256,7 @@ def _decide_repartition(subtopologies: Iterable[Subtopology], topics: Topics) ->
 def _copartition(
     repartition: Collection[str],
     together: set[str],
-    fixed: Collection[str],
+    fixed: Mapping[str, int],
     topics: Topics,
     decided: Mapping[str, int],
 ) -> dict[str, int]:
@@ -247,7 +267,7 @@ def _copartition(
     if outer:
         wanted = _same(outer, outer)
     elif fixed:
-        wanted = _same({name: _count(name, topics, decided) for name in fixed}, inner)
+        wanted = _same(fixed, inner)
     else:
         wanted = max(inner.values(), default=0)
     for name in java_map_order(inner):

@@ -387,7 +387,7 @@ class RecordRequests:
             return
         wait = AckWait(end, result, acks.done)
         if acks.timeout_ms != NO_TIMEOUT_MS:
-            wait.timer = self._brokers[b].process.after(max(0, acks.timeout_ms) * 1000, wait.expire)
+            wait.timer = self._brokers[b].process.tick(acks.timeout_ms * 1000, wait.expire)
         replica.waits.append(wait)
 
     def _after_disk(self, broker: Broker, done: ProduceDone) -> ProduceDone:

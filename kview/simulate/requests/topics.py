@@ -5,6 +5,7 @@ Source: org.apache.kafka.controller.ReplicationControlManager.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from kview.simulate.codes import MESSAGES, ErrorCode
@@ -13,11 +14,14 @@ from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.election import Elections
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.kernel import Kernel
+from kview.simulate.nodes import Nodes, ProcessState
 from kview.simulate.placement import Assignment, place
 from kview.simulate.requests.forwarding import Forwarding
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
 from kview.simulate.settings import check_topic_configs
 from kview.simulate.topics import (
+    EXCESSIVE,
+    PARTITIONS_MAX,
     CreatableTopic,
     inactive,
     internal_topic,
@@ -29,14 +33,27 @@ from kview.simulate.world import Placement
 
 AUTO_CREATE_TIMEOUT_MS = 30_000
 FAILURES_MAX = 1_000
-"""Limit of the topics whose creation for a client is under way, or has failed lately."""
+"""Limit of the failures to create a topic for a client that each broker remembers, as in Kafka."""
 
 
-class _Attempt(NamedTuple):
-    """The latest attempt to create a topic for a client: until when no other is made, and why it failed."""
+class _Failure(NamedTuple):
+    """Why a topic could not be created for a client, and until when it is not tried again."""
 
     until_us: int
-    error: str | None
+    error: str
+
+
+class _Creations:
+    """What a broker's process knows of topics that it creates for clients. The oldest failure is first."""
+
+    def __init__(self) -> None:
+        self.under_way: set[str] = set()
+        self.failures: dict[str, _Failure] = {}
+
+    def failed(self, name: str, failure: _Failure) -> None:
+        self.failures[name] = failure
+        if len(self.failures) > FAILURES_MAX:
+            del self.failures[next(iter(self.failures))]
 
 
 class TopicRequests:
@@ -45,6 +62,7 @@ class TopicRequests:
     def __init__(
         self,
         kernel: Kernel,
+        nodes: Nodes,
         metadata: MetadataLog,
         configs: EffectiveConfigs,
         elections: Elections,
@@ -57,8 +75,13 @@ class TopicRequests:
         self._elections = elections
         self._forwarding = forwarding
         self._placement = placement
-        self._attempts: dict[tuple[int, str], _Attempt] = {}
-        """(broker, topic) → the latest attempt of `create_for_client`."""
+        self._creations = {b: _Creations() for b in nodes.broker_ids}
+        """Broker → the topics of `create_for_client`."""
+        nodes.on_process_change(self._process_changed)
+
+    def _process_changed(self, node: int, state: ProcessState) -> None:
+        if node in self._creations and state in (ProcessState.CRASHED, ProcessState.STOPPED):
+            self._creations[node] = _Creations()
 
     def create_topic(
         self,
@@ -93,27 +116,30 @@ class TopicRequests:
     def create_for_client(self, b: int, topics: Sequence[CreatableTopic], remember_ms: int) -> dict[str, str]:
         """Let broker b create topics that its client needs, unless it does so already or failed lately.
 
-        Return why the latest attempts have failed, by topic. That is remembered for `remember_ms`. Source:
-        Kafka's DefaultAutoTopicCreationManager.
+        Return why the latest attempts have failed, by topic. That is remembered for `remember_ms`. Topics
+        that have more partitions together than one request may create are all refused. Source: Kafka's
+        DefaultAutoTopicCreationManager.
         """
-        now_us, attempts = self._kernel.now_us, self._attempts
-        for key in [key for key, attempt in attempts.items() if attempt.until_us <= now_us]:
-            del attempts[key]
-        for topic in topics:
-            if (b, topic.name) in attempts or len(attempts) >= FAILURES_MAX:
-                continue
-            attempts[b, topic.name] = _Attempt(now_us + AUTO_CREATE_TIMEOUT_MS * 1000, None)
+        creations, now_us = self._creations[b], self._kernel.now_us
+        under_way, failures = creations.under_way, creations.failures
+        for name in [name for name, failure in failures.items() if failure.until_us <= now_us]:
+            del failures[name]
+        new = [topic for topic in topics if topic.name not in under_way and topic.name not in failures]
 
-            def created(result: CreateTopicResult, name: str = topic.name) -> None:
-                attempts.pop((b, name), None)
-                if result.error_code:
-                    until_us = self._kernel.now_us + remember_ms * 1000
-                    error = result.message or MESSAGES.get(result.error_code, result.error_code.name)
-                    attempts[b, name] = _Attempt(until_us, error)
+        def created(result: CreateTopicResult, name: str) -> None:
+            under_way.discard(name)
+            if result.error_code:
+                error = result.message or MESSAGES.get(result.error_code, result.error_code.name)
+                creations.failed(name, _Failure(self._kernel.now_us + remember_ms * 1000, error))
 
-            self.create_topic(b, topic, False, AUTO_CREATE_TIMEOUT_MS, created)
-        known = ((topic.name, attempts.get((b, topic.name))) for topic in topics)
-        return {name: attempt.error for name, attempt in known if attempt is not None and attempt.error}
+        if sum(topic.partitions for topic in new) > PARTITIONS_MAX:
+            for topic in new:
+                created(EXCESSIVE, topic.name)
+            new = []
+        for topic in new:
+            under_way.add(topic.name)
+            self.create_topic(b, topic, False, AUTO_CREATE_TIMEOUT_MS, partial(created, name=topic.name))
+        return {topic.name: failures[topic.name].error for topic in topics if topic.name in failures}
 
     def delete_topic(
         self, b: int, name: str, timeout_ms: int, done: Callable[[DeleteTopicResult], None]

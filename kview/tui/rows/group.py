@@ -49,6 +49,8 @@ PANEL = "offsets"
 MEMBERS_PANEL = "members"
 
 DAY_MS = 86_400_000
+HALTED = frozenset({Verdict.STUCK, Verdict.BLOCKED, Verdict.HELD, Verdict.FALLING_BEHIND})
+"""The verdicts about readers that do not go on, or too slowly."""
 _ALL = slice(None)
 
 MEMBER_SORTS: Values = {
@@ -411,6 +413,20 @@ class OffsetRows:
             if table.topic[self._rows[index]] == topic:
                 return int(index)
         return None
+
+    def leads_to_record(self, key: tuple[str, int]) -> bool:
+        """Return whether the record at a committed offset is what to look at, as reading stands there."""
+        index = self.find(key)
+        return (
+            index is not None
+            and self.has_commit(key)
+            and self._view.offsets.verdict[self._rows[index]] in HALTED
+        )
+
+    def has_commit(self, key: Hashable) -> bool:
+        """Return whether the group has committed an offset in a partition."""
+        index = self.find(key)
+        return index is not None and int(self._view.snapshot.offsets.committed[self._rows[index]]) >= 0
 
     def _behind_width(self) -> int:
         """Return a width for every lag in time with its mark, because none of its digits may be cut.

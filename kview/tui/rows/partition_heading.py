@@ -76,13 +76,13 @@ def partition_heading(
     if moved := reassignments.sentence(view, at):
         made.insert(1, line("  ", Span(f"{glyphs.ARROW} {moved}", Role.TEXT)))
     if held := held_partition(view.snapshot, view.offsets, at):
-        made[1:1] = _held_back(held, now_ms, cells)
+        made[1:1] = held_back(held, now_ms, cells)
     if means := meaning(status, log, int(table.min_isr[at])):
         made.insert(1, line("  ", Span(f"{glyphs.ARROW} {means}", ROLES[figures.severity[at]])))
     return made
 
 
-def _held_back(held: Finding, now_ms: int, cells: int) -> list[Line]:
+def held_back(held: Finding, now_ms: int, cells: int) -> list[Line]:
     """Return whose transaction holds back the last stable offset, and the command that ends a hanging one."""
 
     def lines(text: str, begin: str, role: Role) -> list[Line]:

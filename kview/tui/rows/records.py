@@ -5,22 +5,30 @@ from datetime import tzinfo
 
 from rich.cells import chop_cells
 
-from kview.language import glyphs, payloads, words
+from kview.language import decoded as schemas
+from kview.language import glyphs, payloads, trees, words
 from kview.language import inspection as said
 from kview.language.payloads import Form
+from kview.language.trees import Token
+from kview.model.decoded import NOT_DECODED, DecodeAnswer, Decoded, DecodedRecord
 from kview.model.inspection import Damage, Isolation, Payload, Record, RecordsAnswer, RecordsRequest
 from kview.model.units import UNKNOWN
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.figures import count_figure, figure, moment_figure, size_figure
 from kview.tui.rows.row import Row
-from kview.tui.text import EMPTY, Line, Role, Span, line
+from kview.tui.text import EMPTY, Line, Role, Span, line, line_width, width
 
 
 def records_title(
-    request: RecordsRequest, answer: RecordsAnswer | None, form: Form, zone: tzinfo | None
+    request: RecordsRequest,
+    answer: RecordsAnswer | None,
+    decoded: DecodeAnswer | None,
+    form: Form,
+    zone: tzinfo | None,
 ) -> Line:
-    """Return the panel's title: the partition, what was asked for, the isolation, the cost and the range."""
+    """Return the panel's title: the partition, what was asked for, the isolation, the cost, the range and the
+    schemas."""
     uncommitted = request.isolation is Isolation.READ_UNCOMMITTED
     parts: list[Span] = [Span(f" {request.topic}-{request.partition}", Role.BRIGHT)]
     if uncommitted:
@@ -31,6 +39,7 @@ def records_title(
     notes = []
     if answer is not None and answer.cost.requests:
         notes += [said.asked(answer.request, zone), said.cost(answer)]
+        notes += schemas.written_with(decoded) if decoded is not None else []
         notes += [left] if (left := said.left_out(answer)) else []
     if form is not Form.AUTO:
         notes.append(f"as {form.value}")
@@ -38,6 +47,8 @@ def records_title(
         notes.append(said.COMMITTED)
     if answer is not None and not is_held and answer.log_start != UNKNOWN and answer.end != UNKNOWN:
         notes.append(said.has(answer))
+    if decoded is not None and decoded.cost.requests:
+        notes.append(schemas.cost(decoded.cost))
     if answer is not None and answer.asked_ms != UNKNOWN:
         notes.append(f"asked at {words.clock(answer.asked_ms, zone, tenths=False)}")
     return (Span("RECORDS", Role.HEAD), *parts, *(Span(f" {glyphs.DOT} {note}", Role.DIM) for note in notes))
@@ -52,19 +63,24 @@ class RecordRows(Keyed[int]):
         answer: RecordsAnswer | None,
         form: Form,
         zone: tzinfo | None,
+        decoded: DecodeAnswer | None = None,
     ) -> None:
         items: list[Record | Damage] = [] if answer is None else [*answer.records, *answer.damage]
         self._items = sorted(items, key=lambda item: item.offset)
         super().__init__([item.offset for item in self._items])
         self._form, self._zone = form, zone
-        self.title = records_title(request, answer, form, zone)
+        self._decoded: dict[int, DecodedRecord] = {}
+        if decoded is not None:
+            pairs = zip(decoded.request.records, decoded.decoded, strict=False)
+            self._decoded = {record.offset: made for record, made in pairs}
+        self.title = records_title(request, answer, decoded, form, zone)
         self.empty = ""
         times = [item.timestamp_ms for item in self._items if isinstance(item, Record)]
         days = {said.moment(at, zone)[:10] for at in times if at != UNKNOWN}
         now = answer.asked_ms if answer is not None else UNKNOWN
         self._with_day = bool(days - {said.moment(now, zone)[:10]})
         first = [item for item in self._items[:100] if isinstance(item, Record)]
-        keys = [len(payloads.one_line(record.key, form)) for record in first]
+        keys = [line_width(line(self._key(record))) for record in first]
         # A head above nothing would look like a table that failed to fill.
         self.columns: Sequence[Column] = self._shown(keys) if self._items else ()
 
@@ -83,6 +99,14 @@ class RecordRows(Keyed[int]):
         item = self._items[index]
         return item if isinstance(item, Record) else None
 
+    def decoded(self, index: int) -> DecodedRecord:
+        """Return what was decoded of the record of a row."""
+        return self._decoded.get(self.keys[index], NOT_DECODED)
+
+    def _key(self, record: Record) -> Span:
+        made = self._decoded.get(record.offset, NOT_DECODED)
+        return payload(record.key, self._form, decoded=made.key)
+
     def why(self, index: int) -> str:
         """Return why the batch of a row cannot be shown, '' for a record."""
         item = self._items[index]
@@ -100,8 +124,8 @@ class RecordRows(Keyed[int]):
             (
                 offset,
                 moment_figure(moment[11:] if is_moment and not self._with_day else moment, item.timestamp_ms),
-                line(payload(item.key, self._form)),
-                line(payload(item.value, self._form, null="null (tombstone)")),
+                line(self._key(item)),
+                line(payload(item.value, self._form, "null (tombstone)", self.decoded(index).value)),
                 size_figure(item.key.size + item.value.size, Role.DIM),
                 figure(
                     words.count(item.header_count) if item.header_count else "",
@@ -112,8 +136,16 @@ class RecordRows(Keyed[int]):
         )
 
 
-def payload(shown: Payload, form: Form, null: str = "null") -> Span:
-    """Return a payload in one line. What is not a text of somebody's is dim."""
+def payload(shown: Payload, form: Form, null: str = "null", decoded: Decoded | None = None) -> Span:
+    """Return a payload in one line. What is not a text of somebody's is dim, and what does not go together
+    with its schema has a sign."""
+    if decoded is not None and form in (Form.AUTO, Form.JSON):
+        made = schemas.row(decoded)
+        if schemas.is_data_failure(decoded):
+            why = schemas.failure(decoded.failure, decoded)
+            return Span(f"{glyphs.UP} {why}{f' {glyphs.DOT} {made}' if made else ''}", Role.WARN)
+        if made is not None:
+            return Span(made)
     text = payloads.one_line(shown, form, null)
     is_text = bool(shown.size) and not text.startswith("0x")
     return Span(text, Role.TEXT if is_text else Role.DIM)
@@ -124,7 +156,14 @@ class RecordDetail:
 
     forms = True
 
-    def __init__(self, request: RecordsRequest, record: Record, zone: tzinfo | None) -> None:
+    def __init__(
+        self,
+        request: RecordsRequest,
+        record: Record,
+        zone: tzinfo | None,
+        decoded: DecodedRecord = NOT_DECODED,
+    ) -> None:
+        self._decoded = decoded
         self._record = record
         self._zone = zone
         self._partition = f"{request.topic}-{request.partition}"
@@ -140,11 +179,13 @@ class RecordDetail:
         record = self._record
         epoch = "" if record.leader_epoch == UNKNOWN else f" {glyphs.DOT} leader epoch {record.leader_epoch}"
         facts = f"{said.time_of(record, self._zone)}{epoch}"
+        if record.producer_id != UNKNOWN:
+            facts += f" {glyphs.DOT} {said.producer(record)}"
         if record.transactional:
             facts += f" {glyphs.DOT} written in a transaction"
         lines: list[Line] = [*_wrapped(facts, cells, Role.DIM), EMPTY]
-        lines += _part("key", record.key, form, cells)
-        lines += _part("value", record.value, form, cells, said.TOMBSTONE)
+        lines += _part("key", record.key, form, cells, decoded=self._decoded.key)
+        lines += _part("value", record.value, form, cells, said.TOMBSTONE, self._decoded.value)
         if record.header_count:
             lines.append(line(Span(words.plural(record.header_count, "header"), Role.HEAD)))
         for header in record.headers:
@@ -158,26 +199,65 @@ class RecordDetail:
         return lines
 
 
-def _part(name: str, shown: Payload, form: Form, cells: int, null: str = "null") -> list[Line]:
+def _part(
+    name: str, shown: Payload, form: Form, cells: int, null: str = "null", decoded: Decoded | None = None
+) -> list[Line]:
     facts = payloads.shown_as(shown, form)
+    is_json = facts == payloads.SHOWN_AS_JSON
+    texts, why = None, ""
+    if decoded is not None and form in (Form.AUTO, Form.JSON):
+        texts = schemas.lines(decoded, unfolded=form is Form.JSON)
+        facts, why = schemas.schema(decoded), schemas.failure(decoded.failure, decoded)
+        if texts is None:
+            facts, why = schemas.hex_note(decoded), ""
     if shown.data is not None and shown.size:
         facts = f"{words.count(shown.size)} bytes {glyphs.DOT} {facts}"
     lines: list[Line] = [
         line(Span(name, Role.HEAD), Span(f"  {null if shown.data is None else facts}", Role.DIM))
     ]
-    if shown.data is not None:
+    if why:
+        lines += _wrapped(f"{glyphs.UP} {why}", cells, Role.WARN)
+    if texts is not None:
+        for text in texts:
+            lines += _coloured(text, cells)
+    elif shown.data is not None:
         for text in payloads.lines(shown, form, 16 if cells >= 76 else 8):
-            lines += _wrapped(text, cells)
+            lines += _coloured(text, cells) if is_json else _wrapped(text, cells)
     return [*lines, EMPTY]
+
+
+_ROLES = {Token.NAME: Role.KEY, Token.MARK: Role.DIM, Token.CONSTANT: Role.DIM, Token.VALUE: Role.BRIGHT}
+
+
+def _coloured(text: str, cells: int) -> list[Line]:
+    """Break a line that is laid out like JSON where it is full, with the names in a colour of their own."""
+    lines: list[Line] = []
+    spans: list[Span] = []
+    room = cells
+    for piece in trees.pieces(text):
+        role = _ROLES.get(piece.token, Role.TEXT)
+        first, *others = _parts(piece.text, room, cells)
+        spans += [Span(first, role)] if first else []
+        room -= width(first)
+        for part in others:
+            lines.append(tuple(spans))
+            spans, room = [Span(part, role)], cells - width(part)
+    return [*lines, tuple(spans)] if spans or not lines else lines
+
+
+def _parts(text: str, room: int, cells: int) -> list[str]:
+    """Break a text into a first part that takes at most `room` cells, and others that take `cells`."""
+    if width(text) <= room:
+        return [text]
+    if text.isascii():
+        return [text[:room], *(text[at : at + cells] for at in range(room, len(text), cells))]
+    first = chop_cells(text, room)[0] if room > 1 else ""
+    return [first, *chop_cells(text[len(first) :], cells)]
 
 
 def _wrapped(text: str, cells: int, role: Role = Role.TEXT) -> list[Line]:
     """Break a line where it is full, because what comes from a cluster need not have spaces."""
-    if text.isascii():
-        parts = [text[at : at + cells] for at in range(0, len(text), cells)] or [""]
-    else:
-        parts = chop_cells(text, cells) or [""]
-    return [line(Span(part, role)) for part in parts]
+    return [line(Span(part, role)) for part in _parts(text, cells, cells)]
 
 
 class DetailRows(Keyed[int]):

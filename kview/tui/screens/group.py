@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 
 from kview.derive.view import View
 from kview.language import failures, glyphs, verdicts, words
@@ -16,7 +17,9 @@ from kview.model.inspection import QuotasAnswer, QuotasRequest
 from kview.model.ports import Inspector
 from kview.model.states import REBALANCING, GroupType
 from kview.model.units import NO_BROKER, UNKNOWN_ID
+from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
+from kview.tui.keys import ACTIONS
 from kview.tui.layout import CHROME
 from kview.tui.rows import group as rows
 from kview.tui.rows.common import verdict
@@ -185,6 +188,7 @@ class GroupScreen(KviewScreen):
     """The screen of a single group."""
 
     AUTO_FOCUS = "#offsets"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.GROUP)]
     CSS = "GroupScreen #about { height: auto; }"
     partition_panels: ClassVar[frozenset[str]] = frozenset({"offsets"})
 
@@ -247,6 +251,33 @@ class GroupScreen(KviewScreen):
         offsets.fill(listed)
         selected.attempt(lambda: selected.select(listed(), offsets.selected))
 
+    def _selected(self) -> tuple[str, int] | None:
+        key = self.query_one("#offsets", Table).selected
+        return key if isinstance(key, tuple) else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action works: records may be switched off, and not every row has an offset."""
+        if action in ("records", "log") and self._selected() is None:
+            return False
+        if action == "records":
+            rows = self.query_one("#offsets", Table).rows
+            return (
+                self.dashboard.reads_records
+                and isinstance(rows, OffsetRows)
+                and rows.has_commit(self._selected())
+            )
+        return super().check_action(action, parameters)
+
+    def action_records(self) -> None:
+        """Show the record at the committed offset of the selected partition."""
+        if (key := self._selected()) is not None:
+            self.dashboard.go.position(self.group, *key)
+
+    def action_log(self) -> None:
+        """Show the log of the selected partition."""
+        if (key := self._selected()) is not None:
+            self.dashboard.go.partition(*key)
+
     async def _ask_quotas(self, inspector: Inspector) -> None:
         answer = await inspector.ask(QuotasRequest())
         if not (answer.failure and self._quotas is not None and not self._quotas.failure):
@@ -264,6 +295,13 @@ class GroupScreen(KviewScreen):
     def _open(self, event: Table.Opened) -> None:
         listed = event.table.rows
         if isinstance(event.key, tuple):
-            self.dashboard.go.partition(*event.key)
+            if (
+                isinstance(listed, OffsetRows)
+                and listed.leads_to_record(event.key)
+                and self.dashboard.reads_records
+            ):
+                self.dashboard.go.position(self.group, *event.key)
+            else:
+                self.dashboard.go.partition(*event.key)
         elif isinstance(listed, ConnectorRows) and (group := listed.group_of(event.key)):
             self.dashboard.go.group(group)

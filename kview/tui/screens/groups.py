@@ -71,4 +71,12 @@ class GroupsScreen(KviewScreen):
         if isinstance(event.key, str):
             self.dashboard.go.group(event.key)
         elif isinstance(event.key, tuple):
-            self.dashboard.go.topic(*event.key)
+            rows, group = event.table.rows, self.query_one("#groups", Table).selected
+            if (
+                isinstance(rows, OffsetRows)
+                and self.dashboard.reads_records
+                and rows.leads_to_record(event.key)
+            ):
+                self.dashboard.go.position(str(group), *event.key)
+            else:
+                self.dashboard.go.topic(*event.key)

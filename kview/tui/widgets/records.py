@@ -5,16 +5,25 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 from textual.binding import BindingType
+from textual.message import Message
 
 from kview.derive.times import moment_of
 from kview.derive.view import View
+from kview.language import decoded as schemas
 from kview.language import inspection as said
 from kview.language.inspection import RECORDS_FORMS
 from kview.language.payloads import Form, next_form
+from kview.model.decoded import (
+    NOT_DECODED,
+    DecodeAnswer,
+    DecodedRecord,
+    DecodeRequest,
+)
 from kview.model.events import Severity
 from kview.model.inspection import (
     DEFAULT_RECORDS,
     MOST_RECORDS,
+    InspectionFailureKind,
     Isolation,
     RecordsAnswer,
     RecordsRequest,
@@ -43,12 +52,26 @@ class RecordsPanel(InspectingTable):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.RECORDS)]
 
-    def __init__(self, topic: str, partition: int = 0, *, id: str = "records") -> None:
+    class Read(Message):
+        """Posted when records were read, or decoded."""
+
+    def __init__(
+        self, topic: str, partition: int = 0, *, first: RecordsRequest | None = None, id: str = "records"
+    ) -> None:
+        """Show records of a partition. `first` is read at once, because the key that led here asks for it."""
         super().__init__(id=id)
-        self._request = RecordsRequest(topic, partition)
+        self._request = first or RecordsRequest(topic, partition)
+        self._first = first
         self._answer: RecordsAnswer | None = None
+        self._decoded: DecodeAnswer | None = None
+        """What a schema registry's schemas make of the answer's records, None while that is not known."""
         self._form = Form.AUTO
         self._partitions = 0
+
+    @property
+    def topic(self) -> str:
+        """The topic of the records."""
+        return self._request.topic
 
     @property
     def partition(self) -> int:
@@ -59,6 +82,18 @@ class RecordsPanel(InspectingTable):
         """Say which keys read records."""
         self._invite()
         self.refill()
+        if self._first is not None and self.check_action("latest", ()):
+            self._ask(self._first)
+
+    @property
+    def answer(self) -> RecordsAnswer | None:
+        """What was read last."""
+        return self._answer
+
+    def decoded_at(self, offset: int) -> DecodedRecord:
+        """Return what was decoded of a record."""
+        rows, index = self.rows, self.rows.find(offset)
+        return rows.decoded(index) if isinstance(rows, RecordRows) and index is not None else NOT_DECODED
 
     def show(self, view: View, options: Options) -> None:
         """Take from a view how many partitions the topic has. The records stay as they were read."""
@@ -67,7 +102,7 @@ class RecordsPanel(InspectingTable):
 
     def refill(self) -> None:
         zone = app_of(self).zone
-        self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone))
+        self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone, self._decoded))
 
     def _invite(self) -> None:
         what = f"{self._request.topic}-{self._request.partition}"
@@ -154,7 +189,7 @@ class RecordsPanel(InspectingTable):
         """Show another partition, whose records are read when a key asks for them."""
         if partition != self._request.partition:
             self._request = replace(self._request, partition=partition, start=Start(), count=DEFAULT_RECORDS)
-            self._answer = None
+            self._answer = self._decoded = None
             self.cancel()
             self._invite()
             self.refill()
@@ -183,7 +218,8 @@ class RecordsPanel(InspectingTable):
         if record is None:
             app_of(self).say(StatusMessage(self.rows.why(index), severity=Severity.WARN))
         else:
-            app_of(self).go.detail(RecordDetail(self._request, record, app_of(self).zone), self._form)
+            detail = RecordDetail(self._request, record, app_of(self).zone, self.rows.decoded(index))
+            app_of(self).go.detail(detail, self._form)
 
     # -- asking
 
@@ -196,7 +232,7 @@ class RecordsPanel(InspectingTable):
         self.ask(request, what, self._take)
 
     def _take(self, answer: RecordsAnswer) -> None:
-        self._answer = answer
+        self._answer, self._decoded = answer, None
         if answer.failure:
             self.message(said.failure(answer.failure, answer), Role.WARN)
         elif not answer.records and not answer.damage:
@@ -208,3 +244,23 @@ class RecordsPanel(InspectingTable):
             self.action_end(1)
         else:
             self.action_end(-1)
+        self.post_message(self.Read())
+        if answer.records:
+            self.run_worker(self._decode(answer), exclusive=True, group="decode")
+
+    async def _decode(self, answer: RecordsAnswer) -> None:
+        """Ask what the schemas of a registry make of the records, which are on the screen meanwhile."""
+        inspector = app_of(self).inspector
+        if inspector is None:
+            return
+        decoded = await inspector.ask(DecodeRequest(answer.request.topic, answer.records))
+        if self._answer is not answer or not self.is_attached:
+            return
+        if decoded.failure.kind is InspectionFailureKind.TIMEOUT:
+            self.message(schemas.TIMEOUT, Role.WARN)
+        elif decoded.decoded:
+            self._decoded = decoded
+            if message := schemas.message(decoded):
+                self.message("\n".join(filter(None, (said.damaged(answer), message))), Role.WARN)
+            self.refill()
+            self.post_message(self.Read())

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
-from kview.simulate.coordination.placement import java_map_order
+from kview.simulate.coordination.java_hashes import java_map_order
 from kview.simulate.groups.streams_records import NO_TASKS, Role, TaskKey, Tasks
 
 T = TypeVar("T")
@@ -219,13 +219,16 @@ class _Assignment:
         for task, copies in sorted(new, reverse=True):
             for _ in range(copies):
                 passed: list[_Process] = []
-                while by_load:
+                taken = False
+                while by_load and not taken:
                     passed.append(by_load.poll())
-                    if task not in passed[-1].tasks:
-                        passed[-1].add_to_least_loaded(partial(self._add, Role.STANDBY, task))
-                        break
+                    taken = task not in passed[-1].tasks
+                if taken:
+                    passed[-1].add_to_least_loaded(partial(self._add, Role.STANDBY, task))
                 for process in reversed(passed):
                     by_load.add(process)
+                if not taken:
+                    break
 
     def _by_load(self) -> _JavaHeap[_Process]:
         order = java_map_order(self.processes, len(self.process_of))

@@ -1,0 +1,146 @@
+"""What a schema registry's schemas made of keys and values, as words."""
+
+from collections.abc import Iterable, Sequence
+
+from kview.language import failures, glyphs, payloads, trees, words
+from kview.language.payloads import Form
+from kview.model.decoded import (
+    DATA_FAILURES,
+    DecodeAnswer,
+    Decoded,
+    DecodeFailure,
+    DecodeFailureKind,
+    SchemaId,
+    SchemaKind,
+)
+from kview.model.inspection import Cost
+from kview.model.units import UNKNOWN
+
+KINDS = {SchemaKind.AVRO: "Avro", SchemaKind.PROTOBUF: "Protobuf", SchemaKind.JSON: "JSON Schema"}
+TIMEOUT = "the schema registry has not answered in time"
+NO_REGISTRY = (
+    "if a schema registry knows how, give --schema-registry-url, or schema-registry-url in the profile"
+)
+
+
+def schema_id(schema: SchemaId) -> str:
+    """Return a schema's id: `schema 7`."""
+    if schema.file:
+        return f"schema of {schema.file}"
+    return f"schema {schema.guid}" if schema.guid else f"schema {schema.number}"
+
+
+def schema(decoded: Decoded) -> str:
+    """Return what a payload was written with: `Avro com.acme.Invoice, schema 7`."""
+    if decoded.kind is None:
+        return schema_id(decoded.schema)
+    return f"{' '.join(filter(None, (KINDS[decoded.kind], decoded.name)))}, {schema_id(decoded.schema)}"
+
+
+def failure(failed: DecodeFailure, of: Decoded) -> str:
+    """Return why a key or a value is not decoded, or not completely."""
+    place = f" in {failed.path}" if failed.path else ""
+    at = f"at byte {words.count(failed.at)}"
+    match failed.kind:
+        case DecodeFailureKind.NONE:
+            return ""
+        case DecodeFailureKind.NO_REGISTRY:
+            return "no schema registry is set"
+        case DecodeFailureKind.REGISTRY:
+            return f"the schema registry: {failures.of(failed.cause.kind, failed.cause.code)}"
+        case DecodeFailureKind.LATE:
+            return TIMEOUT
+        case DecodeFailureKind.NO_SCHEMA:
+            return f"the schema registry has no {schema_id(of.schema)}"
+        case DecodeFailureKind.SCHEMA_UNUSABLE:
+            return f"kview cannot use {schema_id(of.schema)}"
+        case DecodeFailureKind.MANY_SCHEMAS:
+            return "not asked for: too many different schemas"
+        case DecodeFailureKind.ENDS:
+            return f"does not decode: it ends{place}, {at}"
+        case DecodeFailureKind.WRONG:
+            return f"does not decode: the bytes{place} are not what the schema says, {at}"
+        case DecodeFailureKind.LEFT_OVER:
+            return f"does not decode: the schema ends {at}, and more bytes follow"
+        case DecodeFailureKind.TOO_MANY:
+            return f"only the beginning: it has more parts than kview decodes{place}"
+        case DecodeFailureKind.TOO_DEEP:
+            return f"only the beginning: it is nested too deep{place}"
+        case DecodeFailureKind.CUT:
+            return f"only the beginning: kview does not keep the rest{place}"
+
+
+def is_data_failure(decoded: Decoded) -> bool:
+    """Return whether bytes and schema do not go together."""
+    return decoded.failure.kind in DATA_FAILURES
+
+
+def parts(answer: DecodeAnswer) -> Iterable[tuple[str, Decoded]]:
+    """Yield what was decoded, keys and values by name."""
+    for record in answer.decoded:
+        for name, part in (("keys", record.key), ("values", record.value)):
+            if part is not None:
+                yield name, part
+
+
+def row(decoded: Decoded) -> str | None:
+    """Return what a row shows of a payload, None if nothing is decoded."""
+    if decoded.json is not None:
+        return payloads.one_line(decoded.json)
+    return trees.one_line(decoded.tree) if decoded.has_tree else None
+
+
+def lines(decoded: Decoded, unfolded: bool) -> Sequence[str] | None:
+    """Return a payload laid out, None if nothing is decoded."""
+    if decoded.json is not None:
+        return payloads.lines(decoded.json, Form.JSON if unfolded else Form.AUTO)
+    return trees.lines(decoded.tree, unfolded) if decoded.has_tree else None
+
+
+def cost(spent: Cost) -> str:
+    """Return what schemas cost: `2 requests, 1.2 kB from the registry`."""
+    return f"{words.plural(spent.requests, 'request')}, {words.size(spent.bytes)} from the registry"
+
+
+def written_with(answer: DecodeAnswer) -> list[str]:
+    """Return the schema of the keys and that of the values, or how many there are."""
+    notes = []
+    for name in ("keys", "values"):
+        known = {
+            (part.kind, part.name, part.schema): part
+            for of, part in parts(answer)
+            if of == name and part.kind
+        }
+        if len(known) == 1:
+            notes.append(f"{name} {schema(next(iter(known.values())))}")
+        elif known:
+            notes.append(f"{name} of {words.plural(len(known), 'schema')}")
+    return notes
+
+
+def message(answer: DecodeAnswer) -> str:
+    """Return what is wrong with the registry or the records, '' if nothing is."""
+    failed = [part for _, part in parts(answer) if part.failure]
+    data = sum(map(is_data_failure, failed))
+    if data:
+        noun = "1 key or value does" if data == 1 else f"{data:,} keys or values do"
+        return f"{noun} not decode: the rows with {glyphs.UP} say where"
+    registry = [part for part in failed if part.failure.kind is not DecodeFailureKind.NO_SCHEMA]
+    if not registry:
+        return ""
+    first = registry[0]
+    if first.failure.kind is DecodeFailureKind.NO_REGISTRY:
+        return f"{_not_decoded(len(registry))}: {NO_REGISTRY}"
+    return f"{_not_decoded(len(registry))}: {failure(first.failure, first)}"
+
+
+def _not_decoded(number: int) -> str:
+    return "1 key or value is not decoded" if number == 1 else f"{number:,} keys or values are not decoded"
+
+
+def hex_note(decoded: Decoded) -> str:
+    """Return what is said of a payload without a tree."""
+    why = failure(decoded.failure, decoded)
+    if decoded.failure.kind is DecodeFailureKind.NO_SCHEMA and decoded.schema.number != UNKNOWN:
+        return f"not text: hex ({why}, if a registry wrote it)"
+    return f"{schema(decoded)} {glyphs.DOT} {why}"

@@ -1,0 +1,48 @@
+"""All answers to what the screen asks on demand."""
+
+from typing import Any, cast
+
+from kview.model.decoded import DecodeAnswer, DecodeRequest
+from kview.model.inspection import (
+    A,
+    DirectoriesAnswer,
+    DirectoriesRequest,
+    FirstRecordAnswer,
+    FirstRecordRequest,
+    InspectionFailure,
+    InspectionFailureKind,
+    ProducersAnswer,
+    ProducersRequest,
+    Question,
+    QuotasAnswer,
+    QuotasRequest,
+    RecordsAnswer,
+    RecordsRequest,
+    SettingsAnswer,
+    SettingsRequest,
+)
+
+Answer = (
+    RecordsAnswer
+    | SettingsAnswer
+    | DirectoriesAnswer
+    | FirstRecordAnswer
+    | ProducersAnswer
+    | QuotasAnswer
+    | DecodeAnswer
+)
+
+_ANSWERS: dict[type, Any] = {
+    RecordsRequest: RecordsAnswer,
+    SettingsRequest: SettingsAnswer,
+    DirectoriesRequest: DirectoriesAnswer,
+    FirstRecordRequest: FirstRecordAnswer,
+    ProducersRequest: ProducersAnswer,
+    QuotasRequest: QuotasAnswer,
+    DecodeRequest: DecodeAnswer,
+}
+
+
+def unanswered(question: Question[A], kind: InspectionFailureKind) -> A:
+    """Return the answer that there is none, and why."""
+    return cast(A, _ANSWERS[type(question)](question, failure=InspectionFailure(kind)))

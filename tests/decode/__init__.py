@@ -1,0 +1,1 @@
+"""Decoding: bytes and schemas, good and hostile."""
