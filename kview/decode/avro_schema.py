@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from kview.decode.errors import NotASchema
+from kview.decode.errors import NotASchema, full_name
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 MOST_TYPES = 20_000
@@ -110,7 +110,7 @@ class _Parser:
         name, own_space = described.get("name"), described.get("namespace", space)
         if not isinstance(name, str) or not isinstance(own_space, str) or not name:
             raise NotASchema
-        full = name if "." in name or not own_space else f"{own_space}.{name}"
+        full = full_name(name if "." in name or not own_space else f"{own_space}.{name}")
         made = AvroType("record" if kind == "error" else kind, full)
         self._named[full] = made
         if kind == "enum":

@@ -202,6 +202,7 @@ def test_references_come_before_what_needs_them() -> None:
         '{"type": "fixed", "name": "F", "size": -1}',
         '{"type": "record", "name": "R", "fields": [{"name": "x"}]}',
         '{"type": ' * 300 + '"int"' + "}" * 300, json.dumps(["int"] * 30_000),
+        json.dumps({"type": "fixed", "name": "F", "namespace": "n" * 1_000, "size": 1}),
         '{"type": "bytes", "logicalType": "decimal", "scale": 100000000}',
     ],
     ids=count(),

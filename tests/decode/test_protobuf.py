@@ -5,7 +5,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, struct_pb2, timestamp_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -197,7 +197,9 @@ def test_the_text_of_a_file_says_the_same_as_its_descriptor() -> None:
         "", "message", "message A", "message A {", "message A { int32 }", "message A { int32 a = x; }",
         "}", "{", "message A { int32 a = 1", "enum E { A = ; }", 'message A { string a = 1 [x = "',
         "message A {" * 5_000, "message A { oneof o {" + "oneof o {" * 5_000,
-        "message A { map<string int32> a = 1; }", "/*a " * 300_000, "\"" + "\\a" * 500_000,
+        "message A { map<string int32> a = 1; }", "/*a " * 300_000,
+        "\"" + "\\a" * 500_000, "\"" + "\\\"" * 500_000, f"package {'a' * 1_000}; message A {{}}",
+        f"message A {{ {'a' * 1_001} a = 1; }}", f"enum {'E' * 1_001} {{}}",
     ],
     ids=count(),
 )  # fmt: skip
@@ -207,6 +209,26 @@ def test_what_is_not_a_file_is_refused(text: str) -> None:
         return
     with pytest.raises(NotASchema):
         proto_text.parsed(text)
+
+
+def test_a_package_longer_than_any_name_is_refused() -> None:
+    for part in (4, 5):  # messages and enums
+        file = descriptor_pb2.FileDescriptorProto(package="a" * 1_000)
+        (file.message_type if part == 4 else file.enum_type).add(name="A")
+        with pytest.raises(NotASchema):
+            descriptors.parsed(base64.b64encode(file.SerializeToString()).decode())
+
+
+def test_a_schema_with_names_of_googles_types_changes_no_other_one() -> None:
+    wrapped = schema_of(SchemaKind.PROTOBUF, "message M { google.protobuf.Struct of = 1; }")
+    schema_of(SchemaKind.PROTOBUF, "package google.protobuf; message Value { int32 changed = 3; }")
+    schema_of(SchemaKind.PROTOBUF, "message N {}")
+    data = struct_pb2.Struct(fields={"a": struct_pb2.Value(string_value="x")}).SerializeToString()
+    data = b"\0\x0a" + bytes([len(data)]) + data
+    tree = decoded(Framed(Payload(data, len(data)), SchemaId(7), 0), wrapped).tree
+    value = Fields("google.protobuf.Value", [("string_value", "x")])
+    fields = Fields("google.protobuf.Struct", [("fields", Fields("", [("a", value)]))])
+    assert tree == Fields("M", [("of", fields)])
 
 
 def test_indexes_lead_to_nested_messages() -> None:
