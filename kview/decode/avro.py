@@ -13,7 +13,6 @@ from typing import Any
 from kview.decode.avro_schema import AvroType
 from kview.decode.cursor import Cursor, Stopped, short_float
 from kview.model.decoded import (
-    DECODED,
     DecodeFailure,
     DecodeFailureKind,
     Fields,
@@ -53,7 +52,7 @@ def read(schema: AvroType, cursor: Cursor) -> tuple[bool, Node, DecodeFailure]:
         return bool(made), made[0] if made else None, cursor.failure(stopped)
     if cursor.at < len(cursor.data):
         return True, made[0], DecodeFailure(DecodeFailureKind.LEFT_OVER, cursor.at)
-    return True, made[0], DECODED
+    return True, made[0], cursor.note
 
 
 def _read(kind: AvroType, cursor: Cursor, put: Put) -> None:

@@ -57,6 +57,11 @@ class ProtoField:
     scope: str = ""
     """The name of the message in which `type_name` was written, '' if that is a full name."""
 
+    @property
+    def is_only_named(self) -> bool:
+        """Whether the type may be a message or an enum: a .proto file names it, and no file has it."""
+        return bool(self.scope) and self.kind is Type.MESSAGE and self.message is None
+
 
 @dataclass(slots=True, eq=False)
 class Message:

@@ -6,8 +6,8 @@ class NotASchema(ValueError):
 
 
 MOST_NAME = 1_000
-"""Limit of the characters of a type's full name. A schema's types repeat its namespace: a long one would take memory
-for each of them."""
+"""Limit of the characters of a type's full name. Each type of a schema has the
+namespace in its name, so a long one would take much memory."""
 
 
 def full_name(name: str) -> str:
