@@ -21,6 +21,7 @@ from kview.decode.errors import NotASchema
 from kview.decode.framing import Framed
 from kview.decode.schemas import decoded, schema_of
 from kview.model.decoded import (
+    DECODED,
     MOST_DEPTH,
     DecodeFailure,
     DecodeFailureKind,
@@ -213,6 +214,19 @@ def test_references_come_before_what_needs_them() -> None:
         parsed('{"type": "array", "items": "a.Line"}')
 
 
+@pytest.mark.parametrize("scale", [-1, "2", None, 100_000_000])
+def test_a_logical_type_that_is_not_valid_is_ignored(scale: Any) -> None:
+    assert read({"type": "bytes", "logicalType": "decimal", "scale": scale}, b"\2\7") == (b"\7", DECODED)
+    assert isinstance(read({"type": "int", "logicalType": "date", "scale": scale}, b"\2")[0], Moment)
+
+
+def test_names_without_a_namespace_are_found_within_one() -> None:
+    enum = {"type": "enum", "name": ".E", "namespace": None, "symbols": ["A"]}
+    fields = [{"name": "one", "type": enum}, {"name": "other", "type": ".E"}]
+    tree, failure = read({"type": "record", "name": "a.R", "namespace": None, "fields": fields}, b"\0\0")
+    assert (tree, failure) == (Fields("a.R", [("one", Symbol("A")), ("other", Symbol("A"))]), DECODED)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -221,7 +235,6 @@ def test_references_come_before_what_needs_them() -> None:
         '{"type": "record", "name": "R", "fields": [{"name": "x"}]}',
         '{"type": ' * 300 + '"int"' + "}" * 300, json.dumps(["int"] * 30_000),
         json.dumps({"type": "fixed", "name": "F", "namespace": "n" * 1_000, "size": 1}),
-        '{"type": "bytes", "logicalType": "decimal", "scale": 100000000}',
     ],
     ids=count(),
 )  # fmt: skip
