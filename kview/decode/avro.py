@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kview.decode.avro_schema import AvroType
-from kview.decode.cursor import Cursor, Stopped, short_float
+from kview.decode.cursor import Cursor, Stopped, short_float, uuid_text
 from kview.model.decoded import (
     DecodeFailure,
     DecodeFailureKind,
@@ -170,8 +170,7 @@ def _bytes(kind: AvroType, data: bytes) -> Node:
         sign, text = (1, str(-digits)) if digits < 0 else (0, str(digits))
         return Decimal((sign, tuple(map(int, text)), -kind.scale))
     if kind.logical == "uuid":
-        text = data.hex()
-        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+        return uuid_text(data)
     return data
 
 

@@ -107,6 +107,12 @@ class Cursor:
         return DecodeFailure(stopped.kind, stopped.at, path[:MOST_PATH])
 
 
+def uuid_text(data: bytes) -> str:
+    """Return 16 bytes as the text of a UUID."""
+    text = data.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
 def short_float(data: bytes) -> float:
     """Return a float of 4 bytes as the shortest number that stands for it: 0.1, not 0.10000000149011612."""
     number: float = struct.unpack("<f", data)[0]
