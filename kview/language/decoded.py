@@ -14,7 +14,7 @@ from kview.model.decoded import (
     SchemaId,
     SchemaKind,
 )
-from kview.model.inspection import Cost
+from kview.model.inspection import Cost, InspectionFailureKind
 from kview.model.units import UNKNOWN
 
 KINDS = {SchemaKind.AVRO: "Avro", SchemaKind.PROTOBUF: "Protobuf", SchemaKind.JSON: "JSON Schema"}
@@ -133,6 +133,10 @@ def written_with(answer: DecodeAnswer) -> list[str]:
 
 def message(answer: DecodeAnswer) -> str:
     """Return what is wrong with the registry or the records, '' if nothing is."""
+    if answer.failure.kind is InspectionFailureKind.TIMEOUT:
+        return TIMEOUT
+    if answer.failure.kind is InspectionFailureKind.NO_ANSWER:
+        return "keys and values could not be decoded; see kview.log"
     failed = [part for _, part in parts(answer) if part.failure]
     data = sum(map(is_data_failure, failed))
     if data:

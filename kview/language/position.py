@@ -49,7 +49,8 @@ def of_record(
         facts.append((False, f"offset {words.count(offset)} has no record ({why}): the next one is shown"))
     if record.size > FETCH_BYTES:
         limit = (
-            "more than max.partition.fetch.bytes by default; a broker sends a first batch whole nevertheless"
+            "more than max.partition.fetch.bytes by default, which counts it compressed; a broker sends a"
+            " first batch whole nevertheless"
         )
         facts.append((False, f"the record has {words.size(record.size)}, {limit}"))
     if not is_explained and not any(wrong for wrong, _ in facts):
