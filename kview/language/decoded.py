@@ -70,7 +70,7 @@ def failure(failed: DecodeFailure, of: Decoded) -> str:
         case DecodeFailureKind.TOO_MANY:
             return f"only the beginning: it has more parts than kview decodes{place}"
         case DecodeFailureKind.ANSWER_FULL:
-            return "not decoded to its end: these records have more parts together than kview decodes"
+            return "these records have more parts together than kview decodes"
         case DecodeFailureKind.TOO_DEEP:
             return f"only the beginning: it is nested too deep{place}"
         case DecodeFailureKind.CUT:
