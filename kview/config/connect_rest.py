@@ -43,13 +43,19 @@ def connect_rest(
     url, user, password = (resolved(values[key] or "", environment, folder) for key in (URL, USER, PASSWORD))
     if not url and not user and not password and values[URL] is None:
         return None
-    if not is_rest_url(url):
-        raise NotUsable(URL)
-    if ":" in user or (password and not user):
-        raise NotUsable(USER)
-    if user and not password:
-        raise NotUsable(PASSWORD)
+    check_login({URL: url, USER: user, PASSWORD: password})
     return ConnectRest(url.rstrip("/"), user, Secret(password))
+
+
+def check_login(login: Mapping[str, str]) -> None:
+    """Check an address, a user and a password, in this order, each by its key. Raises NotUsable."""
+    (url_key, url), (user_key, user), (password_key, password) = login.items()
+    if not is_rest_url(url):
+        raise NotUsable(url_key)
+    if ":" in user or (password and not user):
+        raise NotUsable(user_key)
+    if user and not password:
+        raise NotUsable(password_key)
 
 
 def is_rest_url(url: str) -> bool:

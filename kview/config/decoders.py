@@ -31,7 +31,7 @@ class Decoder(Struct, frozen=True):
 
     kind: DecoderKind
     name: str = ""
-    """The name of the file, and of the message."""
+    """The file and the message as the profile names them."""
     data: bytes = b""
     message: str = ""
 
@@ -60,5 +60,4 @@ def decoder(text: str, folder: Path) -> Decoder:
         raise NotADecoder
     if kind == DecoderKind.PROTOBUF and not message:
         raise NotADecoder
-    name = ":".join(filter(None, (Path(file).name, message)))
-    return Decoder(DecoderKind(kind), name, read_file(in_folder(file, folder)), message)
+    return Decoder(DecoderKind(kind), rest, read_file(in_folder(file, folder)), message)

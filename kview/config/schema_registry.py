@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from kview.config.connect_rest import NotUsable, is_rest_url
+from kview.config.connect_rest import NotUsable, check_login
 from kview.config.references import resolved
 from kview.config.secret import Secret
 
@@ -40,12 +40,7 @@ def schema_registry(
     url, user, password, token = (resolved(values[key] or "", environment, folder) for key in keys)
     if values[URL] is None and not (user or password or token):
         return None
-    if not is_rest_url(url):
-        raise NotUsable(URL)
-    if ":" in user or (password and not user):
-        raise NotUsable(USER)
-    if user and not password:
-        raise NotUsable(PASSWORD)
+    check_login({URL: url, USER: user, PASSWORD: password})
     # A token goes into a line of HTTP, which nothing in it may end.
     if token and (user or not token.isascii() or not token.isprintable() or " " in token):
         raise NotUsable(TOKEN)

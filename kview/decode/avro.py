@@ -11,9 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from kview.decode.avro_schema import AvroType
-from kview.decode.cursor import Cursor, Stopped, short_float
+from kview.decode.cursor import Cursor, Stopped, short_float, uuid_text
 from kview.model.decoded import (
-    DECODED,
     DecodeFailure,
     DecodeFailureKind,
     Fields,
@@ -53,7 +52,7 @@ def read(schema: AvroType, cursor: Cursor) -> tuple[bool, Node, DecodeFailure]:
         return bool(made), made[0] if made else None, cursor.failure(stopped)
     if cursor.at < len(cursor.data):
         return True, made[0], DecodeFailure(DecodeFailureKind.LEFT_OVER, cursor.at)
-    return True, made[0], DECODED
+    return True, made[0], cursor.note
 
 
 def _read(kind: AvroType, cursor: Cursor, put: Put) -> None:
@@ -171,8 +170,7 @@ def _bytes(kind: AvroType, data: bytes) -> Node:
         sign, text = (1, str(-digits)) if digits < 0 else (0, str(digits))
         return Decimal((sign, tuple(map(int, text)), -kind.scale))
     if kind.logical == "uuid":
-        text = data.hex()
-        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+        return uuid_text(data)
     return data
 
 

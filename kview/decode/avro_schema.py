@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from kview.decode.errors import NotASchema
+from kview.decode.errors import NotASchema, full_name
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 MOST_TYPES = 20_000
@@ -94,23 +94,24 @@ class _Parser:
             return self._by_name(kind, space)
         logical = described.get("logicalType")
         if isinstance(logical, str) and logical in _LOGICAL.get(kind, ()):
-            return AvroType(kind, logical=logical, scale=_scale(described))
+            return _with_logical(AvroType(kind), logical, described)
         return AvroType(kind)
 
     def _by_name(self, name: str, space: str) -> AvroType:
         if name in PRIMITIVES:
             return AvroType(name)
         found = self._named.get(name if "." in name or not space else f"{space}.{name}")
-        found = found or self._named.get(name)
+        found = found or self._named.get(name.removeprefix("."))
         if found is None:
             raise NotASchema
         return found
 
     def _of_name(self, kind: str, described: dict[str, Any], space: str, depth: int) -> AvroType:
-        name, own_space = described.get("name"), described.get("namespace", space)
-        if not isinstance(name, str) or not isinstance(own_space, str) or not name:
+        name, own_space = described.get("name"), described.get("namespace")
+        if not isinstance(name, str) or not name:
             raise NotASchema
-        full = name if "." in name or not own_space else f"{own_space}.{name}"
+        own_space = own_space if isinstance(own_space, str) else space
+        full = full_name(name if "." in name or not own_space else f"{own_space}.{name}").removeprefix(".")
         made = AvroType("record" if kind == "error" else kind, full)
         self._named[full] = made
         if kind == "enum":
@@ -124,7 +125,7 @@ class _Parser:
                 raise NotASchema
             made.size = size
             if logical == "decimal" or (logical, size) in (("duration", 12), ("uuid", 16)):
-                made.logical, made.scale = str(logical), _scale(described)
+                _with_logical(made, str(logical), described)
         else:
             self._fields(made, described.get("fields"), full.rpartition(".")[0], depth)
         return made
@@ -138,8 +139,12 @@ class _Parser:
             made.fields.append((each["name"], self._type(each.get("type"), space, depth + 1)))
 
 
-def _scale(described: dict[str, Any]) -> int:
-    scale = described.get("scale", 0)
-    if not isinstance(scale, int) or not 0 <= scale <= MOST_SCALE:
-        raise NotASchema
-    return scale
+def _with_logical(made: AvroType, logical: str, described: dict[str, Any]) -> AvroType:
+    """Return a type with a logical type, without it if it is not valid: readers ignore it then."""
+    if logical == "decimal":
+        scale = described.get("scale", 0)
+        if not isinstance(scale, int) or not 0 <= scale <= MOST_SCALE:
+            return made
+        made.scale = scale
+    made.logical = logical
+    return made

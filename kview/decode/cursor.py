@@ -3,7 +3,7 @@
 import math
 import struct
 
-from kview.model.decoded import MOST_DEPTH, MOST_NODES, DecodeFailure, DecodeFailureKind
+from kview.model.decoded import DECODED, MOST_DEPTH, MOST_NODES, DecodeFailure, DecodeFailureKind
 
 LONGEST_VARINT = 10
 """The bytes of a varint of 64 bits."""
@@ -33,6 +33,8 @@ class Cursor:
         self.left = limit
         """How many nodes may still be made."""
         self.path: list[str | int] = []
+        self.note = DECODED
+        """What is said of bytes that were read nevertheless."""
         self._depth = 0
 
     def wrong(self, at: int | None = None) -> Stopped:
@@ -85,12 +87,13 @@ class Cursor:
         return (number >> 1) ^ -(number & 1)
 
     def text(self, count: int) -> str:
-        """Return the next bytes as text."""
-        at = self.at
+        """Return the next bytes as text, in which U+FFFD stands for what is not UTF-8."""
+        at, data = self.at, self.take(count)
         try:
-            return self.take(count).decode()
+            return data.decode()
         except UnicodeDecodeError:
-            raise self.wrong(at) from None
+            self.note = self.note or self.failure(Stopped(DecodeFailureKind.NOT_UTF8, at))
+            return data.decode(errors="replace")
 
     def failure(self, stopped: Stopped) -> DecodeFailure:
         """Return why reading stopped, and in which field."""
@@ -102,6 +105,12 @@ class Cursor:
                 parts.append(f".{step}" if parts else step)
         path = "".join(parts)
         return DecodeFailure(stopped.kind, stopped.at, path[:MOST_PATH])
+
+
+def uuid_text(data: bytes) -> str:
+    """Return 16 bytes as the text of a UUID."""
+    text = data.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def short_float(data: bytes) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from kview.decode.cursor import Cursor, Stopped
-from kview.decode.errors import NotASchema
+from kview.decode.errors import NotASchema, full_name
 
 MOST_TYPES = 20_000
 """Limit of the messages, enums and fields of a schema."""
@@ -57,6 +57,11 @@ class ProtoField:
     scope: str = ""
     """The name of the message in which `type_name` was written, '' if that is a full name."""
 
+    @property
+    def is_only_named(self) -> bool:
+        """Whether the type may be a message or an enum: a .proto file names it, and no file has it."""
+        return bool(self.scope) and self.kind is Type.MESSAGE and self.message is None
+
 
 @dataclass(slots=True, eq=False)
 class Message:
@@ -92,7 +97,7 @@ def parsed(text: str, references: Sequence[str] = ()) -> ProtoFile:
 
     Raises NotASchema.
     """
-    made = ProtoFile(by_name=dict(WELL_KNOWN.by_name), enums=dict(WELL_KNOWN.enums))
+    made = well_known()
     reader = _Reader(made)
     for each in (*references, text):
         made.messages = []  # of the last file, which is the one itself
@@ -107,7 +112,7 @@ def parsed(text: str, references: Sequence[str] = ()) -> ProtoFile:
 
 def of_set(data: bytes) -> ProtoFile:
     """Return what a serialized FileDescriptorSet describes. Raises NotASchema."""
-    made = ProtoFile(by_name=dict(WELL_KNOWN.by_name), enums=dict(WELL_KNOWN.enums))
+    made = well_known()
     reader = _Reader(made)
     try:
         for number, value in _parts(data):
@@ -166,7 +171,8 @@ class _Reader:
 
     def _message(self, data: bytes, prefix: str, depth: int) -> Message:
         self._count(depth)
-        made = Message(prefix + "".join(_text(value) for number, value in _parts(data) if number == 1))
+        name = "".join(_text(value) for number, value in _parts(data) if number == 1)
+        made = Message(full_name(prefix + name))
         self._file.by_name[made.name] = made
         for number, value in _parts(data):
             if number == 2:
@@ -202,7 +208,7 @@ class _Reader:
                 if not isinstance(signed, int):
                     raise NotASchema
                 symbols.setdefault(to_signed(signed, 64), _text(facts.get(1, b"")))
-        self._file.enums[prefix + name] = symbols
+        self._file.enums[full_name(prefix + name)] = symbols
 
 
 def to_signed(number: int, bits: int) -> int:
@@ -239,8 +245,11 @@ def _text(value: int | bytes) -> str:
     return _bytes(value).decode("utf-8", "replace")
 
 
-def _well_known() -> ProtoFile:
-    """Return the types of google/protobuf that every compiler has, so that no registry keeps them."""
+def well_known() -> ProtoFile:
+    """Return the types of google/protobuf that every compiler has, so that no registry keeps them.
+
+    They are new each time, because a file may have types of the same names.
+    """
     file = ProtoFile()
 
     def add(name: str, *fields: ProtoField, is_map_entry: bool = False) -> None:
@@ -275,8 +284,4 @@ def _well_known() -> ProtoFile:
     )
     add("ListValue", one("values", Type.MESSAGE, "Value", repeated=True))
     file.enums["google.protobuf.NullValue"] = {0: "NULL_VALUE"}
-    resolve(file)
     return file
-
-
-WELL_KNOWN = _well_known()

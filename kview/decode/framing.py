@@ -4,16 +4,14 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from kview.decode.cursor import Cursor, Stopped
-from kview.model.decoded import SchemaId
+from kview.decode.cursor import Cursor, Stopped, uuid_text
+from kview.model.decoded import MOST_DEPTH, SchemaId
 from kview.model.inspection import Header, Payload
 
 BY_NUMBER, BY_GUID = 0, 1
 """The magic bytes: before a number of 4 bytes, and before a GUID of 16 bytes."""
 PREFIX_BYTES = 5
 _GUID_BYTES = 16
-MOST_INDEXES = 32
-"""Limit of Protobuf's indexes: so deep are messages nested."""
 
 
 class Framed(Struct, frozen=True):
@@ -55,7 +53,7 @@ def _of_header(payload: Payload, value: bytes) -> Framed | None:
     if len(value) >= PREFIX_BYTES and value[0] == BY_NUMBER:
         schema, end = SchemaId(int.from_bytes(value[1:PREFIX_BYTES], "big")), PREFIX_BYTES
     elif len(value) > _GUID_BYTES and value[0] == BY_GUID:
-        schema, end = SchemaId(guid=_guid(value[1 : _GUID_BYTES + 1])), _GUID_BYTES + 1
+        schema, end = SchemaId(guid=uuid_text(value[1 : _GUID_BYTES + 1])), _GUID_BYTES + 1
     else:
         return None
     try:
@@ -65,16 +63,11 @@ def _of_header(payload: Payload, value: bytes) -> Framed | None:
     return Framed(payload, schema, 0, indexes)
 
 
-def _guid(data: bytes) -> str:
-    text = data.hex()
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
-
-
 def read_indexes(cursor: Cursor) -> tuple[int, ...]:
     """Return Protobuf's indexes: their number and they themselves as zigzag varints. A number of 0 stands for
     the first message. Raises Stopped."""
     count = cursor.zigzag()
-    if not 0 <= count <= MOST_INDEXES:
+    if not 0 <= count <= MOST_DEPTH:
         raise cursor.wrong()
     indexes = tuple(cursor.zigzag() for _ in range(count))
     if any(not 0 <= index < 1 << 31 for index in indexes):

@@ -11,18 +11,18 @@ from types import MappingProxyType
 from kview.decode.descriptors import (
     MOST_DEPTH,
     MOST_TYPES,
-    WELL_KNOWN,
     Message,
     ProtoField,
     ProtoFile,
     Type,
     resolve,
+    well_known,
 )
-from kview.decode.errors import NotASchema
+from kview.decode.errors import NotASchema, full_name
 
 _TOKEN = re.compile(
     r"""//[^\n]*|/\*(?:.*?\*/|(?P<open>))|\s+|(?P<word>[A-Za-z_.][A-Za-z0-9_.]*)|(?P<number>[0-9][0-9A-Za-z.]*)"""
-    r"""|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<mark>[^\s])""",
+    r"""|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<quote>["'])|(?P<mark>[^\s])""",
     re.DOTALL,
 )
 _SCALARS: Mapping[str, Type] = MappingProxyType({
@@ -37,7 +37,7 @@ def parsed(text: str, references: Sequence[str] = ()) -> ProtoFile:
 
     Raises NotASchema.
     """
-    made = ProtoFile(by_name=dict(WELL_KNOWN.by_name), enums=dict(WELL_KNOWN.enums))
+    made = well_known()
     for each in (*references, text):
         made.messages = []
         _Parser(made, each).file()
@@ -50,7 +50,7 @@ class _Parser:
         self._file = file
         self._tokens: list[str] = []
         for match in _TOKEN.finditer(text):
-            if match.lastgroup == "open":  # a comment without an end, for which no second one is looked for
+            if match.lastgroup in ("open", "quote"):  # without an end, which is not looked for a second time
                 raise NotASchema
             if match.lastgroup is not None:
                 self._tokens.append(match[0])
@@ -110,7 +110,7 @@ class _Parser:
 
     def _message(self, prefix: str, depth: int) -> Message:
         self._count(depth)
-        made = Message(prefix + self._next())
+        made = Message(full_name(prefix + self._next()))
         self._file.by_name[made.name] = made
         self._expect("{")
         self._body(made, depth)
@@ -145,7 +145,7 @@ class _Parser:
         if kind == "group" and self._tokens[self._at : self._at + 1] != [";"]:
             while self._peek() not in ("{", ""):
                 self._next()
-            group = Message(f"{made.name}.{name}")
+            group = Message(full_name(f"{made.name}.{name}"))
             self._file.by_name[group.name] = group
             made.nested.append(group)
             self._expect("{")
@@ -160,7 +160,7 @@ class _Parser:
         """Return a field. Of a name it is not known yet whether it is a message's or an enum's."""
         if kind in _SCALARS:
             return ProtoField(name, _SCALARS[kind], repeated)
-        return ProtoField(name, Type.MESSAGE, repeated, kind, scope=scope)
+        return ProtoField(name, Type.MESSAGE, repeated, full_name(kind), scope=scope)
 
     def _map(self, made: Message) -> None:
         self._count()
@@ -174,7 +174,7 @@ class _Parser:
         number = self._number()
         self._pass_over()
         camel = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
-        entry = Message(f"{made.name}.{camel}Entry", is_map_entry=True)
+        entry = Message(full_name(f"{made.name}.{camel}Entry"), is_map_entry=True)
         entry.fields[1] = self._of(key, "key", False, made.name)
         entry.fields[2] = self._of(value, "value", False, made.name)
         self._file.by_name[entry.name] = entry
@@ -183,7 +183,7 @@ class _Parser:
 
     def _enum(self, prefix: str) -> None:
         self._count()
-        name, symbols = prefix + self._next(), dict[int, str]()
+        name, symbols = full_name(prefix + self._next()), dict[int, str]()
         self._expect("{")
         while (word := self._next()) != "}":
             if word in ("option", "reserved") and self._peek() != "=":

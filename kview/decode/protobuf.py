@@ -6,12 +6,12 @@ schema is the wrong one.
 
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kview.decode.cursor import Cursor, Stopped, short_float
 from kview.decode.descriptors import Message, ProtoField, Type, to_signed
 from kview.model.decoded import (
-    DECODED,
     DecodeFailure,
     DecodeFailureKind,
     Fields,
@@ -29,25 +29,42 @@ _TIMESTAMP = "google.protobuf.Timestamp"
 _MOST_SECONDS = 10**12
 """Seconds of a timestamp beyond which no calendar has it."""
 _UNKNOWN = Message("")
+Put = Callable[[Node], None]
+"""Puts a node in its place in the tree, before its own parts are read."""
+
+
+@dataclass(slots=True)
+class _Level:
+    """A message that is being read. `places` are those of its fields by number, and `inner` are the messages
+    of fields that are not repeated, which go on where such a field comes again."""
+
+    fields: list[tuple[str, Node]] = field(default_factory=list)
+    places: dict[int, int] = field(default_factory=dict)
+    inner: dict[int, "_Level"] = field(default_factory=dict)
+
+    def put(self, number: int, name: str, node: Node) -> None:
+        """Put a field in its place, instead of what it was before."""
+        if number in self.places:
+            self.fields[self.places[number]] = (name, node)
+        else:
+            self.places[number] = len(self.fields)
+            self.fields.append((name, node))
 
 
 def read(message: Message, cursor: Cursor) -> tuple[bool, Node, DecodeFailure]:
     """Return whether anything was read, the tree as far as it was read, and why no further."""
-    fields: list[tuple[str, Node]] = []
-    tree = Fields(message.name, fields)
+    level = _Level()
+    tree = Fields(message.name, level.fields)
     try:
         cursor.count_node()
-        _fields(message, cursor, len(cursor.data), fields)
+        _fields(message, cursor, len(cursor.data), level)
     except Stopped as stopped:
-        return bool(fields), tree, cursor.failure(stopped)
-    return True, tree, DECODED
+        return bool(level.fields), tree, cursor.failure(stopped)
+    return True, tree, cursor.note
 
 
-def _fields(
-    message: Message, cursor: Cursor, end: int, fields: list[tuple[str, Node]], group: int | None = None
-) -> None:
+def _fields(message: Message, cursor: Cursor, end: int, level: _Level, group: int | None = None) -> None:
     """Read fields up to `end`, or up to the end of a group with that number."""
-    places: dict[int, int] = {}
     while cursor.at < end:
         at, tag = cursor.at, cursor.varint()
         number, wire = tag >> 3, tag & 7
@@ -56,8 +73,10 @@ def _fields(
         if not number or wire > _FIXED32 or wire == _END_GROUP:
             raise cursor.wrong(at)
         known = message.fields.get(number)
+        if known is not None and not _fits(known, wire):
+            known = None
         cursor.path.append(known.name if known is not None else f"#{number}")
-        _field(number, wire, known, cursor, end, fields, places)
+        _field(number, wire, known, cursor, end, level)
         if cursor.at > end:
             raise cursor.wrong(at)
         cursor.path.pop()
@@ -65,39 +84,35 @@ def _fields(
         raise cursor.wrong()
 
 
-def _field(
-    number: int,
-    wire: int,
-    known: ProtoField | None,
-    cursor: Cursor,
-    end: int,
-    fields: list[tuple[str, Node]],
-    places: dict[int, int],
-) -> None:
+def _fits(known: ProtoField, wire: int) -> bool:
+    """Return whether a field may have a wire type. Google's library, too, takes others for unknown fields.
+
+    A type that is only named may be a message or an enum. A group may be a message of an edition.
+    """
+    if known.is_only_named or wire == _WIRES[known.kind]:
+        return True
+    if wire == _GROUP:
+        return known.kind is Type.MESSAGE and not (known.message is not None and known.message.is_map_entry)
+    return wire == _BYTES and known.repeated and known.kind is not Type.GROUP  # packed
+
+
+def _field(number: int, wire: int, known: ProtoField | None, cursor: Cursor, end: int, level: _Level) -> None:
     """Read one field, and put it where it belongs: a repeated one to its others, else in place of another."""
     if known is None:
         cursor.count_node()
-        fields.append((f"#{number}", _raw(number, wire, cursor)))
+        level.fields.append((f"#{number}", _raw(number, wire, cursor)))
         return
     if known.repeated and known.message is not None and known.message.is_map_entry and wire == _BYTES:
-        _entry(number, known, cursor, fields, places)
+        _entry(number, known, known.message, cursor, level)
         return
     if not known.repeated:
-
-        def put(node: Node) -> None:
-            if number in places:
-                fields[places[number]] = (known.name, node)
-            else:
-                places[number] = len(fields)
-                fields.append((known.name, node))
-
-        _value(number, wire, known, cursor, put)
+        inner = level.inner.setdefault(number, _Level()) if known.message is not None else None
+        _value(number, wire, known, cursor, lambda node: level.put(number, known.name, node), inner)
         return
-    if number not in places:
+    if number not in level.places:
         cursor.count_node()
-        places[number] = len(fields)
-        fields.append((known.name, Items([])))
-    items = fields[places[number]][1]
+        level.put(number, known.name, Items([]))
+    items = level.fields[level.places[number]][1]
     assert isinstance(items, Items)
     if wire == _BYTES and _WIRES[known.kind] != _BYTES:  # packed
         length = _length(cursor, end)
@@ -122,46 +137,66 @@ def _length(cursor: Cursor, end: int) -> int:
     return length
 
 
-def _entry(
-    number: int,
-    known: ProtoField,
-    cursor: Cursor,
-    fields: list[tuple[str, Node]],
-    places: dict[int, int],
-) -> None:
-    """Read an entry of a map."""
-    assert known.message is not None
-    if number not in places:
+def _entry(number: int, known: ProtoField, message: Message, cursor: Cursor, level: _Level) -> None:
+    """Read an entry of a map. Without a key or a value it has the default of its type."""
+    if number not in level.places:
         cursor.count_node()
-        places[number] = len(fields)
-        fields.append((known.name, Fields("", [])))
-    entries = fields[places[number]][1]
+        level.put(number, known.name, Fields("", []))
+    entries = level.fields[level.places[number]][1]
     assert isinstance(entries, Fields)
+    cursor.count_node()
     length = _length(cursor, len(cursor.data))
     until = cursor.at + length
-    pair: list[tuple[str, Node]] = []
+    pair = _Level()
     cursor.deeper()
-    _fields(known.message, cursor, until, pair)
+    _fields(message, cursor, until, pair)
     cursor.higher()
-    held = dict(pair)
-    key = held.get("key", "")
-    entries.fields.append((key if isinstance(key, str) else str(key), held.get("value")))
+    key, value = (
+        pair.fields[pair.places[part]][1] if part in pair.places else _default(message.fields.get(part))
+        for part in (1, 2)
+    )
+    entries.fields.append((key if isinstance(key, str) else str(key), value))
 
 
-def _value(number: int, wire: int, known: ProtoField, cursor: Cursor, put: Callable[[Node], None]) -> None:
+def _default(of: ProtoField | None) -> Node:
+    """Return what a field stands for that was not written."""
+    if of is None or of.is_only_named:
+        return None
+    match of.kind:
+        case Type.MESSAGE | Type.GROUP:
+            message = of.message or _UNKNOWN
+            return _timestamp(message, []) if message.name == _TIMESTAMP else Fields(message.name, [])
+        case Type.ENUM:
+            return next(map(Symbol, of.symbols.values()), 0)
+        case Type.STRING:
+            return ""
+        case Type.BYTES:
+            return b""
+        case Type.BOOL:
+            return False
+        case Type.FLOAT | Type.DOUBLE:
+            return 0.0
+    return 0
+
+
+def _value(
+    number: int, wire: int, known: ProtoField, cursor: Cursor, put: Put, level: _Level | None = None
+) -> None:
+    """Read a value. A message is read into `level`."""
     cursor.count_node()
-    if wire == _GROUP:
-        _nested(known.message or _UNKNOWN, cursor, len(cursor.data), put, number)
+    if known.is_only_named:
+        put(_raw(number, wire, cursor))
         return
-    if wire != _WIRES[known.kind]:
-        raise cursor.wrong()
+    if wire == _GROUP:
+        _nested(known.message or _UNKNOWN, cursor, len(cursor.data), put, level or _Level(), number)
+        return
     if known.kind is Type.MESSAGE:
         length = _length(cursor, len(cursor.data))
         until = cursor.at + length
         if known.message is None:
             put(cursor.take(until - cursor.at))
         else:
-            _nested(known.message, cursor, until, put)
+            _nested(known.message, cursor, until, put, level or _Level())
         return
     if known.kind is Type.ENUM:
         value = to_signed(cursor.varint(), 32)
@@ -172,17 +207,21 @@ def _value(number: int, wire: int, known: ProtoField, cursor: Cursor, put: Calla
 
 
 def _nested(
-    message: Message, cursor: Cursor, end: int, put: Callable[[Node], None], group: int | None = None
+    message: Message,
+    cursor: Cursor,
+    end: int,
+    put: Put,
+    level: _Level,
+    group: int | None = None,
 ) -> None:
-    fields: list[tuple[str, Node]] = []
     is_timestamp = message.name == _TIMESTAMP
     if not is_timestamp:
-        put(Fields(message.name, fields))
+        put(Fields(message.name, level.fields))
     cursor.deeper()
-    _fields(message, cursor, end, fields, group)
+    _fields(message, cursor, end, level, group)
     cursor.higher()
     if is_timestamp:
-        put(_timestamp(message, fields))
+        put(_timestamp(message, level.fields))
 
 
 def _timestamp(message: Message, fields: list[tuple[str, Node]]) -> Node:
@@ -214,7 +253,7 @@ def _raw(number: int, wire: int, cursor: Cursor) -> Node:
             return cursor.take(cursor.varint())
         case 3:
             made: list[Node] = []
-            _nested(_UNKNOWN, cursor, len(cursor.data), made.append, number)
+            _nested(_UNKNOWN, cursor, len(cursor.data), made.append, _Level(), number)
             return made[0]
     return cursor.take(4)
 

@@ -9,11 +9,20 @@ from kview.decode.cursor import Cursor, Stopped
 from kview.decode.descriptors import Message, ProtoFile
 from kview.decode.errors import NotASchema
 from kview.decode.framing import Framed, read_indexes
-from kview.model.decoded import MOST_NODES, Decoded, DecodeFailure, DecodeFailureKind, Node, SchemaKind
+from kview.model.decoded import (
+    DECODED,
+    MOST_NODES,
+    Decoded,
+    DecodeFailure,
+    DecodeFailureKind,
+    Node,
+    SchemaKind,
+)
 from kview.model.inspection import Payload
 
 MOST_TEXT = 2 << 20
 """Limit of the characters of a schema with its references, of which most have some kB."""
+_AT_THE_END = frozenset({DecodeFailureKind.NONE, DecodeFailureKind.NOT_UTF8, DecodeFailureKind.ENDS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +80,15 @@ def decoded(framed: Framed, schema: Schema, limit: int = MOST_NODES) -> Decoded:
         name, has_tree, tree, failure = _protobuf(framed, schema.file, cursor)
     elif schema.message is not None:
         has_tree, tree, failure = protobuf.read(schema.message, cursor)
+    elif schema.avro is not None and schema.avro.kind == "bytes" and not framed.schema.file:
+        # Confluent's serializers write these as they are, without their length.
+        has_tree, tree, failure = True, cursor.take(len(data) - cursor.at), DECODED
     else:
         assert schema.avro is not None
         has_tree, tree, failure = avro.read(schema.avro, cursor)
-    if payload.cut and failure.kind is DecodeFailureKind.ENDS:
+    # Protobuf's bytes may be cut between two fields, or before the end of a group.
+    is_wrong_end = failure.kind is DecodeFailureKind.WRONG and failure.at == len(data)
+    if payload.cut and (is_wrong_end or failure.kind in _AT_THE_END):
         failure = DecodeFailure(DecodeFailureKind.CUT, failure.at, failure.path)
     return Decoded(framed.schema, schema.kind, name, tree, has_tree, failure=failure)
 

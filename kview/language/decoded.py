@@ -6,6 +6,7 @@ from kview.language import failures, glyphs, payloads, trees, words
 from kview.language.payloads import Form
 from kview.model.decoded import (
     DATA_FAILURES,
+    NOTES,
     DecodeAnswer,
     Decoded,
     DecodeFailure,
@@ -13,7 +14,7 @@ from kview.model.decoded import (
     SchemaId,
     SchemaKind,
 )
-from kview.model.inspection import Cost
+from kview.model.inspection import Cost, InspectionFailureKind
 from kview.model.units import UNKNOWN
 
 KINDS = {SchemaKind.AVRO: "Avro", SchemaKind.PROTOBUF: "Protobuf", SchemaKind.JSON: "JSON Schema"}
@@ -52,6 +53,8 @@ def failure(failed: DecodeFailure, of: Decoded) -> str:
             return TIMEOUT
         case DecodeFailureKind.NO_SCHEMA:
             return f"the schema registry has no {schema_id(of.schema)}"
+        case DecodeFailureKind.NO_REFERENCE:
+            return f"the schema registry lacks a schema that {schema_id(of.schema)} refers to"
         case DecodeFailureKind.SCHEMA_UNUSABLE:
             return f"kview cannot use {schema_id(of.schema)}"
         case DecodeFailureKind.MANY_SCHEMAS:
@@ -61,9 +64,13 @@ def failure(failed: DecodeFailure, of: Decoded) -> str:
         case DecodeFailureKind.WRONG:
             return f"does not decode: the bytes{place} are not what the schema says, {at}"
         case DecodeFailureKind.LEFT_OVER:
-            return f"does not decode: the schema ends {at}, and more bytes follow"
+            return f"more bytes follow {at}, where the schema ends: most readers ignore them"
+        case DecodeFailureKind.NOT_UTF8:
+            return f"a text{place} is not UTF-8, {at}: some readers refuse it"
         case DecodeFailureKind.TOO_MANY:
             return f"only the beginning: it has more parts than kview decodes{place}"
+        case DecodeFailureKind.ANSWER_FULL:
+            return "these records have more parts together than kview decodes"
         case DecodeFailureKind.TOO_DEEP:
             return f"only the beginning: it is nested too deep{place}"
         case DecodeFailureKind.CUT:
@@ -73,6 +80,12 @@ def failure(failed: DecodeFailure, of: Decoded) -> str:
 def is_data_failure(decoded: Decoded) -> bool:
     """Return whether bytes and schema do not go together."""
     return decoded.failure.kind in DATA_FAILURES
+
+
+def is_doubtful(decoded: Decoded) -> bool:
+    """Return whether it is not known that a schema was used at all: other bytes, such as a number of 8 bytes,
+    may look like the number of one, which the registry does not have."""
+    return decoded.failure.kind is DecodeFailureKind.NO_SCHEMA and decoded.schema.number != UNKNOWN
 
 
 def parts(answer: DecodeAnswer) -> Iterable[tuple[str, Decoded]]:
@@ -120,12 +133,17 @@ def written_with(answer: DecodeAnswer) -> list[str]:
 
 def message(answer: DecodeAnswer) -> str:
     """Return what is wrong with the registry or the records, '' if nothing is."""
+    if answer.failure.kind is InspectionFailureKind.TIMEOUT:
+        return TIMEOUT
+    if answer.failure.kind is InspectionFailureKind.NO_ANSWER:
+        return "keys and values could not be decoded; see kview.log"
     failed = [part for _, part in parts(answer) if part.failure]
     data = sum(map(is_data_failure, failed))
     if data:
         noun = "1 key or value does" if data == 1 else f"{data:,} keys or values do"
         return f"{noun} not decode: the rows with {glyphs.UP} say where"
-    registry = [part for part in failed if part.failure.kind is not DecodeFailureKind.NO_SCHEMA]
+    silent = NOTES | {DecodeFailureKind.NO_SCHEMA}
+    registry = [part for part in failed if part.failure.kind not in silent]
     if not registry:
         return ""
     first = registry[0]
@@ -141,6 +159,6 @@ def _not_decoded(number: int) -> str:
 def hex_note(decoded: Decoded) -> str:
     """Return what is said of a payload without a tree."""
     why = failure(decoded.failure, decoded)
-    if decoded.failure.kind is DecodeFailureKind.NO_SCHEMA and decoded.schema.number != UNKNOWN:
+    if is_doubtful(decoded):
         return f"not text: hex ({why}, if a registry wrote it)"
     return f"{schema(decoded)} {glyphs.DOT} {why}"

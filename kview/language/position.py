@@ -2,7 +2,7 @@
 
 from kview.language import decoded as schemas
 from kview.language import glyphs, inspection, words
-from kview.model.decoded import DecodedRecord, DecodeFailureKind
+from kview.model.decoded import NOTES, DecodedRecord, DecodeFailureKind
 from kview.model.inspection import RecordsAnswer, StartKind
 
 NOT_THERE = "the group has no offset in this partition any more"
@@ -35,17 +35,22 @@ def of_record(
         why = schemas.failure(part.failure, part)
         if schemas.is_data_failure(part):
             facts.append((True, f"its {name} {why} ({schemas.schema(part)})"))
-        elif part.failure.kind is DecodeFailureKind.NO_SCHEMA:
+        elif part.failure.kind is DecodeFailureKind.NO_SCHEMA and not schemas.is_doubtful(part):
             facts.append((True, f"its {name} cannot be decoded: {why}"))
+        elif part.failure.kind in NOTES:
+            is_explained = True  # it depends on the reader
+            facts.append((False, f"its {name}: {why}"))
         elif not part.has_tree:
             is_explained = True  # nobody knows yet
+            why += ", if a registry wrote it" if schemas.is_doubtful(part) else ""
             facts.append((False, f"its {name} is not decoded: {why}"))
     if record.offset > offset:
         why = "compaction, an aborted transaction or a transaction's marker"
         facts.append((False, f"offset {words.count(offset)} has no record ({why}): the next one is shown"))
     if record.size > FETCH_BYTES:
         limit = (
-            "more than max.partition.fetch.bytes by default; a broker sends a first batch whole nevertheless"
+            "more than max.partition.fetch.bytes by default, which counts it compressed; a broker sends a"
+            " first batch whole nevertheless"
         )
         facts.append((False, f"the record has {words.size(record.size)}, {limit}"))
     if not is_explained and not any(wrong for wrong, _ in facts):

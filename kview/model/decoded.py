@@ -86,6 +86,8 @@ class DecodeFailureKind(StrEnum):
     """The registry has not answered in time."""
     NO_SCHEMA = "no_schema"
     """The registry has no such schema."""
+    NO_REFERENCE = "no_reference"
+    """The registry lacks a schema that this one refers to."""
     SCHEMA_UNUSABLE = "schema_unusable"
     """The registry's schema is not one, or has parts that kview does not know."""
     MANY_SCHEMAS = "many_schemas"
@@ -95,16 +97,22 @@ class DecodeFailureKind(StrEnum):
     WRONG = "wrong"
     """The bytes at `at` cannot be what the schema says."""
     LEFT_OVER = "left_over"
-    """Bytes from `at` on are left over, so that the schema is hardly the one they were written with."""
+    """Bytes from `at` on are left over, of which Confluent's deserializer takes no notice."""
+    NOT_UTF8 = "not_utf8"
+    """A text is not UTF-8: Protobuf's readers refuse it in proto3, and Avro's do not."""
     TOO_MANY = "too_many"
     """It has more parts than kview decodes."""
+    ANSWER_FULL = "answer_full"
+    """The answer's payloads have more parts together than kview decodes."""
     TOO_DEEP = "too_deep"
     CUT = "cut"
     """The payload was longer than what kview keeps."""
 
 
-DATA_FAILURES = frozenset({DecodeFailureKind.ENDS, DecodeFailureKind.WRONG, DecodeFailureKind.LEFT_OVER})
+DATA_FAILURES = frozenset({DecodeFailureKind.ENDS, DecodeFailureKind.WRONG})
 """The kinds that say that bytes and schema do not go together, so that other readers fail, too."""
+NOTES = frozenset({DecodeFailureKind.LEFT_OVER, DecodeFailureKind.NOT_UTF8})
+"""The kinds that say what is unusual about bytes that were decoded to their end."""
 
 
 class DecodeFailure(Struct, frozen=True):

@@ -27,7 +27,7 @@ from kview.observe.causes import LinkError, Refused
 from kview.observe.groups.facts import GroupFacts
 from kview.observe.layout import strings
 from kview.observe.loop import Loop
-from kview.observe.rest import Rest, get
+from kview.observe.rest import UNAUTHORIZED, Rest, get
 from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
 
@@ -46,7 +46,6 @@ MOST_LINE = 200
 """The most characters of a name and of a line of a trace."""
 PATH = "/connectors?expand=status"
 
-_UNAUTHORIZED = (401, 403)
 _CAUSED_BY = "Caused by: "
 """How Java begins the line of an exception that is the cause of the one before it."""
 
@@ -198,5 +197,5 @@ class ConnectorReader(Struct):
         """Note the failure. If the login or a certificate is refused, read the settings again."""
         self._failures = min(self._failures + 1, 10)
         self.state.failed(Part.CONNECTORS, NO_BROKER, cause)
-        if cause.kind in REFUSALS or cause.code in _UNAUTHORIZED:
+        if cause.kind in REFUSALS or cause.code in UNAUTHORIZED:
             await self.loop.renewal.renew(self.loop)

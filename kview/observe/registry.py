@@ -6,14 +6,15 @@ Failures count for a short time, so that a registry in trouble is not asked for 
 """
 
 import logging
-import time
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kview.config.decoders import Decoder, DecoderKind, Decoders
 from kview.config.schema_registry import SchemaRegistry
@@ -39,7 +40,7 @@ from kview.model.failures import REFUSALS, Cause, FailureKind
 from kview.model.inspection import Cost, InspectionFailure, InspectionFailureKind, Payload, Record
 from kview.observe.causes import LinkError, Refused
 from kview.observe.loop import Loop
-from kview.observe.rest import Rest, get
+from kview.observe.rest import UNAUTHORIZED, Rest, get
 
 _log = logging.getLogger(__name__)
 
@@ -52,14 +53,16 @@ MOST_BYTES = 4 << 20
 MOST_NEW = 20
 """The most schemas that are asked for in one answer: a topic has a few, and arbitrary bytes have many."""
 MOST_KEPT = 500
-"""The most schemas and failures that are kept, and the bytes of their texts."""
-MOST_KEPT_BYTES = 32 << 20
+"""The most schemas and failures that are kept."""
+MOST_KEPT_BYTES = 2 << 20
+"""The most bytes of the texts of schemas that are kept, which take up to 60 times as many."""
+MOST_FILES = 20
+"""The most schemas of files that are kept."""
 MOST_REFERENCES = 100
 """The most schemas that one refers to, directly or not."""
 FAILED_AGAIN_S = 10.0
 """How long a failure counts."""
 ACCEPTS = "application/vnd.schemaregistry.v1+json, application/json"
-_UNAUTHORIZED = (401, 403)
 _NOT_FOUND = 404
 _OF_ONE_ANSWER = frozenset({
     FailureKind.MALFORMED, FailureKind.TOO_LARGE, FailureKind.INCOMPLETE, FailureKind.HTTP_STATUS,
@@ -146,7 +149,7 @@ class Registry(Struct):
             self._busy = False
         both = (part for record in all_decoded for part in (record.key, record.value))
         causes = {part.failure.cause for part in both if part is not None}
-        if any(cause.kind in REFUSALS or cause.code in _UNAUTHORIZED for cause in causes):
+        if any(cause.kind in REFUSALS or cause.code in UNAUTHORIZED for cause in causes):
             await self.loop.renewal.renew(self.loop)
         return DecodeAnswer(
             request, tuple(all_decoded), cost=Cost(spent.requests, spent.bytes), asked_ms=asked_ms
@@ -182,6 +185,8 @@ class Registry(Struct):
                     kept = self._asked(rest, wanted, spent)
                 schemas[wanted] = kept
             made = self._decoded(written, schemas[wanted], min(MOST_NODES, left))
+            if left < MOST_NODES and made.failure.kind is DecodeFailureKind.TOO_MANY:
+                made = replace(made, failure=replace(made.failure, kind=DecodeFailureKind.ANSWER_FULL))
             left = max(0, left - _size(made.tree)) if made.has_tree else left
             return made
 
@@ -199,7 +204,7 @@ class Registry(Struct):
 
     def _remembered(self, wanted: SchemaId) -> _Kept | None:
         """Return a schema that is known, or a failure that still counts."""
-        now_s = time.monotonic()
+        now_s = self.loop.monotonic()
         kept = self._kept.get(wanted)
         if kept is not None and (kept.schema is not None or now_s < kept.until_s):
             self._kept.move_to_end(wanted)
@@ -211,7 +216,7 @@ class Registry(Struct):
         try:
             kept = self._fetched(rest, wanted, spent)
         except _NoSchema as error:
-            kept = _Kept(None, error.failure, until_s=time.monotonic() + FAILED_AGAIN_S)
+            kept = _Kept(None, error.failure, until_s=self.loop.monotonic() + FAILED_AGAIN_S)
             if error.failure.kind is DecodeFailureKind.LATE:
                 return kept
             if _is_down(error.failure):
@@ -234,7 +239,7 @@ class Registry(Struct):
         if kind is SchemaKind.PROTOBUF:
             try:
                 answered = self._get(rest, f"{path}?{_SERIALIZED}", spent)
-                query = f"?{_SERIALIZED}"
+                query = f"&{_SERIALIZED}"
             except _NoSchema as error:
                 if error.failure.cause.kind not in (FailureKind.HTTP_STATUS, FailureKind.NONE):
                     raise
@@ -265,13 +270,19 @@ class Registry(Struct):
             seen.add(key)
             if len(seen) > MOST_REFERENCES:
                 raise _NoSchema(DecodeFailure(DecodeFailureKind.SCHEMA_UNUSABLE))
-            path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}{query}"
-            answered = self._get(rest, path, spent)
+            # A version that was deleted is still what schemas refer to.
+            path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}?deleted=true"
+            try:
+                answered = self._get(rest, path + query, spent)
+            except _NoSchema as error:
+                if error.failure.kind is DecodeFailureKind.NO_SCHEMA:
+                    raise _NoSchema(DecodeFailure(DecodeFailureKind.NO_REFERENCE)) from None
+                raise
             self._references(rest, answered.references or [], query, texts, seen, spent)
             texts.append(answered.schema)
 
     def _get(self, rest: Rest, path: str, spent: _Spent) -> _Answered:
-        left_s = spent.ends_s - time.monotonic()
+        left_s = spent.ends_s - self.loop.monotonic()
         if left_s <= 0:
             raise _NoSchema(DecodeFailure(DecodeFailureKind.LATE))
         spent.requests += 1
@@ -307,28 +318,27 @@ def _parts(record: Record, topic: str, decoders: Decoders) -> tuple[Framed | Non
 
 def _of_files(topic: str, decoders: Decoders) -> dict[SchemaId, _Kept]:
     """Return the schemas of a topic that are in files."""
-    schemas: dict[SchemaId, _Kept] = {}
-    for decoder in (decoders.keys.get(topic), decoders.values.get(topic)):
-        if decoder is None or not decoder.name:
-            continue
-        try:
-            if decoder.kind is DecoderKind.AVRO:
-                schema = schema_of(SchemaKind.AVRO, decoder.data.decode())
-            else:
-                schema = message_of(decoder.data, decoder.message)
-        except (NotASchema, UnicodeDecodeError):
-            kept = _Kept(None, DecodeFailure(DecodeFailureKind.SCHEMA_UNUSABLE))
+    both = (decoders.keys.get(topic), decoders.values.get(topic))
+    return {SchemaId(file=each.name): _of_file(each) for each in both if each is not None and each.name}
+
+
+@lru_cache(maxsize=MOST_FILES)
+def _of_file(decoder: Decoder) -> _Kept:
+    try:
+        if decoder.kind is DecoderKind.AVRO:
+            schema = schema_of(SchemaKind.AVRO, decoder.data.decode())
         else:
-            kept = _Kept(schema, DecodeFailure())
-        schemas[SchemaId(file=decoder.name)] = kept
-    return schemas
+            schema = message_of(decoder.data, decoder.message)
+    except (NotASchema, UnicodeDecodeError):
+        return _Kept(None, DecodeFailure(DecodeFailureKind.SCHEMA_UNUSABLE))
+    return _Kept(schema, DecodeFailure())
 
 
 def _is_down(failure: DecodeFailure) -> bool:
     """Return whether a failure is one of the registry itself, not of its answer about one schema."""
     cause = failure.cause
     return failure.kind is DecodeFailureKind.REGISTRY and (
-        cause.kind not in _OF_ONE_ANSWER or cause.code in _UNAUTHORIZED
+        cause.kind not in _OF_ONE_ANSWER or cause.code in UNAUTHORIZED
     )
 
 

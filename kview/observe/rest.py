@@ -23,6 +23,7 @@ from kview.model.failures import Cause, FailureKind
 from kview.observe.causes import LinkError, Refused, cause_of
 from kview.observe.loop import Unresolved
 
+UNAUTHORIZED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _TLS = (b"\x15\x03", b"\x16\x03")
 _NO_SECRET = Secret("")
 

@@ -5,7 +5,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, struct_pb2, timestamp_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +15,7 @@ from kview.decode.errors import NotASchema
 from kview.decode.framing import Framed
 from kview.decode.schemas import decoded, schema_of
 from kview.model.decoded import (
+    Decoded,
     DecodeFailure,
     DecodeFailureKind,
     Fields,
@@ -125,7 +126,7 @@ def test_no_bytes_raise_and_what_the_library_takes_is_read(data: bytes) -> None:
         Invoice.FromString(data)
     except Exception:
         return
-    assert failure.kind in (DecodeFailureKind.NONE, DecodeFailureKind.TOO_DEEP, DecodeFailureKind.WRONG)
+    assert failure.kind in (DecodeFailureKind.NONE, DecodeFailureKind.TOO_DEEP)
 
 
 LINE_TEXT = """
@@ -197,7 +198,9 @@ def test_the_text_of_a_file_says_the_same_as_its_descriptor() -> None:
         "", "message", "message A", "message A {", "message A { int32 }", "message A { int32 a = x; }",
         "}", "{", "message A { int32 a = 1", "enum E { A = ; }", 'message A { string a = 1 [x = "',
         "message A {" * 5_000, "message A { oneof o {" + "oneof o {" * 5_000,
-        "message A { map<string int32> a = 1; }", "/*a " * 300_000, "\"" + "\\a" * 500_000,
+        "message A { map<string int32> a = 1; }", "/*a " * 300_000,
+        "\"" + "\\a" * 500_000, "\"" + "\\\"" * 500_000, f"package {'a' * 1_000}; message A {{}}",
+        f"message A {{ {'a' * 1_001} a = 1; }}", f"enum {'E' * 1_001} {{}}",
     ],
     ids=count(),
 )  # fmt: skip
@@ -207,6 +210,26 @@ def test_what_is_not_a_file_is_refused(text: str) -> None:
         return
     with pytest.raises(NotASchema):
         proto_text.parsed(text)
+
+
+def test_a_package_longer_than_any_name_is_refused() -> None:
+    for part in (4, 5):  # messages and enums
+        file = descriptor_pb2.FileDescriptorProto(package="a" * 1_000)
+        (file.message_type if part == 4 else file.enum_type).add(name="A")
+        with pytest.raises(NotASchema):
+            descriptors.parsed(base64.b64encode(file.SerializeToString()).decode())
+
+
+def test_a_schema_with_names_of_googles_types_changes_no_other_one() -> None:
+    wrapped = schema_of(SchemaKind.PROTOBUF, "message M { google.protobuf.Struct of = 1; }")
+    schema_of(SchemaKind.PROTOBUF, "package google.protobuf; message Value { int32 changed = 3; }")
+    schema_of(SchemaKind.PROTOBUF, "message N {}")
+    data = struct_pb2.Struct(fields={"a": struct_pb2.Value(string_value="x")}).SerializeToString()
+    data = b"\0\x0a" + bytes([len(data)]) + data
+    tree = decoded(Framed(Payload(data, len(data)), SchemaId(7), 0), wrapped).tree
+    value = Fields("google.protobuf.Value", [("string_value", "x")])
+    fields = Fields("google.protobuf.Struct", [("fields", Fields("", [("a", value)]))])
+    assert tree == Fields("M", [("of", fields)])
 
 
 def test_indexes_lead_to_nested_messages() -> None:
@@ -229,12 +252,70 @@ def test_unknown_fields_are_kept_under_their_numbers() -> None:
 
 
 @pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"\x48\1", {"#9": 1}),  # a string as a number, which Google's library keeps as an unknown field
+        (b"\x2d\1\0\0\0", {"#5": b"\1\0\0\0"}),
+        (b"\x9b\2\x9c\2", {"#35": Fields("", [])}),  # an entry of a map as a group
+        (b"\x9a\2\0", {"tags": Fields("", [("", Fields("a.b.Line", []))])}),
+    ],
+    ids=count(),
+)
+def test_fields_are_what_googles_library_takes_them_for(data: bytes, shown: dict[str, Node]) -> None:
+    fields, failure = read(data)
+    assert (fields, failure.kind) == (shown, DecodeFailureKind.NONE)
+    Invoice.FromString(data)
+
+
+def test_a_message_that_comes_again_goes_on() -> None:
+    def part(seconds: int = 0, nanos: int = 0, **facts: Any) -> bytes:
+        made = Invoice(corrects=Invoice(**facts))
+        made.corrects.made.seconds, made.corrects.made.nanos = seconds, nanos
+        data: bytes = made.SerializeToString()
+        return data
+
+    inner = part(5, a_int32=1), part(0, 7, a_string="x"), part(a_int32=2)
+    fields, failure = read(b"".join(inner))
+    moment = Moment(MomentKind.TIMESTAMP, 5 * 10**9 + 7, 10**9)
+    whole = Fields("com.acme.Invoice", [("a_int32", 2), ("made", moment), ("a_string", "x")])
+    assert (fields, failure.kind) == ({"corrects": whole}, DecodeFailureKind.NONE)
+    merged = Invoice.FromString(b"".join(inner)).corrects
+    assert (merged.a_int32, merged.a_string, merged.made.nanos, merged.made.seconds) == (2, "x", 7, 5)
+
+
+def of_text(text: str, data: bytes, size: int = 0) -> Decoded:
+    """What the first message of a .proto file makes of a payload, of which `data` may be the beginning."""
+    framed = Framed(Payload(data, size or len(data)), SchemaId(7), 0, ())
+    return decoded(framed, schema_of(SchemaKind.PROTOBUF, text))
+
+
+def test_a_type_that_no_file_has_may_be_a_message_or_an_enum() -> None:
+    text = "message M { google.type.DayOfWeek day = 1; repeated google.type.Date dates = 2; string s = 3; }"
+    made = of_text(text, b"\x08\1\x12\2\x08\1\x1a\1x")
+    assert (
+        made.tree == Fields("M", [("day", 1), ("dates", Items([b"\x08\1"])), ("s", "x")]) and not made.failure
+    )
+
+
+def test_a_map_has_the_defaults_of_its_types() -> None:
+    text = "message M { map<int32, E> a = 1; map<bool, double> b = 2; } enum E { ZERO = 0; }"
+    tree = Fields("M", [("a", Fields("", [("0", Symbol("ZERO"))])), ("b", Fields("", [("False", 0.0)]))])
+    assert of_text(text, b"\x0a\0\x12\0").tree == tree
+
+
+@pytest.mark.parametrize("data", [b"\x0a\1x", b"\x0a\1x\x0a", b"\x13\x0a\1x", b"\x0a\1\xff"])
+def test_a_payload_that_is_cut_is_never_whole_or_wrong(data: bytes) -> None:
+    text = "message M { repeated string a = 1; optional group G = 2 { optional string a = 1; } }"
+    assert of_text(text, data, 900).failure.kind is DecodeFailureKind.CUT
+
+
+@pytest.mark.parametrize(
     ("data", "kind", "path"),
     [
         (b"\x92\2\x05abc", DecodeFailureKind.ENDS, "corrects"),
         (b"\x82\2\1\x08\5", DecodeFailureKind.WRONG, "lines"),
-        (b"\x48\1", DecodeFailureKind.WRONG, "a_string"),
-        (b"\x4a\2\xff\xfe", DecodeFailureKind.WRONG, "a_string"),
+        (b"\x4a\2\xff\xfe", DecodeFailureKind.NOT_UTF8, "a_string"),
+        (b"\x9a\2\0" * 30_000, DecodeFailureKind.TOO_MANY, "tags"),
         (b"\x0c", DecodeFailureKind.WRONG, ""),
         (b"\0", DecodeFailureKind.WRONG, ""),
         (b"\xf3\x3e" * 100_000, DecodeFailureKind.TOO_DEEP, None),

@@ -61,8 +61,8 @@ def test_a_record_without_anything_wrong_explains_nothing() -> None:
             " (Avro Invoice, schema 7)",
         ),
         (
-            decoded(DecodeFailureKind.NO_SCHEMA),
-            "its value cannot be decoded: the schema registry has no schema 7",
+            Decoded(SchemaId(guid="8979-a8"), failure=DecodeFailure(DecodeFailureKind.NO_SCHEMA)),
+            "its value cannot be decoded: the schema registry has no schema 8979-a8",
         ),
     ],
 )
@@ -70,10 +70,26 @@ def test_a_value_that_does_not_decode_may_be_what_is_wrong(value: Decoded, fact:
     assert said(record(), value=value)[:-1] == [(True, fact)]
 
 
-def test_a_registry_that_does_not_answer_is_no_fact_about_the_record() -> None:
-    value = decoded(DecodeFailureKind.REGISTRY, FailureKind.REFUSED)
-    fact = "its value is not decoded: the schema registry: connection refused"
-    assert said(record(), value=value)[:-1] == [(False, fact)]
+@pytest.mark.parametrize(
+    ("kind", "fact"),
+    [
+        (DecodeFailureKind.REGISTRY, "its value is not decoded: the schema registry: connection refused"),
+        (
+            DecodeFailureKind.NO_SCHEMA,  # a number of 8 bytes looks so, too
+            "its value is not decoded: the schema registry has no schema 7, if a registry wrote it",
+        ),
+        (
+            DecodeFailureKind.LEFT_OVER,
+            "its value: more bytes follow at byte 12, where the schema ends: most readers ignore them",
+        ),
+        (
+            DecodeFailureKind.NOT_UTF8,
+            "its value: a text in lines[0].qty is not UTF-8, at byte 12: some readers refuse it",
+        ),
+    ],
+)
+def test_what_readers_may_live_with_is_not_said_to_be_wrong(kind: DecodeFailureKind, fact: str) -> None:
+    assert said(record(), value=decoded(kind, FailureKind.REFUSED))[:-1] == [(False, fact)]
 
 
 def test_gaps_sizes_and_damage_are_facts() -> None:

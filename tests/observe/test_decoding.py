@@ -41,7 +41,7 @@ def registry() -> Iterator[RestServer]:
             "/schemas/ids/9": schema("{}", "JSON"),
             "/schemas/ids/5": schema("…", "PROTOBUF", PROTOBUF),
             "/schemas/ids/5?format=serialized": schema(TEXTS[1], "PROTOBUF", PROTOBUF),
-            "/subjects/line/versions/1?format=serialized": schema(TEXTS[0], "PROTOBUF"),
+            "/subjects/line/versions/1?deleted=true&format=serialized": schema(TEXTS[0], "PROTOBUF"),
             f"/schemas/guids/{GUID}": schema(json.dumps(INVOICE)),
         }
         yield server

@@ -18,6 +18,7 @@ from kview.config.schema_registry import SchemaRegistry
 from kview.config.secret import Secret
 from kview.config.security import PLAINTEXT, Security
 from kview.model.decoded import (
+    MOST_NODES_AN_ANSWER,
     VALUE_HEADER,
     DecodeAnswer,
     Decoded,
@@ -126,7 +127,7 @@ def with_invoice(server: RestServer) -> None:
     """Have a schema that refers to another one, under a subject whose name needs escapes."""
     line = {"name": "Line", "subject": "a/line é", "version": 2}
     server.by_path["/schemas/ids/7"] = answered(INVOICE, references=[line])
-    server.by_path["/subjects/a%2Fline%20%C3%A9/versions/2"] = answered(LINE)
+    server.by_path["/subjects/a%2Fline%20%C3%A9/versions/2?deleted=true"] = answered(LINE)
 
 
 def test_a_schema_with_a_reference_is_asked_for_once(server: RestServer, asking: Asking) -> None:
@@ -162,7 +163,7 @@ def test_a_protobuf_schema_is_asked_for_in_its_serialized_form(server: RestServe
     references = [{"name": "line.proto", "subject": "line", "version": 1}]
     server.by_path["/schemas/ids/5"] = answered('syntax = "proto3"; …', "PROTOBUF", references)
     server.by_path["/schemas/ids/5?format=serialized"] = answered(invoice, "PROTOBUF", references)
-    server.by_path["/subjects/line/versions/1?format=serialized"] = answered(line, "PROTOBUF")
+    server.by_path["/subjects/line/versions/1?deleted=true&format=serialized"] = answered(line, "PROTOBUF")
     made = Invoice(a_string="x")
     made.lines.add(qty=2)
     answer = asking.at(server).all(prefixed(5, b"\2\2" + made.SerializeToString()))
@@ -176,7 +177,7 @@ def test_a_registry_without_a_serialized_form_gives_the_text(server: RestServer,
     references = [{"name": "line.proto", "subject": "line", "version": 1}]
     invoice = 'syntax = "proto3"; import "line.proto"; message Invoice { repeated a.b.Line lines = 1; }'
     server.by_path["/schemas/ids/5"] = answered(invoice, "PROTOBUF", references)
-    server.by_path["/subjects/line/versions/1"] = answered(LINE_TEXT, "PROTOBUF")
+    server.by_path["/subjects/line/versions/1?deleted=true"] = answered(LINE_TEXT, "PROTOBUF")
     decoded = asking.at(server).one(prefixed(5, b"\0\x0a\2\x08\2"))
     lines = Items([Fields("a.b.Line", [("qty", 2)])])
     assert decoded.tree == Fields("Invoice", [("lines", lines)])
@@ -256,13 +257,43 @@ def test_what_a_registry_lies_is_a_failure_of_that_schema_alone(
 
 
 def test_references_that_never_end_do(server: RestServer, asking: Asking) -> None:
-    server.by_path["/schemas/ids/7"] = server.by_path["/subjects/a/versions/1"] = LOOP
+    server.by_path["/schemas/ids/7"] = server.by_path["/subjects/a/versions/1?deleted=true"] = LOOP
     assert asking.at(server).one(prefixed(7, b"\x0e")).tree == 7
     server.by_path.clear()
-    chain = {f"/subjects/a/versions/{n}": answered('"int"', references=[{"subject": "a", "version": n + 1}])
-             for n in range(1, 200)}  # fmt: skip
-    server.by_path |= chain | {"/schemas/ids/8": LOOP}
+    for n in range(1, 200):
+        another = [{"subject": "a", "version": n + 1}]
+        server.by_path[f"/subjects/a/versions/{n}?deleted=true"] = answered('"int"', references=another)
+    server.by_path["/schemas/ids/8"] = LOOP
     assert asking.one(prefixed(8, b"\x0e")).failure.kind is DecodeFailureKind.SCHEMA_UNUSABLE
+
+
+def test_a_reference_that_is_gone_is_not_the_schema_itself(server: RestServer, asking: Asking) -> None:
+    with_invoice(server)
+    server.by_path.popitem()
+    answer = asking.at(server).one(prefixed(7, VALUE))
+    assert answer.failure.kind is DecodeFailureKind.NO_REFERENCE
+
+
+def test_an_answer_that_is_full_says_so_of_small_payloads(server: RestServer, asking: Asking) -> None:
+    server.by_path["/schemas/ids/7"] = answered('{"type": "array", "items": "null"}')
+    large, small = prefixed(7, b"\xa0\x99\2\0"), prefixed(7, b"\2\0")  # 18,000 nulls, and one
+    most = MOST_NODES_AN_ANSWER // 18_001
+    made = values(asking.at(server).all(*[large] * most, small, large, small))
+    assert not any(each.failure for each in made[: most + 1])
+    assert [each.failure.kind for each in made[most + 1 :]] == [DecodeFailureKind.ANSWER_FULL] * 2
+    (alone,) = values(asking.all(prefixed(7, b"\xc0\xb8\2\0")))  # 20,000
+    assert alone.failure.kind is DecodeFailureKind.TOO_MANY
+
+
+def test_files_of_the_same_name_are_two(asking: Asking, tmp_path: Path) -> None:
+    for folder, text in (("keys", '"string"'), ("values", '"long"')):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "order.avsc").write_text(text)
+    key, value = (decoder(f"avro:{folder}/order.avsc", tmp_path) for folder in ("keys", "values"))
+    asking.use(replace(PLAINTEXT, decoders=Decoders({"orders": value}, {"orders": key})))
+    (made,) = asking.all(msgspec.structs.replace(record(b"\x0e"), key=Payload(b"\2k", 2))).decoded
+    assert made.key is not None and made.value is not None
+    assert (made.key.tree, made.value.tree) == ("k", 7)
 
 
 @pytest.mark.parametrize("act", ["hang", "drip", "flood"])

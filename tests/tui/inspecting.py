@@ -142,11 +142,14 @@ class FakeInspector:
         self.asked: list[Question[Any]] = []
         self.decoded: dict[int, DecodedRecord] = {}
         """What a schema registry's schemas make of records, by offset."""
+        self.decode_failure = InspectionFailure()
         self.cancelled = 0
 
     async def ask(self, question: Question[A]) -> A:
         """Return what it was told."""
         if isinstance(question, DecodeRequest):
+            if self.decode_failure:
+                return cast(A, DecodeAnswer(question, failure=self.decode_failure))
             made = (self.decoded.get(each.offset, DecodedRecord()) for each in question.records)
             return cast(A, DecodeAnswer(question, tuple(made), cost=Cost(2, 1_200)))
         await self._wait(question)

@@ -19,7 +19,14 @@ from kview.model.decoded import (
     Symbol,
 )
 from kview.model.failures import Cause, FailureKind
-from kview.model.inspection import Isolation, Payload, RecordsRequest, StartKind
+from kview.model.inspection import (
+    InspectionFailure,
+    InspectionFailureKind,
+    Isolation,
+    Payload,
+    RecordsRequest,
+    StartKind,
+)
 from kview.model.states import GroupType
 from kview.tui.app import KviewApp
 from tests.derive.test_transactions import watched
@@ -186,6 +193,26 @@ async def test_a_decoded_record_is_folded_and_the_raw_bytes_are_a_key_away() -> 
         await until(pilot, lambda: '{"qty": 299}' in text(app), "all of it")
         await press(pilot, ["x", "home"])
         await until(pilot, lambda: "000000  00 00 00 00 07 02 96 01 0c" in text(app), "the bytes")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (InspectionFailureKind.TIMEOUT, "the schema registry has not answered in time"),
+        (InspectionFailureKind.NO_ANSWER, "keys and values could not be decoded; see kview.log"),
+    ],
+)
+def test_a_decoder_that_fails_is_said_next_to_damage(kind: InspectionFailureKind, said: str) -> None:
+    async def run() -> None:
+        inspector = FakeInspector()
+        inspector.decode_failure = InspectionFailure(kind)
+        async with dashboard(state(HEALTHY), inspector=inspector, size=(160, 40)) as (app, pilot):
+            app.go.records("invoice", 3)
+            await press(pilot, ["l"])
+            await until(pilot, lambda: said in text(app), said)
+            assert "1 batch cannot be shown" in text(app)
+
+    running(run)()
 
 
 @pytest.mark.parametrize(

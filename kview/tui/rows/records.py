@@ -236,7 +236,7 @@ def _coloured(text: str, cells: int) -> list[Line]:
     room = cells
     for piece in trees.pieces(text):
         role = _ROLES.get(piece.token, Role.TEXT)
-        first, *others = _parts(piece.text, room, cells)
+        first, *others = _broken(piece.text, room, cells)
         spans += [Span(first, role)] if first else []
         room -= width(first)
         for part in others:
@@ -245,7 +245,7 @@ def _coloured(text: str, cells: int) -> list[Line]:
     return [*lines, tuple(spans)] if spans or not lines else lines
 
 
-def _parts(text: str, room: int, cells: int) -> list[str]:
+def _broken(text: str, room: int, cells: int) -> list[str]:
     """Break a text into a first part that takes at most `room` cells, and others that take `cells`."""
     if width(text) <= room:
         return [text]
@@ -257,7 +257,7 @@ def _parts(text: str, room: int, cells: int) -> list[str]:
 
 def _wrapped(text: str, cells: int, role: Role = Role.TEXT) -> list[Line]:
     """Break a line where it is full, because what comes from a cluster need not have spaces."""
-    return [line(Span(part, role)) for part in _parts(text, cells, cells)]
+    return [line(Span(part, role)) for part in _broken(text, cells, cells)]
 
 
 class DetailRows(Keyed[int]):

@@ -23,7 +23,6 @@ from kview.model.events import Severity
 from kview.model.inspection import (
     DEFAULT_RECORDS,
     MOST_RECORDS,
-    InspectionFailureKind,
     Isolation,
     RecordsAnswer,
     RecordsRequest,
@@ -256,11 +255,9 @@ class RecordsPanel(InspectingTable):
         decoded = await inspector.ask(DecodeRequest(answer.request.topic, answer.records))
         if self._answer is not answer or not self.is_attached:
             return
-        if decoded.failure.kind is InspectionFailureKind.TIMEOUT:
-            self.message(schemas.TIMEOUT, Role.WARN)
-        elif decoded.decoded:
+        if message := schemas.message(decoded):
+            self.message("\n".join(filter(None, (said.damaged(answer), message))), Role.WARN)
+        if decoded.decoded:
             self._decoded = decoded
-            if message := schemas.message(decoded):
-                self.message("\n".join(filter(None, (said.damaged(answer), message))), Role.WARN)
             self.refill()
             self.post_message(self.Read())
