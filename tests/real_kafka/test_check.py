@@ -28,6 +28,8 @@ def checked(cluster: RealKafka, topic: str) -> dict[str, Any]:
         for row in read["findings"]
         if row["name"] == topic or row["kind"].startswith(cluster_wide)
     }
+    own = {topic, *map(str, (*cluster.broker_ids, *cluster.controller_ids))}
+    read["not_judged"] = [item for item in read["not_judged"] if own.issuperset(item["names"])]
     return read
 
 

@@ -65,8 +65,15 @@ class Shared:
         return self.cluster.at(found().node_id)
 
     def set(self, name: str, value: str) -> None:
-        """Set a configuration of the group."""
-        assert q.incremental_alter(self.cluster.leader, GROUP_RESOURCE, self.group, [(name, 0, value)]) == 0
+        """Set a configuration of the group, and wait until the leader knows it."""
+        leader = self.cluster.leader
+        assert q.incremental_alter(leader, GROUP_RESOURCE, self.group, [(name, 0, value)]) == 0
+
+        def is_known() -> bool:
+            described = q.describe_configs(leader, GROUP_RESOURCE, self.group, [name])
+            return [row.value for row in described.configs] == [value]
+
+        wait_until(is_known, f"{name} is {value}")
 
     def beat(self, member: str, epoch: int, topics: Sequence[str] | None = None, **fields: Any) -> Any:
         """Send a heartbeat, and return its answer."""
