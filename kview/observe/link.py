@@ -75,8 +75,6 @@ class Link:
         self.mechanisms: tuple[str, ...] = ()
         self.offered = Offered()
         self._probing: Message[Any] | None = None
-        self._offer: Any = None
-        """The last answer to it."""
         self.latency = Latency()
         self.on_up: Callable[[], None] = lambda: None
         """Called when a connection is established."""
@@ -172,10 +170,8 @@ class Link:
             answer, _ = await self.ask(self._probing)
         except LinkError:
             return  # the link knows why, and since when
-        if answer is not self._offer:
-            self._offer = answer
-            if not answer.error_code:
-                self.offered = offered(answer, self.offered)
+        if not answer.error_code:
+            self.offered = offered(answer, self.offered)
         self.latency.add(self._loop.monotonic() - began_s)
 
     def open(self) -> None:

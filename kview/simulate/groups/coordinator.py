@@ -482,10 +482,7 @@ class GroupCoordinator:
                 tuple(known_group.members.values()),
                 known_group.targets,
             )
-        if known_group is not None:
-            message = f"Group {group} is not a consumer group."
-            return DescribedConsumerGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, message)
-        return DescribedConsumerGroup(group, code, _not_found(group, code))
+        return DescribedConsumerGroup(group, *_not_of_kind(group, known_group, code, "consumer"))
 
     def describe_share_group(self, group: str) -> DescribedShareGroup:
         """Describe a share group."""
@@ -501,10 +498,7 @@ class GroupCoordinator:
                 "simple",
                 tuple(known_group.members.values()),
             )
-        if known_group is not None:
-            message = f"Group {group} is not a share group."
-            return DescribedShareGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, message)
-        return DescribedShareGroup(group, code, _not_found(group, code))
+        return DescribedShareGroup(group, *_not_of_kind(group, known_group, code, "share"))
 
     def describe_streams_group(self, group: str) -> DescribedStreamsGroup:
         """Describe a streams group."""
@@ -522,10 +516,7 @@ class GroupCoordinator:
                 tuple(known_group.members.values()),
                 known_group.targets,
             )
-        if known_group is not None:
-            message = f"Group {group} is not a streams group."
-            return DescribedStreamsGroup(group, ErrorCode.GROUP_ID_NOT_FOUND, message)
-        return DescribedStreamsGroup(group, code, _not_found(group, code))
+        return DescribedStreamsGroup(group, *_not_of_kind(group, known_group, code, "streams"))
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """List the groups that this broker coordinates.
@@ -600,6 +591,15 @@ class GroupCoordinator:
 
 def _not_found(group: str, code: ErrorCode) -> str | None:
     return f"Group {group} not found." if code is ErrorCode.GROUP_ID_NOT_FOUND else None
+
+
+def _not_of_kind(
+    group: str, known_group: AnyGroup | None, code: ErrorCode, kind: str
+) -> tuple[ErrorCode, str | None]:
+    """Return the error code and the message for a group that is of another kind or was not found (`code`)."""
+    if known_group is None:
+        return code, _not_found(group, code)
+    return ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group} is not a {kind} group."
 
 
 def _described(group: Group) -> DescribedGroup:
