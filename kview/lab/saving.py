@@ -30,6 +30,7 @@ from kview.simulate.metadata import MetadataImage, TopicImage, TopicPartition
 from kview.simulate.records import CRC_FROM, HEADER, HEADER_BYTES, MAGIC, header, placed
 from kview.simulate.saved import Saved, SavedLog, kept_batches, restored
 from kview.simulate.scram import ScramCredential, ScramMechanism
+from kview.simulate.tokens import DelegationToken
 from kview.simulate.topics import valid_topic_name
 
 FORMAT = 1
@@ -81,6 +82,8 @@ class _Document(Struct, frozen=True):
     starts: int
     ahead_ms: int
     logs: Mapping[str, Sequence[_Row]]
+    tokens: Sequence[DelegationToken] = ()
+    """Without their secrets, for which the same `delegation.token.secret.key` is needed again."""
 
 
 class _Version(Struct, frozen=True):
@@ -454,6 +457,7 @@ def _document(
         starts,
         ahead_ms,
         logs,
+        list(image.tokens.values()),
     )
 
 
@@ -474,6 +478,7 @@ def _image(document: _Document) -> MetadataImage:
             for entity, values in document.client_quotas
         },
         document.client_metrics,
+        {token.id: token for token in document.tokens},
     )
 
 

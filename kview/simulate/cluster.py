@@ -33,6 +33,7 @@ from kview.simulate.reading import RecordMaker
 from kview.simulate.requests.acl_rules import AclRules
 from kview.simulate.requests.admin import Admin
 from kview.simulate.requests.batch_rules import BatchRules
+from kview.simulate.requests.delegation_tokens import DelegationTokens
 from kview.simulate.requests.descriptions import Descriptions
 from kview.simulate.requests.feature_updates import FeatureUpdates
 from kview.simulate.requests.forwarding import Forwarding
@@ -77,7 +78,7 @@ class Cluster:
     controllers' side; `brokers`, `partitions`, `retention` and `cleaner` are the brokers'
     side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin`, `acls`, `features`, `quotas` and `scram_users`. `transactions` are the
+    `forwarding`, to `admin`, `acls`, `features`, `quotas`, `scram_users` and `tokens`. `transactions` are the
     coordinators of transactional ids, and `asking` is the brokers' way to them. `share_leaders` answer for
     the partitions that share groups read. `traffic` are the clients inside, and `adjustments` change the
     cluster and them while they run. `touched` collects changed
@@ -142,6 +143,7 @@ class Cluster:
             kernel, self.nodes, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
         self.scram_users = ScramUsers(self.metadata)
+        self.tokens = DelegationTokens(kernel, settings, self.quorum, self.metadata)
         self.acls = AclRules(self.metadata)
         self.quotas = QuotaChanges(self.metadata)
         self.features = FeatureUpdates(self.metadata, self.quorum)

@@ -14,6 +14,7 @@ FILES = (
     "cluster",
     "configs",
     "consumer_groups",
+    "delegation_tokens",
     "features",
     "fetch",
     "find_coordinator",

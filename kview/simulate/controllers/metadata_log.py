@@ -18,6 +18,7 @@ from kview.simulate.metadata import (
     TopicPartition,
 )
 from kview.simulate.scram import ScramCredential, ScramUser
+from kview.simulate.tokens import DelegationToken
 from kview.simulate.touched import Touched
 
 CHANGES_KEPT = 1000
@@ -67,6 +68,7 @@ class MetadataLog:
         features: Mapping[str, int] | None = None,
         client_quotas: Quotas | None = None,
         client_metrics: Mapping[str, Mapping[str, str]] | None = None,
+        tokens: Mapping[str, DelegationToken] | None = None,
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
@@ -111,6 +113,7 @@ class MetadataLog:
             image.features if features is None else features,
             image.client_quotas if client_quotas is None else client_quotas,
             image.client_metrics if client_metrics is None else client_metrics,
+            image.tokens if tokens is None else tokens,
         )
         # Idle no-op records may lie between two steps. So the empty entry says that the list is complete from
         # the offset after the previous step on.
