@@ -42,6 +42,7 @@ from kview.simulate.requests.record_deletion import RecordDeletion
 from kview.simulate.requests.records import RecordRequests
 from kview.simulate.requests.scram_users import ScramUsers
 from kview.simulate.requests.topics import TopicRequests
+from kview.simulate.requests.voters import VoterChanges
 from kview.simulate.saved import Saved, started_again
 from kview.simulate.settings import Settings
 from kview.simulate.sharing.asking import ShareAsking
@@ -78,11 +79,11 @@ class Cluster:
     controllers' side; `brokers`, `partitions`, `retention` and `cleaner` are the brokers'
     side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin`, `acls`, `features`, `quotas`, `scram_users` and `tokens`. `transactions` are the
-    coordinators of transactional ids, and `asking` is the brokers' way to them. `share_leaders` answer for
-    the partitions that share groups read. `traffic` are the clients inside, and `adjustments` change the
-    cluster and them while they run. `touched` collects changed
-    partitions for the invariants.
+    `forwarding`, to `admin`, `acls`, `features`, `quotas`, `scram_users`, `tokens` and `voters`.
+    `transactions` are the coordinators of transactional ids, and `asking` is the brokers' way to them.
+    `share_leaders` answer for the partitions that share groups read. `traffic` are the clients inside, and
+    `adjustments` change the cluster and them while they run. `touched` collects changed partitions for the
+    invariants.
     """
 
     def __init__(self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage) -> None:
@@ -121,9 +122,7 @@ class Cluster:
         for broker in self.brokers.values():
             self.retention.watch(broker)
             self.cleaner.watch(broker)
-        shutdown = ControlledShutdown(
-            kernel, self.nodes, self.metadata, self.controller, self.brokers, replication
-        )
+        shutdown = ControlledShutdown(kernel, self.nodes, self.controller, self.brokers, replication)
         self.faults = Faults(
             kernel, self.nodes, self.quorum, self.brokers, replication, shutdown, self.controller
         )
@@ -143,6 +142,7 @@ class Cluster:
             kernel, self.nodes, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
         self.scram_users = ScramUsers(self.metadata)
+        self.voters = VoterChanges(self.metadata, self.quorum)
         self.tokens = DelegationTokens(kernel, settings, self.quorum, self.metadata)
         self.acls = AclRules(self.metadata)
         self.quotas = QuotaChanges(self.metadata)
@@ -253,7 +253,7 @@ class Cluster:
         image = self.metadata.image
         return (
             not self.faults.active()
-            and all(self.nodes.serves(b) and not image.brokers[b].fenced for b in self.nodes.broker_ids)
+            and all(self.nodes.serves(b) and b in image.live_brokers() for b in self.nodes.broker_ids)
             and all(self.image(b).offset == image.offset for b in self.nodes.broker_ids)
             and all(len(partition.isr) == len(partition.replicas) for _, partition in image.all_partitions())
         )

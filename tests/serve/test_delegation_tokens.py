@@ -178,7 +178,10 @@ def scenario(address: Address, admin: tuple[str, str], user: tuple[str, str]) ->
         with Client(address) as client:
             answer = client.plain(*who)
             assert not answer.error_code, answer
-            return comparable(client.send(request).to_dict(), {admin[0]: "ADMIN", user[0]: "USER"})
+            answered: dict[str, Any] = comparable(
+                client.send(request).to_dict(), {admin[0]: "ADMIN", user[0]: "USER"}
+            )
+            return answered
 
     def token_of(request: Any) -> Token:
         with Client(address) as client:
@@ -252,7 +255,7 @@ def comparable(value: Any, names: dict[str, str]) -> Any:
     if not isinstance(value, dict):
         return names.get(value, value) if isinstance(value, str) else value
     issued = max(value.get("issue_timestamp_ms", 0), value.get("issue_timestamp", 0))
-    out = {}
+    out: dict[str, Any] = {}
     for name, field in value.items():
         if name in ("token_id", "hmac"):
             out[name] = bool(field)

@@ -26,6 +26,7 @@ FILES = (
     "log_dirs",
     "membership",
     "metadata",
+    "nodes",
     "partitions",
     "produce",
     "producer_ids",

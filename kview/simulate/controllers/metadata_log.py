@@ -69,10 +69,12 @@ class MetadataLog:
         client_quotas: Quotas | None = None,
         client_metrics: Mapping[str, Mapping[str, str]] | None = None,
         tokens: Mapping[str, DelegationToken] | None = None,
+        unregistered: int | None = None,
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
-        `altered` are topics with other configurations or with more partitions.
+        `altered` are topics with other configurations or with more partitions, `unregistered` is a broker
+        that leaves.
         """
         image = self.image
         topics, names = layered(image.topics), image.topic_names
@@ -96,7 +98,9 @@ class MetadataLog:
                 {topic.topic_id: topic.name for topic in added}, [topics[name].topic_id for name in removed]
             )
             topics = topics.changed({topic.name: topic for topic in added}, removed)
-        all_brokers = {**image.brokers, **brokers} if brokers else image.brokers
+        all_brokers = dict(sorted({**image.brokers, **brokers}.items())) if brokers else image.brokers
+        if unregistered is not None:
+            all_brokers = {b: each for b, each in all_brokers.items() if b != unregistered}
         records = len(partitions) + len(brokers or ()) + len(added) + len(removed) + len(altered)
         self._quorum.append(max(1, records))
         before = image.offset

@@ -37,7 +37,7 @@ class Quorum:
     ) -> None:
         self.kernel = kernel
         self.nodes = nodes
-        self.voters = voters
+        self.voters = tuple(voters)
         self.leader = self.voters[0]
         self.epoch = FIRST_EPOCH
         self.log_end = log_end
@@ -269,5 +269,16 @@ class Quorum:
             self.epoch,
             self.log_end,
             tuple(row(v) for v in self.voters),
-            tuple(row(b) for b in self.nodes.broker_ids if self.fetched_us[b] != NEVER),
+            tuple(row(n) for n in self.nodes.by_id if n not in self.voters and self.fetched_us[n] != NEVER),
         )
+
+    def change_voters(self, voters: Sequence[int]) -> None:
+        """Let other controllers be the voters. A leader that is not one of them resigns (KIP-853)."""
+        self.voters = tuple(voters)
+        self.append(1)
+        if self.leader not in self.voters:
+            self._resign(self._fetch_timeout_us // 40)
+
+    def keeps_up(self, controller: int) -> bool:
+        """Return whether a controller has all of the metadata log."""
+        return self.ends.get(controller) == self.log_end

@@ -505,7 +505,7 @@ class RecordRequests:
         Source: ReplicaManager.findPreferredReadReplica and RackAwareReplicaSelector.
         """
         image, end, now_us = broker.image, leader.log.end, broker.kernel.now_us
-        if image.brokers[broker.id].rack == rack:
+        if broker.node.rack == rack:
             return -1
         live = image.live_brokers()
         candidates = [
