@@ -27,6 +27,7 @@ from kview.simulate.groups.consumer_results import (
 )
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.membership import Membership
+from kview.simulate.groups.records import GroupKey
 from kview.simulate.groups.results import (
     NO_MEMBER,
     CommitDone,
@@ -242,12 +243,16 @@ class GroupCoordinator:
             if not shard.change(list(before.tombstones()), become, refusals.append):
                 done(JoinResult(refusals[0], request.member_id))
                 return
-        elif group is None:
+        is_new = group is None
+        if group is None:
             group = Group(request.group, state_since_ms=shard.now_ms)
             shard.groups[request.group] = group
+        first = group.value()
         self._memberships[partition].join(group, request, done)
         if not group.members and not group.pending_members and not group.offsets and not group.generation:
             del shard.groups[request.group]  # No member was accepted, so the group is not created.
+        elif is_new:
+            shard.write([(GroupKey(group.name), first)], None, lambda code: None)
 
     def sync(self, request: SyncRequest, done: SyncDone) -> None:
         """Accept the assignment from the group's leader, or let another member wait for it."""

@@ -204,8 +204,7 @@ class Group:
 
     def tombstones(self) -> Iterator[tuple[GroupKey, None]]:
         """Yield the changes that delete the group from the log."""
-        if self.generation > 0:
-            yield GroupKey(self.name), None
+        yield GroupKey(self.name), None
 
     def value(self) -> GroupValue:
         """Return the group in the form in which the log stores it."""

@@ -100,7 +100,7 @@ class TransactionShard(Shard):
         if known is None:
             known = self.transactions[name] = Transaction(value._replace(producer_epoch=NO_EPOCH))
         known.pending = value.state
-        value = value._replace(updated_ms=self.now_ms)
+        value = value._replace(updated_ms=self.now_ms, previous_producer_id=known.value.producer_id)
 
         def apply(offset: int) -> None:
             known.value, known.pending = value, None
@@ -233,7 +233,7 @@ class TransactionCoordinator:
         shard = self._shard(name)
         if isinstance(shard, ErrorCode):
             return refuse(shard)
-        known = shard.transactions.get(name)
+        known, again = shard.transactions.get(name), False
         if known is None:
             given = self._new_producer_id()
             if given.error_code is not ErrorCode.NONE:
@@ -249,12 +249,11 @@ class TransactionCoordinator:
             if before.state is S.ONGOING:
                 self._fence(shard, name)
                 return refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
-            if expected[0] == before.producer_id and expected[1] != before.producer_epoch:
-                if expected[1] != known.last_epoch:
-                    return refuse(ErrorCode.PRODUCER_FENCED)
-                return done(ProducerIdResult(ErrorCode.NONE, before.producer_id, before.producer_epoch))
+            again = expected[0] == before.producer_id and expected[1] != before.producer_epoch
+            if again and expected[1] != known.last_epoch:
+                return refuse(ErrorCode.PRODUCER_FENCED)
         after = before._replace(
-            producer_epoch=before.producer_epoch + 1,
+            producer_epoch=before.producer_epoch + (not again),
             timeout_ms=timeout_ms,
             state=S.EMPTY,
             partitions=(),
@@ -264,9 +263,7 @@ class TransactionCoordinator:
             given = self._new_producer_id()
             if given.error_code is not ErrorCode.NONE:
                 return refuse(given.error_code)
-            after = after._replace(
-                producer_id=given.producer_id, producer_epoch=0, previous_producer_id=before.producer_id
-            )
+            after = after._replace(producer_id=given.producer_id, producer_epoch=0)
 
         def written(code: ErrorCode) -> None:
             if code is not ErrorCode.NONE:
@@ -351,8 +348,8 @@ class TransactionCoordinator:
         markers follow."""
         found = self._known(name, *producer)
         bumps = version >= BUMPS_FROM
-        if found is ErrorCode.PRODUCER_FENCED and bumps:
-            return done(self._ended_again(name, producer, is_commit))
+        if found in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING) and bumps:
+            return done(self._ended_again(name, producer, is_commit) or EndResult(found))
         if isinstance(found, ErrorCode):
             return done(EndResult(found))
         shard, known = found
@@ -371,42 +368,57 @@ class TransactionCoordinator:
                 return done(EndResult(ErrorCode.NONE if same else ErrorCode.INVALID_TXN_STATE))
             case _:
                 return done(EndResult(ErrorCode.INVALID_TXN_STATE))
-        self._prepare(shard, name, is_commit, int(bumps), done)
+        self._prepare(shard, name, is_commit, bumps, done)
 
-    def _ended_again(self, name: str, producer: tuple[int, int], is_commit: bool) -> EndResult:
-        """Answer a client that asks again because it has not had the answer with its new epoch."""
+    def _ended_again(self, name: str, producer: tuple[int, int], is_commit: bool) -> EndResult | None:
+        """Answer a client that asks again because it has not had the answer with its new epoch, or with the
+        new id that comes after the last epoch. Return None for others."""
         shard = self._shard(name)
-        assert isinstance(shard, Shard)
-        value = shard.transactions[name].value
-        before = (value.producer_id, value.producer_epoch - 1)
-        ended = (S.PREPARE_COMMIT, S.COMPLETE_COMMIT) if is_commit else (S.PREPARE_ABORT, S.COMPLETE_ABORT)
-        if producer != before or value.state not in ended:
-            return EndResult(ErrorCode.PRODUCER_FENCED)
+        known = None if isinstance(shard, ErrorCode) else shard.transactions.get(name)
+        if known is None:
+            return None
+        value = known.value
+        asked = [(value.producer_id, value.producer_epoch - 1)]
+        if value.producer_epoch == 0 and value.state in (S.COMPLETE_COMMIT, S.COMPLETE_ABORT):
+            asked.append((value.previous_producer_id, EPOCH_MAX))
+        if producer not in asked or value.state in (S.EMPTY, S.ONGOING):
+            return None
+        if is_commit is not (value.state in (S.PREPARE_COMMIT, S.COMPLETE_COMMIT)):
+            return EndResult(ErrorCode.INVALID_TXN_STATE)
         if value.state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
             return EndResult(ErrorCode.CONCURRENT_TRANSACTIONS)
         return EndResult(ErrorCode.NONE, value.producer_id, value.producer_epoch)
 
     def _fence(self, shard: TransactionShard, name: str) -> None:
-        """Abort a transaction with an epoch two higher, so that its producer cannot go on.
+        """Abort a transaction with the next epoch, so that its producer cannot commit it.
 
-        A producer that ends its transaction gets the next epoch, also if it asks again for the answer. The
-        one that is fenced must not be taken for it.
+        As in Kafka, a producer that asks again, with its old epoch, for an abort or for an epoch gets the new
+        one, until a successor has asked for one.
         """
-        self._prepare(shard, name, is_commit=False, bumps=2, done=lambda result: None)
+        self._prepare(shard, name, is_commit=False, bumps=True, done=lambda result: None, fences=True)
 
     def _prepare(
-        self, shard: TransactionShard, name: str, is_commit: bool, bumps: int, done: EndDone
+        self,
+        shard: TransactionShard,
+        name: str,
+        is_commit: bool,
+        bumps: bool,
+        done: EndDone,
+        fences: bool = False,
     ) -> None:
-        """Write the decision, in an epoch that is `bumps` higher, answer, and send the markers."""
+        """Write the decision, in the next epoch if it `bumps` that, answer, and send the markers.
+
+        A client at the last epoch gets a new producer id, one that is fenced does not.
+        """
         value = shard.transactions[name].value
         after = value._replace(
             state=S.PREPARE_COMMIT if is_commit else S.PREPARE_ABORT,
-            producer_epoch=min(value.producer_epoch + bumps, EPOCH_MAX),
+            producer_epoch=min(value.producer_epoch + bumps, EPOCH_MAX + 1),
             partitions=value.partitions if value.state is S.ONGOING else (),
-            began_ms=value.began_ms if value.state is S.ONGOING else NO_TIME,
+            began_ms=value.began_ms if value.state is S.ONGOING else shard.now_ms,
             version=BUMPS_FROM if bumps else value.version,
         )
-        if after.producer_epoch >= EPOCH_MAX and bumps:
+        if after.producer_epoch > EPOCH_MAX and bumps and not fences:
             given = self._new_producer_id()
             if given.error_code is not ErrorCode.NONE:
                 return done(EndResult(given.error_code))
@@ -437,9 +449,6 @@ class TransactionCoordinator:
                     state=S.COMPLETE_COMMIT if is_commit else S.COMPLETE_ABORT,
                     producer_id=producer_id,
                     producer_epoch=epoch,
-                    previous_producer_id=(
-                        value.producer_id if producer_id != value.producer_id else NO_PRODUCER_ID
-                    ),
                     next_producer_id=NO_PRODUCER_ID,
                     partitions=(),
                 ),
@@ -484,7 +493,7 @@ def _described(name: str, value: TransactionValue) -> DescribedTransaction:
         name,
         value.state.called,
         value.timeout_ms,
-        value.began_ms if value.state in (S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT) else NO_TIME,
+        value.began_ms,
         value.producer_id,
         value.producer_epoch,
         value.partitions,
