@@ -77,6 +77,7 @@ def test_a_token_of_kafkas_tool_logs_in(kafka_runtime: tuple[Path, Path], tmp_pa
         as_owner = ("--command-config", str(file))
         assert "orders" in by_token.tool("TopicCommand", *as_owner, "--list").split()
         alice = SecuredTools(kafka_runtime, cluster, ALICE)
-        assert token_id in alice.tool("DelegationTokenCommand", "--describe")
+        described = ("DelegationTokenCommand", "--describe", "--owner-principal", owner)
+        assert token_id in alice.tool(*described), "who may renew it sees it"
         admin.tool("DelegationTokenCommand", "--expire", "--expiry-time-period", "-1", "--hmac", hmac)
-        assert token_id not in admin.tool("DelegationTokenCommand", "--describe")
+        assert token_id not in admin.tool(*described)

@@ -1,15 +1,15 @@
 """The controllers' side of AddRaftVoter and RemoveRaftVoter, which change who votes in the quorum (KIP-853).
 
-A controller of the simulated cluster that is no voter goes on as an observer, and can become one again. Nodes
-that are not part of it answer nobody.
+A controller of the simulated cluster that does not vote any more goes on as an observer, and can vote again.
+Nodes that are not part of the cluster answer nobody.
 
 Sources: org.apache.kafka.raft's KafkaRaftClient, AddVoterHandler and RemoveVoterHandler.
 """
 
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from hashlib import sha1
 from typing import NamedTuple
-from uuid import NAMESPACE_OID, uuid5
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.metadata_log import MetadataLog
@@ -40,8 +40,10 @@ class Voter(NamedTuple):
 
 
 def directory_id(cluster_id: str, node: int) -> bytes:
-    """Return the UUID of a node's metadata directory."""
-    return uuid5(NAMESPACE_OID, f"{cluster_id}/{node}").bytes
+    """Return the UUID of a node's metadata directory, which is made of what names the node."""
+    hashed = bytearray(sha1(f"{cluster_id}/{node}".encode(), usedforsecurity=False).digest()[:16])
+    hashed[6], hashed[8] = hashed[6] & 0x0F | 0x50, hashed[8] & 0x3F | 0x80  # Version 5, as by RFC 9562.
+    return bytes(hashed)
 
 
 class VoterChanges:
