@@ -198,7 +198,8 @@ class Group:
         return refusal_of(self.members, self.static_members, member_id, group_instance_id)
 
     def changes(self) -> Iterator[tuple[GroupKey, GroupValue]]:
-        """Yield the group as changes for the log. A group that only has offsets has none."""
+        """Yield the group as changes for the log. A group of generation 0 has none: it only has offsets, or
+        the log has its first record, without members."""
         if self.generation > 0:
             yield GroupKey(self.name), self.value()
 
