@@ -27,6 +27,7 @@ from kview.simulate.transactions.records import encode_batch as encode_state
 from tests.real_kafka.asking import Address, ask
 from tests.serve.both import Cluster
 from tests.served import Served
+from tests.simulate.client_batches import with_field
 from tests.waiting import wait_until
 
 ONE = [[0, 1, 2]]
@@ -213,12 +214,15 @@ def added(
     }
 
 
-def produced(cluster: Cluster, name: str, producer: tuple[int, int], topic: str, key: bytes | None) -> int:
+def transaction_batch(producer: tuple[int, int], key: bytes | None = None) -> bytes:
+    """A batch of one record, as the first of a transaction."""
+    now_ms = round(time.time() * 1000)
+    return encode_batch([(key, b"v", now_ms)], 0, -1, *producer, 0, attributes=TRANSACTIONAL)
+
+
+def produced(cluster: Cluster, name: str, topic: str, batch: bytes) -> int:
     """The error of Produce v12, which makes the partition part of the transaction."""
     per_topic = ProduceRequest.TopicProduceData
-    batch = encode_batch(
-        [(key, b"v", round(time.time() * 1000))], 0, -1, *producer, 0, attributes=TRANSACTIONAL
-    )
     data = per_topic.PartitionProduceData(version=12, index=0, records=batch)
     request = ProduceRequest(
         version=12, transactional_id=name, acks=-1, timeout_ms=5_000,
@@ -275,17 +279,17 @@ def test_a_coordinator_writes_what_kafkas_writes_and_fences_as_it_does(cluster: 
     def end(epoch: int, commits: bool) -> int:
         return ended(at, name, (producer_id, epoch), commits, 5)
 
-    assert produced(cluster, name, (producer_id, 0), topic, None) == 0
+    assert produced(cluster, name, topic, transaction_batch((producer_id, 0))) == 0
     assert end(0, True) == 0
     wait_until(lambda: end(0, True) == 0, "complete: it answers again")
     assert end(0, False) == 48
-    assert produced(cluster, name, (producer_id, 1), topic, None) == 0
+    assert produced(cluster, name, topic, transaction_batch((producer_id, 1))) == 0
     successor = wait_until(
         lambda: found if (found := begun(at, name)).error_code == 0 else None, "the other one is aborted"
     )
     assert successor is not None and successor.producer_epoch == 3, "one for the end, one for the successor"
     assert [end(1, commits) for commits in (False, True)] == [90, 90]
-    assert produced(cluster, name, (producer_id, 3), compacted, None) == 87
+    assert produced(cluster, name, compacted, transaction_batch((producer_id, 3))) == 87
     assert end(3, False) == 0, "the partition is part of it all the same"
     wait_until(lambda: end(4, False) == 0, "an abort of nothing")
     state = partial(TransactionValue, 0, timeout_ms=60_000, updated_ms=1, previous_producer_id=0)
@@ -334,6 +338,21 @@ def test_refusals_have_kafkas_numbers(cluster: Cluster) -> None:
     wait_until(lambda: state_of(at, name)[:2] == (0, "CompleteCommit"), "the markers are written")
     assert [ended(at, name, me, commits, 3) for commits in (True, False)] == [0, 48]
     assert state_of(other, nobody)[:2] == (105, "")
+
+
+def test_a_frame_that_is_wrong_begins_no_transaction(cluster: Cluster) -> None:
+    """Kafka looks at the frame before it adds the partition, and at the checksum after."""
+    name, topic = f"app-{uuid.uuid4().hex[:8]}", topic_of(cluster)
+    me = started(cluster, name)
+    at, batch = asked(cluster, 1, name), transaction_batch(me)
+    for wrong, error, state in (
+        (batch + batch, 87, "Empty"),
+        (batch[:-1], 87, "Empty"),
+        (with_field(batch, 8, "i", 5), 2, "Empty"),
+        (batch[:-1] + bytes((batch[-1] ^ 1,)), 2, "Ongoing"),
+    ):
+        assert produced(cluster, name, topic, wrong) == error
+        assert state_of(at, name)[:2] == (0, state)
 
 
 def state_of(address: Address, name: str) -> tuple[int, str, int]:

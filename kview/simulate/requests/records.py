@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kview.simulate.batch_check import NotABatch, check
+from kview.simulate.batch_check import NotABatch, NotAFrame, check
 from kview.simulate.brokers.ack_wait import AckWait
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.process import BrokerProcess
@@ -202,8 +202,8 @@ class RecordRequests:
         """Append a client's batch, and acknowledge it as `acks` asks for. Nothing is appended in part.
 
         The first batch of a transaction in this partition is appended when `admit` says that the partition
-        is part of it. As in Kafka, that comes before the records are checked, so that a partition may be part
-        of a transaction without a record.
+        is part of it. As in Kafka, that comes after the frame is checked and before the records are, so that
+        a partition may be part of a transaction without a record.
         """
         error, replica = self._writable(b, topic, partition, acks.required)
         if replica is None:
@@ -218,7 +218,7 @@ class RecordRequests:
         except Refused as refused:
             start = -1 if isinstance(refused, NotABatch) else replica.log.start
             refusal = ProduceResult(refused.code, -1, -1, start, refused.message, refused.record_errors)
-            if not transactional(batch):
+            if isinstance(refused, NotAFrame) or not transactional(batch):
                 acks.done(refusal)
                 return
             head = header(batch)
