@@ -7,7 +7,7 @@ Sources: org.apache.kafka.raft's KafkaRaftClient, AddVoterHandler and RemoveVote
 """
 
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha1
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from kview.simulate.results import AdminResult
 LISTENER = "CONTROLLER"
 """The listener of controllers (Kafka's `controller.listener.names`)."""
 NO_DIRECTORY = bytes(16)
-OK = AdminResult(ErrorCode.NONE)
+OK, LATE = AdminResult(ErrorCode.NONE), AdminResult(ErrorCode.REQUEST_TIMED_OUT)
 LAGGING = "Aborted add voter operation for {} since it is lagging behind"
 NOBODY = "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE"
 
@@ -42,7 +42,7 @@ class Voter(NamedTuple):
 def directory_id(cluster_id: str, node: int) -> bytes:
     """Return the UUID of a node's metadata directory, which is made of what names the node."""
     hashed = bytearray(sha1(f"{cluster_id}/{node}".encode(), usedforsecurity=False).digest()[:16])
-    hashed[6], hashed[8] = hashed[6] & 0x0F | 0x50, hashed[8] & 0x3F | 0x80  # Version 5, as by RFC 9562.
+    hashed[6], hashed[8] = hashed[6] & 0x0F | 0x50, hashed[8] & 0x3F | 0x80  # It looks like version 5.
     return bytes(hashed)
 
 
@@ -56,7 +56,10 @@ class VoterChanges:
     def add(
         self, cluster_id: str | None, voter: Voter, listeners: Mapping[str, tuple[str, int]]
     ) -> AdminResult:
-        """Let a controller vote. `listeners` has the host and port of each of its listeners."""
+        """Let a controller vote. `listeners` has the host and port of each of its listeners.
+
+        Only the names of the listeners count: simulated controllers have no ports to be reached at.
+        """
         wrong = self._wrong_cluster(cluster_id)
         if wrong is not None:
             return wrong
@@ -80,8 +83,7 @@ class VoterChanges:
             return AdminResult(ErrorCode.REQUEST_TIMED_OUT, NOBODY)
         if voter != self._voter(voter.id) or not self._quorum.keeps_up(voter.id):
             return AdminResult(ErrorCode.REQUEST_TIMED_OUT, LAGGING.format(voter))
-        self._quorum.change_voters(sorted((*self._quorum.voters, voter.id)))
-        return OK
+        return self._change([*self._quorum.voters, voter.id])
 
     def remove(self, cluster_id: str | None, voter: Voter) -> AdminResult:
         """Let a controller vote no longer. The last voter stays."""
@@ -94,8 +96,10 @@ class VoterChanges:
         if voter.id not in voters or voter != self._voter(voter.id) or len(voters) == 1:
             why = f"Cannot remove voter {voter} from the set of voters {self._voters()}"
             return AdminResult(ErrorCode.VOTER_NOT_FOUND, why)
-        self._quorum.change_voters([v for v in voters if v != voter.id])
-        return OK
+        return self._change([v for v in voters if v != voter.id])
+
+    def _change(self, voters: Sequence[int]) -> AdminResult:
+        return OK if self._quorum.change_voters(sorted(voters)) else LATE
 
     def _wrong_cluster(self, cluster_id: str | None) -> AdminResult | None:
         own = self._metadata.image.cluster_id
