@@ -84,6 +84,8 @@ class _Document(Struct, frozen=True):
     logs: Mapping[str, Sequence[_Row]]
     tokens: Sequence[DelegationToken] = ()
     """Without their secrets, for which the same `delegation.token.secret.key` is needed again."""
+    voters: Sequence[int] = ()
+    """The controllers that vote. All do if there are none."""
 
 
 class _Version(Struct, frozen=True):
@@ -207,7 +209,7 @@ class DataFolder:
                 self._files[key] = _File(topic.topic_id, row.start, row.end, shape, row.size_bytes)
         self._name_segments()  # All of it is understood.
         self.ahead_ms = document.ahead_ms
-        self.saved = Saved(image, logs, document.producer_ids, document.starts)
+        self.saved = Saved(image, logs, document.producer_ids, document.starts, document.voters)
 
     # --- writing
 
@@ -271,9 +273,8 @@ class DataFolder:
                 rows.append(_Row(log.start, log.end, watermark, ends, size, is_new))
         starts = 1 + (0 if self.saved is None else self.saved.starts)
         ahead_ms = cluster.kernel.now_us // 1000 - wall_ms
-        document = _document(
-            image, self._brokers, cluster.records.producer_ids, starts, max(0, ahead_ms), logs
-        )
+        counted = cluster.records.producer_ids, starts, max(0, ahead_ms)
+        document = _document(image, self._brokers, *counted, logs, cluster.quorum.voters)
         last = self._last
         if (
             last is not None
@@ -435,6 +436,7 @@ def _document(
     starts: int,
     ahead_ms: int,
     logs: Mapping[str, Sequence[_Row]],
+    voters: Sequence[int],
 ) -> _Document:
     return _Document(
         FORMAT,
@@ -458,6 +460,7 @@ def _document(
         ahead_ms,
         logs,
         list(image.tokens.values()),
+        list(voters),
     )
 
 

@@ -86,14 +86,16 @@ class Cluster:
     invariants.
     """
 
-    def __init__(self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage) -> None:
+    def __init__(
+        self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage, voters: tuple[int, ...]
+    ) -> None:
         self.world = world
         self.settings = settings
         self.kernel = kernel
         self.touched = Touched()
         self.authorizer = Authorizer.of(settings)
         self.nodes = Nodes(kernel, {spec.id: spec.rack for spec in world.brokers}, world.controllers)
-        self.quorum = Quorum(kernel, settings, self.nodes, world.controllers, image.offset)
+        self.quorum = Quorum(kernel, settings, self.nodes, voters, image.offset)
         self.metadata = MetadataLog(kernel, self.quorum, image, self.touched)
         self.configs = EffectiveConfigs(settings, self.metadata)
         elections = Elections(self.metadata, self.configs)
@@ -311,10 +313,11 @@ def build(world: World, seed: int, start_ms: int, saved: Saved | None = None) ->
     """
     seed += SEEDS_APART * saved.starts if saved is not None else 0
     settings, kernel = Settings(world.settings), Kernel(seed, start_ms * 1000)
-    image = first_image(world, settings, kernel)
+    image, voters = first_image(world, settings, kernel), world.controllers
     if saved is not None:
         image = started_again(saved, image)
-    cluster = Cluster(world, settings, kernel, image)
+        voters = tuple(v for v in voters if v in saved.voters) or voters
+    cluster = Cluster(world, settings, kernel, image, voters)
     warm = WarmStart(
         kernel,
         world,

@@ -130,6 +130,8 @@ def test_records_settings_rules_and_users_are_there_again(tmp_path: Path) -> Non
         group_configs={"g": {"consumer.session.timeout.ms": "50000"}},
         tokens={"id": DelegationToken("id", bob, bob, (bob,), 1, 2, 3)},
     )
+    assert cluster.quorum.change_voters([102, 103])
+    go(cluster, 1)
     write(cluster, (b"k", b"1"), (None, b"2"))
     before, image = contents(cluster), cluster.metadata.image
     again = restarted(cluster, tmp_path)
@@ -141,6 +143,7 @@ def test_records_settings_rules_and_users_are_there_again(tmp_path: Path) -> Non
     assert (now.broker_configs, now.group_configs, now.features, now.tokens) == (
         image.broker_configs, image.group_configs, image.features, image.tokens,
     )  # fmt: skip
+    assert again.quorum.voters == cluster.quorum.voters == (102, 103)
     assert now.topics[TOPIC].topic_id == image.topics[TOPIC].topic_id
     assert now.topics[TOPIC].configs == {"retention.ms": "-1"}
     assert partition(again).leader_epoch == partition(cluster).leader_epoch + 1
