@@ -6,13 +6,14 @@ Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import lru_cache
 from struct import Struct
 
 from kview.config.secret import Secret
 from kview.serve.frames import Garbage
 from kview.serve.sasl import Exchange, Plain, Refused, Scram, TokenLogin
 from kview.simulate.metadata import MetadataImage
-from kview.simulate.scram import ScramMechanism
+from kview.simulate.scram import ScramCredential, ScramMechanism
 from kview.simulate.tokens import credential_of
 
 HANDSHAKE, API_VERSIONS, AUTHENTICATE = 17, 18, 36
@@ -28,6 +29,8 @@ RENEWAL_US = 1_000_000
 ANONYMOUS = "User:ANONYMOUS"
 PLAIN = "PLAIN"
 MECHANISMS = (PLAIN, *(mechanism.sasl_name for mechanism in ScramMechanism))
+CREDENTIALS_KEPT = 1_000
+"""Credentials of tokens that are not calculated again at the next login."""
 _KEY = Struct(">h")
 
 
@@ -137,7 +140,7 @@ class Login:
         token, key = self.image().tokens.get(token_id), self.logins.token_key
         if token is None or key is None:
             return None
-        credential = credential_of(key.reveal(), token_id, mechanism)
+        credential = _token_credential(key, token_id, mechanism)
         return TokenLogin(token.owner.name, token.expires_ms, credential)
 
     def take(self, token: bytes) -> bytes:
@@ -194,3 +197,8 @@ _ADMITTED = {
     Stage.MECHANISM: (HANDSHAKE,),
     Stage.TOKENS: (AUTHENTICATE, HANDSHAKE, API_VERSIONS),  # the last two are refused in an answer
 }
+
+
+@lru_cache(CREDENTIALS_KEPT)
+def _token_credential(key: Secret, token_id: str, mechanism: ScramMechanism) -> ScramCredential:
+    return credential_of(key.reveal(), token_id, mechanism)

@@ -5,7 +5,6 @@ Sources: Kafka's TokenInformation, DelegationTokenControlManager and DelegationT
 
 import base64
 import hmac
-from functools import lru_cache
 from typing import NamedTuple, Self
 
 from kview.simulate.scram import ITERATIONS_MIN, ScramCredential, ScramMechanism, credential, salted
@@ -13,8 +12,6 @@ from kview.simulate.scram import ITERATIONS_MIN, ScramCredential, ScramMechanism
 SECRET_KEY = "delegation.token.secret.key"
 USER = "User"
 SALT_BYTES = 24
-CREDENTIALS_KEPT = 1_000
-"""Credentials of tokens that are not calculated again at the next login, which takes 2 ms for each."""
 
 
 class Principal(NamedTuple):
@@ -48,9 +45,10 @@ class DelegationToken(NamedTuple):
     expires_ms: int
     last_ms: int
 
-    def is_of(self, principal: Principal) -> bool:
-        """Return whether a principal is one of those that the token names."""
-        return principal in (self.owner, self.requester, *self.renewers)
+    @property
+    def principals(self) -> tuple[Principal, ...]:
+        """All whom the token names."""
+        return (self.owner, self.requester, *self.renewers)
 
     def has_expired(self, now_ms: int) -> bool:
         """Return whether the token is not valid any more."""
@@ -62,9 +60,8 @@ def hmac_of(secret_key: str, token_id: str) -> bytes:
     return hmac.digest(secret_key.encode(), token_id.encode(), "sha512")
 
 
-@lru_cache(CREDENTIALS_KEPT)
 def credential_of(secret_key: str, token_id: str, mechanism: ScramMechanism) -> ScramCredential:
-    """Return what a login with a token is checked with: its password is the secret in Base64.
+    """Return what a login with a token is checked with, in 2 ms: its password is the secret in Base64.
 
     Its salt is random in Kafka. Here it only looks so to who has not the key.
     """

@@ -6,7 +6,7 @@ v2 is flexible. v3 of 38 lets a client ask for another user's token, and names w
 learn that tokens are disabled while the brokers have no `delegation.token.secret.key`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Set
 from typing import Any
 
 from kview.config.security import Protocol
@@ -17,7 +17,7 @@ from kview.serve.login import ANONYMOUS
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.requests.delegation_tokens import Changed, Created
-from kview.simulate.tokens import USER, DelegationToken, Principal, hmac_of
+from kview.simulate.tokens import USER, DelegationToken, Principal
 from kview.wire.admin_messages import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
@@ -81,7 +81,7 @@ def _answer_created(
     token = created.token
     if token is not None:
         times = token.issued_ms, token.expires_ms, token.last_ms
-        token_id, secret = token.id, hmac_of(call.cluster.tokens.secret_key, token.id)
+        token_id, secret = token.id, call.cluster.tokens.hmac_of(token)
     else:
         times, token_id, secret = (no_time,) * 3, "", b""
     call.answer(
@@ -139,7 +139,7 @@ def describe(call: Call) -> Steps:
     if call.request.owners is not None:
         if len(call.request.owners) > OWNERS_MAX:
             raise Garbage(f"{len(call.request.owners)} owners of tokens")
-        owners = [Principal(each.principal_type, each.principal_name) for each in call.request.owners]
+        owners = {Principal(each.principal_type, each.principal_name) for each in call.request.owners}
     error, rows = ErrorCode.NONE, []
     if not _may_ask(call):
         error = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
@@ -153,11 +153,11 @@ def describe(call: Call) -> Steps:
     call.answer(DescribeDelegationTokenResponse(version=call.version, error_code=error, tokens=rows))
 
 
-def _sees(call: Call, token: DelegationToken, owners: Sequence[Principal] | None) -> bool:
-    if owners is not None and not any(token.is_of(owner) for owner in owners):
+def _sees(call: Call, token: DelegationToken, owners: Set[Principal] | None) -> bool:
+    if owners is not None and owners.isdisjoint(token.principals):
         return False
     return (
-        token.is_of(Principal.of(call.principal))
+        Principal.of(call.principal) in token.principals
         or call.may(AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.id)
         or call.may(AclOperation.DESCRIBE_TOKENS, ResourceType.USER, str(token.owner))
     )
@@ -182,7 +182,7 @@ def _row(call: Call, token: DelegationToken) -> Any:
         expiry_timestamp=token.expires_ms,
         max_timestamp=token.last_ms,
         token_id=token.id,
-        hmac=hmac_of(call.cluster.tokens.secret_key, token.id),
+        hmac=call.cluster.tokens.hmac_of(token),
         renewers=[
             per_token.DescribedDelegationTokenRenewer(
                 version=version, principal_type=renewer.kind, principal_name=renewer.name

@@ -5,7 +5,7 @@ Source: org.apache.kafka.controller.DelegationTokenControlManager.
 
 import base64
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 from kview.simulate.codes import ErrorCode
@@ -14,12 +14,13 @@ from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Kernel
 from kview.simulate.setting import LONG_MAX
 from kview.simulate.settings import Settings
-from kview.simulate.tokens import SECRET_KEY, USER, DelegationToken, Principal, hmac_of
+from kview.simulate.tokens import SECRET_KEY, DelegationToken, Principal, hmac_of
 
 ID_BYTES = 16
 TOKENS_MAX = 2_000
-NAME_MAX, RENEWERS_MAX = 1_000, 100
-"""Limits of all tokens, of the characters in a name, and of the renewers of a token. Kafka has none."""
+NAME_MAX, RENEWERS_MAX = 250, 10
+"""Limits of all tokens, of the characters in a name, and of the renewers of a token, which make about 25 MB.
+Kafka has none."""
 
 
 class Created(NamedTuple):
@@ -40,7 +41,7 @@ class DelegationTokens:
     """Creates tokens, and changes when they expire. They are part of the metadata."""
 
     def __init__(self, kernel: Kernel, settings: Settings, quorum: Quorum, metadata: MetadataLog) -> None:
-        self.secret_key = settings.text(SECRET_KEY)
+        self._secret_key = settings.text(SECRET_KEY)
         self._kernel = kernel
         self._quorum = quorum
         self._metadata = metadata
@@ -53,16 +54,18 @@ class DelegationTokens:
     @property
     def enabled(self) -> bool:
         """Whether the brokers have the key that tokens are made with."""
-        return self.secret_key != ""
+        return self._secret_key != ""
+
+    def hmac_of(self, token: DelegationToken) -> bytes:
+        """Return the secret of a token."""
+        return hmac_of(self._secret_key, token.id)
 
     def create(
         self, requester: Principal, owner: Principal, renewers: Sequence[Principal], life_ms: int
     ) -> Created:
-        """Create a token. A life that is not positive is the longest."""
+        """Create a token. A life that is not positive is the longest. Renewers are users."""
         if not self.enabled:
             return Created(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
-        if any(renewer.kind != USER for renewer in renewers):
-            return Created(ErrorCode.INVALID_PRINCIPAL_TYPE)
         tokens = self._metadata.image.tokens
         names = (text for principal in (owner, *renewers) for text in principal)
         if (
@@ -105,7 +108,7 @@ class DelegationTokens:
             if not _may_change(token, principal):
                 return Changed(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
             if period_ms < 0:
-                self._remove([token.id])
+                self._remove({token.id})
                 return Changed(ErrorCode.NONE, now_ms)
             if token.has_expired(now_ms):
                 return Changed(ErrorCode.DELEGATION_TOKEN_EXPIRED)
@@ -117,7 +120,7 @@ class DelegationTokens:
         if not self.enabled:
             return Changed(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
         for token in self._metadata.image.tokens.values():
-            if hmac.compare_digest(hmac_of(self.secret_key, token.id), secret):
+            if hmac.compare_digest(self.hmac_of(token), secret):
                 return change(token, self._now_ms)
         return Changed(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
 
@@ -126,7 +129,7 @@ class DelegationTokens:
         self._metadata.commit({}, tokens={**self._metadata.image.tokens, token.id: changed})
         return Changed(ErrorCode.NONE, changed.expires_ms)
 
-    def _remove(self, ids: Sequence[str]) -> None:
+    def _remove(self, ids: Set[str]) -> None:
         left = {name: token for name, token in self._metadata.image.tokens.items() if name not in ids}
         self._metadata.commit({}, tokens=left)
 
@@ -135,7 +138,7 @@ class DelegationTokens:
         self._kernel.tick(self._sweep_us, self._sweep)
         if self._quorum.active():
             now_ms = self._now_ms
-            gone = [t.id for t in self._metadata.image.tokens.values() if t.has_expired(now_ms)]
+            gone = {t.id for t in self._metadata.image.tokens.values() if t.has_expired(now_ms)}
             if gone:
                 self._remove(gone)
 
