@@ -245,6 +245,7 @@ class ErrorKind(StrEnum):
 
     # -- profiles
     PROFILE_WRONG = "profile wrong"
+    HOOK_FAILED = "hook failed"
     CONFIG_WRONG = "config wrong"
     CONFIG_KEY_UNKNOWN = "config key unknown"
     CONFIG_KEY_OUTSIDE = "config key outside"

@@ -90,12 +90,15 @@ def _show(
         name, display = f"{first} +{len(others)}" if others else str(first), display_of(ctx, flags)
     else:
         name, profile = target.name, target.profile
-        display = display_of(ctx, flags, of_profile(ctx, profile))
+        own = {**of_profile(ctx, profile), "on_finding": target.hook is not None}
+        display = display_of(ctx, flags, own)
         display = replace(display, production=profile.production, colour=profile.colour or "")
     # A recording is of one cluster, and the user chose its folder.
     profiles = OtherProfiles(target.name) if display.record.folder is None else None
     said = (*unused_properties(target.file, target.unused), *opening)
-    code = run(target.servers, target.security, name, display, said, profiles, target.security_now)
+    code = run(
+        target.servers, target.security, name, display, said, profiles, target.security_now, target.hook
+    )
     return code, None if profiles is None or code else profiles.chosen
 
 

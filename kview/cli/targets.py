@@ -14,6 +14,7 @@ from kview.cli.values import address_map, bootstrap_servers
 from kview.errors import BadUse, ErrorKind
 
 if TYPE_CHECKING:
+    from kview.config.hooks import Hook
     from kview.config.profiles import Profile
     from kview.config.security import Security
     from kview.model.address import Address
@@ -61,6 +62,8 @@ class Target(Struct, frozen=True):
     file: str = ""
     unused: tuple[str, ...] = ()
     profile: "Profile | None" = None
+    hook: "Hook | None" = None
+    """What is called for findings."""
     again: "Callable[[], Target] | None" = None
     """Reads the settings again."""
 
@@ -166,7 +169,8 @@ def of_profile(
         registry=profile.registry(str(path), name, environment),
         decoders=profile.decoders(str(path), name),
     )
-    return replace(target, security=security, profile=profile)
+    hook = profile.hook(str(path), name, environment)
+    return replace(target, security=security, profile=profile, hook=hook)
 
 
 def _of_servers(

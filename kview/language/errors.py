@@ -701,6 +701,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.PROFILE_WRONG: ErrorWords(
         "the profile {name!r} in {file} has no {key} that can be used", "give it {expected}"
     ),
+    ErrorKind.HOOK_FAILED: ErrorWords(
+        "{call} was called, and failed ({reason})", "try it by hand (kview config --help-on-finding)"
+    ),
     ErrorKind.DISPLAY_WRONG: ErrorWords(
         "[display] in {file} has no {key} that can be used", "give it {expected}"
     ),

@@ -34,6 +34,8 @@ client.id = "me"
 
 CONNECT = '[clusters.a]\nservers = "a:1"\nconnect-url = "https://c:8083"\n'
 
+ON_FINDING = '[clusters.a]\nservers = "a:1"\non-finding = %s\n'
+
 REGISTRY = '[clusters.a]\nservers = "a:1"\n'
 REGISTRY_URL = 'schema-registry-url = "https://r:8081/api"\n'
 
@@ -110,6 +112,30 @@ def test_config_says_which_files_are_read_and_what_is_in_force(home: Home) -> No
     assert code == 0 and "sasl.mechanism        PLAIN" in one and "client.id" not in one
 
 
+def test_what_is_called_for_findings_is_shown_without_secrets_and_can_be_tried(home: Home) -> None:
+    told = home.config.parent / "told"
+    home.config.write_text(
+        '[clusters.a]\nservers = "a:1"\non-finding = "http://127.0.0.1:1/${env:PW}"\non-finding-hold = "2m"\n'
+        f'[clusters.b]\nservers = "b:1"\non-finding = ["sh", "-c", \'cat > "$0"\', "{told}", "${{env:PW}}"]\n'
+        '[clusters.c]\nservers = "c:1"\n'
+    )
+    _, out, _ = home.kview("config", "a")
+    rows = dict(line.split(None, 1) for line in out.splitlines())
+    assert rows["on-finding"] == "http://127.0.0.1:1/…"
+    assert (rows["on-finding-severity"], rows["on-finding-hold"]) == ("warn and risk", "2m")
+    code, out, error = home.kview("config", "a", "--try-on-finding")
+    assert (code, out) == (2, "")
+    assert error.startswith("kview: http://127.0.0.1:1/… was called, and failed (Connection refused)")
+    tried = "sh was called: b: a test of on-finding; nothing has happened\n"
+    assert home.kview("config", "b", "--try-on-finding")[:2] == (0, tried)
+    assert '"cluster":"b"' in told.read_text() and '"change":"test"' in told.read_text()
+    for arguments in (["c"], []):
+        code, _, error = home.kview("config", *arguments, "--try-on-finding")
+        assert code == 2 and "give a profile that has on-finding" in error
+    code, out, _ = home.kview("config", "--help-on-finding")
+    assert code == 0 and "events.pagerduty.com" in out and "SLACK" in out
+
+
 def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> None:
     home.config.write_text(PROD.format(servers="a:9092"))
     del home.environment["PW"]
@@ -135,6 +161,13 @@ def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> N
         ('[clusters.b]\nservers = "a:1"\n', "there is no profile named 'a' in"),
         ('[clusters.a]\nservers = "a:1"\ncolour = "red"\n', 'give it a colour, such as "#d08770"'),
         ('[clusters.a]\nservers = "a"\n', "'a' has no port"),
+        (ON_FINDING % "[]", "no on-finding that can be used: give it a command with its arguments as a list"),
+        (ON_FINDING % "3", "no on-finding that can be used: give it a command"),
+        (ON_FINDING % '"page me"', "no on-finding that can be used"),
+        (ON_FINDING % f'"http://u:{PASSWORD}@h/"', "no on-finding that can be used"),
+        ('[clusters.a]\nservers = "a:1"\non-finding-hold = "5m"\n', "no on-finding that can be used"),
+        (ON_FINDING % "['a']" + "on-finding-hold = '5'", "no on-finding-hold that can be used: give"),
+        (ON_FINDING % "['a']" + "on-finding-severity = 'calm'", 'that can be used: give it "warn" (which'),
         ('[clusters.a]\nservers = "a:1"\nmap = ["x"]\n', "'x' is not a pair of addresses"),
         ('[clusters.a]\nservers = "a:1"\ninterval = "soon"\n', "'soon' is not a valid duration"),
         ('[clusters.a]\nservers = "a:1"\nconnect-ulr = "http://c"\n', "did you mean connect-url?"),
