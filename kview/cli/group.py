@@ -20,6 +20,7 @@ COMMANDS = {
     "demo": "Play a demo on a simulated cluster, or list the demos.",
     "replay": "Play a recording on the same dashboard, or step through it.",
     "schema": "Print the JSON Schema of the documents that --format json prints.",
+    "twin": "Make a simulated cluster like an observed one, to break it instead.",
     "serve": "Run the simulated cluster without a dashboard.",
 }
 """The subcommands and their descriptions. Each subcommand is `kview.cli.<name>:<name>`."""

@@ -142,6 +142,13 @@ def _token(text: str, source: str) -> str:
     callback=_http,
     help="Show how to use --http from Java, Go, JavaScript and curl.",
 )
+@click.option(
+    "--world",
+    "world_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The cluster that is described in a file, as `kview twin --out` writes it, instead of one by flags.",
+)
 @click.option("--control-fd", type=int, hidden=True)
 @click.option("--lesson", hidden=True, default="")
 def serve(
@@ -155,6 +162,7 @@ def serve(
     control_fd: int | None,
     lesson: str,
     security: str | None,
+    world_file: Path | None,
     **flags: Any,
 ) -> None:
     """Run the simulated cluster until you stop it.
@@ -216,6 +224,10 @@ def serve(
                 from kview.school.demo_worlds import demo_world
 
                 world, seed, past_ms = demo_world(lesson, seed)
+            elif world_file is not None:
+                from kview.lab.twin import world_in
+
+                world = world_in(world_file)
             else:
                 world = world_of(**flags)
             folder = None

@@ -275,6 +275,26 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.LOG_DIRS_WRONG: ErrorWords(
         "log.dirs={value} has an empty item, or one twice", "name different directories, such as a,b"
     ),
+    ErrorKind.REPLICAS_WRONG: ErrorWords(
+        "partition {partition} of topic {topic} has no replicas, or some that no broker can hold",
+        "give each partition a list of different brokers of this cluster",
+    ),
+    ErrorKind.WORLD_WRONG: ErrorWords(
+        "{file} does not describe a cluster ({reason})", "write it with kview twin --out"
+    ),
+    ErrorKind.NOTHING_TO_COPY: ErrorWords(
+        "no broker is known, so that there is nothing to make a twin of",
+        "look at the cluster with kview connect",
+    ),
+    ErrorKind.TOO_MANY_BROKERS: ErrorWords(
+        "the cluster has {brokers} brokers, and a simulated one at most {most}", "use kview replay instead"
+    ),
+    ErrorKind.TOPIC_PARTLY_KNOWN: ErrorWords(
+        "not all partitions and replicas of {topic} are known", "give kview the right to describe every topic"
+    ),
+    ErrorKind.NOTHING_TO_LOSE: ErrorWords(
+        "there is no broker and no rack {name!r}", "give one of the brokers {brokers} or of the racks {racks}"
+    ),
     ErrorKind.TOPIC_WITHOUT_PARTITIONS: ErrorWords(
         "topic {topic} cannot have {partitions} partitions", "give it at least one"
     ),

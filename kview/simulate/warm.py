@@ -27,7 +27,15 @@ from kview.simulate.stream import BATCH_OVERHEAD_BYTES
 from kview.simulate.topics import internal_topic, new_topic, new_topic_id, valid_topic_name
 from kview.simulate.traffic.keys import keys_of
 from kview.simulate.traffic.warm import WarmGroup, warm_group
-from kview.simulate.world import OFFSETS_TOPIC, SHARE, SHARE_TOPIC, TRANSACTIONS_TOPIC, ProducerSpec, World
+from kview.simulate.world import (
+    OFFSETS_TOPIC,
+    SHARE,
+    SHARE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    ProducerSpec,
+    TopicSpec,
+    World,
+)
 
 METADATA_RECORDS_PER_MS = 1 / 500
 """Records per millisecond in an idle metadata log, which has a no-op every half second."""
@@ -54,7 +62,7 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
     ]
     topics: dict[str, TopicImage] = {}
     for spec in specs:
-        placed = place(
+        placed = spec.replicas or place(
             world.placement,
             list(brokers.values()),
             spec.partitions,
@@ -98,6 +106,8 @@ def check_world(world: World) -> None:
                 replicas=spec.replication,
                 brokers=len(world.brokers),
             )
+        if spec.replicas:
+            _check_replicas(spec, frozenset(broker.id for broker in world.brokers))
         check_topic_configs(spec.configs)
     for producer in world.producers:
         if producer.record_bytes < RECORD_BYTES_MIN:
@@ -107,6 +117,15 @@ def check_world(world: World) -> None:
                 size_bytes=producer.record_bytes,
                 least_bytes=RECORD_BYTES_MIN,
             )
+
+
+def _check_replicas(spec: TopicSpec, brokers: frozenset[int]) -> None:
+    """Check that replica lists can be of these brokers. Raises BadUse if they cannot."""
+    for partition, replicas in enumerate(spec.replicas):
+        if not replicas or len(set(replicas)) < len(replicas) or not brokers >= set(replicas):
+            raise BadUse(ErrorKind.REPLICAS_WRONG, topic=spec.name, partition=partition)
+    if len(spec.replicas) != spec.partitions:
+        raise BadUse(ErrorKind.REPLICAS_WRONG, topic=spec.name, partition=len(spec.replicas))
 
 
 class WarmStart:

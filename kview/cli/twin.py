@@ -1,0 +1,108 @@
+"""`kview twin`: a simulated cluster that is like an observed one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kview.cli.connect import of_profile
+from kview.cli.display_options import display_of, display_options
+from kview.cli.replay import moment
+from kview.cli.targets import profile_names, target_of, target_options
+from kview.cli.values import Duration
+
+if TYPE_CHECKING:
+    pass
+
+SAME, DIFFERENT = 0, 1
+"""The exit codes of --lose."""
+
+LEAST_MS, MOST_MS = 2_000, 3_600_000
+
+
+@click.command()
+@target_options
+@click.option(
+    "--at", metavar="TIME", help="Of a recording: the moment to copy, as for replay.  [default: its end]"
+)
+@click.option(
+    "--for",
+    "for_ms",
+    type=Duration(LEAST_MS, MOST_MS),
+    default=12_000,
+    metavar="DURATION",
+    help="How long to observe a cluster before it is copied.  [default: 12s]",
+)
+@click.option(
+    "--lose",
+    metavar="BROKER|RACK",
+    help="Print what losing this would do by `kview check` and what it does in the twin, and exit: with 0 if"
+    " both are the same, else with 1.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the twin for `kview serve --world FILE`, and exit.",
+)
+@display_options
+@click.pass_context
+def twin(
+    ctx: click.Context,
+    /,
+    target: str | None,
+    command_config: Path | None,
+    maps: tuple[str, ...],
+    at: str | None,
+    for_ms: int,
+    lose: str | None,
+    out: Path | None,
+    **flags: Any,
+) -> None:
+    """Make a simulated cluster like an observed one, to break it instead.
+
+    It has the brokers, racks, placement, settings, rates and groups of a cluster (HOST:PORT or a profile), or
+    of a recording (its folder or name), as far as these are known. kview only reads from the cluster.
+    """
+    if target is None:
+        raise click.UsageError("give a cluster, a profile or a recording.")
+    display = display_of(ctx, flags)
+    from kview.lab.twin import twin_of
+    from kview.run import twin as run
+
+    if _is_recording(target):
+        from kview.run.replaying import open_recording
+
+        opened, name = open_recording(target), Path(target).name
+        view = run.recorded(opened, None if at is None else moment(opened, at))
+    elif at is not None:
+        raise click.UsageError("--at is for recordings.")
+    else:
+        from kview.run.connected import ConnectedSource
+
+        cluster = target_of(target, command_config, maps)
+        first, *others = cluster.servers
+        name = cluster.name if cluster.profile is not None or not others else f"{first} +{len(others)}"
+        if cluster.profile is not None:
+            display = display_of(ctx, flags, of_profile(ctx, cluster.profile))
+        source = ConnectedSource(cluster.servers, 1.0, cluster.security, cluster.security_now, False)
+        view = run.observed(source, for_ms / 1000)
+    made = twin_of(view)
+    for line in run.described(made, name):
+        click.echo(line, err=lose is None and out is None)
+    if out is not None:
+        run.write(made, out)
+    if lose is not None:
+        from kview.lab.twin_loss import forecast, outage
+
+        said, done = forecast(view, lose), outage(made.world, view, lose, seed=1)
+        for line in run.compared(lose, said, done):
+            click.echo(line)
+        ctx.exit(SAME if said == done else DIFFERENT)
+    if out is None:
+        ctx.exit(run.play(made, name, display))
+
+
+def _is_recording(text: str) -> bool:
+    """Return whether a text names no cluster: it has no port, and no profile has this name."""
+    return Path(text).is_dir() or (":" not in text and "," not in text and text not in profile_names())
