@@ -9,7 +9,7 @@ from kview.cli.connect import of_profile
 from kview.cli.display_options import display_of, display_options
 from kview.cli.replay import moment
 from kview.cli.targets import profile_names, target_of, target_options
-from kview.cli.values import Duration
+from kview.cli.values import Duration, words
 
 if TYPE_CHECKING:
     pass
@@ -85,6 +85,7 @@ def twin(
         name = cluster.name if cluster.profile is not None or not others else f"{first} +{len(others)}"
         if cluster.profile is not None:
             display = display_of(ctx, flags, of_profile(ctx, cluster.profile))
+        click.echo(f"observing {name} for {words(for_ms)} …", err=True)
         source = ConnectedSource(cluster.servers, 1.0, cluster.security, cluster.security_now, False)
         view = run.observed(source, for_ms / 1000)
     made = twin_of(view)
