@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from functools import cache
+from hashlib import sha256
 from itertools import starmap
 
 import msgspec
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from kview.derive.brokers.controllers import quorum_nodes
 from kview.derive.brokers.silence import answering, other_apis
-from kview.derive.finding_changes import Change, FindingChange, of_one
+from kview.derive.finding_changes import HIDES_OTHERS, Change, FindingChange
 from kview.derive.groups.unheard import unheard
 from kview.derive.view import GroupFigures, Headline, OffsetFigures, RackSafety, Reason, Verdict, View
 from kview.language import events, failures, findings, verdicts
@@ -26,6 +27,9 @@ from kview.model.units import CONNECTOR_TASK, NO_BROKER, NO_OFFSET, UNKNOWN, UNK
 from kview.plain import schema, schema_findings, schema_groups, schema_hook, schema_incidents
 from kview.plain.columns import Columns, Row, cause, known, optional, rate, rows, split
 from kview.plain.schema_fields import Cause, PartitionName
+
+MOST_KEY = 255
+"""The most characters of a key: those that PagerDuty takes. Of longer ones the end is hashed."""
 
 
 def document(view: View) -> str:
@@ -104,7 +108,11 @@ def hook_document(
     """Return what is sent about a finding in the cluster with this name and id, whose headline is `head` at
     `now_ms`, epoch ms."""
     found = _finding(change.finding, now_ms)
-    about = [cluster_id or cluster, found.kind, *filter(None, (of_one(change.finding), found.connector))]
+    # Who answers nobody has no id yet, and the key stays the same when it has one.
+    known_as = cluster if change.finding.kind in HIDES_OTHERS else cluster_id or cluster
+    key = "/".join((known_as, *change.key))
+    if len(key) > MOST_KEY:
+        key = f"{key[: MOST_KEY - 65]}/{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
     text = found.text
     if change.change is Change.ENDS:
         worst = [each for each in head.findings if each.severity in (Severity.RISK, Severity.WARN)][:1]
@@ -116,7 +124,7 @@ def hook_document(
         cluster=cluster,
         cluster_id=cluster_id or None,
         change=change.change,
-        key="/".join(about),
+        key=key,
         severity=head.severity,
         text=f"{cluster}: {text}",
         finding=found,

@@ -19,15 +19,19 @@ class HookDocument(Struct, gc=False):
     cluster_id: Annotated[str | None, meaning("The cluster's id.")]
     change: Annotated[
         Change,
-        meaning("What happened to the finding; test if somebody tries on-finding, and nothing has happened."),
+        meaning(
+            "What happened to the finding. One that tells of the past, such as lost records, never ends."
+            " test: somebody tries on-finding, and nothing has happened."
+        ),
     ]
     key: Annotated[
         str,
         meaning(
             "The same for all documents about a finding, from its beginning to its end: for tools that"
-            " put them together."
+            " put them together, and at most 255 characters long. Brokers that are silent,"
+            " then fenced or gone, keep one key."
         ),
     ]
     severity: Annotated[Severity, meaning("How urgent the cluster's worst finding is now.")]
     text: Text
-    finding: Annotated[Finding, meaning("The finding. One that ends is as it was reported last.")]
+    finding: Annotated[Finding, meaning("The finding. One that ends is as it was last.")]
