@@ -35,9 +35,15 @@ The command gets one JSON document on its standard input (kview schema: HookDocu
     {"cluster": "prod", "change": "begins", "key": "k1aB…/brokers_silent", "text": "prod: broker 4 …",
      "finding": {"kind": "brokers_silent", "severity": "risk", "brokers": [4], …}, …}
 
-`change` is "begins", "gets worse", "ends" or "test". Calls come one after the other; one that fails or takes
-more than 30 s is made again after 5 and after 30 s. What was sent, and what was not, is in kview.log. kview
-has to run: kview connect prod --quiet. To try it: kview config prod --try-on-finding.
+`change` is "begins", "gets worse", "ends" or "test". Brokers that fell silent are one finding, and a risk,
+until they are back, also while they are fenced; its text says what they are now. More brokers, groups, log
+directories or failed tasks are worse, and so are twice as many partitions. What tells of the past, such as
+lost records, has no end. Nothing ends while no broker answers, or that ends while kview does not run: close
+what such a finding has opened by hand.
+
+Calls come one after the other; one that fails or takes more than 30 s is made again after 5 and after 30 s.
+What was sent, and what was not, is in kview.log. What a command leaves running must not write to its standard
+error. kview has to run: kview connect prod --quiet. To try it: kview config prod --try-on-finding.
 
 /usr/local/bin/tell for Slack (curl and jq):
 
@@ -63,16 +69,17 @@ def _help_on_finding(ctx: click.Context, param: click.Parameter, value: bool) ->
 def _try_on_finding(name: str | None) -> None:
     """Call what a profile names with a test. Raises BadUse."""
     target = None if name is None else target_of(name)
-    if target is None or target.hook is None:
+    hook = None if target is None else target.hook()
+    if target is None or hook is None:
         raise click.UsageError("give a profile that has on-finding (see --help-on-finding).")
     from kview.run.hooks import CallFailed, call, trial_document
 
     document = trial_document(target.name)
     try:
-        call(target.hook, document)
+        call(hook, document)
     except CallFailed as failure:
-        raise BadUse(ErrorKind.HOOK_FAILED, call=target.hook.shown, reason=str(failure)) from None
-    click.echo(f"{target.hook.shown} was called: {document.text}")
+        raise BadUse(ErrorKind.HOOK_FAILED, call=hook.shown, reason=str(failure)) from None
+    click.echo(f"{hook.shown} was called: {document.text}")
 
 
 @click.command()
@@ -207,7 +214,8 @@ def _in_force(target: Target) -> Iterator[str]:
     rows += _connect(security.connect) if security.connect else []
     rows += _registry(security.registry) if security.registry else []
     rows += _decoders("decoder", security.decoders.values) + _decoders("key-decoder", security.decoders.keys)
-    rows += _hook(target.hook) if target.hook else []
+    hook = target.hook()
+    rows += _hook(hook) if hook else []
     rows += [("not used", ", ".join(target.unused))] if target.unused else []
     for name, value in rows:
         yield f"{name:{WIDTH - 1}} {value}"

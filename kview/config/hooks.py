@@ -16,7 +16,7 @@ CALL, SEVERITY, HOLD = "on-finding", "on-finding-severity", "on-finding-hold"
 
 _HOLD = re.compile(r"([0-9]{1,5})(s|m)")
 _SEVERITIES = {severity.value: severity for severity in (Severity.RISK, Severity.WARN)}
-_URL = re.compile(r"https?://[^/?#@\s]+([/?][!-~]*)?", re.ASCII)
+_URL = re.compile(r"(https?://[^/?#@\s]+)([/?][!-~]*)?", re.ASCII)
 
 
 class Hook(Struct, frozen=True):
@@ -36,8 +36,8 @@ class Hook(Struct, frozen=True):
         """What may be shown of the call: the program without its arguments, or the server."""
         if self.command:
             return self.command[0].reveal()
-        scheme, _, rest = self.url.reveal().partition("://")
-        return f"{scheme}://{rest.partition('/')[0].rpartition('@')[2]}/…"
+        server = _URL.match(self.url.reveal())
+        return f"{server[1]}/…" if server else "…"
 
 
 def hook(

@@ -80,11 +80,13 @@ def _show(shown: Shown, hooks: "Hooks | None") -> int:
         from kview.run.dashboard import run_dashboard
 
         return run_dashboard(shown, hooks)
-    from kview.run.printing import note, print_source, record_and_print
+    from kview.run.printing import end_on_signals, note, print_source, record_and_print
 
     for notice in shown.opening:
         note(notice, display.ascii_only)
-    if hooks is not None:
-        hooks.on_notice = partial(note, ascii_only=display.ascii_only)
     print_it = record_and_print if display.record.folder is not None else print_source
-    return print_it(shown.source, shown.name, display, shown.takers)
+    if hooks is None:
+        return print_it(shown.source, shown.name, display, shown.takers)
+    hooks.on_notice = partial(note, ascii_only=display.ascii_only)
+    end_on_signals()
+    return print_it(shown.source, shown.name, display, shown.takers, hooks.hear)

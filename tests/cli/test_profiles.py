@@ -199,6 +199,21 @@ def test_what_is_wrong_in_the_file_is_said(home: Home, text: str, said: str) -> 
     assert said.format(file=home.config) in error
 
 
+def test_what_is_secret_in_on_finding_is_not_shown_and_counts_only_where_it_is_called(home: Home) -> None:
+    for url in (f"https://h?token={PASSWORD}", f"https://h/{PASSWORD}", f"https://h:1?{PASSWORD}/x"):
+        home.config.write_text(ON_FINDING % f'"{url}"')
+        code, out, _ = home.kview("config", "a")
+        assert code == 0 and "on-finding            https://h" in out and PASSWORD not in out
+    home.config.write_text(ON_FINDING % '"https://h/${env:NO}"')
+    code, _, error = home.kview("connect", "a", "--once")
+    assert code == 2 and "variable NO is not set" in error
+    code, _, error = home.kview("check", "a", "--for", "1s")
+    assert code == 3 and "variable" not in error
+    home.config.write_text(ON_FINDING % '"https://h"')
+    code, _, error = home.kview("connect", "a", "--quiet", "--once")
+    assert code == 2 and "--quiet needs" in error
+
+
 def test_a_profile_is_checked_with_its_settings(home: Home) -> None:
     with Served("--brokers", "3", "--no-traffic", "--topic", "orders:1:3") as cluster:
         home.config.write_text(PROD.format(servers=cluster.bootstrap))

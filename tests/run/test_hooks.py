@@ -2,10 +2,13 @@
 
 import json
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,8 +17,12 @@ import pytest
 
 from kview.config.hooks import Hook
 from kview.config.secret import Secret
+from kview.derive.finding_changes import Change, FindingChange
+from kview.derive.headline import NO_HEADLINE
 from kview.model.events import Severity
-from kview.model.notices import Notice
+from kview.model.findings import Finding, FindingKind
+from kview.model.notices import Notice, NoticeKind
+from kview.plain.documents import hook_document
 from kview.plain.schema import json_schema
 from kview.run import hooks
 from kview.run.hooks import CallFailed, Hooks, call, trial_document
@@ -88,10 +95,11 @@ def test_a_crash_begins_and_ends_at_the_command(tmp_path: Path, running: Callabl
         return [json.loads(line) for line in told.read_text().splitlines()] if told.exists() else []
 
     def silent() -> list[dict[str, Any]]:
-        return [each for each in documents() if each["finding"]["kind"] == "brokers_silent"]
+        return [each for each in documents() if each["key"].endswith("/brokers_silent")]
 
     wait_until(lambda: len(silent()) == 2, "its end is told")
     begins, ends = silent()
+    assert (begins["finding"]["kind"], ends["finding"]["kind"]) == ("brokers_silent", "brokers_fenced")
     assert (begins["change"], ends["change"]) == ("begins", "ends")
     assert begins["finding"]["brokers"] and begins["text"].startswith("prod: broker ")
     assert ends["text"].startswith("prod: no longer: broker ") and "; now: " in ends["text"]
@@ -112,7 +120,29 @@ def test_a_command_has_no_shell_and_its_failure_is_said_without_its_arguments(tm
     assert str(failed.value) == "exit code 3: no such channel"
     with pytest.raises(CallFailed, match=r"^/no/such cannot be run: No such file or directory$"):
         call(command("/no/such", "s3cret"), DOCUMENT)
-    call(command("/bin/true"), DOCUMENT)  # which reads nothing
+    large = trial_document("prod")
+    large.text = 1_000_000 * "x"
+    call(command("/bin/true"), large)  # which reads nothing
+    call(command("/bin/sh", "-c", 'test "$(wc -c)" -gt 1000000'), large)
+    with pytest.raises(CallFailed) as failed:
+        call(command("/bin/sh", "-c", "yes | head -c 10000000 >&2; exit 4"), DOCUMENT)
+    assert str(failed.value) == "exit code 4: y"
+
+
+def test_what_a_command_leaves_running_is_left_alone(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    call(command("/bin/sh", "-c", 'sleep 60 & echo $! > "$0"', str(pid)), DOCUMENT)
+    child = int(pid.read_text())
+    assert not ended(child)
+    os.kill(child, signal.SIGKILL)
+
+
+def ended(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_a_command_that_hangs_is_killed_with_what_it_started(
@@ -123,15 +153,7 @@ def test_a_command_that_hangs_is_killed_with_what_it_started(
     with pytest.raises(CallFailed, match="it took more than 0 s"):
         call(command("/bin/sh", "-c", 'sleep 60 & echo $! > "$0"; wait', str(pid)), DOCUMENT)
     child = int(pid.read_text())
-
-    def ended() -> bool:
-        try:
-            os.kill(child, 0)
-        except ProcessLookupError:
-            return True
-        return Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-
-    wait_until(ended, "its child has ended")
+    wait_until(lambda: ended(child), "its child has ended")
 
 
 def test_a_url_gets_the_document_and_no_other_server_does(server: str) -> None:
@@ -159,6 +181,88 @@ def test_a_url_where_nobody_or_somebody_else_listens() -> None:
             call(url(f"http://127.0.0.1:{port}/s3cret"), DOCUMENT)
     with pytest.raises(CallFailed, match=r"^Connection refused$"):
         call(url(f"http://127.0.0.1:{port}/s3cret"), DOCUMENT)
+
+
+def test_a_server_that_answers_slowly_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hooks, "CALL_WITHIN_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        gone = threading.Event()
+
+        def answers() -> None:
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 ")
+                while not gone.wait(0.02):
+                    connection.sendall(b" ")
+
+        threading.Thread(target=answers, daemon=True).start()
+        try:
+            with pytest.raises(CallFailed, match="it took more than 0 s"):
+                call(url(f"http://127.0.0.1:{listening.getsockname()[1]}/"), DOCUMENT)
+        finally:
+            gone.set()
+
+
+def test_the_end_logs_what_is_in_flight_or_waits_and_ends_the_process(
+    tmp_path: Path, running: Callable[..., Hooks]
+) -> None:
+    notices: list[Notice] = []
+    pid = tmp_path / "pid"
+    calls = running(command("/bin/sh", "-c", 'echo $$ > "$0"; exec sleep 60', str(pid)), "prod")
+    calls.on_notice = notices.append
+    for _ in range(3):
+        calls._put(DOCUMENT)
+    wait_until(lambda: pid.exists() and pid.read_text(), "the first is in flight")
+    calls.stop()
+    assert [notice.values["reason"] for notice in notices] == ["kview ended"] * 3
+    assert ended(int(pid.read_text()))
+
+
+def test_a_call_that_fails_in_any_way_is_said_and_the_next_one_is_made(
+    running: Callable[..., Hooks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notices: list[Notice] = []
+
+    def refuse(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(hooks, "call", refuse)
+    calls = running(command("/bin/true"), "prod", pauses_s=())
+    calls.on_notice = notices.append
+    for _ in range(2):
+        calls._put(DOCUMENT)
+    wait_until(lambda: len(notices) == 2, "both are said")
+    assert notices[1].values["reason"] == "MemoryError"
+
+
+def test_a_cluster_that_is_never_reached_is_a_finding(tmp_path: Path, running: Callable[..., Hooks]) -> None:
+    told, clock = tmp_path / "told", SetClock()
+    calls = running(command("sh", "-c", 'cat >> "$0"', str(told), hold_ms=2_000), "prod", clock_s=clock)
+    for _ in range(3):
+        calls.hear(Notice(NoticeKind.SOURCE_NOT_REACHED))
+        clock.now_s += 1
+    for view in islice(views(crash_script()), 3):
+        calls.take(view.snapshot, view)
+        clock.now_s += 2
+
+    def documents() -> list[tuple[str, str]]:
+        lines = told.read_text().splitlines() if told.exists() else []
+        return [(each["change"], each["key"]) for each in map(json.loads, lines)]
+
+    expected = [(change, "prod/no_broker_answers") for change in ("begins", "ends")]
+    wait_until(lambda: [each for each in documents() if each in expected] == expected, "it is told")
+
+
+def test_keys_are_short() -> None:
+    def key(group: str) -> str:
+        change = FindingChange(
+            Change.BEGINS, ("records_lost", group), Finding(FindingKind.RECORDS_LOST, Severity.RISK)
+        )
+        return hook_document(change, "prod", "", NO_HEADLINE, 0).key
+
+    assert key("billing") == "prod/records_lost/billing"
+    long = [key(300 * "x" + end) for end in ("a", "b")]
+    assert long[0] != long[1] and {*map(len, long)} == {255}
 
 
 def test_what_fails_three_times_is_said_and_the_next_one_is_told(
