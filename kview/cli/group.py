@@ -30,6 +30,7 @@ EXIT_CODES = {
     "1": "any other error: the message says what to do; for check: the cluster is not healthy",
     "2": "usage error: a flag, file or argument is wrong",
     "3": "no cluster could be reached",
+    "4": "for twin --lose: the twin does not do what was forecast",
     "70": "a bug in kview: its traceback is in kview.log; for check: there is no result",
     "128+N": "ended by signal N, such as 143 for SIGTERM",
 }

@@ -1,9 +1,11 @@
 """`kview twin`: a simulated cluster that is like an observed one."""
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kview.cli.connect import of_profile
 from kview.cli.display_options import display_of, display_options
@@ -11,10 +13,7 @@ from kview.cli.replay import moment
 from kview.cli.targets import profile_names, target_of, target_options
 from kview.cli.values import Duration, words
 
-if TYPE_CHECKING:
-    pass
-
-SAME, DIFFERENT = 0, 1
+SAME, DIFFERENT = 0, 4
 """The exit codes of --lose."""
 
 LEAST_MS, MOST_MS = 2_000, 3_600_000
@@ -37,7 +36,7 @@ LEAST_MS, MOST_MS = 2_000, 3_600_000
     "--lose",
     metavar="BROKER|RACK",
     help="Print what losing this would do by `kview check` and what it does in the twin, and exit: with 0 if"
-    " both are the same, else with 1.",
+    " both are the same, else with 4.",
 )
 @click.option(
     "--out",
@@ -71,18 +70,23 @@ def twin(
     from kview.run import twin as run
 
     if _is_recording(target):
-        from kview.run.replaying import open_recording
+        from kview.run.printing import note
+        from kview.run.replaying import open_recording, outside
 
+        if ctx.get_parameter_source("for_ms") is ParameterSource.COMMANDLINE:
+            raise click.UsageError("--for is for clusters.")
         opened, name = open_recording(target), Path(target).name
-        view = run.recorded(opened, None if at is None else moment(opened, at))
+        at_ms = None if at is None else moment(opened, at)
+        if (not_there := outside(opened, at_ms)) is not None:
+            note(not_there, display.ascii_only)
+        view = run.recorded(opened, at_ms)
     elif at is not None:
         raise click.UsageError("--at is for recordings.")
     else:
         from kview.run.connected import ConnectedSource
 
         cluster = target_of(target, command_config, maps)
-        first, *others = cluster.servers
-        name = cluster.name if cluster.profile is not None or not others else f"{first} +{len(others)}"
+        name = cluster.called
         if cluster.profile is not None:
             display = display_of(ctx, flags, of_profile(ctx, cluster.profile))
         click.echo(f"observing {name} for {words(for_ms)} …", err=True)
@@ -91,12 +95,14 @@ def twin(
     made = twin_of(view)
     for line in run.described(made, name):
         click.echo(line, err=lose is None and out is None)
-    if out is not None:
-        run.write(made, out)
     if lose is not None:
         from kview.lab.twin_loss import forecast, outage
 
-        said, done = forecast(view, lose), outage(made.world, view, lose, seed=1)
+        said = forecast(view, made.world, lose)
+    if out is not None:
+        run.write(made, out)
+    if lose is not None:
+        done = outage(made.world, view, lose, seed=1)
         for line in run.compared(lose, said, done):
             click.echo(line)
         ctx.exit(SAME if said == done else DIFFERENT)
@@ -105,5 +111,5 @@ def twin(
 
 
 def _is_recording(text: str) -> bool:
-    """Return whether a text names no cluster: it has no port, and no profile has this name."""
-    return Path(text).is_dir() or (":" not in text and "," not in text and text not in profile_names())
+    """Return whether a text names no cluster: no profile has this name, and it has no port or is a folder."""
+    return text not in profile_names() and (os.path.isdir(text) or not {":", ","} & set(text))

@@ -10,14 +10,17 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from kview.config.references import read_file
 from kview.derive.view import Verdict, View
 from kview.errors import BadUse, ErrorKind
+from kview.model.failures import STORAGE_ERROR
 from kview.model.snapshot import Snapshot
 from kview.model.states import BrokerState, GroupType
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.simulate.groups.assignors import ASSIGNORS
 from kview.simulate.reading import RECORD_BYTES_MIN
 from kview.simulate.settings import check_topic_configs
+from kview.simulate.topic_settings import TOPIC_KEYS
 from kview.simulate.world import (
     CLASSIC,
     COMPACTED_KEYS,
@@ -46,20 +49,35 @@ least: with longer ones, brokers of a shorter session would be fenced."""
 RECORD_BYTES, RECORD_BYTES_MAX = 200, 1_000_000
 """The size of a record where nothing tells it, and the largest one."""
 
+STUCK_RATE = 0.001
+"""Records per second of a member that reads nothing, or whose rate is not known. 0 would be no limit."""
+
+PAST_MS = 600_000
+"""How long a twin seems to have run when it starts."""
+
+MOST_FILE_BYTES = 64 << 20
+"""Limit of a file that describes a world. One with 100 brokers and 200,000 partitions takes some 20 MB."""
+
 PROTOCOLS: Mapping[str, str] = {GroupType.CONSUMER: CONSUMER, GroupType.SHARE: SHARE}
 """The kinds of groups that are not made like classic ones."""
 
-_OWN = "DYNAMIC_TOPIC_CONFIG"
+_OWN, _DEFAULT = "DYNAMIC_TOPIC_CONFIG", "DEFAULT_CONFIG"
 
 
 class Unlike(StrEnum):
     """In what a twin differs from its model."""
 
     DOWN = "down"
+    OUT_OF_SYNC = "out of sync"
+    FAILED_DIRS = "failed dirs"
+    CONTROLLERS_TOO = "controllers too"
     TRAFFIC_UNKNOWN = "traffic unknown"
     CONFIGS = "configs"
     MIN_ISR_UNKNOWN = "min isr unknown"
     KINDS = "kinds"
+    ASSIGNORS = "assignors"
+    LAGS = "lags"
+    CONNECT = "connect"
     GROUPS_LEFT_OUT = "groups left out"
     MOVES = "moves"
 
@@ -92,11 +110,9 @@ def down(view: View) -> set[int]:
 
 def world_in(file: Path) -> World:
     """Return the world that a file describes. Raises BadUse."""
+    data = read_file(file, MOST_FILE_BYTES)
     try:
-        return msgspec.json.decode(file.read_bytes(), type=World)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise BadUse(ErrorKind.FILE_NOT_READ, file=str(file), reason=reason) from error
+        return msgspec.json.decode(data, type=World)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadUse(ErrorKind.WORLD_WRONG, file=str(file), reason=str(error)) from None
 
@@ -116,6 +132,7 @@ class _Twin:
             groups=tuple(self._groups({topic.name for topic in topics})),
             controllers=self._controllers({broker.id for broker in brokers}),
             settings=self._settings(topics),
+            warm_ms=PAST_MS,
         )
         return Twin(world, dict(self._unlike))
 
@@ -130,7 +147,12 @@ class _Twin:
             raise BadUse(ErrorKind.NOTHING_TO_COPY)
         if len(ids) > MAX_BROKERS:
             raise BadUse(ErrorKind.TOO_MANY_BROKERS, brokers=len(ids), most=MAX_BROKERS)
-        self._note(Unlike.DOWN, len(down(self._view) & ids))
+        lost = down(self._view)
+        self._note(Unlike.DOWN, len(lost & ids))
+        replicas = self._seen.partitions.replicas
+        behind = (replicas >= 0) & ~self._view.partitions.in_isr & ~np.isin(replicas, list(lost))
+        self._note(Unlike.OUT_OF_SYNC, int(behind.sum()))
+        self._note(Unlike.FAILED_DIRS, int((self._seen.log_dirs.error_code == STORAGE_ERROR).sum()))
         return tuple(BrokerSpec(broker, racks.get(broker, "")) for broker in sorted(ids))
 
     def _topics(self, brokers: set[int]) -> tuple[TopicSpec, ...]:
@@ -161,14 +183,18 @@ class _Twin:
         return tuple(made)
 
     def _configs(self) -> dict[str, dict[str, str]]:
-        """Return the topics' own settings that a simulated cluster has, too."""
+        """Return the topics' settings that are not Kafka's defaults, and that a simulated cluster has, too.
+
+        Those that a topic has from its brokers become its own.
+        """
         table = self._seen.topic_configs
         kept: defaultdict[str, dict[str, str]] = defaultdict(dict)
         rows = zip(
             *(column.tolist() for column in (table.topic, table.name, table.value, table.source)), strict=True
         )
         for topic, name, value, source in rows:
-            if source != _OWN:
+            key = TOPIC_KEYS.get(name)
+            if source == _DEFAULT or (source != _OWN and key is not None and value == key.key.default):
                 continue
             try:
                 kept[topic] |= check_topic_configs({name: value})
@@ -195,7 +221,9 @@ class _Twin:
 
     def _controllers(self, brokers: set[int]) -> tuple[int, ...]:
         """Return as many controllers as the quorum has voters. In a twin no broker is one."""
-        voters = int((self._seen.quorum.role != "observer").sum())
+        voting = self._seen.quorum.role != "observer"
+        voters = int(voting.sum())
+        self._note(Unlike.CONTROLLERS_TOO, len(brokers & set(self._seen.quorum.node[voting].tolist())))
         first = max(CONTROLLERS[0], max(brokers) + 1)
         return tuple(range(first, first + (voters or len(CONTROLLERS))))
 
@@ -223,21 +251,30 @@ class _Twin:
         for row in figures.place.argsort().tolist():
             name, kind = str(table.group[row]), str(table.type[row])
             members = max(0, int(table.members[row]))
-            if not read[name] or kind == GroupType.CONNECT or members > members_left:
+            if kind == GroupType.CONNECT:
+                self._note(Unlike.CONNECT, 1)
+                continue
+            if not read[name] or members > members_left:
                 self._note(Unlike.GROUPS_LEFT_OUT, 1)
                 continue
             if kind not in (GroupType.CLASSIC, GroupType.CONSUMER, GroupType.SHARE):
                 self._note(Unlike.KINDS, 1)
             members_left -= members
             behind_ms = max(0, int(figures.behind_ms[row]))
-            slow = figures.verdict[row] in (Verdict.FALLING_BEHIND, Verdict.REWOUND)
-            rate = float(figures.read_rate[row]) / members if slow and members else 0.0
+            if behind_ms > PAST_MS:
+                self._note(Unlike.LAGS, 1)
+            rate = 0.0
+            if members and figures.verdict[row] in (Verdict.FALLING_BEHIND, Verdict.STUCK, Verdict.REWOUND):
+                read_rate = float(figures.read_rate[row])
+                rate = max(STUCK_RATE, 0.0 if math.isnan(read_rate) else read_rate / members)
             strategy = str(table.assignment_strategy[row])
+            if members and kind == GroupType.CLASSIC and strategy not in ASSIGNORS:
+                self._note(Unlike.ASSIGNORS, 1)
             yield GroupSpec(
                 name,
                 tuple(sorted(read[name])),
                 members,
-                records_per_second=0.0 if math.isnan(rate) else rate,
+                records_per_second=rate,
                 assignor=strategy if strategy in ASSIGNORS else "range",
                 warm_lag_seconds=behind_ms / 1000 if members else 1.0,
                 stopped_ms=0 if members else behind_ms,

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
+from kview.derive.brokers.log_dirs import stranded
 from kview.derive.checks.impact import broker_domains, losses, rack_domains, rack_names, standing
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
@@ -27,18 +26,29 @@ class Outage(NamedTuple):
     under_min: Partitions
 
 
-def forecast(view: View, lost: str) -> Outage:
-    """Return what `kview check` says that losing a broker or a rack would do. Raises BadUse."""
+def hit(world: World, lost: str) -> frozenset[int]:
+    """Return the brokers of a rack, or the broker, that `lost` names. Raises BadUse if there are none."""
+    rack = frozenset(spec.id for spec in world.brokers if lost and spec.rack == lost)
+    brokers = rack or frozenset(spec.id for spec in world.brokers if str(spec.id) == lost)
+    if not brokers:
+        ids = tuple(str(spec.id) for spec in world.brokers)
+        racks = tuple(sorted({spec.rack for spec in world.brokers} - {""}))
+        raise BadUse(ErrorKind.NOTHING_TO_LOSE, name=lost, brokers=ids, racks=racks)
+    return brokers
+
+
+def forecast(view: View, world: World, lost: str) -> Outage:
+    """Return what `kview check` says that losing a broker or a rack of a twin would do. Raises BadUse."""
+    brokers_hit = hit(world, lost)
     table, brokers = view.snapshot.partitions, view.snapshot.brokers
-    left = standing(table, view.partitions, np.zeros(table.replicas.shape, np.bool_))
-    racks = rack_names(brokers)
-    ids = brokers.id.tolist()
+    left = standing(table, view.partitions, stranded(view.snapshot))
+    racks, ids = rack_names(brokers), brokers.id.tolist()
     if lost in racks:
         domains, number = rack_domains(table, brokers), racks.index(lost)
-    elif lost.isdecimal() and int(lost) in ids:
-        domains, number = broker_domains(table, brokers), ids.index(int(lost))
     else:
-        raise BadUse(ErrorKind.NOTHING_TO_LOSE, name=lost, brokers=tuple(map(str, ids)), racks=tuple(racks))
+        (broker,) = brokers_hit
+        # One that is not listed is lost already.
+        domains, number = broker_domains(table, brokers), ids.index(broker) if broker in ids else -1
 
     def names(rows: Longs) -> Partitions:
         mine = (row for row in rows.tolist() if not table.internal[row])
@@ -65,8 +75,7 @@ def outage(world: World, view: View, lost: str, seed: int) -> Outage:
         cluster.faults.crash(broker)
     wait()
     before = _outage(cluster)
-    hit = {spec.id for spec in world.brokers if spec.rack == lost} or {int(lost)}
-    for broker in hit:
+    for broker in hit(world, lost):
         cluster.faults.crash(broker)
     wait()
     after = _outage(cluster)

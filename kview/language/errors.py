@@ -282,6 +282,23 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.WORLD_WRONG: ErrorWords(
         "{file} does not describe a cluster ({reason})", "write it with kview twin --out"
     ),
+    ErrorKind.NODES_MISSING: ErrorWords(
+        "a cluster has at least one broker and one controller", "give it both"
+    ),
+    ErrorKind.NODE_ID_WRONG: ErrorWords(
+        "the node id {node} is negative, or two brokers or controllers have it",
+        "give every broker and every controller an id of its own",
+    ),
+    ErrorKind.NAME_TWICE: ErrorWords(
+        "the name {name!r} is there twice", "choose another name for one of them"
+    ),
+    ErrorKind.TOPIC_NOT_THERE: ErrorWords(
+        "{name} is to write or read the topic {topic!r}, which is not there",
+        "add the topic, or name another one",
+    ),
+    ErrorKind.VALUE_IMPOSSIBLE: ErrorWords(
+        "{name} has a {field} of {value!r}, which cannot be", "give it another one"
+    ),
     ErrorKind.NOTHING_TO_COPY: ErrorWords(
         "no broker is known, so that there is nothing to make a twin of",
         "look at the cluster with kview connect",

@@ -8,7 +8,7 @@ import msgspec
 
 from kview.config.scratch import TWINS, Scratch
 from kview.derive.view import View
-from kview.errors import BadUse, ErrorKind
+from kview.errors import BadUse, KviewError
 from kview.lab.twin import Twin, Unlike
 from kview.lab.twin_loss import Outage
 from kview.language.words import plural
@@ -17,6 +17,7 @@ from kview.model.units import UNKNOWN_ID
 from kview.recording.reader import Recording
 from kview.run import replaying
 from kview.run.checking import end_if_lost
+from kview.run.checking import write as write_file
 from kview.run.observing import Source, new_fold, views
 from kview.run.recorder import check_target
 from kview.run.settings import Display
@@ -30,16 +31,13 @@ SETTINGS_WITHIN_S = 15.0
 MOST_NAMES = 10
 """The most partitions that are named."""
 
-OBSERVED_S = 12.0
-"""How long a cluster is observed before a twin is made of it: rates and lags in time are known by then."""
-
 
 def _sleep(seconds: float) -> bool:
     time.sleep(seconds)
     return False
 
 
-def observed(source: Source, for_s: float = OBSERVED_S, wait: Callable[[float], bool] | None = None) -> View:
+def observed(source: Source, for_s: float, wait: Callable[[float], bool] | None = None) -> View:
     """Observe a source, and return its last view. Raises KviewError."""
     began_s = time.monotonic()
     try:
@@ -64,10 +62,9 @@ def recorded(recording: Recording, at_ms: int | None) -> View:
 def write(twin: Twin, file: Path) -> None:
     """Write a twin's world for `kview serve --world`. Raises BadUse."""
     try:
-        file.write_bytes(msgspec.json.format(msgspec.json.encode(twin.world), indent=1) + b"\n")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise BadUse(ErrorKind.FILE_NOT_WRITTEN, file=str(file), reason=reason) from error
+        write_file(file, msgspec.json.format(msgspec.json.encode(twin.world), indent=1) + b"\n")
+    except KviewError as error:
+        raise BadUse.of(error) from error
 
 
 def play(twin: Twin, name: str, display: Display) -> int:
@@ -99,10 +96,16 @@ def described(twin: Twin, name: str) -> list[str]:
 
 WORDS: Mapping[Unlike, str] = {
     Unlike.DOWN: "brokers that are down in the model are up in its twin: {n}",
+    Unlike.OUT_OF_SYNC: "other replicas that are not in sync in the model, and are in the twin: {n}",
+    Unlike.FAILED_DIRS: "log directories that have failed in the model, and work in the twin: {n}",
+    Unlike.CONTROLLERS_TOO: "brokers that are controllers, too, and only brokers in the twin: {n}",
     Unlike.TRAFFIC_UNKNOWN: "topics whose rate is not known, and that nobody writes to in the twin: {n}",
     Unlike.CONFIGS: "settings of topics that a simulated cluster does not have: {n}",
     Unlike.MIN_ISR_UNKNOWN: "topics whose min.insync.replicas is not known, and is 1 in the twin: {n}",
     Unlike.KINDS: "groups of another kind, whose members are consumers in the twin: {n}",
+    Unlike.ASSIGNORS: "groups with an assignor for which the twin has range: {n}",
+    Unlike.LAGS: "groups that lag by more than the 10 minutes that the twin has of the past: {n}",
+    Unlike.CONNECT: "groups of Kafka Connect's workers, which are left out: {n}",
     Unlike.GROUPS_LEFT_OUT: "groups left out: nobody knows what they read, or they are too large: {n}",
     Unlike.MOVES: "reassignments that are not going on in the twin: {n}",
 }
