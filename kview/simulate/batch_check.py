@@ -176,7 +176,6 @@ def _check_keys_and_times(data: bytes, at: int, head: BatchHeader, rules: Rules,
 
     Returns the latest timestamp. Raises Refused, which names every record that is wrong.
     """
-
     import numpy as np
 
     from kview.simulate.many_records import fields

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from kview.derive.fold import State, step
 from kview.derive.view import Verdict, View
 from kview.errors import BadUse, ErrorKind
-from kview.lab.twin import STUCK_RATE, Unlike, down, twin_of, world_in
+from kview.lab.twin import MOST_FILE_BYTES, STUCK_RATE, Unlike, down, twin_of, world_in
 from kview.lab.twin_loss import forecast, outage
 from kview.language.errors import sentence
 from kview.model.failures import STORAGE_ERROR
@@ -185,6 +186,10 @@ def test_a_twin_is_written_and_read_again(tmp_path: Path) -> None:
         with pytest.raises(BadUse) as wrong:
             world_in(file)
         assert wrong.value.kind is ErrorKind.WORLD_WRONG
+    os.truncate(file, MOST_FILE_BYTES + 1)
+    with pytest.raises(BadUse) as large:
+        world_in(file)
+    assert large.value.kind is ErrorKind.FILE_NOT_READ
     with pytest.raises(BadUse) as unwritten:
         write(made, tmp_path / "no" / "world.json")
     assert unwritten.value.kind is ErrorKind.FILE_NOT_WRITTEN
