@@ -16,7 +16,8 @@ from kview.cli.values import Duration, words
 SAME, DIFFERENT = 0, 4
 """The exit codes of --lose."""
 
-LEAST_MS, MOST_MS = 2_000, 3_600_000
+LEAST_MS, MOST_MS, FOR_MS = 2_000, 3_600_000, 12_000
+"""How long a cluster may be observed, and is: after 12 s rates and lags in time are known."""
 
 
 @click.command()
@@ -28,9 +29,9 @@ LEAST_MS, MOST_MS = 2_000, 3_600_000
     "--for",
     "for_ms",
     type=Duration(LEAST_MS, MOST_MS),
-    default=12_000,
+    default=FOR_MS,
     metavar="DURATION",
-    help="How long to observe a cluster before it is copied.  [default: 12s]",
+    help=f"How long to observe a cluster before it is copied.  [default: {words(FOR_MS)}]",
 )
 @click.option(
     "--lose",
