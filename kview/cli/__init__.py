@@ -11,7 +11,7 @@ import signal
 import sys
 
 BUG = 70
-"""The exit code of a bug in kview: EX_SOFTWARE of sysexits.h, because 0 to 3 have other meanings."""
+"""The exit code of a bug in kview: EX_SOFTWARE of sysexits.h, because 0 to 4 have other meanings."""
 
 
 OBJECTS_BETWEEN_COLLECTIONS = 10_000
@@ -27,9 +27,9 @@ start."""
 def main() -> None:
     """Run the command `kview`. Ends with SystemExit.
 
-    Exit codes: 0 success, 1 another error, 2 bad use, 3 no cluster could be reached, 70 a bug, with its
-    traceback in the log file, 128 + N ended by signal N. Until a dashboard takes over the key, Ctrl-C ends
-    kview without a message.
+    Exit codes: 0 success, 1 another error, 2 bad use, 3 no cluster could be reached, 4 a forecast that is
+    wrong, 70 a bug, with its traceback in the log file, 128 + N ended by signal N. Until a dashboard takes
+    over the key, Ctrl-C ends kview without a message.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)

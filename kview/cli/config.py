@@ -8,14 +8,78 @@ from typing import TYPE_CHECKING
 import click
 
 from kview.cli.targets import Target, of_profile, target_of
-from kview.errors import KviewError
+from kview.cli.values import words
+from kview.errors import BadUse, ErrorKind, KviewError
 
 if TYPE_CHECKING:
     from kview.config.connect_rest import ConnectRest
     from kview.config.decoders import Decoder
     from kview.config.display import DisplayDefaults
+    from kview.config.hooks import Hook
     from kview.config.schema_registry import SchemaRegistry
     from kview.config.security import Login, Tls
+
+
+ON_FINDING = """\
+In config.toml, a profile may name what is called when a finding begins, gets worse or ends:
+
+    [clusters.prod]
+    servers = "kafka-1:9092"
+    on-finding = ["/usr/local/bin/tell"]     # a command with its arguments; no shell runs it
+    on-finding = "https://example.com/${env:TOKEN}"     # or a URL, to which the document is posted
+    on-finding-severity = "risk"    # "warn" (the default) includes risks
+    on-finding-hold = "2m"          # it is reported when it has lasted so long, or is gone for so long; 30s
+
+The command gets one JSON document on its standard input (kview schema: HookDocument), such as
+
+    {"cluster": "prod", "change": "begins", "key": "k1aB…/brokers_silent", "text": "prod: broker 4 …",
+     "finding": {"kind": "brokers_silent", "severity": "risk", "brokers": [4], …}, …}
+
+`change` is "begins", "gets worse", "ends" or "test". Brokers that fell silent are one finding, and a risk,
+until they are back, also while they are fenced; its text says what they are now. More brokers, groups, log
+directories or failed tasks are worse, and so are twice as many partitions. What tells of the past, such as
+lost records, has no end. Nothing ends while no broker answers, or that ends while kview does not run: close
+what such a finding has opened by hand.
+
+Calls come one after the other; one that fails or takes more than 30 s is made again after 5 and after 30 s.
+What was sent, and what was not, is in kview.log. What a command leaves running must not write to its standard
+error. kview has to run: kview connect prod --quiet. To try it: kview config prod --try-on-finding.
+
+/usr/local/bin/tell for Slack (curl and jq):
+
+    #!/bin/sh
+    jq '{text: .text}' | curl -fsS -H 'Content-Type: application/json' -d @- "$SLACK_WEBHOOK_URL"
+
+For PagerDuty (Events API v2):
+
+    #!/bin/sh
+    jq --arg key "$PAGERDUTY_ROUTING_KEY" '{routing_key: $key, dedup_key: .key,
+      event_action: (if .change == "ends" then "resolve" else "trigger" end),
+      payload: {summary: .text, source: .cluster,
+                severity: (if .finding.severity == "risk" then "critical" else "warning" end)}}' |
+    curl -fsS -H 'Content-Type: application/json' -d @- https://events.pagerduty.com/v2/enqueue"""
+
+
+def _help_on_finding(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(ON_FINDING)
+        ctx.exit()
+
+
+def _try_on_finding(name: str | None) -> None:
+    """Call what a profile names with a test. Raises BadUse."""
+    target = None if name is None else target_of(name)
+    hook = None if target is None else target.hook()
+    if target is None or hook is None:
+        raise click.UsageError("give a profile that has on-finding (see --help-on-finding).")
+    from kview.run.hooks import CallFailed, call, trial_document
+
+    document = trial_document(target.name)
+    try:
+        call(hook, document)
+    except CallFailed as failure:
+        raise BadUse(ErrorKind.HOOK_FAILED, call=hook.shown, reason=str(failure)) from None
+    click.echo(f"{hook.shown} was called: {document.text}")
 
 
 @click.command()
@@ -28,11 +92,29 @@ if TYPE_CHECKING:
 )
 @click.option("--keys", is_flag=True, help="List the actions by name, and their keys, as in keys.toml.")
 @click.option("--map", "maps", multiple=True, metavar="FROM=TO", help="As for connect.")
-def config(target: str | None, command_config: Path | None, keys: bool, maps: tuple[str, ...]) -> None:
+@click.option("--try-on-finding", is_flag=True, help="Call the profile's on-finding now, with a test.")
+@click.option(
+    "--help-on-finding",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_help_on_finding,
+    help="Show how a profile calls a command or a URL, with Slack and PagerDuty as examples.",
+)
+def config(
+    target: str | None,
+    command_config: Path | None,
+    keys: bool,
+    maps: tuple[str, ...],
+    try_on_finding: bool,
+) -> None:
     """Show which files kview reads, and the settings in force for a cluster, or for every profile.
 
     Passwords and other secrets are shown as ***. It connects to no broker.
     """
+    if try_on_finding:
+        _try_on_finding(target)
+        return
     if keys:
         _echo("", _keys())
         return
@@ -132,6 +214,8 @@ def _in_force(target: Target) -> Iterator[str]:
     rows += _connect(security.connect) if security.connect else []
     rows += _registry(security.registry) if security.registry else []
     rows += _decoders("decoder", security.decoders.values) + _decoders("key-decoder", security.decoders.keys)
+    hook = target.hook()
+    rows += _hook(hook) if hook else []
     rows += [("not used", ", ".join(target.unused))] if target.unused else []
     for name, value in rows:
         yield f"{name:{WIDTH - 1}} {value}"
@@ -171,6 +255,12 @@ def _login(login: "Login") -> list[tuple[str, str]]:
 def _connect(rest: "ConnectRest") -> list[tuple[str, str]]:
     login = [("connect-user", rest.user), ("connect-password", str(rest.password))] if rest.user else []
     return [("connect-url", rest.url), *login]
+
+
+def _hook(hook: "Hook") -> list[tuple[str, str]]:
+    least = "risk" if hook.severity == "risk" else "warn and risk"
+    hold = words(hook.hold_ms)
+    return [("on-finding", hook.shown), ("on-finding-severity", least), ("on-finding-hold", hold)]
 
 
 def _decoders(key: str, decoders: "Mapping[str, Decoder]") -> list[tuple[str, str]]:

@@ -85,17 +85,18 @@ def _show(
     from kview.run.connected import connect as run
     from kview.run.connected import unused_properties
 
-    first, *others = target.servers
+    name, hook = target.called, target.hook()
     if target.profile is None:
-        name, display = f"{first} +{len(others)}" if others else str(first), display_of(ctx, flags)
+        display = display_of(ctx, flags)
     else:
-        name, profile = target.name, target.profile
-        display = display_of(ctx, flags, of_profile(ctx, profile))
+        profile = target.profile
+        own = {**of_profile(ctx, profile), "on_finding": hook is not None and not flags["once"]}
+        display = display_of(ctx, flags, own)
         display = replace(display, production=profile.production, colour=profile.colour or "")
     # A recording is of one cluster, and the user chose its folder.
     profiles = OtherProfiles(target.name) if display.record.folder is None else None
     said = (*unused_properties(target.file, target.unused), *opening)
-    code = run(target.servers, target.security, name, display, said, profiles, target.security_now)
+    code = run(target.servers, target.security, name, display, said, profiles, target.security_now, hook)
     return code, None if profiles is None or code else profiles.chosen
 
 

@@ -122,7 +122,7 @@ _OBSERVING = (
     click.option(
         "--quiet",
         is_flag=True,
-        help="With --metrics or --record: only serve or record, without a screen or any output.",
+        help="With --metrics, --record or a profile's on-finding: do only that, without a screen or output.",
     ),
 )
 
@@ -207,9 +207,11 @@ def display_of(ctx: click.Context, flags: Mapping[str, Any], own: Mapping[str, A
         raise click.UsageError(
             "--record-upload needs --record DIR: a dashboard's own recording of the last hour is not uploaded"
         )
-    if flags.get("quiet") and flags["metrics"] is None and flags["record"] is None:
+    works = flags.get("metrics") or flags.get("record") or flags.get("on_finding")
+    if flags.get("quiet") and not works:
         raise click.UsageError(
-            "--quiet needs --metrics or --record: without one of them, kview would do nothing"
+            "--quiet needs --metrics, --record or a profile with on-finding: without one of them, kview would"
+            " do nothing"
         )
     return Display(
         interval_ms=flags.get("interval_ms", DEFAULT_INTERVAL_MS),

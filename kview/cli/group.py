@@ -20,6 +20,7 @@ COMMANDS = {
     "demo": "Play a demo on a simulated cluster, or list the demos.",
     "replay": "Play a recording on the same dashboard, or step through it.",
     "schema": "Print the JSON Schema of the documents that --format json prints.",
+    "twin": "Make a simulated cluster like an observed one, to break it instead.",
     "serve": "Run the simulated cluster without a dashboard.",
 }
 """The subcommands and their descriptions. Each subcommand is `kview.cli.<name>:<name>`."""
@@ -29,6 +30,7 @@ EXIT_CODES = {
     "1": "any other error: the message says what to do; for check: the cluster is not healthy",
     "2": "usage error: a flag, file or argument is wrong",
     "3": "no cluster could be reached",
+    "4": "for twin --lose: the twin does not do what was forecast",
     "70": "a bug in kview: its traceback is in kview.log; for check: there is no result",
     "128+N": "ended by signal N, such as 143 for SIGTERM",
 }

@@ -1,12 +1,15 @@
 """`kview replay`: a recording on the dashboard."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from kview.cli.display_options import display_of, replay_options
 from kview.errors import BadUse, ErrorKind
+
+if TYPE_CHECKING:
+    from kview.recording.reader import Recording
 
 SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
 
@@ -49,15 +52,19 @@ def replay(ctx: click.Context, /, recording: str, at: str | None, speed: str, **
     terminals, its observations are printed one after another, without pauses.
     """
     display = display_of(ctx, flags)
-    from kview.derive.times import FORMS, moment_of
     from kview.run.replaying import open_recording
     from kview.run.replaying import replay as run
 
     opened = open_recording(recording)
-    at_ms = None
-    if at is not None:
-        first_ms, last_ms = int(opened.moments()[0]), int(opened.moments()[-1])
-        at_ms = moment_of(at, minus_from_ms=last_ms, plus_from_ms=first_ms, last_ms=last_ms, zone=None)
-        if at_ms is None:
-            raise BadUse(ErrorKind.NOT_A_TIME, text=at, forms=FORMS)
-    ctx.exit(run(opened, at_ms, int(speed), display))
+    ctx.exit(run(opened, None if at is None else moment(opened, at), int(speed), display))
+
+
+def moment(recording: "Recording", text: str) -> int:
+    """Return the moment in a recording that a text means, in epoch ms. Raises BadUse."""
+    from kview.derive.times import FORMS, moment_of
+
+    first_ms, last_ms = int(recording.moments()[0]), int(recording.moments()[-1])
+    at_ms = moment_of(text, minus_from_ms=last_ms, plus_from_ms=first_ms, last_ms=last_ms, zone=None)
+    if at_ms is None:
+        raise BadUse(ErrorKind.NOT_A_TIME, text=text, forms=FORMS)
+    return at_ms

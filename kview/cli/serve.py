@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from kview.cli.values import LOOPBACK, places, serving_address
-from kview.cli.world_options import world_of, world_options
+from kview.cli.world_options import WORLD_NAMES, world_of, world_options
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.ways import Way
 from kview.model.address import Place
@@ -68,6 +69,15 @@ def _listening(listen: str | None, port: int | None) -> Place:
     if port is not None and place.port is not None:
         raise BadUse(ErrorKind.LISTEN_TWICE)
     return Place(place.host, port) if place.port is None else place
+
+
+def _without_world_flags() -> None:
+    """Raise UsageError if a flag describes the cluster that a file describes."""
+    ctx = click.get_current_context()
+    for option in ctx.command.params:
+        given = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and option.name in WORLD_NAMES:
+            raise click.UsageError(f"give {option.opts[0]} or --world: the file says what the cluster has.")
 
 
 def _face_of(plan: "Plan", http: str, token_file: Path | None) -> "FaceOf":
@@ -142,6 +152,13 @@ def _token(text: str, source: str) -> str:
     callback=_http,
     help="Show how to use --http from Java, Go, JavaScript and curl.",
 )
+@click.option(
+    "--world",
+    "world_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The cluster that is described in a file, as `kview twin --out` writes it, instead of one by flags.",
+)
 @click.option("--control-fd", type=int, hidden=True)
 @click.option("--lesson", hidden=True, default="")
 def serve(
@@ -155,6 +172,7 @@ def serve(
     control_fd: int | None,
     lesson: str,
     security: str | None,
+    world_file: Path | None,
     **flags: Any,
 ) -> None:
     """Run the simulated cluster until you stop it.
@@ -216,6 +234,11 @@ def serve(
                 from kview.school.demo_worlds import demo_world
 
                 world, seed, past_ms = demo_world(lesson, seed)
+            elif world_file is not None:
+                from kview.lab.twin import world_in
+
+                _without_world_flags()
+                world = world_in(world_file)
             else:
                 world = world_of(**flags)
             folder = None

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,7 @@ from kview.cli.values import address_map, bootstrap_servers
 from kview.errors import BadUse, ErrorKind
 
 if TYPE_CHECKING:
+    from kview.config.hooks import Hook
     from kview.config.profiles import Profile
     from kview.config.security import Security
     from kview.model.address import Address
@@ -61,8 +63,18 @@ class Target(Struct, frozen=True):
     file: str = ""
     unused: tuple[str, ...] = ()
     profile: "Profile | None" = None
+    hook: "Callable[[], Hook | None]" = lambda: None
+    """Returns what is called for findings. Raises BadUse."""
     again: "Callable[[], Target] | None" = None
     """Reads the settings again."""
+
+    @property
+    def called(self) -> str:
+        """The profile's name, or the first server and how many others are given."""
+        if self.profile is not None:
+            return self.name
+        first, *others = self.servers
+        return f"{first} +{len(others)}" if others else str(first)
 
     def security_now(self) -> "Security":
         """Return the settings as the files have them now. Raises BadUse."""
@@ -166,7 +178,8 @@ def of_profile(
         registry=profile.registry(str(path), name, environment),
         decoders=profile.decoders(str(path), name),
     )
-    return replace(target, security=security, profile=profile)
+    hook = partial(profile.hook, str(path), name, environment)
+    return replace(target, security=security, profile=profile, hook=hook)
 
 
 def _of_servers(

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import msgspec
 import platformdirs
 
-from kview.config import connect_rest, decoders, schema_registry
+from kview.config import connect_rest, decoders, hooks, schema_registry
 from kview.config.connect_rest import ConnectRest
 from kview.config.decoders import Decoder, Decoders
 from kview.config.display import DisplayDefaults
+from kview.config.hooks import Hook
 from kview.config.references import read_file
 from kview.config.schema_registry import SchemaRegistry
 from kview.errors import BadUse, ErrorKind
@@ -48,6 +49,10 @@ _EXPECTED: Mapping[str, str] = {
     schema_registry.USER: 'a user name without ":", such as "kview"',
     schema_registry.PASSWORD: 'the password of schema-registry-user, such as "${env:REGISTRY_PASSWORD}"',
     schema_registry.TOKEN: 'a bearer token instead of a user, such as "${env:REGISTRY_TOKEN}"',
+    hooks.CALL: 'a command with its arguments as a list, such as ["/usr/local/bin/page", "kafka"], or a URL'
+    ' without a user, such as "https://hooks.example.com/kview"',
+    hooks.SEVERITY: '"warn" (which includes risks) or "risk", beside on-finding',
+    hooks.HOLD: 'seconds or minutes, such as "30s" or "5m", beside on-finding',
 }
 """What each key of a profile, and of [display], takes."""
 
@@ -80,6 +85,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     schema_registry_token: str | None = None
     decoder: dict[str, Any] = {}
     key_decoder: dict[str, Any] = {}
+    on_finding: str | tuple[str, ...] | None = None
+    on_finding_severity: str | None = None
+    on_finding_hold: str | None = None
 
     def flags(self) -> dict[str, str]:
         """Return the flags that only say how to show the cluster, by name, and their values."""
@@ -118,6 +126,14 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         }
         try:
             return schema_registry.schema_registry(values, environment, Path(file).parent)
+        except connect_rest.NotUsable as error:
+            raise _not_usable(file, name, error) from None
+
+    def hook(self, file: str, name: str, environment: Mapping[str, str]) -> Hook | None:
+        """Return what is called for findings, None if it names nothing, as `connect` does."""
+        called = self.on_finding, self.on_finding_severity, self.on_finding_hold
+        try:
+            return hooks.hook(*called, environment, Path(file).parent)
         except connect_rest.NotUsable as error:
             raise _not_usable(file, name, error) from None
 

@@ -56,14 +56,14 @@ def in_folder(name: str, folder: Path) -> Path:
     return folder / Path(name).expanduser()
 
 
-def read_file(path: Path) -> bytes:
-    """Return the contents of a file that a configuration names. Raises BadUse."""
+def read_file(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
+    """Return the contents of a file that a configuration names, of `most_bytes` at most. Raises BadUse."""
     try:
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(most_bytes + 1)
     except (OSError, ValueError) as error:  # the latter if the path has a NUL
         reason = getattr(error, "strerror", None) or str(error)
         raise BadUse(ErrorKind.FILE_NOT_READ, file=str(path), reason=reason) from error
-    if len(data) > MOST_BYTES:
-        raise BadUse(ErrorKind.FILE_NOT_READ, file=str(path), reason=f"it is larger than {MOST_BYTES} bytes")
+    if len(data) > most_bytes:
+        raise BadUse(ErrorKind.FILE_NOT_READ, file=str(path), reason=f"it is larger than {most_bytes} bytes")
     return data

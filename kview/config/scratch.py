@@ -11,7 +11,7 @@ from typing import Self
 
 from kview.errors import ErrorKind, KviewError
 
-REPORTS, LIVE_JOB, SECURED = "kview-report-", "kview-spark-", "kview-security-"
+REPORTS, LIVE_JOB, SECURED, TWINS = "kview-report-", "kview-spark-", "kview-security-", "kview-twin-"
 """How the names of the folders begin."""
 
 LOCK = "lock"

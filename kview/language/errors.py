@@ -275,6 +275,43 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.LOG_DIRS_WRONG: ErrorWords(
         "log.dirs={value} has an empty item, or one twice", "name different directories, such as a,b"
     ),
+    ErrorKind.REPLICAS_WRONG: ErrorWords(
+        "partition {partition} of topic {topic} has no replicas, or some that no broker can hold",
+        "give each partition a list of different brokers of this cluster",
+    ),
+    ErrorKind.WORLD_WRONG: ErrorWords(
+        "{file} does not describe a cluster ({reason})", "write it with kview twin --out"
+    ),
+    ErrorKind.NODES_MISSING: ErrorWords(
+        "a cluster has at least one broker and one controller", "give it both"
+    ),
+    ErrorKind.NODE_ID_WRONG: ErrorWords(
+        "the node id {node} is negative, or two brokers or controllers have it",
+        "give every broker and every controller an id of its own",
+    ),
+    ErrorKind.NAME_TWICE: ErrorWords(
+        "the name {name!r} is there twice", "choose another name for one of them"
+    ),
+    ErrorKind.TOPIC_NOT_THERE: ErrorWords(
+        "{name} is to write or read the topic {topic!r}, which is not there",
+        "add the topic, or name another one",
+    ),
+    ErrorKind.VALUE_IMPOSSIBLE: ErrorWords(
+        "{name} has a {field} of {value!r}, which cannot be", "give it another one"
+    ),
+    ErrorKind.NOTHING_TO_COPY: ErrorWords(
+        "no broker is known, so that there is nothing to make a twin of",
+        "look at the cluster with kview connect",
+    ),
+    ErrorKind.TOO_MANY_BROKERS: ErrorWords(
+        "the cluster has {brokers} brokers, and a simulated one at most {most}", "use kview replay instead"
+    ),
+    ErrorKind.TOPIC_PARTLY_KNOWN: ErrorWords(
+        "not all partitions and replicas of {topic} are known", "give kview the right to describe every topic"
+    ),
+    ErrorKind.NOTHING_TO_LOSE: ErrorWords(
+        "there is no broker and no rack {name!r}", "give one of the brokers {brokers} or of the racks {racks}"
+    ),
     ErrorKind.TOPIC_WITHOUT_PARTITIONS: ErrorWords(
         "topic {topic} cannot have {partitions} partitions", "give it at least one"
     ),
@@ -700,6 +737,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.CONFIG_WRONG: ErrorWords("{file} cannot be used ({reason})", "correct the file"),
     ErrorKind.PROFILE_WRONG: ErrorWords(
         "the profile {name!r} in {file} has no {key} that can be used", "give it {expected}"
+    ),
+    ErrorKind.HOOK_FAILED: ErrorWords(
+        "{call} was called, and failed ({reason})", "try it by hand (kview config --help-on-finding)"
     ),
     ErrorKind.DISPLAY_WRONG: ErrorWords(
         "[display] in {file} has no {key} that can be used", "give it {expected}"

@@ -29,6 +29,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.NOT_KEPT: "recording not kept: {error}",
     NoticeKind.UPLOAD_FAILED: "uploading to {place} failed ({reason}); retrying",
     NoticeKind.UPLOADING_AGAIN: "uploads to {place} work again",
+    NoticeKind.HOOK_FAILED: "on-finding failed ({reason}) and was not sent: {text}",
     NoticeKind.NO_SPEED: "the speed can be changed only in a replay",
     NoticeKind.NOTHING_TO_STEP_TO: "cannot go to that time: {error}",
     NoticeKind.NOT_RECORDING_YET: "recording has not started yet: try again in a moment",

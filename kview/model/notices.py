@@ -29,6 +29,7 @@ class NoticeKind(StrEnum):
     NOT_KEPT = "not kept"
     UPLOAD_FAILED = "upload failed"
     UPLOADING_AGAIN = "uploading again"
+    HOOK_FAILED = "hook failed"
     NO_SPEED = "no speed"
     NOTHING_TO_STEP_TO = "nothing to step to"
     NOT_RECORDING_YET = "not recording yet"
@@ -56,6 +57,7 @@ STICKY = frozenset(
         NoticeKind.SOURCE_RESTARTED,
         NoticeKind.RECORDING_STOPPED,
         NoticeKind.UPLOAD_FAILED,
+        NoticeKind.HOOK_FAILED,
         NoticeKind.SEGMENT_DAMAGED,
         NoticeKind.SEGMENTS_MISSING,
         NoticeKind.LAST_SEGMENT_MISSING,
@@ -79,6 +81,7 @@ _SEVERITIES: Mapping[NoticeKind, Severity] = {
     NoticeKind.NOT_KEPT: Severity.WARN,
     NoticeKind.UPLOAD_FAILED: Severity.WARN,
     NoticeKind.UPLOADING_AGAIN: Severity.GOOD,
+    NoticeKind.HOOK_FAILED: Severity.WARN,
     NoticeKind.NO_SPEED: Severity.CALM,
     NoticeKind.NOTHING_TO_STEP_TO: Severity.WARN,
     NoticeKind.NOT_RECORDING_YET: Severity.WARN,

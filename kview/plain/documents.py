@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from functools import cache
+from hashlib import sha256
 from itertools import starmap
 
 import msgspec
@@ -11,19 +12,24 @@ from numpy.typing import NDArray
 
 from kview.derive.brokers.controllers import quorum_nodes
 from kview.derive.brokers.silence import answering, other_apis
+from kview.derive.finding_changes import HIDES_OTHERS, Change, FindingChange
 from kview.derive.groups.unheard import unheard
-from kview.derive.view import GroupFigures, OffsetFigures, RackSafety, Reason, Verdict, View
+from kview.derive.view import GroupFigures, Headline, OffsetFigures, RackSafety, Reason, Verdict, View
 from kview.language import events, failures, findings, verdicts
 from kview.language import incidents as incident_words
 from kview.model import events as facts
+from kview.model.events import Severity
 from kview.model.failures import FailureKind
 from kview.model.findings import Finding, OpenTransaction
 from kview.model.incidents import HitPartition, Incident
 from kview.model.snapshot import Strings
 from kview.model.units import CONNECTOR_TASK, NO_BROKER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
-from kview.plain import schema, schema_findings, schema_groups, schema_incidents
+from kview.plain import schema, schema_findings, schema_groups, schema_hook, schema_incidents
 from kview.plain.columns import Columns, Row, cause, known, optional, rate, rows, split
 from kview.plain.schema_fields import Cause, PartitionName
+
+MOST_KEY = 255
+"""The most characters of a key: those that PagerDuty takes. Of longer ones the end is hashed."""
 
 
 def document(view: View) -> str:
@@ -93,6 +99,35 @@ def document_of(view: View) -> schema.Document:
             )
             for failure in seen.failures
         ],
+    )
+
+
+def hook_document(
+    change: FindingChange, cluster: str, cluster_id: str, head: Headline, now_ms: int
+) -> schema_hook.HookDocument:
+    """Return what is sent about a finding in the cluster with this name and id, whose headline is `head` at
+    `now_ms`, epoch ms."""
+    found = _finding(change.finding, now_ms)
+    # Who answers nobody has no id yet, and the key stays the same when it has one.
+    known_as = cluster if change.finding.kind in HIDES_OTHERS else cluster_id or cluster
+    key = "/".join((known_as, *change.key))
+    if len(key) > MOST_KEY:
+        key = f"{key[: MOST_KEY - 65]}/{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    text = found.text
+    if change.change is Change.ENDS:
+        worst = [each for each in head.findings if each.severity in (Severity.RISK, Severity.WARN)][:1]
+        now = "".join(findings.sentences(worst, now_ms))
+        text = f"no longer: {text}{f'; now: {now}' if now else ''}"
+    return schema_hook.HookDocument(
+        format=schema.FORMAT,
+        at_ms=now_ms,
+        cluster=cluster,
+        cluster_id=cluster_id or None,
+        change=change.change,
+        key=key,
+        severity=head.severity,
+        text=f"{cluster}: {text}",
+        finding=found,
     )
 
 

@@ -28,6 +28,7 @@ from kview.plain.schema_fields import (
 )
 from kview.plain.schema_findings import Finding
 from kview.plain.schema_groups import Group
+from kview.plain.schema_hook import HookDocument
 from kview.plain.schema_incidents import Incident
 
 FORMAT = 2
@@ -467,6 +468,7 @@ ENUMS: Mapping[str, str] = {
     "Severity": "How urgent an event, a finding or a verdict is. risk: data or availability is at risk now."
     " warn: one step away from that. good: something recovered. calm: no concern.",
     "FindingKind": "What is found about the cluster or its clients now.",
+    "Change": "What happened to a finding.",
     "Verdict": "What a group, or a group's partition, is doing, judged from offsets, members and the"
     " partition's state.",
     "FailureKind": "Why a request was not answered. The empty string means no failure.",
@@ -500,7 +502,7 @@ ENUMS: Mapping[str, str] = {
 def json_schema() -> Mapping[str, Any]:
     """Return the JSON Schema (draft 2020-12) of all documents. `unit` is kview's own annotation."""
     documents, named = msgspec.json.schema_components(
-        (Document, CheckDocument), ref_template="#/$defs/{name}"
+        (Document, CheckDocument, HookDocument), ref_template="#/$defs/{name}"
     )
     for name, each in named.items():
         # of structs the docstring, without its line breaks and indents; those of enums are for developers

@@ -126,7 +126,7 @@ def observe(
     began_s: float | None = None
     for item in views(source, new_fold, INTERVAL_S, wait, clock_s):
         if isinstance(item, Notice):
-            _end_if_lost(item)
+            end_if_lost(item)
             continue
         now_s = clock_s()
         began_s = now_s if began_s is None else began_s
@@ -143,7 +143,7 @@ def _is_over(watched_s: float, for_s: float | None, judgement: Judgement) -> boo
     return watched_s >= (MOST_S if more_tells(judgement) else LEAST_S)
 
 
-def _end_if_lost(notice: Notice) -> None:
+def end_if_lost(notice: Notice) -> None:
     """Raise what ends a check: the cluster's process has ended, or kview has a bug."""
     if notice.kind is NoticeKind.SOURCE_LOST:
         lost = notice.values["lost"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from kview.config.hooks import Hook
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
 from kview.model.inspection import A, Question
@@ -123,12 +124,13 @@ def connect(
     opening: Sequence[Notice] = (),
     profiles: Profiles | None = None,
     reread: Callable[[], Security] | None = None,
+    hook: Hook | None = None,
 ) -> int:
     """Run `kview connect` for a cluster called `name` on the screen, and return the exit code.
 
     It ends when the user says so, or chooses one of `profiles`. `opening` are notices to begin with. `reread`
-    returns the security settings as their files have them now. Raises KviewError if there was never anything
-    to show.
+    returns the security settings as their files have them now. `hook` is called for findings. Raises
+    KviewError if there was never anything to show.
     """
     from kview.run.show import Shown, show
 
@@ -136,4 +138,5 @@ def connect(
     source = ConnectedSource(
         bootstrap_servers, display.interval_ms / 1000, security, reread, not display.no_records
     )
-    return show(Shown(source=source, name=name, display=display, opening=opening, profiles=profiles))
+    shown = Shown(source=source, name=name, display=display, opening=opening, profiles=profiles, hook=hook)
+    return show(shown)

@@ -28,6 +28,7 @@ from kview.run.spark import Spark
 from kview.run.timeline import LiveTimeline
 
 if TYPE_CHECKING:
+    from kview.run.hooks import Hooks
     from kview.run.show import Shown
     from kview.tui.app import KviewApp
     from kview.tui.session import Session
@@ -60,10 +61,11 @@ class Run(Feed[View], Timeline, Protocol):
         ...
 
 
-def run_dashboard(shown: "Shown") -> int:
+def run_dashboard(shown: "Shown", hooks: "Hooks | None" = None) -> int:
     """Show a source until the user ends it or chooses another cluster, and return the exit code.
 
-    Raises the error that ended the run before its first view, once the terminal has been restored.
+    What `hooks` could not send is shown, too. Raises the error that ended the run before its first view, once
+    the terminal has been restored.
     """
     source, display, lab = shown.source, shown.display, shown.lab
     recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
@@ -76,6 +78,8 @@ def run_dashboard(shown: "Shown") -> int:
         shown.opening,
         shown.takers,
     )
+    if hooks is not None:
+        hooks.on_notice = run.notify
     try:
         session = new_session(run, shown.name, display.interval_ms, display)
     except BadUse:

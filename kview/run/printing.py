@@ -24,22 +24,33 @@ OBSERVATIONS_FOR_RATES = 2
 """The number of observations that `--once` makes, because a rate needs two."""
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals on which a recording run closes its last segment and ends. Without a recording, these signals just
-kill the run."""
+"""Signals on which a recording run closes its last segment and ends, and a run with on-finding logs what was
+not sent. Otherwise these signals just kill the run."""
 
 
-def record_and_print(source: Source, name: str, display: Display, takers: Sequence[Taker] = ()) -> int:
+def record_and_print(
+    source: Source,
+    name: str,
+    display: Display,
+    takers: Sequence[Taker] = (),
+    hear: Callable[[Notice], None] = lambda notice: None,
+) -> int:
     """Print `source` like `print_source`, and record every observation to the folder that `display` names."""
     recorder = Recorder(display.record)
-    for number in ENDS:
-        signal.signal(number, _end)
+    end_on_signals()
     recorder.start(lambda notice: _note(notice, _fit(display.ascii_only)))
     try:
-        return print_source(source, name, display, (recorder.offer, *takers))
+        return print_source(source, name, display, (recorder.offer, *takers), hear)
     finally:
         recorder.stop(TEXT_CLOSES_WITHIN_S)
         if recorder.unfinished is not None:
             print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
+
+
+def end_on_signals() -> None:
+    """Let signals end the run like an error, so that everything is stopped in order."""
+    for number in ENDS:
+        signal.signal(number, _end)
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
@@ -51,12 +62,14 @@ def print_source(
     name: str,
     display: Display,
     takers: Sequence[Taker] = (),
+    hear: Callable[[Notice], None] = lambda notice: None,
 ) -> int:
     """Print a block or document of `source` every interval, or with `once` a single one.
 
     If `display` is quiet, nothing is printed but notices, and a cluster that cannot be reached yet is waited
-    for. `takers` get every snapshot with its view. Notices go to standard error. Returns the exit code 0,
-    even if nobody reads the output any more. Raises KviewError, but only before the first view.
+    for. `takers` get every snapshot with its view, and `hear` every notice. Notices go to standard error.
+    Returns the exit code 0, even if nobody reads the output any more. Raises KviewError, but only before the
+    first view.
     """
     fit = _fit(display.ascii_only)
     fold: Callable[[], Fold[View]] = partial(new_fold, display.ignore_groups, takers)
@@ -72,6 +85,7 @@ def print_source(
             ):
                 if isinstance(item, Notice):
                     _note(item, fit)
+                    hear(item)
                     continue
                 seen += 1
                 if display.once and seen < OBSERVATIONS_FOR_RATES:

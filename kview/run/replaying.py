@@ -70,8 +70,8 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
 
 def _notices(recording: Recording, at_ms: int | None) -> Iterator[Notice]:
     """Yield what to say first: that `at_ms` is not in the recording, or what of it is missing or damaged."""
-    if (outside := _outside(recording, at_ms)) is not None:
-        yield outside
+    if (not_there := outside(recording, at_ms)) is not None:
+        yield not_there
     for gone in missing(recording.folder):
         folders = gone[0].folder if len(gone) == 1 else f"{gone[0].folder} to {gone[-1].folder}"
         if gone[-1].closed:
@@ -86,7 +86,7 @@ def _notices(recording: Recording, at_ms: int | None) -> Iterator[Notice]:
         yield Notice(NoticeKind.SEGMENT_DAMAGED, {"error": error.facts})
 
 
-def _outside(recording: Recording, at_ms: int | None) -> Notice | None:
+def outside(recording: Recording, at_ms: int | None) -> Notice | None:
     """Return the notice that `at_ms` is not in the recording, or None if it is."""
     first_ms, last_ms = int(recording.moments()[0]), int(recording.moments()[-1])
     if at_ms is None or first_ms // 1000 <= at_ms // 1000 <= last_ms // 1000:

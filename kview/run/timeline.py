@@ -161,6 +161,7 @@ class LiveTimeline:
         """The moment at which the user paused, in epoch ms."""
         self.clock_ms = self._publisher.clock_ms
         self.set_aggregates: Callable[[Aggregates], None] = self._publisher.set_aggregates
+        self.notify: Callable[[Notice], None] = self._publisher.notify
 
     @property
     def error(self) -> BaseException | None:

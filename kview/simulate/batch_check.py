@@ -8,11 +8,10 @@ compressed batch. What comes out of a compressed batch has limits.
 
 from typing import NamedTuple
 
-import numpy as np
 from crc32c import crc32c
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.record_check import Refused, check_records, fields
+from kview.simulate.record_check import Checked, Refused, check_each
 from kview.simulate.records import (
     COMPRESSION_MASK,
     CONTROL,
@@ -29,11 +28,15 @@ from kview.simulate.records import (
 from kview.simulate.results import RecordError
 from kview.simulate.setting import LONG_MAX
 from kview.wire.compression import TooLarge, Unreadable, inflated
+from kview.wire.primitives import MalformedBytes
 
 APPEND_TIME = "LogAppendTime"
 NO_TIMESTAMP = -1
 CODECS = range(5)
 """None, gzip, snappy, lz4 and zstd, as in a batch's attributes."""
+
+MANY_RECORDS = 48
+"""From this number of records on, checking them all at once is faster."""
 
 COMPRESSED_RECORDS_MAX = 250_000
 """Limit of the records of a compressed batch, so that a check holds nobody up. As many fit uncompressed into
@@ -156,11 +159,32 @@ def _latest_ms(data: bytes, head: BatchHeader, rules: Rules, where: str) -> int:
     return latest_ms
 
 
+def check_records(
+    data: bytes, at: int, records: int, misnumbered: ErrorCode = ErrorCode.INVALID_RECORD
+) -> Checked:
+    """Check that `data` has exactly so many records from position `at` on.
+
+    `misnumbered` is the error code of records whose offset deltas are not 0, 1, 2 … Raises Refused.
+    """
+    try:
+        if records < MANY_RECORDS:
+            return check_each(data, at, records, misnumbered)
+        from kview.simulate.many_records import check_many
+
+        return check_many(data, at, records, misnumbered)
+    except (IndexError, MalformedBytes):
+        raise Refused(ErrorCode.INVALID_RECORD) from None
+
+
 def _check_keys_and_times(data: bytes, at: int, head: BatchHeader, rules: Rules, where: str) -> int:
     """Check each record from position `at` on: its key first and, if that is right, its timestamp.
 
     Returns the latest timestamp. Raises Refused, which names every record that is wrong.
     """
+    import numpy as np
+
+    from kview.simulate.many_records import fields
+
     deltas, key_bytes, value_bytes = fields(data, at, head.records)
     times = np.int64(head.base_time_ms) + deltas
     if head.attributes & TIMESTAMP_TYPE and rules.append_time:

@@ -3,8 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
-
 from kview.simulate.log import Log, Span
 from kview.simulate.records import HEADER_BYTES, TRANSACTIONAL, BatchHeader, Sender, pack_batch, placed
 from kview.simulate.stream import Run
@@ -70,6 +68,8 @@ class RecordMaker:
         keys = self._keys_of(run.producer, topic, partition)
         if not keys:
             return {}
+        import numpy as np
+
         last: dict[bytes, int] = {}
         for start in range(run.base_offset, run.base_offset + run.records, KEYS_AT_ONCE):
             stop = min(start + KEYS_AT_ONCE, run.base_offset + run.records)

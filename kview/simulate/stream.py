@@ -5,10 +5,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from kview.simulate.producer_snapshots import Snapshot
-from kview.simulate.record_check import Refused, fields
+from kview.simulate.record_check import Refused
 from kview.simulate.records import (
     DELETE_HORIZON,
     TIMESTAMP_TYPE,
@@ -416,11 +414,13 @@ def _in_batch(batch: bytes, head: BatchHeader, base: int, time_us: int, lowest: 
     skipped = max(0, lowest - base)
     if head.attributes & TIMESTAMP_TYPE:
         return base + skipped, _us(head.max_time_ms)
+    from kview.simulate.many_records import fields
+
     try:
         deltas = fields(*body(batch, head), head.records).time_deltas
     except (Refused, MalformedBytes):
         return base + skipped, _us(head.base_time_ms)
-    late = np.flatnonzero(deltas[skipped:] >= -(-time_us // 1000) - head.base_time_ms)
+    late = (deltas[skipped:] >= -(-time_us // 1000) - head.base_time_ms).nonzero()[0]
     if not len(late):
         return -1, -1
     first_late = skipped + int(late[0])

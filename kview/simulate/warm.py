@@ -1,6 +1,8 @@
 """Starts a cluster that seems to have run for a while. The past of its clients is written, not simulated."""
 
 import base64
+import math
+from collections import Counter
 from collections.abc import Mapping
 
 from kview.errors import BadUse, ErrorKind
@@ -12,6 +14,7 @@ from kview.simulate.brokers.retention import Retention
 from kview.simulate.config_entries import ALL_BROKERS
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.features import ELR_VERSION, new_cluster
+from kview.simulate.groups.assignors import ASSIGNORS
 from kview.simulate.kernel import Kernel
 from kview.simulate.log import Log
 from kview.simulate.metadata import BrokerImage, MetadataImage, TopicImage
@@ -27,7 +30,17 @@ from kview.simulate.stream import BATCH_OVERHEAD_BYTES
 from kview.simulate.topics import internal_topic, new_topic, new_topic_id, valid_topic_name
 from kview.simulate.traffic.keys import keys_of
 from kview.simulate.traffic.warm import WarmGroup, warm_group
-from kview.simulate.world import OFFSETS_TOPIC, SHARE, SHARE_TOPIC, TRANSACTIONS_TOPIC, ProducerSpec, World
+from kview.simulate.world import (
+    CLASSIC,
+    CONSUMER,
+    OFFSETS_TOPIC,
+    SHARE,
+    SHARE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    ProducerSpec,
+    TopicSpec,
+    World,
+)
 
 METADATA_RECORDS_PER_MS = 1 / 500
 """Records per millisecond in an idle metadata log, which has a no-op every half second."""
@@ -54,7 +67,7 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
     ]
     topics: dict[str, TopicImage] = {}
     for spec in specs:
-        placed = place(
+        placed = spec.replicas or place(
             world.placement,
             list(brokers.values()),
             spec.partitions,
@@ -86,6 +99,8 @@ def _broker_configs(settings: Settings) -> dict[str, dict[str, str]]:
 
 def check_world(world: World) -> None:
     """Check that a world can be built. Raises BadUse if it cannot."""
+    _check_nodes(world)
+    _check_clients(world)
     for spec in world.topics:
         if not valid_topic_name(spec.name):
             raise BadUse(ErrorKind.TOPIC_NAME_WRONG, topic=spec.name, longest=TOPIC_NAME_MAX)
@@ -98,6 +113,8 @@ def check_world(world: World) -> None:
                 replicas=spec.replication,
                 brokers=len(world.brokers),
             )
+        if spec.replicas:
+            _check_replicas(spec, frozenset(broker.id for broker in world.brokers))
         check_topic_configs(spec.configs)
     for producer in world.producers:
         if producer.record_bytes < RECORD_BYTES_MIN:
@@ -107,6 +124,56 @@ def check_world(world: World) -> None:
                 size_bytes=producer.record_bytes,
                 least_bytes=RECORD_BYTES_MIN,
             )
+
+
+def _check_nodes(world: World) -> None:
+    """Check who is in a world, and its links. Raises BadUse."""
+    if not world.brokers or not world.controllers:
+        raise BadUse(ErrorKind.NODES_MISSING)
+    nodes = Counter([*(broker.id for broker in world.brokers), *world.controllers])
+    for node, number in nodes.items():
+        if node < 0 or number > 1:
+            raise BadUse(ErrorKind.NODE_ID_WRONG, node=node)
+    for field in ("bytes_per_second", "disk_bytes_per_second", "latency_us"):
+        _check_least("link", field, getattr(world.link, field), 0 if field == "latency_us" else 1)
+    _check_least("the cluster", "warm_ms", world.warm_ms, 0)
+
+
+def _check_clients(world: World) -> None:
+    """Check the names in a world, and what its clients do. Raises BadUse."""
+    for names in ([topic.name for topic in world.topics], [group.name for group in world.groups]):
+        for name, number in Counter(names).items():
+            if number > 1:
+                raise BadUse(ErrorKind.NAME_TWICE, name=name)
+    topics = {OFFSETS_TOPIC, *(topic.name for topic in world.topics)}
+    read = [(group.name, topic) for group in world.groups for topic in group.topics]
+    for name, topic in [*((each.client_id, each.topic) for each in world.producers), *read]:
+        if topic not in topics:
+            raise BadUse(ErrorKind.TOPIC_NOT_THERE, name=name, topic=topic)
+    for producer in world.producers:
+        for field in ("records_per_second", "keys", "skew", "transaction_ms", "abort_every"):
+            _check_least(producer.client_id, field, getattr(producer, field), 0)
+    for group in world.groups:
+        for field in ("members", "records_per_second", "warm_lag_seconds", "stopped_ms"):
+            _check_least(group.name, field, getattr(group, field), 0)
+        _check_least(group.name, "commit_interval_ms", group.commit_interval_ms, 1)
+        for field, known in (("assignor", ASSIGNORS), ("protocol", (CLASSIC, CONSUMER, SHARE))):
+            if (value := getattr(group, field)) not in known:
+                raise BadUse(ErrorKind.VALUE_IMPOSSIBLE, name=group.name, field=field, value=value)
+
+
+def _check_least(name: str, field: str, value: float, least: int) -> None:
+    if not least <= value < math.inf:
+        raise BadUse(ErrorKind.VALUE_IMPOSSIBLE, name=name, field=field, value=value)
+
+
+def _check_replicas(spec: TopicSpec, brokers: frozenset[int]) -> None:
+    """Check that replica lists can be of these brokers. Raises BadUse if they cannot."""
+    for partition, replicas in enumerate(spec.replicas):
+        if not replicas or len(set(replicas)) < len(replicas) or not brokers >= set(replicas):
+            raise BadUse(ErrorKind.REPLICAS_WRONG, topic=spec.name, partition=partition)
+    if len(spec.replicas) != spec.partitions:
+        raise BadUse(ErrorKind.REPLICAS_WRONG, topic=spec.name, partition=len(spec.replicas))
 
 
 class WarmStart:

@@ -63,12 +63,14 @@ class BrokerSpec:
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic that exists from the start. `configs` are topic configurations under Kafka's keys."""
+    """A topic that exists from the start. `configs` are topic configurations under Kafka's keys. `replicas`
+    are the replica lists of its partitions, if the world's placement is not to make them."""
 
     name: str
     partitions: int
     replication: int
     configs: Mapping[str, str] = field(default_factory=dict)
+    replicas: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def test_the_help_lists_them() -> None:
     section = run_kview("--help").stdout.partition("Exit codes:")[2]
     assert (
         re.findall(r"^  (\S+) ", section, re.MULTILINE)
-        == ["0", "1", "2", "3", "70", "128+N"]
+        == ["0", "1", "2", "3", "4", "70", "128+N"]
         == [*EXIT_CODES]
     )
 

@@ -34,6 +34,8 @@ client.id = "me"
 
 CONNECT = '[clusters.a]\nservers = "a:1"\nconnect-url = "https://c:8083"\n'
 
+ON_FINDING = '[clusters.a]\nservers = "a:1"\non-finding = %s\n'
+
 REGISTRY = '[clusters.a]\nservers = "a:1"\n'
 REGISTRY_URL = 'schema-registry-url = "https://r:8081/api"\n'
 
@@ -110,6 +112,30 @@ def test_config_says_which_files_are_read_and_what_is_in_force(home: Home) -> No
     assert code == 0 and "sasl.mechanism        PLAIN" in one and "client.id" not in one
 
 
+def test_what_is_called_for_findings_is_shown_without_secrets_and_can_be_tried(home: Home) -> None:
+    told = home.config.parent / "told"
+    home.config.write_text(
+        '[clusters.a]\nservers = "a:1"\non-finding = "http://127.0.0.1:1/${env:PW}"\non-finding-hold = "2m"\n'
+        f'[clusters.b]\nservers = "b:1"\non-finding = ["sh", "-c", \'cat > "$0"\', "{told}", "${{env:PW}}"]\n'
+        '[clusters.c]\nservers = "c:1"\n'
+    )
+    _, out, _ = home.kview("config", "a")
+    rows = dict(line.split(None, 1) for line in out.splitlines())
+    assert rows["on-finding"] == "http://127.0.0.1:1/…"
+    assert (rows["on-finding-severity"], rows["on-finding-hold"]) == ("warn and risk", "2m")
+    code, out, error = home.kview("config", "a", "--try-on-finding")
+    assert (code, out) == (2, "")
+    assert error.startswith("kview: http://127.0.0.1:1/… was called, and failed (Connection refused)")
+    tried = "sh was called: b: a test of on-finding; nothing has happened\n"
+    assert home.kview("config", "b", "--try-on-finding")[:2] == (0, tried)
+    assert '"cluster":"b"' in told.read_text() and '"change":"test"' in told.read_text()
+    for arguments in (["c"], []):
+        code, _, error = home.kview("config", *arguments, "--try-on-finding")
+        assert code == 2 and "give a profile that has on-finding" in error
+    code, out, _ = home.kview("config", "--help-on-finding")
+    assert code == 0 and "events.pagerduty.com" in out and "SLACK" in out
+
+
 def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> None:
     home.config.write_text(PROD.format(servers="a:9092"))
     del home.environment["PW"]
@@ -135,6 +161,13 @@ def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> N
         ('[clusters.b]\nservers = "a:1"\n', "there is no profile named 'a' in"),
         ('[clusters.a]\nservers = "a:1"\ncolour = "red"\n', 'give it a colour, such as "#d08770"'),
         ('[clusters.a]\nservers = "a"\n', "'a' has no port"),
+        (ON_FINDING % "[]", "no on-finding that can be used: give it a command with its arguments as a list"),
+        (ON_FINDING % "3", "no on-finding that can be used: give it a command"),
+        (ON_FINDING % '"page me"', "no on-finding that can be used"),
+        (ON_FINDING % f'"http://u:{PASSWORD}@h/"', "no on-finding that can be used"),
+        ('[clusters.a]\nservers = "a:1"\non-finding-hold = "5m"\n', "no on-finding that can be used"),
+        (ON_FINDING % "['a']" + "on-finding-hold = '5'", "no on-finding-hold that can be used: give"),
+        (ON_FINDING % "['a']" + "on-finding-severity = 'calm'", 'that can be used: give it "warn" (which'),
         ('[clusters.a]\nservers = "a:1"\nmap = ["x"]\n', "'x' is not a pair of addresses"),
         ('[clusters.a]\nservers = "a:1"\ninterval = "soon"\n', "'soon' is not a valid duration"),
         ('[clusters.a]\nservers = "a:1"\nconnect-ulr = "http://c"\n', "did you mean connect-url?"),
@@ -164,6 +197,21 @@ def test_what_is_wrong_in_the_file_is_said(home: Home, text: str, said: str) -> 
     code, out, error = home.kview("connect", "a")
     assert (code, out) == (2, "")
     assert said.format(file=home.config) in error
+
+
+def test_what_is_secret_in_on_finding_is_not_shown_and_counts_only_where_it_is_called(home: Home) -> None:
+    for url in (f"https://h?token={PASSWORD}", f"https://h/{PASSWORD}", f"https://h:1?{PASSWORD}/x"):
+        home.config.write_text(ON_FINDING % f'"{url}"')
+        code, out, _ = home.kview("config", "a")
+        assert code == 0 and "on-finding            https://h" in out and PASSWORD not in out
+    home.config.write_text(ON_FINDING % '"https://h/${env:NO}"')
+    code, _, error = home.kview("connect", "a", "--once")
+    assert code == 2 and "variable NO is not set" in error
+    code, _, error = home.kview("check", "a", "--for", "1s")
+    assert code == 3 and "variable" not in error
+    home.config.write_text(ON_FINDING % '"https://h"')
+    code, _, error = home.kview("connect", "a", "--quiet", "--once")
+    assert code == 2 and "--quiet needs" in error
 
 
 def test_a_profile_is_checked_with_its_settings(home: Home) -> None:

@@ -19,8 +19,9 @@ from kview.model.snapshot import Snapshot
 from kview.model.states import GroupType
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.check_documents import check_document
-from kview.plain.documents import document
+from kview.plain.documents import document, json_line
 from kview.plain.schema import ENUMS, FORMAT, json_schema
+from kview.run.hooks import trial_document
 from tests.plain.checked import outcome
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.connect import EXITING, FAILED, SQL, with_connectors
@@ -141,6 +142,7 @@ def test_what_is_described_is_there_in_a_real_document() -> None:
     walk(parsed(step(State(), with_dirs(snapshot, 4))[1]))
     walk(parsed(Moving().look()))
     walk(json.loads(check_document(outcome())))
+    walk(json.loads(json_line(trial_document("prod"))))
     of_a_report = {name for name in structs() if name.startswith("Report")}  # see tests/plain/report
     assert {field for name, field, _ in fields() if name not in of_a_report} == found
 

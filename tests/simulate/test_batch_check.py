@@ -10,8 +10,8 @@ from kafka.errors import CorruptRecordError
 from kafka.record import MemoryRecords
 from kafka.record.util import decode_varint
 
-from kview.simulate.batch_check import COMPRESSED_RECORDS_MAX, Rules, check
-from kview.simulate.record_check import MANY_RECORDS, Refused, check_records
+from kview.simulate.batch_check import COMPRESSED_RECORDS_MAX, MANY_RECORDS, Rules, check, check_records
+from kview.simulate.record_check import Refused
 from kview.simulate.records import encode_batch
 from kview.wire.compression import GZIP, LZ4, SNAPPY, ZSTD
 from tests.simulate.client_batches import (

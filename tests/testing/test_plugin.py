@@ -71,6 +71,8 @@ def test_a_failure_has_a_recording(async_kafka):
 def test_nothing_heavy_was_imported():
     with Cluster(brokers=1) as kafka:
         kafka.new_topic()
+        mapped = open(f"/proc/{kafka.pid}/maps").read()
+    assert "_crc32c" in mapped and "numpy" not in mapped and "pyarrow" not in mapped
     assert not {"pyspark", "pyarrow", "textual", "numpy", "rich", "click"} & set(sys.modules)
 '''
 

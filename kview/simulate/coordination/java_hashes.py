@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-import numpy as np
-
 LONG_BYTES = 512
 """From this size on, numpy is faster. A group id has up to 32,767 bytes, and a request many of them."""
 
@@ -21,6 +19,8 @@ def java_string_hash(text: str) -> int:
 
 def _hash_of_many(units: bytes) -> int:
     """Return the same hash for a long text, 100 times as fast."""
+    import numpy as np
+
     numbers = np.frombuffer(units, dtype=">u2").astype(np.uint32)
     powers = np.full(len(numbers), 31, dtype=np.uint32)
     powers[0] = 1
