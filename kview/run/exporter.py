@@ -17,7 +17,8 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
 from kview.model.snapshot import Snapshot
-from kview.plain.metrics import Costs, metrics, of_kview
+from kview.plain.metrics import Costs, build_info, metrics, of_kview
+from kview.plain.own_series import EVERY_NAME, Names, OwnSeries
 
 MOST_SCRAPES = 8
 """The most requests that are answered at the same time, while others wait. Prometheus sends one."""
@@ -30,13 +31,14 @@ saw then is not served any more."""
 class Exporter(Collector):
     """Answers scrapes from the last view, on threads of its own.
 
-    `take` may be called from any thread. Before the first view, there are only metrics of the process. Many
-    scrapes of one view cost no more than one.
+    `take` may be called from any thread, and never waits for a scrape. Before the first view, there are only
+    metrics of the process and kview's version. Many scrapes of one view cost no more than one.
     """
 
     def __init__(
         self,
         interval_s: float,
+        names: Names = EVERY_NAME,
         clock_s: Callable[[], float] = time.monotonic,
         request_within_s: float = REQUEST_WITHIN_S,
         asked_within_s: float = ASKED_WITHIN_S,
@@ -46,12 +48,13 @@ class Exporter(Collector):
         self.asked_within_s = asked_within_s
         self._stale_s = max(STALE_LEAST_S, STALE_INTERVALS * interval_s)
         self._last: tuple[View, Costs, float] | None = None
+        self._own = OwnSeries(names)
         self._process = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self._process)
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         self._writing = threading.Lock()
-        self._written: tuple[object, bool, bytes] = None, False, b""
+        self._written: tuple[object, bool, bytes] | None = None
         """What the last page was written from, whether that was too old, and the page."""
         self._server: _Server | None = None
 
@@ -70,20 +73,21 @@ class Exporter(Collector):
         """Return the metrics of the last view; if it is too old, only those of kview itself."""
         last = self._last
         if last is None:
-            return ()
+            return (build_info(__version__),)
         view, costs, _ = last
         if self._is_old(last):
-            return of_kview(view, costs, __version__)
-        return metrics(view, costs, __version__)
+            return (build_info(__version__), *of_kview(view, costs))
+        return metrics(view, costs, __version__, self._own)
 
     def page(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
         with self._writing:
             last = self._last
             is_old = last is not None and self._is_old(last)
-            if self._written[0] is not last or self._written[1] != is_old:
-                self._written = last, is_old, generate_latest(self._registry)
-            return generate_latest(self._process) + self._written[2]
+            written = self._written
+            if written is None or written[0] is not last or written[1] != is_old:
+                self._written = written = last, is_old, generate_latest(self._registry)
+            return generate_latest(self._process) + written[2]
 
     def _is_old(self, last: tuple[View, Costs, float]) -> bool:
         return self._clock_s() - last[2] > self._stale_s

@@ -8,7 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from kview.derive.view import View
-from kview.plain.metrics import LIMITS, Costs, Limits, metrics
+from kview.plain.metrics import Costs, metrics
+from kview.plain.own_series import LIMITS, Limits, OwnSeries
 
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -22,17 +23,17 @@ _RESERVED = ("_count", "_sum", "_bucket", "_gauge", "_counter")
 class Page(Collector):
     """The metrics of one view."""
 
-    def __init__(self, view: View, limits: Limits) -> None:
-        self._view, self._limits = view, limits
+    def __init__(self, view: View, own: OwnSeries) -> None:
+        self._view, self._own = view, own
 
     def collect(self) -> list[Metric]:
-        return list(metrics(self._view, Costs().plus(self._view), "1.2.3", self._limits))
+        return list(metrics(self._view, Costs().plus(self._view), "1.2.3", self._own))
 
 
-def page_of(view: View, limits: Limits = LIMITS) -> str:
-    """The page for a view."""
+def page_of(view: View, limits: Limits = LIMITS, own: OwnSeries | None = None) -> str:
+    """The page for a view. `own` remembers what the pages before had series of."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Page(view, limits))
+    registry.register(Page(view, own or OwnSeries(limits=limits)))
     return generate_latest(registry).decode()
 
 
