@@ -34,6 +34,8 @@ _EXPECTED: Mapping[str, str] = {
     "no-spark": "true or false",
     "no-records": "true or false",
     "ignore-group": 'a list, such as ["console-*"]',
+    "metrics-include": 'a list, such as ["topic:orders-*", "group:billing"]',
+    "metrics-exclude": 'a list, such as ["group:console-*"]',
     "production": "true or false",
     "colour": 'a colour, such as "#d08770"',
     connect_rest.URL: 'the address of the REST API, such as "https://connect:8083", without a user, password'
@@ -69,6 +71,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     no_spark: bool = False
     no_records: bool = False
     ignore_group: tuple[str, ...] = ()
+    metrics_include: tuple[str, ...] = ()
+    metrics_exclude: tuple[str, ...] = ()
     production: bool = False
     colour: Annotated[str, msgspec.Meta(pattern="^#[0-9a-fA-F]{6}$")] | None = None
     connect_url: str | None = None
@@ -83,7 +87,13 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def flags(self) -> dict[str, str]:
         """Return the flags that only say how to show the cluster, by name, and their values."""
-        words = {"interval": self.interval, "theme": self.theme, "ignore-group": " ".join(self.ignore_group)}
+        words = {
+            "interval": self.interval,
+            "theme": self.theme,
+            "ignore-group": " ".join(self.ignore_group),
+            "metrics-include": " ".join(self.metrics_include),
+            "metrics-exclude": " ".join(self.metrics_exclude),
+        }
         shown = {"ascii": self.ascii, "no-spark": self.no_spark, "no-records": self.no_records}
         return {key: word for key, word in words.items() if word} | {
             key: "yes" for key, chosen in shown.items() if chosen

@@ -18,6 +18,7 @@ from kview.derive.statuses import STATUSES
 from kview.derive.transactions.findings import stands_still
 from kview.derive.view import Verdict, View
 from kview.model.events import Severity
+from kview.model.name_patterns import Of
 from kview.model.snapshot import Flags, Longs, Strings
 from kview.model.states import BrokerState, ConnectorState
 from kview.model.units import CONNECTOR_TASK, NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -34,7 +35,7 @@ from kview.plain.metric_families import (
     one,
     partition_labels,
 )
-from kview.plain.own_series import CALM, EVERY_NAME, RISK, WARN, Choice, Names, Of, Rows
+from kview.plain.own_series import CALM, EVERY_NAME, RISK, WARN, Choice, Names, Rows
 
 BROKER, TOPIC, GROUP = ("broker",), ("topic",), ("group",)
 LOG_DIR = ("broker", "path")

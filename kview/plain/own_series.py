@@ -3,13 +3,13 @@ trouble, and the busiest. The others count in aggregates."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
 
 from kview.derive.view import Floats
+from kview.model.name_patterns import NamePattern, Of
 from kview.model.snapshot import Flags, Longs, Strings
 
 MOST_NAMED = 20_000
@@ -30,32 +30,6 @@ CALM, WARN, RISK = 0, 1, 2
 """How bad the trouble of a row is."""
 
 
-class Of(StrEnum):
-    """What a pattern is about."""
-
-    TOPIC = "topic"
-    GROUP = "group"
-
-
-class BadPattern(ValueError):
-    """A pattern that does not say what it is about."""
-
-
-class NamePattern(NamedTuple):
-    """A shell pattern for the names of topics or groups, as people type it: `topic:orders-*`."""
-
-    of: Of
-    pattern: str
-
-    @staticmethod
-    def parse(text: str) -> "NamePattern":
-        """Return the pattern in `topic:PATTERN` or `group:PATTERN`. Raises BadPattern."""
-        of, _, pattern = text.partition(":")
-        if of not in tuple(Of) or not pattern:
-            raise BadPattern(text)
-        return NamePattern(Of(of), pattern)
-
-
 @dataclass(frozen=True, slots=True)
 class Names:
     """Names that always have series of their own, and names that never have. What is in both always has."""
@@ -73,11 +47,6 @@ class Names:
 
 
 EVERY_NAME = Names()
-
-
-def names_of(include: Sequence[str], exclude: Sequence[str]) -> Names:
-    """Return the names that the patterns select. Raises BadPattern."""
-    return Names(tuple(map(NamePattern.parse, include)), tuple(map(NamePattern.parse, exclude)))
 
 
 def _matching(patterns: tuple[NamePattern, ...], of: Of, names: Strings) -> Flags:

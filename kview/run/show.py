@@ -43,12 +43,15 @@ def show(shown: Shown) -> int:
     With `once`, text output ends after one block. Raises KviewError if there was never anything to show.
     """
     start_log()
-    metrics = shown.display.metrics
+    display = shown.display
+    metrics = display.metrics
     if metrics is None:
         return _show(shown)
+    from kview.plain.own_series import Names
     from kview.run.exporter import Exporter
 
-    exporter = Exporter(shown.display.interval_ms / 1000)
+    names = Names(display.metrics_include, display.metrics_exclude)
+    exporter = Exporter(display.interval_ms / 1000, names)
     try:
         exporter.start(metrics)
     except BadUse:

@@ -75,6 +75,11 @@ def test_a_headless_exporter_waits_for_its_cluster() -> None:
     ("flags", "sentence"),
     [
         (["--quiet"], "--quiet needs --metrics or --record"),
+        (["--metrics-include", "topic:a"], "--metrics-include needs --metrics"),
+        (
+            ["--metrics", "1", "--metrics-exclude", "orders-*"],
+            "'--metrics-exclude': 'orders-*' does not say of what: write 'topic:PATTERN' or",
+        ),
         (["--metrics", "soon"], "'soon' in '127.0.0.1:soon' is not a valid port"),
         (["--metrics", "0"], "is not a valid port: give a number from 1 to 65535"),
         (["--metrics", "0.0.0.0:99999"], "'99999' in '0.0.0.0:99999' is not a valid port"),

@@ -75,7 +75,9 @@ def test_what_is_not_known_has_none() -> None:
     assert np.isnan(shares(gone).of_log).all()
     bound = replace(found, offsets=replace(found.offsets, lag_is_bound=np.ones(3, np.bool_)))
     assert np.isnan(shares(bound).of_log).all()
-    none = replace(found, snapshot=replace(found.snapshot, partitions=found.snapshot.partitions.take([])))
+    none = replace(
+        found, snapshot=replace(found.snapshot, partitions=found.snapshot.partitions.take(np.array([], int)))
+    )
     gone = replace(none, offsets=gone.offsets)
     assert np.isnan(shares(gone).of_log).all()
 

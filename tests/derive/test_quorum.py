@@ -20,6 +20,7 @@ from kview.model.states import QuorumRole
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.plain.documents import document_of
 from kview.plain.metrics import Costs, metrics
+from kview.plain.own_series import OwnSeries
 from kview.tui.rows.broker_heading import broker_heading
 from tests.worlds import default_world
 
@@ -420,14 +421,14 @@ def test_without_a_quorum_its_document_is_null_and_has_no_metrics() -> None:
     bare = replace(snapshot, observation=seen, quorum=empty(Quorum))
     view = step(State(), bare)[1]
     assert document_of(view).quorum is None
-    assert not [family for family in metrics(view, Costs(), "0") if "quorum" in family.name]
+    assert not [family for family in metrics(view, Costs(), "0", OwnSeries()) if "quorum" in family.name]
 
 
 def test_controllers_and_observers_have_metrics() -> None:
     view = with_observers((4, 12, 300), (104, 7, 200))
     told = {
         (sample.name, *sample.labels.values()): sample.value
-        for family in metrics(view, Costs(), "0")
+        for family in metrics(view, Costs(), "0", OwnSeries())
         for sample in family.samples
     }
     assert told["kview_quorum_lag_records", "4", "observer"] == 12
@@ -454,7 +455,7 @@ def test_finalized_features_are_shown_where_known_and_are_nothing_where_not() ->
     ]
     levels = {
         sample.labels["feature"]: sample.value
-        for family in metrics(view, Costs(), "0")
+        for family in metrics(view, Costs(), "0", OwnSeries())
         if family.name == "kview_finalized_feature_level"
         for sample in family.samples
     }

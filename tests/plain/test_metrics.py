@@ -9,12 +9,13 @@ from msgspec.structs import replace
 from kview.derive.fold import State, step
 from kview.derive.view import PartitionStatus, View
 from kview.model.failures import Cause, FailureKind, Part
+from kview.model.name_patterns import NamePattern
 from kview.model.snapshot import Failure, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.documents import document
 from kview.plain.metric_families import label
-from kview.plain.own_series import Limits, OwnSeries, names_of
+from kview.plain.own_series import Limits, Names, OwnSeries
 from tests.plain.checked import HOSTILE
 from tests.plain.scraped import Series, page_of, problems, read, value
 from tests.worlds import World, default_world, views
@@ -263,7 +264,8 @@ def test_names_that_are_included_or_excluded() -> None:
     view = after(default_world(), 3)
 
     def page(include: tuple[str, ...], exclude: tuple[str, ...], limits: Limits) -> Series:
-        return read(page_of(view, own=OwnSeries(names_of(include, exclude), limits)))
+        names = Names(*(tuple(map(NamePattern.parse, texts)) for texts in (include, exclude)))
+        return read(page_of(view, own=OwnSeries(names, limits)))
 
     series = page(("topic:audit-*", "group:rep*"), (), Limits(topics=1, partitions=1, groups=1))
     assert ("audit-log",) in rows(series, "kview_topic_partitions")

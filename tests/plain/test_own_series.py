@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kview.model.name_patterns import BadPattern, NamePattern
 from kview.plain.own_series import (
     CALM,
     HALVED_MS,
@@ -10,11 +11,9 @@ from kview.plain.own_series import (
     RISK,
     TROUBLE_LINGERS_MS,
     WARN,
-    BadPattern,
     Choice,
     Keeper,
     Rows,
-    names_of,
 )
 
 LIMIT, SCRAPE_MS = 3, 15_000
@@ -40,7 +39,8 @@ class Scrapes:
         self.keeper, self.limit, self.now_ms = Keeper(), limit, 0
 
     def next(self, scraped: Rows, after_ms: int = SCRAPE_MS) -> list[int]:
-        return self.choice(scraped, after_ms).own.tolist()
+        own: list[int] = self.choice(scraped, after_ms).own.tolist()
+        return own
 
     def choice(self, scraped: Rows, after_ms: int = SCRAPE_MS) -> Choice:
         self.now_ms += after_ms
@@ -117,4 +117,4 @@ def test_what_is_included_always_has_series() -> None:
 @pytest.mark.parametrize("text", ["orders", "topics:a", "topic:", ":a", "Topic:a", ""])
 def test_a_pattern_says_what_it_is_about(text: str) -> None:
     with pytest.raises(BadPattern):
-        names_of((text,), ())
+        NamePattern.parse(text)
