@@ -2,6 +2,8 @@
 series of their own, and the series of those that have them."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from prometheus_client.metrics_core import Metric
 
 from kview.derive.align import group_rows
 from kview.derive.groups.connect import are_known
-from kview.derive.groups.retained import lag_shares
+from kview.derive.groups.retained import NEAR_RETENTION, LagShares, lag_shares
 from kview.derive.groups.verdicts import ORDER
 from kview.derive.groups.verdicts import SEVERITIES as OF_VERDICTS
 from kview.derive.statuses import SEVERITIES as OF_STATUSES
@@ -35,7 +37,7 @@ from kview.plain.metric_families import (
     one,
     partition_labels,
 )
-from kview.plain.own_series import CALM, EVERY_NAME, RISK, WARN, Choice, Names, Rows
+from kview.plain.own_series import CALM, RISK, WARN, Choice, Names, Rows
 
 BROKER, TOPIC, GROUP = ("broker",), ("topic",), ("group",)
 LOG_DIR = ("broker", "path")
@@ -44,15 +46,51 @@ GROUP_PARTITION = ("group", "topic", "partition")
 """The labels of each kind of row."""
 
 
-def broker_rows(view: View, names: Names = EVERY_NAME) -> Rows:
+@dataclass(frozen=True)
+class Scrape:
+    """What the tables are made of."""
+
+    view: View
+    names: Names
+
+    @cached_property
+    def shares(self) -> LagShares:
+        """The lag of groups' partitions as a share of what topics keep."""
+        return lag_shares(self.view)
+
+    @cached_property
+    def of_groups(self) -> LagShares:
+        """The largest share of each group."""
+        groups = self.view.snapshot.groups.group
+        at = group_rows(groups, self.view.snapshot.offsets.group)
+        return LagShares(*(_worst(at, shares, len(groups)) for shares in self.shares))
+
+
+def _worst(at: Longs, shares: Values, groups: int) -> Values:
+    """Return the largest share of each group, NaN if none is known. `at` are the groups' rows."""
+    worst = np.full(groups, np.nan)
+    told = (at >= 0) & ~np.isnan(shares)
+    np.fmax.at(worst, at[told], shares[told])
+    return worst
+
+
+def _near(shares: LagShares, verdicts: Strings) -> Longs:
+    """Return WARN for what is about to lose records, else CALM. Nobody misses those of an abandoned group."""
+    near = (shares.of_log > NEAR_RETENTION) | (shares.of_time > NEAR_RETENTION)
+    return np.where(near & (verdicts != Verdict.ABANDONED), WARN, CALM)
+
+
+def broker_rows(scrape: Scrape) -> Rows:
     """Return the brokers."""
+    view = scrape.view
     table = view.snapshot.brokers
     down = np.asarray(table.state != BrokerState.UP, np.bool_)
     return _rows(table.id.tolist(), np.where(down, RISK, CALM), view.brokers.in_rate)
 
 
-def broker_states(view: View, chosen: Choice) -> Metric:
+def broker_states(scrape: Scrape, chosen: Choice) -> Metric:
     """Return the metric of the states of brokers."""
+    view = scrape.view
     states = GaugeMetricFamily(
         "kview_broker_state", "1 for the broker's state, 0 for the others.", labels=("broker", "state")
     )
@@ -63,9 +101,10 @@ def broker_states(view: View, chosen: Choice) -> Metric:
     return states
 
 
-def _of_brokers(view: View, chosen: Choice) -> Iterator[Metric]:
+def _of_brokers(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
+    view = scrape.view
     table, figures = view.snapshot.brokers, view.brokers
-    yield broker_states(view, chosen)
+    yield broker_states(scrape, chosen)
     up = np.asarray(table.state == BrokerState.UP, np.bool_)
     latency = np.where(up, known(table.latency_us, 1_000_000), np.nan)
     slow = np.where(up, (figures.slow_since_ms != UNKNOWN).astype(np.float64), np.nan)
@@ -95,8 +134,9 @@ def _of_brokers(view: View, chosen: Choice) -> Iterator[Metric]:
     )
 
 
-def _log_dir_rows(view: View, names: Names) -> Rows:
+def _log_dir_rows(scrape: Scrape) -> Rows:
     """Return the log directories, without those of brokers that are not up: what these told is old."""
+    view = scrape.view
     table, brokers = view.snapshot.log_dirs, view.snapshot.brokers
     up = np.isin(table.broker, brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)])
     full = np.where(view.dirs_full_ms != UNKNOWN, WARN, CALM)
@@ -105,7 +145,8 @@ def _log_dir_rows(view: View, names: Names) -> Rows:
     return _rows(keys, np.where(table.error_code != 0, RISK, full), used, excluded=~up)
 
 
-def _of_log_dirs(view: View, chosen: Choice) -> Iterator[Metric]:
+def _of_log_dirs(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
+    view = scrape.view
     table = view.snapshot.log_dirs
     at = zip(table.broker[chosen.own].tolist(), table.path[chosen.own].tolist(), strict=True)
     yield from families(
@@ -132,8 +173,9 @@ def _of_log_dirs(view: View, chosen: Choice) -> Iterator[Metric]:
     )
 
 
-def _connector_rows(view: View, names: Names) -> Rows:
+def _connector_rows(scrape: Scrape) -> Rows:
     """Return the connectors and tasks, none while their states are not known."""
+    view = scrape.view
     table = view.snapshot.connectors
     failed = np.asarray(table.state == ConnectorState.FAILED, np.bool_)
     told = np.full(len(table), are_known(view.snapshot.observation))
@@ -141,7 +183,8 @@ def _connector_rows(view: View, names: Names) -> Rows:
     return _rows(keys, np.where(failed, RISK, CALM), np.zeros(len(table)), excluded=~told)
 
 
-def _of_connectors(view: View, chosen: Choice) -> Iterator[Metric]:
+def _of_connectors(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
+    view = scrape.view
     table = view.snapshot.connectors.take(chosen.own)
     connectors = GaugeMetricFamily(
         "kview_connector_state",
@@ -163,7 +206,8 @@ def _of_connectors(view: View, chosen: Choice) -> Iterator[Metric]:
     yield tasks
 
 
-def _topic_rows(view: View, names: Names) -> Rows:
+def _topic_rows(scrape: Scrape) -> Rows:
+    view, names = scrape.view, scrape.names
     figures = view.topics
     return _rows(
         figures.topic.tolist(),
@@ -174,7 +218,8 @@ def _topic_rows(view: View, names: Names) -> Rows:
     )
 
 
-def _of_topics(view: View, chosen: Choice) -> Iterator[Metric]:
+def _of_topics(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
+    view = scrape.view
     figures = view.topics
     yield from one("kview_rest_topics", "Topics without series of their own.", len(chosen.rest))
     yield from families(
@@ -215,7 +260,8 @@ def _of_topics(view: View, chosen: Choice) -> Iterator[Metric]:
     )
 
 
-def _partition_rows(view: View, names: Names) -> Rows:
+def _partition_rows(scrape: Scrape) -> Rows:
+    view, names = scrape.view, scrape.names
     table, figures = view.snapshot.partitions, view.partitions
     levels = np.array([_LEVELS[OF_STATUSES.get(status, Severity.CALM)] for status in STATUSES])
     trouble = np.maximum(levels[figures.rank], np.where(stands_still(view.snapshot), WARN, CALM))
@@ -228,7 +274,8 @@ def _partition_rows(view: View, names: Names) -> Rows:
     )
 
 
-def _of_partitions(view: View, chosen: Choice) -> Iterator[Metric]:
+def _of_partitions(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
+    view = scrape.view
     table, figures = view.snapshot.partitions, view.partitions
     rows = partition_labels(table.topic[chosen.own], table.partition[chosen.own])
     states = GaugeMetricFamily(
@@ -301,14 +348,15 @@ def _of_partitions(view: View, chosen: Choice) -> Iterator[Metric]:
 # -- consumer groups
 
 
-def _group_rows(view: View, names: Names) -> Rows:
+def _group_rows(scrape: Scrape) -> Rows:
     """Return the groups that the user does not ignore. Those that are read a lot are as busy as those that
     are a second of that behind."""
+    view, names = scrape.view, scrape.names
     groups, figures = view.snapshot.groups.group, view.groups
     busy = np.nan_to_num(known(figures.lag)) + np.nan_to_num(known(figures.read_rate))
     return _rows(
         groups.tolist(),
-        _levels(figures.severity),
+        np.maximum(_levels(figures.severity), _near(scrape.of_groups, figures.verdict)),
         busy,
         names.included(Of.GROUP, groups),
         names.excluded(Of.GROUP, groups),
@@ -316,12 +364,13 @@ def _group_rows(view: View, names: Names) -> Rows:
     )
 
 
-def _of_groups(view: View, chosen: Choice) -> Iterator[Metric]:
+def _of_groups(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     """Yield the metrics of groups.
 
     A lag that is only a lower bound is a metric of its own: `_min` always has it, and the other one only if
     it is exact.
     """
+    view = scrape.view
     table, figures = view.snapshot.groups, view.groups
     rows = [(label(group),) for group in table.group[chosen.own].tolist()]
     verdicts = GaugeMetricFamily(
@@ -344,7 +393,6 @@ def _of_groups(view: View, chosen: Choice) -> Iterator[Metric]:
     for (group,), kind in zip(rows, table.type[chosen.own].tolist(), strict=True):
         kinds.add_metric((group, kind), 1.0)
     yield kinds
-    shares, at = lag_shares(view), group_rows(table.group, view.snapshot.offsets.group)
     yield from families(
         "group",
         GROUP,
@@ -366,13 +414,13 @@ def _of_groups(view: View, chosen: Choice) -> Iterator[Metric]:
             Column(
                 "lag_log_ratio",
                 f"The worst partition's: {_LOG_RATIO}",
-                _worst(at, shares.of_log, rows_in=len(table)),
+                scrape.of_groups.of_log,
                 MAX,
             ),
             Column(
                 "lag_retention_ratio",
                 f"The worst partition's: {_RETENTION_RATIO}",
-                _worst(at, shares.of_time, rows_in=len(table)),
+                scrape.of_groups.of_time,
                 MAX,
             ),
             Column(
@@ -405,24 +453,17 @@ _RETENTION_RATIO = (
 )
 
 
-def _worst(at: Longs, shares: Values, rows_in: int) -> Values:
-    """Return the largest share of each group, NaN if none is known. `at` are the groups' rows."""
-    worst = np.full(rows_in, np.nan)
-    told = (at >= 0) & ~np.isnan(shares)
-    np.fmax.at(worst, at[told], shares[told])
-    return worst
-
-
-def _group_partition_rows(view: View, names: Names) -> Rows:
+def _group_partition_rows(scrape: Scrape) -> Rows:
     """Return the partitions of the groups that the user does not ignore."""
+    view, names = scrape.view, scrape.names
     table, figures = view.snapshot.offsets, view.offsets
     levels = np.array([_LEVELS[OF_VERDICTS[verdict]] for verdict in ORDER])
-    lost = figures.lost > 0
+    lost = np.where(figures.lost > 0, RISK, CALM)
     ignored = set(view.snapshot.groups.group[view.groups.ignored].tolist())
     groups = table.group.tolist()
     return _rows(
         list(zip(groups, table.topic.tolist(), table.partition.tolist(), strict=True)),
-        np.maximum(levels[figures.rank], np.where(lost, RISK, CALM)),
+        np.maximum(np.maximum(levels[figures.rank], lost), _near(scrape.shares, figures.verdict)),
         np.nan_to_num(known(figures.lag)) + np.nan_to_num(known(figures.read_rate)),
         names.included(Of.GROUP, table.group) | names.included(Of.TOPIC, table.topic),
         names.excluded(Of.GROUP, table.group) | names.excluded(Of.TOPIC, table.topic),
@@ -430,7 +471,8 @@ def _group_partition_rows(view: View, names: Names) -> Rows:
     )
 
 
-def _of_group_partitions(view: View, chosen: Choice) -> Iterator[Metric]:
+def _of_group_partitions(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
+    view = scrape.view
     table, figures = view.snapshot.offsets, view.offsets
     names = [label(group) for group in table.group[chosen.own].tolist()]
     at = partition_labels(table.topic[chosen.own], table.partition[chosen.own])
@@ -438,7 +480,6 @@ def _of_group_partitions(view: View, chosen: Choice) -> Iterator[Metric]:
         "kview_rest_group_partitions", "Partitions of groups without series of their own.", len(chosen.rest)
     )
     committed = np.where(table.committed < 0, UNKNOWN, table.committed)
-    shares = lag_shares(view)
     yield from families(
         "group_partition",
         GROUP_PARTITION,
@@ -458,11 +499,11 @@ def _of_group_partitions(view: View, chosen: Choice) -> Iterator[Metric]:
                 exact(figures.behind_ms, figures.behind_is_bound) / 1000,
                 MAX,
             ),
-            Column("lag_log_ratio", _LOG_RATIO[0].upper() + _LOG_RATIO[1:], shares.of_log, MAX),
+            Column("lag_log_ratio", _LOG_RATIO[0].upper() + _LOG_RATIO[1:], scrape.shares.of_log, MAX),
             Column(
                 "lag_retention_ratio",
                 _RETENTION_RATIO[0].upper() + _RETENTION_RATIO[1:],
-                shares.of_time,
+                scrape.shares.of_time,
                 MAX,
             ),
         ),
@@ -472,8 +513,8 @@ def _of_group_partitions(view: View, chosen: Choice) -> Iterator[Metric]:
 class Table(NamedTuple):
     """A kind of row: which rows compete for series, and the series of those that were chosen."""
 
-    rows: Callable[[View, Names], Rows]
-    families: Callable[[View, Choice], Iterator[Metric]]
+    rows: Callable[[Scrape], Rows]
+    families: Callable[[Scrape, Choice], Iterator[Metric]]
 
 
 TABLES: Mapping[str, Table] = {

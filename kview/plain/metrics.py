@@ -14,7 +14,7 @@ from kview.derive.view import PartitionStatus, View
 from kview.model.failures import Part
 from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.plain.metric_families import known, label, one, rows_of
-from kview.plain.metric_tables import TABLES, broker_rows, broker_states
+from kview.plain.metric_tables import TABLES, Scrape, broker_rows, broker_states
 from kview.plain.own_series import OwnSeries
 
 
@@ -43,6 +43,7 @@ def metrics(view: View, costs: Costs, version: str, own: OwnSeries) -> Iterator[
 
     If no broker answers, nothing else is known of the cluster but that.
     """
+    scrape, now_ms = Scrape(view, own.names), view.snapshot.observation.ended_ms
     yield build_info(version)
     yield from of_kview(view, costs)
     brokers = answering(view)
@@ -50,9 +51,7 @@ def metrics(view: View, costs: Costs, version: str, own: OwnSeries) -> Iterator[
     yield from one("kview_answering_brokers", "Brokers that answer kview.", brokers.answer)
     yield _findings(view)
     if not brokers.answer:
-        yield broker_states(
-            view, own.choose("brokers", broker_rows(view), view.snapshot.observation.ended_ms)
-        )
+        yield broker_states(scrape, own.choose("brokers", broker_rows(scrape), now_ms))
         return
     yield from _of_cluster(view)
     heard = not unheard(view.snapshot.observation)
@@ -68,10 +67,10 @@ def metrics(view: View, costs: Costs, version: str, own: OwnSeries) -> Iterator[
         labels=("of", "in_trouble"),
     )
     for of, table in TABLES.items():
-        chosen = own.choose(of, table.rows(view, own.names), view.snapshot.observation.ended_ms)
+        chosen = own.choose(of, table.rows(scrape), now_ms)
         omitted.add_metric((of, "true"), chosen.rest_in_trouble)
         omitted.add_metric((of, "false"), len(chosen.rest) - chosen.rest_in_trouble)
-        yield from table.families(view, chosen)
+        yield from table.families(scrape, chosen)
     yield omitted
 
 

@@ -9,6 +9,9 @@ from kview.derive.view import Floats, View
 from kview.model.snapshot import Longs
 from kview.model.units import NEVER, UNKNOWN
 
+NEAR_RETENTION = 0.8
+"""A group whose lag is this share of what a topic keeps is about to lose records."""
+
 
 class LagShares(NamedTuple):
     """The lag of groups' partitions as a share of what their topics keep. The arrays have the rows of

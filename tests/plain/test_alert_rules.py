@@ -1,0 +1,120 @@
+"""Alert rules: what they name is in kview's metrics, they fire in trouble, and are silent in calm."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kview.model.snapshot import Snapshot
+from kview.plain.alert_rules import ALERTS
+from kview.plain.own_series import Limits
+from tests.plain.expositions import calm_world, crashed, pages, series
+from tests.plain.promtool import SCRAPE_S, check, lasting, promtool, scenario
+from tests.plain.scraped import Series
+from tests.worlds import views
+
+__all__ = ("promtool",)
+
+MINUTE_S = 60
+LONGEST_S = 12 * MINUTE_S
+"""Longer than any rule waits."""
+
+
+def of_kview(page: Series) -> Series:
+    """What is served of a page that is too old."""
+    kept = (
+        "kview_build",
+        "kview_observation",
+        "kview_requests",
+        "kview_sent",
+        "kview_received",
+        "kview_failed",
+    )
+    return {key: value for key, value in page.items() if key[0].startswith(kept)}
+
+
+CRASH_S = 2 * MINUTE_S
+FENCED_S = CRASH_S + 15
+"""The first scrape after the broker's session has ended."""
+
+
+def crash() -> list[Series]:
+    """Two calm minutes, then broker 4 crashes for good: a scrape every 15 s."""
+    world, scrapes = calm_world(), []
+    world.interval_ms = 5_000
+
+    def snapshots() -> Iterator[Snapshot]:
+        for second in range(0, CRASH_S + LONGEST_S, 5):
+            if second == CRASH_S:
+                world.crash(4)
+            yield world.tick()
+
+    for number, view in enumerate(views(snapshots())):
+        if number % (SCRAPE_S // 5) == 0:
+            scrapes.append(series(view))
+    return scrapes
+
+
+@pytest.mark.slow
+def test_promtool_reads_the_rules_and_they_fire_as_they_should(promtool: str, tmp_path: Path) -> None:
+    kinds = pages()
+    calm = kinds["nothing"][0]
+    partitions_2 = series(crashed(4, seconds=4), Limits(partitions=2))
+    offline = {"KafkaPartitionsOffline"}
+    down = offline | {"KafkaBrokerDown"}
+    scenarios = [
+        *(
+            scenario(name, lasting(page, LONGEST_S), {LONGEST_S: alerts})
+            for name, (page, alerts) in kinds.items()
+        ),
+        scenario("kview is gone", [*lasting(calm, 60), *lasting({}, 300)], {60: set(), 300: {"KviewGone"}}),
+        scenario(
+            "kview cannot observe",
+            [*lasting(calm, 60), *lasting(of_kview(calm), 300)],
+            {60: set(), 105: set(), 180: {"KviewNotObserving"}},
+        ),
+        scenario(
+            "a crash",
+            crash(),
+            {
+                CRASH_S + 15: set(),
+                CRASH_S + 60: offline,
+                FENCED_S + 105: offline,
+                FENCED_S + 150: down,
+                FENCED_S + 585: down,
+                CRASH_S + LONGEST_S - 15: down | {"KafkaPartitionsUnderReplicated"},
+            },
+        ),
+        scenario(
+            "two brokers are down",
+            lasting(series(crashed(3, 4, seconds=15)), LONGEST_S),
+            {45: offline, 90: offline | {"KafkaPartitionsUnderMinIsr"}},
+        ),
+        scenario(
+            "no broker answers",
+            lasting(series(crashed(*range(6), seconds=4)), LONGEST_S),
+            {15: set(), LONGEST_S: {"KafkaBrokerSilent", "KafkaNoBrokerAnswers"}},
+        ),
+        scenario(
+            "a broker stays silent, and there is no room for all series",
+            lasting(partitions_2, LONGEST_S),
+            {
+                15: set(),
+                30: {"KafkaBrokerSilent"},
+                LONGEST_S: {
+                    "KafkaBrokerSilent",
+                    "KafkaPartitionsFrozen",
+                    "KafkaGroupBlocked",
+                    "KviewOmitsTrouble",
+                },
+            },
+        ),
+    ]
+    tried = {
+        sample["labels"].split('"')[1]
+        for each in scenarios
+        for expected in each["promql_expr_test"]
+        for sample in expected["exp_samples"]
+    }
+    assert tried == {alert.name for alerts in ALERTS.values() for alert in alerts}
+    check(promtool, tmp_path, scenarios)
