@@ -1,5 +1,6 @@
 """Alert rules: what they name is in kview's metrics, they fire in trouble, and are silent in calm."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,17 +8,76 @@ import pytest
 
 from kview.model.snapshot import Snapshot
 from kview.plain.alert_rules import ALERTS
+from kview.plain.grafana import dashboard
 from kview.plain.own_series import Limits
 from tests.plain.expositions import calm_world, crashed, pages, series
-from tests.plain.promtool import SCRAPE_S, check, lasting, promtool, scenario
+from tests.plain.promql import Expression, faults, labels_of, of_dashboard, of_rules
+from tests.plain.promtool import SCRAPE_S, check, lasting, promtool, run, scenario
 from tests.plain.scraped import Series
 from tests.worlds import views
+from tests.worlds.reassignments import Moving
 
 __all__ = ("promtool",)
 
 MINUTE_S = 60
 LONGEST_S = 12 * MINUTE_S
 """Longer than any rule waits."""
+
+
+def everything() -> dict[str, set[str]]:
+    """The labels of all metrics that rules or the dashboard may name."""
+    scene, world = Moving(), calm_world()
+    *_, later = views(world.tick() for _ in range(5))
+    return labels_of(
+        *(page for page, _ in pages().values()),
+        series(later),
+        series(later, Limits(topics=1, partitions=1, groups=1, group_partitions=1)),
+        series(scene.copy(2, 1_000)),
+    )
+
+
+def test_what_rules_and_dashboard_name_is_in_the_metrics() -> None:
+    labels = everything()
+    expressions = [*of_rules(), *of_dashboard()]
+    assert len(expressions) > 80
+    assert [fault for each in expressions for fault in faults(each, labels)] == []
+
+
+@pytest.mark.parametrize(
+    ("expr", "fault"),
+    [
+        ("kview_brokerz > 1", "no metric kview_brokerz"),
+        ('kview_groups{group="a"}', "kview_groups has no label group"),
+        ('kview_broker_state{state=~"silent|sleepy"}', "state is never sleepy"),
+        ("sum by (rack) (kview_broker_state)", "no series has a label rack"),
+    ],
+)
+def test_what_is_not_in_the_metrics_is_found(expr: str, fault: str) -> None:
+    labels = {"kview_groups": set(), "kview_broker_state": {"broker", "state"}}
+    assert [*faults(Expression("x", expr, ("{{ $labels.instance }}",)), labels)] == [f"x: {fault}"]
+
+
+def test_the_dashboard_has_no_panel_twice_or_over_another() -> None:
+    panels = dashboard()["panels"]
+    assert [panel["id"] for panel in panels] == [*range(1, len(panels) + 1)]
+    cells = [
+        (x, y)
+        for place in (panel["gridPos"] for panel in panels)
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(cells) == len(set(cells)) and max(x for x, _ in cells) < 24
+    rows = [panel["title"] for panel in panels if panel["type"] == "row"]
+    assert rows[:5] == ["Overview", "Brokers", "Topics", "Partitions", "Groups"]
+
+
+@pytest.mark.slow
+def test_promtool_reads_the_expressions_of_the_dashboard(promtool: str, tmp_path: Path) -> None:
+    texts = [each.expr.replace("$__rate_interval", "1m") for each in of_dashboard()]
+    records = [{"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(texts)]
+    file = tmp_path / "panels.yml"
+    file.write_text(json.dumps({"groups": [{"name": "panels", "rules": records}]}))
+    run(promtool, "check", "rules", str(file))
 
 
 def of_kview(page: Series) -> Series:
