@@ -1,5 +1,6 @@
 """`--metrics` and `--quiet`: a run that only serves what it sees."""
 
+import json
 import signal
 import socket
 import subprocess
@@ -9,8 +10,11 @@ from contextlib import closing
 
 import pytest
 
+from kview.plain.alert_rules import rules
+from kview.plain.grafana import dashboard
 from tests.cli.commands import KVIEW, ROOT, run_here
 from tests.observe.fake_broker import FakeBroker
+from tests.plain.promql import labels_of, of_dashboard, of_rules
 from tests.plain.scraped import Series, problems, read, value
 from tests.served import Served
 from tests.waiting import PATIENCE_S, wait_until
@@ -99,3 +103,48 @@ def test_a_port_in_use() -> None:
     assert (
         f"127.0.0.1:{port} is in use, so metrics cannot be served there: choose another port" in done.stderr
     )
+
+
+@pytest.mark.slow
+def test_rules_and_dashboard_name_what_a_cluster_has_healthy_and_in_a_crash() -> None:
+    port = free_port()
+    with Served() as cluster:
+        command = [*KVIEW, "connect", cluster.bootstrap, "--metrics", f":{port}", "--quiet"]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            seen: list[Series] = []
+
+            def shows(name: str, **labels: str) -> bool:
+                series = read(page(port, "/metrics"))
+                seen.append(series)
+                return (value(series, name, **labels) or 0) > 0
+
+            wait_until(
+                lambda: shows("kview_group_read_records_per_second", group="billing"), "rates", START_S
+            )
+            cluster.do("crash 4")
+            wait_until(lambda: shows("kview_broker_state", broker="4", state="silent"), "silence", START_S)
+            wait_until(lambda: shows("kview_offline_partitions"), "the controller fences it", START_S)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=PATIENCE_S)
+    labels = labels_of(*seen)
+    assert {name for each in (*of_rules(), *of_dashboard()) for name in each.names - labels.keys()} == {
+        "kview_connector_state",
+        "kview_connector_task_state",
+        "kview_group_lag_log_ratio",
+        "kview_log_dir_full_timestamp_seconds",
+        "kview_log_dir_total_bytes",
+        "kview_log_dir_usable_bytes",
+        "kview_partition_last_stable_held_seconds",
+        "kview_partition_reassigning_records_left",
+        "kview_rest_groups_max_lag_min_seconds",
+    }, "what is only there with Kafka Connect, a transaction and so on"
+
+
+def test_rules_and_dashboard_are_printed() -> None:
+    done = run_here("metrics", "--rules")
+    assert (done.returncode, done.stdout) == (0, rules())
+    done = run_here("metrics", "--dashboard")
+    assert (done.returncode, json.loads(done.stdout)) == (0, dashboard())
+    for flags in ((), ("--rules", "--dashboard")):
+        done = run_here("metrics", *flags)
+        assert (done.returncode, done.stdout) == (2, "") and "choose either --rules or" in done.stderr

@@ -27,7 +27,7 @@ LONGEST_S = 12 * MINUTE_S
 def everything() -> dict[str, set[str]]:
     """The labels of all metrics that rules or the dashboard may name."""
     scene, world = Moving(), calm_world()
-    *_, later = views(world.tick() for _ in range(5))
+    *_, later = views(world.tick() for _ in range(15))
     return labels_of(
         *(page for page, _ in pages().values()),
         series(later),
