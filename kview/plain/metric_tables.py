@@ -7,8 +7,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
 
 from kview.derive.align import group_rows
 from kview.derive.groups.connect import are_known
@@ -29,12 +27,14 @@ from kview.plain.metric_families import (
     MAX,
     SUM,
     Column,
+    Metric,
     Values,
     exact,
     families,
     known,
     label,
     one,
+    pairs,
     partition_labels,
 )
 from kview.plain.own_series import CALM, RISK, WARN, Choice, Names, Rows
@@ -91,13 +91,13 @@ def broker_rows(scrape: Scrape) -> Rows:
 def broker_states(scrape: Scrape, chosen: Choice) -> Metric:
     """Return the metric of the states of brokers."""
     view = scrape.view
-    states = GaugeMetricFamily(
+    states = Metric(
         "kview_broker_state", "1 for the broker's state, 0 for the others.", labels=("broker", "state")
     )
     table = view.snapshot.brokers.take(chosen.own)
     for broker, now in zip(table.id.tolist(), table.state.tolist(), strict=True):
         for state in BrokerState:
-            states.add_metric((str(broker), state.value), float(now == state))
+            states.add((str(broker), state.value), float(now == state))
     return states
 
 
@@ -110,8 +110,7 @@ def _of_brokers(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     slow = np.where(up, (figures.slow_since_ms != UNKNOWN).astype(np.float64), np.nan)
     yield from families(
         "broker",
-        BROKER,
-        [(str(broker),) for broker in table.id[chosen.own].tolist()],
+        pairs(BROKER, [(str(broker),) for broker in table.id[chosen.own].tolist()]),
         chosen,
         (
             Column("latency_seconds", "How long the broker takes to answer a small request.", latency),
@@ -151,8 +150,7 @@ def _of_log_dirs(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     at = zip(table.broker[chosen.own].tolist(), table.path[chosen.own].tolist(), strict=True)
     yield from families(
         "log_dir",
-        LOG_DIR,
-        [(str(broker), label(path)) for broker, path in at],
+        pairs(LOG_DIR, [(str(broker), label(path)) for broker, path in at]),
         chosen,
         (
             Column(
@@ -186,12 +184,12 @@ def _connector_rows(scrape: Scrape) -> Rows:
 def _of_connectors(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     view = scrape.view
     table = view.snapshot.connectors.take(chosen.own)
-    connectors = GaugeMetricFamily(
+    connectors = Metric(
         "kview_connector_state",
         "1 for the connector's state in Kafka Connect; other states have no series.",
         labels=("connector", "kind", "state"),
     )
-    tasks = GaugeMetricFamily(
+    tasks = Metric(
         "kview_connector_task_state",
         "1 for the task's state in Kafka Connect; other states have no series.",
         labels=("connector", "task", "state"),
@@ -199,9 +197,9 @@ def _of_connectors(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     columns = table.connector.tolist(), table.task.tolist(), table.kind.tolist(), table.state.tolist()
     for name, task, kind, state in zip(*columns, strict=True):
         if task == CONNECTOR_TASK:
-            connectors.add_metric((label(name), kind, label(state)), 1)
+            connectors.add((label(name), kind, label(state)), 1)
         else:
-            tasks.add_metric((label(name), str(task), label(state)), 1)
+            tasks.add((label(name), str(task), label(state)), 1)
     yield connectors
     yield tasks
 
@@ -224,8 +222,7 @@ def _of_topics(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     yield from one("kview_rest_topics", "Topics without series of their own.", len(chosen.rest))
     yield from families(
         "topic",
-        TOPIC,
-        [(label(topic),) for topic in figures.topic[chosen.own].tolist()],
+        pairs(TOPIC, [(label(topic),) for topic in figures.topic[chosen.own].tolist()]),
         chosen,
         (
             Column("partitions", "Partitions.", known(figures.partitions), SUM),
@@ -277,23 +274,22 @@ def _partition_rows(scrape: Scrape) -> Rows:
 def _of_partitions(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     view = scrape.view
     table, figures = view.snapshot.partitions, view.partitions
-    rows = partition_labels(table.topic[chosen.own], table.partition[chosen.own])
-    states = GaugeMetricFamily(
-        "kview_partition_status",
-        "1 for the partition's worst status; other statuses have no series.",
-        labels=(*PARTITION, "status"),
+    rows = pairs(PARTITION, partition_labels(table.topic[chosen.own], table.partition[chosen.own]))
+    states = Metric(
+        "kview_partition_status", "1 for the partition's worst status; other statuses have no series."
     )
-    for row, status in zip(rows, figures.status[chosen.own].tolist(), strict=True):
-        states.add_metric((*row, str(status)), 1)
+    ranks = figures.rank[chosen.own].tolist()
+    told = [f'{row},status="{STATUSES[rank].value}"' for row, rank in zip(rows, ranks, strict=True)]
+    states.add_rows(told, [1.0] * len(told))
     yield states
-    rest = GaugeMetricFamily(
+    rest = Metric(
         "kview_rest_partitions",
         "Partitions without series of their own, by their worst status.",
         labels=("status",),
     )
     counts = np.bincount(figures.rank[chosen.rest], minlength=len(STATUSES)).tolist()
     for status, count in zip(STATUSES, counts, strict=True):
-        rest.add_metric((status.value,), count)
+        rest.add((status.value,), count)
     yield rest
     leader = np.where(table.leader == NO_BROKER, UNKNOWN_ID, table.leader)
     held = table.last_stable_since_ms != UNKNOWN
@@ -304,7 +300,6 @@ def _of_partitions(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
 
     yield from families(
         "partition",
-        PARTITION,
         rows,
         chosen,
         (
@@ -372,30 +367,23 @@ def _of_groups(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     """
     view = scrape.view
     table, figures = view.snapshot.groups, view.groups
-    rows = [(label(group),) for group in table.group[chosen.own].tolist()]
-    verdicts = GaugeMetricFamily(
-        "kview_group_verdict",
-        "1 for the verdict on the group, 0 for the others.",
-        labels=("group", "verdict"),
-    )
-    for (group,), now in zip(rows, figures.verdict[chosen.own].tolist(), strict=True):
-        for verdict in Verdict:
-            verdicts.add_metric((group, verdict.value), float(now == verdict))
+    rows = pairs(GROUP, [(label(group),) for group in table.group[chosen.own].tolist()])
+    verdicts = Metric("kview_group_verdict", "1 for the verdict on the group, 0 for the others.")
+    for verdict in Verdict:
+        have = (figures.verdict[chosen.own] == verdict).astype(np.float64)
+        verdicts.add_rows(rows, have.tolist(), last=f'verdict="{verdict.value}"')
     yield verdicts
-    rest = GaugeMetricFamily(
-        "kview_rest_groups", "Groups without series of their own, by verdict.", labels=("verdict",)
-    )
+    rest = Metric("kview_rest_groups", "Groups without series of their own, by verdict.", labels=("verdict",))
     of_rest = figures.verdict[chosen.rest].tolist()
     for verdict in Verdict:
-        rest.add_metric((verdict.value,), of_rest.count(verdict))
+        rest.add((verdict.value,), of_rest.count(verdict))
     yield rest
-    kinds = GaugeMetricFamily("kview_group_kind", "1 for the kind of the group.", labels=("group", "kind"))
-    for (group,), kind in zip(rows, table.type[chosen.own].tolist(), strict=True):
-        kinds.add_metric((group, kind), 1.0)
+    kinds = Metric("kview_group_kind", "1 for the kind of the group.")
+    told = [f'{row},kind="{kind}"' for row, kind in zip(rows, table.type[chosen.own].tolist(), strict=True)]
+    kinds.add_rows(told, [1.0] * len(told))
     yield kinds
     yield from families(
         "group",
-        GROUP,
         rows,
         chosen,
         (
@@ -482,8 +470,7 @@ def _of_group_partitions(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     committed = np.where(table.committed < 0, UNKNOWN, table.committed)
     yield from families(
         "group_partition",
-        GROUP_PARTITION,
-        [(group, *partition) for group, partition in zip(names, at, strict=True)],
+        pairs(GROUP_PARTITION, [(group, *partition) for group, partition in zip(names, at, strict=True)]),
         chosen,
         (
             Column("committed_offset", "The committed offset.", known(committed)),

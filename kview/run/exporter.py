@@ -3,13 +3,11 @@
 import errno
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from kview import __version__
 from kview.config.http_server import ASKED_WITHIN_S, REQUEST_WITHIN_S, Handler, HttpServer
@@ -17,6 +15,7 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
 from kview.model.snapshot import Snapshot
+from kview.plain.metric_families import Metric
 from kview.plain.metrics import Costs, build_info, metrics, of_kview
 from kview.plain.own_series import EVERY_NAME, Names, OwnSeries
 
@@ -28,7 +27,7 @@ STALE_LEAST_S, STALE_INTERVALS = 15.0, 3.0
 saw then is not served any more."""
 
 
-class Exporter(Collector):
+class Exporter:
     """Answers scrapes from the last view, on threads of its own.
 
     `take` may be called from any thread, and never waits for a scrape. Before the first view, there are only
@@ -51,8 +50,6 @@ class Exporter(Collector):
         self._own = OwnSeries(names)
         self._process = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self._process)
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
         self._writing = threading.Lock()
         self._written: tuple[object, bool, bytes] | None = None
         """What the last page was written from, whether that was too old, and the page."""
@@ -65,19 +62,14 @@ class Exporter(Collector):
         costs = self._last[1] if self._last else Costs()
         self._last = view, costs.plus(view), self._clock_s()
 
-    def describe(self) -> Iterable[Metric]:
-        """Return nothing: what there is to collect depends on the cluster."""
-        return ()
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the metrics of the last view; if it is too old, only those of kview itself."""
-        last = self._last
-        if last is None:
-            return (build_info(__version__),)
-        view, costs, _ = last
-        if self._is_old(last):
-            return (build_info(__version__), *of_kview(view, costs))
-        return metrics(view, costs, __version__, self._own)
+    def _metrics(self, is_old: bool) -> Iterator[Metric]:
+        """Yield the metrics of the last view; if it is too old, only those of kview itself."""
+        if self._last is None or is_old:
+            yield build_info(__version__)
+            yield from of_kview(*self._last[:2]) if self._last else ()
+            return
+        view, costs, _ = self._last
+        yield from metrics(view, costs, __version__, self._own)
 
     def page(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
@@ -86,7 +78,7 @@ class Exporter(Collector):
             is_old = last is not None and self._is_old(last)
             written = self._written
             if written is None or written[0] is not last or written[1] != is_old:
-                self._written = written = last, is_old, generate_latest(self._registry)
+                self._written = written = last, is_old, "".join(map(str, self._metrics(is_old))).encode()
             return generate_latest(self._process) + written[2]
 
     def _is_old(self, last: tuple[View, Costs, float]) -> bool:

@@ -2,10 +2,7 @@
 
 import re
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.registry import Collector
 
 from kview.derive.view import View
 from kview.plain.metrics import Costs, metrics
@@ -20,21 +17,10 @@ _NOT_A_BASE_UNIT = re.compile(
 _RESERVED = ("_count", "_sum", "_bucket", "_gauge", "_counter")
 
 
-class Page(Collector):
-    """The metrics of one view."""
-
-    def __init__(self, view: View, own: OwnSeries) -> None:
-        self._view, self._own = view, own
-
-    def collect(self) -> list[Metric]:
-        return list(metrics(self._view, Costs().plus(self._view), "1.2.3", self._own))
-
-
 def page_of(view: View, limits: Limits = LIMITS, own: OwnSeries | None = None) -> str:
     """The page for a view. `own` remembers what the pages before had series of."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Page(view, own or OwnSeries(limits=limits)))
-    return generate_latest(registry).decode()
+    costs, own = Costs().plus(view), own or OwnSeries(limits=limits)
+    return "".join(map(str, metrics(view, costs, "1.2.3", own)))
 
 
 def read(page: str) -> Series:
