@@ -32,6 +32,8 @@ class Panel(NamedTuple):
     yellow: float | None = None
     low_is_bad: bool = False
     text: str = ""
+    says_value: bool = True
+    """Whether a table has a column with the value: a state says it all."""
 
 
 def _stat(title: str, expr: str, unit: str = "short", **alarms: Any) -> Panel:
@@ -42,8 +44,8 @@ def _plot(title: str, *queries: tuple[str, str], unit: str = "short", text: str 
     return Panel(title, tuple(Query(*query) for query in queries), unit, text=text)
 
 
-def _table(title: str, expr: str, text: str = "") -> Panel:
-    return Panel(title, (Query(expr),), kind="table", text=text)
+def _states(title: str, expr: str, text: str = "") -> Panel:
+    return Panel(title, (Query(expr),), kind="table", text=text, says_value=False)
 
 
 ROWS: Mapping[str, tuple[Panel, ...]] = {
@@ -70,7 +72,7 @@ ROWS: Mapping[str, tuple[Panel, ...]] = {
         ),
     ),
     "Brokers": (
-        _table(
+        _states(
             "States",
             "sum by (broker, state) (kview_broker_state{@}) == 1",
         ),
@@ -92,17 +94,22 @@ ROWS: Mapping[str, tuple[Panel, ...]] = {
             unit="cps",
         ),
         _plot("Bytes by topic", (f"topk({_MOST}, kview_topic_size_bytes{{@}})", "{{topic}}"), unit="bytes"),
-        _table(
+        Panel(
             "Topics in trouble",
-            "sort_desc(kview_topic_offline_partitions{@} + kview_topic_silent_leader_partitions{@}"
-            " + kview_topic_frozen_partitions{@} + kview_topic_under_replicated_partitions{@} > 0)",
+            (
+                Query(
+                    "sort_desc(kview_topic_offline_partitions{@} + kview_topic_silent_leader_partitions{@}"
+                    " + kview_topic_frozen_partitions{@} + kview_topic_under_replicated_partitions{@} > 0)",
+                ),
+            ),
+            kind="table",
             text="The number of their partitions without a leader, with a silent one, with a frozen"
             " high watermark, or under-replicated. One can be several of these.",
         ),
         _stat("Topics without series", "kview_rest_topics{@}"),
     ),
     "Partitions": (
-        _table(
+        _states(
             "Partitions in trouble",
             'kview_partition_status{@, status!~"ok|not_preferred|reassigning|unknown"}',
         ),
@@ -124,7 +131,7 @@ ROWS: Mapping[str, tuple[Panel, ...]] = {
         _stat("Partitions without series", "sum(kview_rest_partitions{@})"),
     ),
     "Groups": (
-        _table(
+        _states(
             "Verdicts",
             'sum by (group, verdict) (kview_group_verdict{@, verdict!~"ok|none|abandoned|undecided"}) == 1',
             text="Groups that are not well, and those of which too little is known.",
@@ -163,11 +170,11 @@ ROWS: Mapping[str, tuple[Panel, ...]] = {
         ),
     ),
     "Kafka Connect": (
-        _table("Tasks that do not run", 'kview_connector_task_state{@, state!="RUNNING"}'),
-        _table("Connectors that do not run", 'kview_connector_state{@, state!="RUNNING"}'),
+        _states("Tasks that do not run", 'kview_connector_task_state{@, state!="RUNNING"}'),
+        _states("Connectors that do not run", 'kview_connector_state{@, state!="RUNNING"}'),
     ),
     "Controllers": (
-        _table("States", "sum by (controller, state) (kview_controller_state{@}) == 1"),
+        _states("States", "sum by (controller, state) (kview_controller_state{@}) == 1"),
         _plot("Behind", ("kview_quorum_lag_records{@}", "{{node}} ({{role}})"), text="Of the metadata log."),
         _plot("Last fetch", ("kview_quorum_last_fetch_age_seconds{@}", "{{node}} ({{role}})"), unit="s"),
         _plot("Epoch", ("kview_controller_epoch{@}", "epoch")),
@@ -287,7 +294,8 @@ def _panel(panel: Panel, place: dict[str, int]) -> dict[str, Any]:
     if panel.kind == "stat" and panel.queries[0].legend:
         drawn["options"] = {"textMode": "name"}
     if is_table:
-        hidden = dict.fromkeys(("Time", "__name__", "instance", "job"), True)
+        columns = ("Time", "__name__", "instance", "job", *(() if panel.says_value else ("Value",)))
+        hidden = dict.fromkeys(columns, True)
         drawn["transformations"] = [{"id": "organize", "options": {"excludeByName": hidden}}]
     return drawn
 

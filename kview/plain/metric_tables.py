@@ -16,7 +16,7 @@ from kview.derive.groups.verdicts import SEVERITIES as OF_VERDICTS
 from kview.derive.statuses import SEVERITIES as OF_STATUSES
 from kview.derive.statuses import STATUSES
 from kview.derive.transactions.findings import stands_still
-from kview.derive.view import Verdict, View
+from kview.derive.view import GroupFigures, OffsetFigures, Verdict, View
 from kview.model.events import Severity
 from kview.model.name_patterns import Of
 from kview.model.snapshot import Flags, Longs, Strings
@@ -344,19 +344,26 @@ def _of_partitions(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
 
 
 def _group_rows(scrape: Scrape) -> Rows:
-    """Return the groups that the user does not ignore. Those that are read a lot are as busy as those that
-    are a second of that behind."""
+    """Return the groups that the user does not ignore."""
     view, names = scrape.view, scrape.names
     groups, figures = view.snapshot.groups.group, view.groups
-    busy = np.nan_to_num(known(figures.lag)) + np.nan_to_num(known(figures.read_rate))
     return _rows(
         groups.tolist(),
         np.maximum(_levels(figures.severity), _near(scrape.of_groups, figures.verdict)),
-        busy,
+        _busy(figures),
         names.included(Of.GROUP, groups),
         names.excluded(Of.GROUP, groups),
         figures.ignored,
     )
+
+
+def _busy(figures: GroupFigures | OffsetFigures) -> Values:
+    """Return how busy readers are: one that reads a lot as much as one that is a second of that behind.
+
+    The lag of an abandoned group, however large, concerns nobody.
+    """
+    busy = np.nan_to_num(known(figures.lag)) + np.nan_to_num(known(figures.read_rate))
+    return np.where(figures.verdict == Verdict.ABANDONED, 0.0, busy)
 
 
 def _of_groups(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
@@ -446,13 +453,13 @@ def _group_partition_rows(scrape: Scrape) -> Rows:
     view, names = scrape.view, scrape.names
     table, figures = view.snapshot.offsets, view.offsets
     levels = np.array([_LEVELS[OF_VERDICTS[verdict]] for verdict in ORDER])
-    lost = np.where(figures.lost > 0, RISK, CALM)
+    lost = np.where((figures.lost > 0) & (figures.verdict != Verdict.ABANDONED), RISK, CALM)
     ignored = set(view.snapshot.groups.group[view.groups.ignored].tolist())
     groups = table.group.tolist()
     return _rows(
         list(zip(groups, table.topic.tolist(), table.partition.tolist(), strict=True)),
         np.maximum(np.maximum(levels[figures.rank], lost), _near(scrape.shares, figures.verdict)),
-        np.nan_to_num(known(figures.lag)) + np.nan_to_num(known(figures.read_rate)),
+        _busy(figures),
         names.included(Of.GROUP, table.group) | names.included(Of.TOPIC, table.topic),
         names.excluded(Of.GROUP, table.group) | names.excluded(Of.TOPIC, table.topic),
         np.array([name in ignored for name in groups], np.bool_) if ignored else None,

@@ -26,6 +26,9 @@ STALE_LEAST_S, STALE_INTERVALS = 15.0, 3.0
 """kview is not healthy if its last observation is older than this, and older than so many intervals. What it
 saw then is not served any more."""
 
+_Last = tuple[View, Costs, float]
+"""The last view, the costs until then, and when it came."""
+
 
 class Exporter:
     """Answers scrapes from the last view, on threads of its own.
@@ -46,7 +49,7 @@ class Exporter:
         self.request_within_s = request_within_s
         self.asked_within_s = asked_within_s
         self._stale_s = max(STALE_LEAST_S, STALE_INTERVALS * interval_s)
-        self._last: tuple[View, Costs, float] | None = None
+        self._last: _Last | None = None
         self._own = OwnSeries(names)
         self._process = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self._process)
@@ -62,14 +65,13 @@ class Exporter:
         costs = self._last[1] if self._last else Costs()
         self._last = view, costs.plus(view), self._clock_s()
 
-    def _metrics(self, is_old: bool) -> Iterator[Metric]:
+    def _metrics(self, last: _Last | None, is_old: bool) -> Iterator[Metric]:
         """Yield the metrics of the last view; if it is too old, only those of kview itself."""
-        if self._last is None or is_old:
+        if last is None or is_old:
             yield build_info(__version__)
-            yield from of_kview(*self._last[:2]) if self._last else ()
-            return
-        view, costs, _ = self._last
-        yield from metrics(view, costs, __version__, self._own)
+            yield from of_kview(last[0], last[1]) if last else ()
+        else:
+            yield from metrics(last[0], last[1], __version__, self._own)
 
     def page(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
@@ -78,10 +80,14 @@ class Exporter:
             is_old = last is not None and self._is_old(last)
             written = self._written
             if written is None or written[0] is not last or written[1] != is_old:
-                self._written = written = last, is_old, "".join(map(str, self._metrics(is_old))).encode()
+                self._written = written = (
+                    last,
+                    is_old,
+                    "".join(map(str, self._metrics(last, is_old))).encode(),
+                )
             return generate_latest(self._process) + written[2]
 
-    def _is_old(self, last: tuple[View, Costs, float]) -> bool:
+    def _is_old(self, last: _Last) -> bool:
         return self._clock_s() - last[2] > self._stale_s
 
     def health(self) -> tuple[bool, str]:

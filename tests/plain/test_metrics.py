@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from kview.derive.fold import State, step
-from kview.derive.view import PartitionStatus, View
+from kview.derive.view import PartitionStatus, Verdict, View
+from kview.model.events import Severity
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.name_patterns import NamePattern
 from kview.model.snapshot import Failure, Snapshot
@@ -242,6 +243,17 @@ def test_of_too_many_partitions_the_busiest_have_series_and_the_rest_adds_up() -
     assert value(series, "kview_rest_groups_lag_min_records") == sum(
         found for key, found in behind.items() if key not in series
     )
+
+
+def test_an_abandoned_group_takes_nobody_s_place() -> None:
+    view = after(default_world(), 15)
+    limits = Limits(groups=1, group_partitions=1)
+    verdict = np.where(view.snapshot.groups.group == "audit-export", Verdict.ABANDONED, view.groups.verdict)
+    calm = np.full(len(verdict), Severity.CALM, object)
+    far = "kview_group_lag_min_records"
+    assert rows(read(page_of(view, limits)), far) == [("audit-export",)]
+    view = replace(view, groups=replace(view.groups, verdict=verdict, severity=calm))
+    assert rows(read(page_of(view, limits)), far) != [("audit-export",)]
 
 
 def test_all_in_trouble_have_series_next_to_the_busiest() -> None:

@@ -13,6 +13,7 @@ import pytest
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
+from kview.model.snapshot import Snapshot
 from kview.run.exporter import MOST_SCRAPES, Exporter
 from tests.clocks import SetClock
 from tests.plain.scraped import problems, read, value
@@ -132,6 +133,19 @@ def test_many_scrapes_at_once_and_scrapers_that_never_read(exporter: Exporter) -
     assert view.read == once > 0
 
 
+def test_a_scrape_that_takes_long_holds_up_no_observation(exporter: Exporter) -> None:
+    first, second = views(default_world().tick() for _ in range(2))
+    slow = Blocked(first)
+    exporter.take(first.snapshot, slow)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(1) as pool:
+        page = pool.submit(exporter.page)
+        assert slow.is_read.wait(PATIENCE_S)
+        exporter.take(second.snapshot, second)
+        slow.goes_on.set()
+        assert value(read(page.result(PATIENCE_S).decode()), "kview_observations_total") == 1
+    assert value(read(exporter.page().decode()), "kview_observations_total") == 2
+
+
 def test_a_client_that_sends_its_request_for_ever_is_cut_off() -> None:
     impatient = Exporter(interval_s=1.0, request_within_s=0.2)
     port = impatient.start(free())
@@ -149,6 +163,22 @@ def sends(connection: socket.socket) -> bool:
         return connection.send(b"x") == 1
     except ConnectionError:
         return False
+
+
+class Blocked:
+    """A view that keeps who reads it waiting."""
+
+    def __init__(self, view: View) -> None:
+        self._view, self.is_read, self.goes_on = view, threading.Event(), threading.Event()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._view.snapshot
+
+    def __getattr__(self, name: str) -> object:
+        self.is_read.set()
+        assert self.goes_on.wait(PATIENCE_S)
+        return getattr(self._view, name)
 
 
 class Counted:
