@@ -10,12 +10,14 @@ from contextlib import closing
 
 import pytest
 
+from kview.derive.groups.retained import NEAR_RETENTION
 from kview.plain.alert_rules import rules
 from kview.plain.grafana import dashboard
 from tests.cli.commands import KVIEW, ROOT, run_here
 from tests.observe.fake_broker import FakeBroker
 from tests.plain.promql import labels_of, of_dashboard, of_rules
 from tests.plain.scraped import Series, problems, read, value
+from tests.serve.questions import delete_records
 from tests.served import Served
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -121,6 +123,17 @@ def test_rules_and_dashboard_name_what_a_cluster_has_healthy_and_in_a_crash() ->
             wait_until(
                 lambda: shows("kview_group_read_records_per_second", group="billing"), "rates", START_S
             )
+            at = {"group": "audit-export", "topic": "audit-log", "partition": "0"}
+            committed = int(value(seen[-1], "kview_group_partition_committed_offset", **at) or 0)
+            leader = cluster.partition("audit-log").leader_id
+            assert delete_records(cluster.addresses[leader], "audit-log", 0, committed - 100)[0] == 0
+            wait_until(
+                lambda: shows("kview_group_partition_lag_log_ratio", **at), "the log begins later", START_S
+            )
+            lag = value(seen[-1], "kview_group_partition_lag_records", **at) or 0
+            ratio = value(seen[-1], "kview_group_partition_lag_log_ratio", **at)
+            assert ratio == pytest.approx(lag / (lag + 100)) and ratio > NEAR_RETENTION
+            assert value(seen[-1], "kview_group_lag_log_ratio", group="audit-export") == ratio
             cluster.do("crash 4")
             wait_until(lambda: shows("kview_broker_state", broker="4", state="silent"), "silence", START_S)
             wait_until(lambda: shows("kview_offline_partitions"), "the controller fences it", START_S)
@@ -130,7 +143,6 @@ def test_rules_and_dashboard_name_what_a_cluster_has_healthy_and_in_a_crash() ->
     assert {name for each in (*of_rules(), *of_dashboard()) for name in each.names - labels.keys()} == {
         "kview_connector_state",
         "kview_connector_task_state",
-        "kview_group_lag_log_ratio",
         "kview_log_dir_full_timestamp_seconds",
         "kview_log_dir_total_bytes",
         "kview_log_dir_usable_bytes",
