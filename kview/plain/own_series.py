@@ -165,7 +165,7 @@ class Limits:
 
     If there are no more rows than that, all have them. The rest counts in the metrics `kview_rest_…`, which
     have other names so that a `sum()` over a part is not taken for the whole, and `kview_omitted_rows` says
-    how many rows that is. With these limits, a scrape has fewer than 200,000 series, unless names are
+    how many rows that is. With these limits, a scrape has fewer than 300,000 series, unless names are
     included, and a cluster that grows cannot fill Prometheus' memory.
     """
 
