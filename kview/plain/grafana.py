@@ -162,8 +162,8 @@ ROWS: Mapping[str, tuple[Panel, ...]] = {
         _plot(
             "Read",
             (
-                "sum(kview_group_read_records_per_second{@}) + (kview_rest_groups_read_records_per_second{@}"
-                " or vector(0))",
+                "sum(kview_group_read_records_per_second{@})"
+                " + (sum(kview_rest_groups_read_records_per_second{@}) or vector(0))",
                 "all groups",
             ),
             unit="cps",

@@ -40,17 +40,9 @@ def lasting(page: Series, seconds: int) -> list[Series]:
 
 
 def scenario(name: str, scrapes: Sequence[Series], firing: Mapping[int, set[str]]) -> dict[str, Any]:
-    """A test of promtool: scrapes 15 s apart, and the alerts that fire after so many seconds. It has only the
-    metrics that the rules name."""
-    text = rules()
-    keys = {key for page in scrapes for key in page if key[0] in text}
+    """A test of promtool: scrapes 15 s apart, and the alerts that fire after so many seconds."""
     return {
-        "name": name,
-        "interval": f"{SCRAPE_S}s",
-        "input_series": [
-            {"series": _series(*key), "values": " ".join(_value(page.get(key)) for page in scrapes)}
-            for key in sorted(keys)
-        ],
+        **_scraped(name, scrapes, rules()),
         "promql_expr_test": [
             {
                 "expr": ALERTS,
@@ -60,6 +52,30 @@ def scenario(name: str, scrapes: Sequence[Series], firing: Mapping[int, set[str]
                 ],
             }
             for at_s, alerts in firing.items()
+        ],
+    }
+
+
+def numbers(name: str, page: Series, found: Mapping[str, float]) -> dict[str, Any]:
+    """A test of promtool: expressions without labels, and what they are after a minute of the same page."""
+    return {
+        **_scraped(name, lasting(page, 60), " ".join(found)),
+        "promql_expr_test": [
+            {"expr": expr, "eval_time": "60s", "exp_samples": [{"labels": "{}", "value": value}]}
+            for expr, value in found.items()
+        ],
+    }
+
+
+def _scraped(name: str, scrapes: Sequence[Series], text: str) -> dict[str, Any]:
+    """Return the scrapes of a test, with only those metrics that are in `text`."""
+    keys = {key for page in scrapes for key in page if key[0] in text}
+    return {
+        "name": name,
+        "interval": f"{SCRAPE_S}s",
+        "input_series": [
+            {"series": _series(*key), "values": " ".join(_value(page.get(key)) for page in scrapes)}
+            for key in sorted(keys)
         ],
     }
 

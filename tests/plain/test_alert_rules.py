@@ -1,6 +1,5 @@
 """Alert rules: what they name is in kview's metrics, they fire in trouble, and are silent in calm."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +11,9 @@ from kview.plain.grafana import dashboard
 from kview.plain.own_series import Limits
 from tests.plain.expositions import calm_world, crashed, pages, series
 from tests.plain.promql import Expression, faults, labels_of, of_dashboard, of_rules
-from tests.plain.promtool import SCRAPE_S, check, lasting, promtool, run, scenario
+from tests.plain.promtool import SCRAPE_S, TARGET, check, lasting, numbers, promtool, scenario
 from tests.plain.scraped import Series
-from tests.worlds import views
+from tests.worlds import default_world, views
 from tests.worlds.reassignments import Moving
 
 __all__ = ("promtool",)
@@ -24,20 +23,24 @@ LONGEST_S = 12 * MINUTE_S
 """Longer than any rule waits."""
 
 
-def everything() -> dict[str, set[str]]:
-    """The labels of all metrics that rules or the dashboard may name."""
+FEW = Limits(topics=1, partitions=1, groups=1, group_partitions=1)
+
+
+def everything() -> list[Series]:
+    """Pages that have all metrics that rules or the dashboard may name."""
     scene, world = Moving(), calm_world()
     *_, later = views(world.tick() for _ in range(15))
-    return labels_of(
+    return [
         *(page for page, _ in pages().values()),
         series(later),
-        series(later, Limits(topics=1, partitions=1, groups=1, group_partitions=1)),
+        series(later, FEW),
         series(scene.copy(2, 1_000)),
-    )
+        series(crashed(4, seconds=4), FEW),
+    ]
 
 
 def test_what_rules_and_dashboard_name_is_in_the_metrics() -> None:
-    labels = everything()
+    labels = labels_of(*everything())
     expressions = [*of_rules(), *of_dashboard()]
     assert len(expressions) > 80
     assert [fault for each in expressions for fault in faults(each, labels)] == []
@@ -72,12 +75,22 @@ def test_the_dashboard_has_no_panel_twice_or_over_another() -> None:
 
 
 @pytest.mark.slow
-def test_promtool_reads_the_expressions_of_the_dashboard(promtool: str, tmp_path: Path) -> None:
+def test_each_panel_has_something_to_show_and_the_rest_adds_up(promtool: str, tmp_path: Path) -> None:
+    one = {key: found for page in everything() for key, found in page.items()}
     texts = [each.expr.replace("$__rate_interval", "1m") for each in of_dashboard()]
-    records = [{"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(texts)]
-    file = tmp_path / "panels.yml"
-    file.write_text(json.dumps({"groups": [{"name": "panels", "rules": records}]}))
-    run(promtool, "check", "rules", str(file))
+    texts = [text.replace('"$instance"', f'"{TARGET["instance"]}"') for text in texts]
+    shown = {f"(count({text}) > bool 0) or vector(0)": 1.0 for text in texts}
+    world = default_world()
+    *_, later = views(world.tick() for _ in range(15))
+    names = ("lag_min_records", "read_records_per_second", "members")
+    total = {
+        f"sum(kview_group_{name}) + sum(kview_rest_groups_{name})": sum(
+            found for (each, _), found in series(later).items() if each == f"kview_group_{name}"
+        )
+        for name in names
+    }
+    scenarios = [numbers("dashboard", one, shown), numbers("rest", series(later, FEW), total)]
+    check(promtool, tmp_path, scenarios)
 
 
 def of_kview(page: Series) -> Series:
