@@ -1,67 +1,20 @@
-"""Metrics in Prometheus' text format, made of columns: a series for each row that has one, and aggregates of
-the rest. An unknown figure has no series; it is never exported as 0.
-
-Labels are written once for all metrics of a row: a page has a hundred thousand series, and the observer waits
-while Python writes them.
-"""
+"""Metrics made of columns: a series for each row that has one, and aggregates of the rest. An unknown figure
+has no series; it is never exported as 0."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
 
 from kview.model.snapshot import Longs, Strings
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.own_series import Choice
 
+Labels = Sequence[str]
 Values = NDArray[np.float64]
-
-
-class Metric:
-    """A metric with its series, whose labels are in the order of `labels`."""
-
-    def __init__(
-        self,
-        name: str,
-        text: str,
-        labels: Sequence[str] = (),
-        kind: str = "gauge",
-        value: float | None = None,
-    ) -> None:
-        self.name, self._labels = name, labels
-        self._lines = [f"# HELP {name} {text}\n# TYPE {name} {kind}\n"]
-        if value is not None:
-            self._lines.append(f"{name} {float(value)!r}\n")
-
-    def add(self, values: Sequence[str], value: float) -> None:
-        """Add a series with these values of its labels."""
-        self.add_rows(pairs(self._labels, (values,)), (value,))
-
-    def add_rows(self, rows: Iterable[str], values: Iterable[float], last: str = "") -> None:
-        """Add series whose labels `pairs` has written, and another label `last`, written alike. NaN adds
-        none."""
-        opens, closes = f"{self.name}{{", f"{',' if last else ''}{last}}} "
-        self._lines += [
-            f"{opens}{row}{closes}{value!r}\n"
-            for row, value in zip(rows, values, strict=True)
-            if value == value
-        ]
-
-    def __str__(self) -> str:
-        return "".join(self._lines)
-
-
-def pairs(labels: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the labels of each row as Prometheus' text format has them between braces."""
-    form = ",".join(f'{label}="%s"' for label in labels)
-    return [form % tuple(map(_quoted, row)) for row in rows]
-
-
-def _quoted(value: str) -> str:
-    if "\\" in value or '"' in value or "\n" in value:
-        return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-    return value
 
 
 def label(text: str) -> str:
@@ -106,11 +59,13 @@ class Column(NamedTuple):
     """Its aggregates over the rows without series of their own."""
 
 
-def families(of: str, rows: Sequence[str], chosen: Choice, columns: Sequence[Column]) -> Iterator[Metric]:
-    """Yield the metrics of the rows `chosen`, whose labels `pairs` has written, and the aggregates of the
+def families(
+    of: str, names: Labels, rows: Sequence[Labels], chosen: Choice, columns: Sequence[Column]
+) -> Iterator[Metric]:
+    """Yield the metrics of the rows `chosen`, whose labels `names` are `rows`, and the aggregates of the
     rest."""
     for column in columns:
-        yield rows_of(f"kview_{of}_{column.name}", column.text, rows, column.values[chosen.own])
+        yield rows_of(f"kview_{of}_{column.name}", column.text, names, rows, column.values[chosen.own])
         if not column.rest:
             continue
         values = column.values[chosen.rest]
@@ -131,14 +86,16 @@ _SUM_OF, _MOST_OF = "the sum of what is known. ", "the largest. "
 def one(name: str, text: str, value: float | None) -> Iterator[Metric]:
     """Yield a metric with a single series, or nothing if `value` is None."""
     if value is not None:
-        yield Metric(name, text, value=value)
+        yield GaugeMetricFamily(name, text, value=value)
 
 
-def rows_of(name: str, text: str, rows: Iterable[str], values: Values) -> Metric:
+def rows_of(name: str, text: str, names: Labels, rows: Iterable[Labels], values: Values) -> Metric:
     """Return a metric with a series for each row whose value is known."""
-    metric = Metric(name, text)
-    metric.add_rows(rows, values.tolist())
-    return metric
+    family = GaugeMetricFamily(name, text, labels=names)
+    for row, value in zip(rows, values.tolist(), strict=True):
+        if value == value:
+            family.add_metric(row, value)
+    return family
 
 
 def partition_labels(topics: Strings, partitions: NDArray[np.int32]) -> list[tuple[str, str]]:

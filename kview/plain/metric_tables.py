@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
 
 from kview.derive.align import group_rows
 from kview.derive.groups.connect import are_known
@@ -27,14 +29,12 @@ from kview.plain.metric_families import (
     MAX,
     SUM,
     Column,
-    Metric,
     Values,
     exact,
     families,
     known,
     label,
     one,
-    pairs,
     partition_labels,
 )
 from kview.plain.own_series import CALM, RISK, WARN, Choice, Names, Rows
@@ -91,13 +91,13 @@ def broker_rows(scrape: Scrape) -> Rows:
 def broker_states(scrape: Scrape, chosen: Choice) -> Metric:
     """Return the metric of the states of brokers."""
     view = scrape.view
-    states = Metric(
+    states = GaugeMetricFamily(
         "kview_broker_state", "1 for the broker's state, 0 for the others.", labels=("broker", "state")
     )
     table = view.snapshot.brokers.take(chosen.own)
     for broker, now in zip(table.id.tolist(), table.state.tolist(), strict=True):
         for state in BrokerState:
-            states.add((str(broker), state.value), float(now == state))
+            states.add_metric((str(broker), state.value), float(now == state))
     return states
 
 
@@ -110,7 +110,8 @@ def _of_brokers(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     slow = np.where(up, (figures.slow_since_ms != UNKNOWN).astype(np.float64), np.nan)
     yield from families(
         "broker",
-        pairs(BROKER, [(str(broker),) for broker in table.id[chosen.own].tolist()]),
+        BROKER,
+        [(str(broker),) for broker in table.id[chosen.own].tolist()],
         chosen,
         (
             Column("latency_seconds", "How long the broker takes to answer a small request.", latency),
@@ -150,7 +151,8 @@ def _of_log_dirs(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     at = zip(table.broker[chosen.own].tolist(), table.path[chosen.own].tolist(), strict=True)
     yield from families(
         "log_dir",
-        pairs(LOG_DIR, [(str(broker), label(path)) for broker, path in at]),
+        LOG_DIR,
+        [(str(broker), label(path)) for broker, path in at],
         chosen,
         (
             Column(
@@ -184,12 +186,12 @@ def _connector_rows(scrape: Scrape) -> Rows:
 def _of_connectors(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     view = scrape.view
     table = view.snapshot.connectors.take(chosen.own)
-    connectors = Metric(
+    connectors = GaugeMetricFamily(
         "kview_connector_state",
         "1 for the connector's state in Kafka Connect; other states have no series.",
         labels=("connector", "kind", "state"),
     )
-    tasks = Metric(
+    tasks = GaugeMetricFamily(
         "kview_connector_task_state",
         "1 for the task's state in Kafka Connect; other states have no series.",
         labels=("connector", "task", "state"),
@@ -197,9 +199,9 @@ def _of_connectors(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     columns = table.connector.tolist(), table.task.tolist(), table.kind.tolist(), table.state.tolist()
     for name, task, kind, state in zip(*columns, strict=True):
         if task == CONNECTOR_TASK:
-            connectors.add((label(name), kind, label(state)), 1)
+            connectors.add_metric((label(name), kind, label(state)), 1)
         else:
-            tasks.add((label(name), str(task), label(state)), 1)
+            tasks.add_metric((label(name), str(task), label(state)), 1)
     yield connectors
     yield tasks
 
@@ -222,7 +224,8 @@ def _of_topics(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     yield from one("kview_rest_topics", "Topics without series of their own.", len(chosen.rest))
     yield from families(
         "topic",
-        pairs(TOPIC, [(label(topic),) for topic in figures.topic[chosen.own].tolist()]),
+        TOPIC,
+        [(label(topic),) for topic in figures.topic[chosen.own].tolist()],
         chosen,
         (
             Column("partitions", "Partitions.", known(figures.partitions), SUM),
@@ -274,22 +277,23 @@ def _partition_rows(scrape: Scrape) -> Rows:
 def _of_partitions(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     view = scrape.view
     table, figures = view.snapshot.partitions, view.partitions
-    rows = pairs(PARTITION, partition_labels(table.topic[chosen.own], table.partition[chosen.own]))
-    states = Metric(
-        "kview_partition_status", "1 for the partition's worst status; other statuses have no series."
+    rows = partition_labels(table.topic[chosen.own], table.partition[chosen.own])
+    states = GaugeMetricFamily(
+        "kview_partition_status",
+        "1 for the partition's worst status; other statuses have no series.",
+        labels=(*PARTITION, "status"),
     )
-    ranks = figures.rank[chosen.own].tolist()
-    told = [f'{row},status="{STATUSES[rank].value}"' for row, rank in zip(rows, ranks, strict=True)]
-    states.add_rows(told, [1.0] * len(told))
+    for row, rank in zip(rows, figures.rank[chosen.own].tolist(), strict=True):
+        states.add_metric((*row, STATUSES[rank].value), 1)
     yield states
-    rest = Metric(
+    rest = GaugeMetricFamily(
         "kview_rest_partitions",
         "Partitions without series of their own, by their worst status.",
         labels=("status",),
     )
     counts = np.bincount(figures.rank[chosen.rest], minlength=len(STATUSES)).tolist()
     for status, count in zip(STATUSES, counts, strict=True):
-        rest.add((status.value,), count)
+        rest.add_metric((status.value,), count)
     yield rest
     leader = np.where(table.leader == NO_BROKER, UNKNOWN_ID, table.leader)
     held = table.last_stable_since_ms != UNKNOWN
@@ -300,6 +304,7 @@ def _of_partitions(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
 
     yield from families(
         "partition",
+        PARTITION,
         rows,
         chosen,
         (
@@ -374,23 +379,30 @@ def _of_groups(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     """
     view = scrape.view
     table, figures = view.snapshot.groups, view.groups
-    rows = pairs(GROUP, [(label(group),) for group in table.group[chosen.own].tolist()])
-    verdicts = Metric("kview_group_verdict", "1 for the verdict on the group, 0 for the others.")
-    for verdict in Verdict:
-        have = (figures.verdict[chosen.own] == verdict).astype(np.float64)
-        verdicts.add_rows(rows, have.tolist(), last=f'verdict="{verdict.value}"')
+    rows = [(label(group),) for group in table.group[chosen.own].tolist()]
+    verdicts = GaugeMetricFamily(
+        "kview_group_verdict",
+        "1 for the verdict on the group, 0 for the others.",
+        labels=(*GROUP, "verdict"),
+    )
+    for row, now in zip(rows, figures.verdict[chosen.own].tolist(), strict=True):
+        for verdict in Verdict:
+            verdicts.add_metric((*row, verdict.value), float(now == verdict))
     yield verdicts
-    rest = Metric("kview_rest_groups", "Groups without series of their own, by verdict.", labels=("verdict",))
+    rest = GaugeMetricFamily(
+        "kview_rest_groups", "Groups without series of their own, by verdict.", labels=("verdict",)
+    )
     of_rest = figures.verdict[chosen.rest].tolist()
     for verdict in Verdict:
-        rest.add((verdict.value,), of_rest.count(verdict))
+        rest.add_metric((verdict.value,), of_rest.count(verdict))
     yield rest
-    kinds = Metric("kview_group_kind", "1 for the kind of the group.")
-    told = [f'{row},kind="{kind}"' for row, kind in zip(rows, table.type[chosen.own].tolist(), strict=True)]
-    kinds.add_rows(told, [1.0] * len(told))
+    kinds = GaugeMetricFamily("kview_group_kind", "1 for the kind of the group.", labels=(*GROUP, "kind"))
+    for row, kind in zip(rows, table.type[chosen.own].tolist(), strict=True):
+        kinds.add_metric((*row, kind), 1)
     yield kinds
     yield from families(
         "group",
+        GROUP,
         rows,
         chosen,
         (
@@ -477,7 +489,8 @@ def _of_group_partitions(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     committed = np.where(table.committed < 0, UNKNOWN, table.committed)
     yield from families(
         "group_partition",
-        pairs(GROUP_PARTITION, [(group, *partition) for group, partition in zip(names, at, strict=True)]),
+        GROUP_PARTITION,
+        [(group, *partition) for group, partition in zip(names, at, strict=True)],
         chosen,
         (
             Column("committed_offset", "The committed offset.", known(committed)),

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
 
 from kview.derive.brokers.controllers import ControllerState, controllers, quorum_nodes
 from kview.derive.brokers.silence import answering, other_apis
@@ -11,7 +13,7 @@ from kview.derive.groups.unheard import unheard
 from kview.derive.view import PartitionStatus, View
 from kview.model.failures import Part
 from kview.model.units import NO_BROKER, UNKNOWN_ID
-from kview.plain.metric_families import Metric, known, label, one, pairs, rows_of
+from kview.plain.metric_families import known, label, one, rows_of
 from kview.plain.metric_tables import TABLES, Scrape, broker_rows, broker_states
 from kview.plain.own_series import OwnSeries
 
@@ -58,7 +60,7 @@ def metrics(view: View, costs: Costs, version: str, own: OwnSeries) -> Iterator[
         "Consumer groups, without ignored ones; no series while a coordinator has not listed its groups.",
         int((~view.groups.ignored).sum()) if heard else None,
     )
-    omitted = Metric(
+    omitted = GaugeMetricFamily(
         "kview_omitted_rows",
         "Brokers, topics, partitions and so on without series of their own, because there are too many."
         " kview_rest metrics add them up.",
@@ -66,16 +68,16 @@ def metrics(view: View, costs: Costs, version: str, own: OwnSeries) -> Iterator[
     )
     for of, table in TABLES.items():
         chosen = own.choose(of, table.rows(scrape), now_ms)
-        omitted.add((of, "true"), chosen.rest_in_trouble)
-        omitted.add((of, "false"), len(chosen.rest) - chosen.rest_in_trouble)
+        omitted.add_metric((of, "true"), chosen.rest_in_trouble)
+        omitted.add_metric((of, "false"), len(chosen.rest) - chosen.rest_in_trouble)
         yield from table.families(scrape, chosen)
     yield omitted
 
 
 def build_info(version: str) -> Metric:
     """Return the metric that is always there."""
-    info = Metric("kview_build_info", "kview's version; the value is 1.", labels=("version",))
-    info.add((version,), 1)
+    info = GaugeMetricFamily("kview_build_info", "kview's version; the value is 1.", labels=("version",))
+    info.add_metric((version,), 1)
     return info
 
 
@@ -96,19 +98,21 @@ def of_kview(view: View, costs: Costs) -> Iterator[Metric]:
         ("kview_sent_bytes", "Bytes that kview has sent to the cluster.", costs.sent_bytes),
         ("kview_received_bytes", "Bytes that kview has received from the cluster.", costs.received_bytes),
     ):
-        yield Metric(f"{name}_total", text, kind="counter", value=total)
-    failed = Metric("kview_failed_parts", "Parts of the last observation that failed.", labels=("part",))
+        yield CounterMetricFamily(name, text, value=total)
+    failed = GaugeMetricFamily(
+        "kview_failed_parts", "Parts of the last observation that failed.", labels=("part",)
+    )
     parts = [failure.part for failure in seen.failures]
     for part in Part:
-        failed.add((part.value,), float(parts.count(part)))
+        failed.add_metric((part.value,), float(parts.count(part)))
     yield failed
 
 
 def _of_cluster(view: View) -> Iterator[Metric]:
     seen, head, table = view.snapshot.observation, view.headline, view.snapshot.partitions
     if seen.cluster_id:
-        info = Metric("kview_cluster_info", "The cluster's id; the value is 1.", labels=("id",))
-        info.add((label(seen.cluster_id),), 1)
+        info = GaugeMetricFamily("kview_cluster_info", "The cluster's id; the value is 1.", labels=("id",))
+        info.add_metric((label(seen.cluster_id),), 1)
         yield info
     has = None if seen.controller_id == UNKNOWN_ID else float(seen.controller_id != NO_BROKER)
     yield from one("kview_active_controllers", "Active controllers: 1, or 0 if there is none.", has)
@@ -117,7 +121,8 @@ def _of_cluster(view: View) -> Iterator[Metric]:
     yield rows_of(
         "kview_finalized_feature_level",
         "Level of a finalized feature, such as metadata.version.",
-        pairs(("feature",), [(label(name),) for name in features.name.tolist()]),
+        ("feature",),
+        [(label(name),) for name in features.name.tolist()],
         known(features.level),
     )
     others = other_apis(view.snapshot)
@@ -128,11 +133,13 @@ def _of_cluster(view: View) -> Iterator[Metric]:
         int(others.sum()) if apis_known else None,
     )
     yield from one("kview_topics", "Topics, without internal ones.", head.topics)
-    statuses = Metric("kview_partitions", "Partitions by their worst status.", labels=("status", "internal"))
+    statuses = GaugeMetricFamily(
+        "kview_partitions", "Partitions by their worst status.", labels=("status", "internal")
+    )
     for internal in (False, True):
         partition_statuses = view.partitions.status[table.internal == internal].tolist()
         for status in PartitionStatus:
-            statuses.add((status.value, str(internal).lower()), partition_statuses.count(status))
+            statuses.add_metric((status.value, str(internal).lower()), partition_statuses.count(status))
     yield statuses
     unset = bool((~table.internal & (table.min_isr == UNKNOWN_ID)).any())
     under, at = (None, None) if unset else (head.under_min_isr, head.at_min_isr)
@@ -152,17 +159,16 @@ def _of_quorum(view: View) -> Iterator[Metric]:
         return
     epoch = None if seen.controller_epoch == UNKNOWN_ID else seen.controller_epoch
     yield from one("kview_controller_epoch", "The active controller's epoch.", epoch)
-    states = Metric(
+    states = GaugeMetricFamily(
         "kview_controller_state",
         "1 for the state of a controller, 0 for the others.",
         labels=("controller", "state"),
     )
     for node in controllers(view):
         for state in ControllerState:
-            states.add((str(node.node), state.value), float(node.state is state))
+            states.add_metric((str(node.node), state.value), float(node.state is state))
     yield states
     roles = [(str(node.node), "voter" if node.votes else "observer") for node in nodes]
-    rows = pairs(("node", "role"), roles)
     for name, text, values, divisor in (
         ("log_end_offset", "End of a node's metadata log.", view.snapshot.quorum.log_end, 1),
         (
@@ -178,14 +184,14 @@ def _of_quorum(view: View) -> Iterator[Metric]:
             1000,
         ),
     ):
-        yield rows_of(f"kview_quorum_{name}", text, rows, known(values, divisor))
+        yield rows_of(f"kview_quorum_{name}", text, ("node", "role"), roles, known(values, divisor))
 
 
 def _findings(view: View) -> Metric:
-    findings = Metric(
+    findings = GaugeMetricFamily(
         "kview_findings", "Findings in kview's headline, by kind and severity.", labels=("kind", "severity")
     )
     kinds = [(finding.kind.value, finding.severity.value) for finding in view.headline.findings]
     for kind in sorted(set(kinds)):
-        findings.add(kind, kinds.count(kind))
+        findings.add_metric(kind, kinds.count(kind))
     return findings

@@ -8,6 +8,8 @@ from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from kview import __version__
 from kview.config.http_server import ASKED_WITHIN_S, REQUEST_WITHIN_S, Handler, HttpServer
@@ -15,7 +17,6 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
 from kview.model.snapshot import Snapshot
-from kview.plain.metric_families import Metric
 from kview.plain.metrics import Costs, build_info, metrics, of_kview
 from kview.plain.own_series import EVERY_NAME, Names, OwnSeries
 
@@ -26,15 +27,20 @@ STALE_LEAST_S, STALE_INTERVALS = 15.0, 3.0
 """kview is not healthy if its last observation is older than this, and older than so many intervals. What it
 saw then is not served any more."""
 
+LEAST_SERVED_S = 1.0
+"""A page is served for as long as this at least: who scrapes without a pause does not keep Python from
+observing."""
+
 _Last = tuple[View, Costs, float]
 """The last view, the costs until then, and when it came."""
 
 
-class Exporter:
+class Exporter(Collector):
     """Answers scrapes from the last view, on threads of its own.
 
     `take` may be called from any thread, and never waits for a scrape. Before the first view, there are only
-    metrics of the process and kview's version. Many scrapes of one view cost no more than one.
+    metrics of the process and kview's version. Many scrapes of one view, or within `LEAST_SERVED_S`, cost no
+    more than one.
     """
 
     def __init__(
@@ -54,8 +60,8 @@ class Exporter:
         self._process = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self._process)
         self._writing = threading.Lock()
-        self._written: tuple[object, bool, bytes] | None = None
-        """What the last page was written from, whether that was too old, and the page."""
+        self._written: tuple[object, bool, float, bytes] | None = None
+        """What the last page was written from, whether that was too old, when that was, and the page."""
         self._server: _Server | None = None
 
     def take(self, snapshot: Snapshot, view: View | None) -> None:
@@ -65,9 +71,10 @@ class Exporter:
         costs = self._last[1] if self._last else Costs()
         self._last = view, costs.plus(view), self._clock_s()
 
-    def _metrics(self, last: _Last | None, is_old: bool) -> Iterator[Metric]:
+    def collect(self) -> Iterator[Metric]:
         """Yield the metrics of the last view; if it is too old, only those of kview itself."""
-        if last is None or is_old:
+        last = self._last
+        if last is None or self._is_old(last):
             yield build_info(__version__)
             yield from of_kview(last[0], last[1]) if last else ()
         else:
@@ -79,13 +86,11 @@ class Exporter:
             last = self._last
             is_old = last is not None and self._is_old(last)
             written = self._written
-            if written is None or written[0] is not last or written[1] != is_old:
-                self._written = written = (
-                    last,
-                    is_old,
-                    "".join(map(str, self._metrics(last, is_old))).encode(),
-                )
-            return generate_latest(self._process) + written[2]
+            is_of_last = written is not None and written[0] is last and written[1] == is_old
+            if written is None or not (is_of_last or self._clock_s() - written[2] < LEAST_SERVED_S):
+                page = generate_latest(self)
+                self._written = written = last, is_old, self._clock_s(), page
+            return generate_latest(self._process) + written[3]
 
     def _is_old(self, last: _Last) -> bool:
         return self._clock_s() - last[2] > self._stale_s

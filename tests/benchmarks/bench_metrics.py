@@ -6,6 +6,7 @@ pause cost the fold on its own thread.
 """
 
 import gc
+import itertools
 import resource
 import statistics
 import sys
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from kview.derive.fold import State, step
 from kview.model.snapshot import Snapshot
-from kview.run.exporter import Exporter
+from kview.run.exporter import LEAST_SERVED_S, Exporter
 from kview.run.observing import SWITCH_INTERVAL_S
 from tests.worlds import wide_snapshots
 
@@ -40,7 +41,8 @@ def main(partitions: int = PARTITIONS, groups: int = GROUPS) -> None:
     snapshots = wide_snapshots(partitions, STEPS, groups=groups)
     gc.freeze()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    exporter = Exporter(1.0)
+    now_s = itertools.count(0.0, LEAST_SERVED_S)
+    exporter = Exporter(1.0, clock_s=lambda: next(now_s))
     pages: list[tuple[float, int, int]] = []
 
     def scrape() -> None:
@@ -57,15 +59,15 @@ def main(partitions: int = PARTITIONS, groups: int = GROUPS) -> None:
         figures = f"{ms:.0f} ms, {size / 1e6:.1f} MB, {lines:,.0f} lines"
         print(f"{partitions:,} partitions, {groups:,} groups, {when}: {figures}")
     print(f"memory of all steps and scrapes: {more_mb:.0f} MB")
-    ends = threading.Event()
+    ends, busy = threading.Event(), Exporter(1.0)
 
     def scrape_on() -> None:
         while not ends.is_set():
-            exporter.page()
+            busy.page()
 
     thread = threading.Thread(target=scrape_on)
     thread.start()
-    beside = folded(snapshots, exporter, lambda: time.sleep(0.05))
+    beside = folded(snapshots, busy, lambda: time.sleep(0.05))
     ends.set()
     thread.join()
     print(

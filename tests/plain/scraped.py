@@ -1,8 +1,12 @@
 """A page of metrics as Prometheus reads it: parsed by its own client, and held to its naming rules."""
 
 import re
+from collections.abc import Iterator
 
+from prometheus_client import generate_latest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
 from kview.derive.view import View
 from kview.plain.metrics import Costs, metrics
@@ -19,8 +23,13 @@ _RESERVED = ("_count", "_sum", "_bucket", "_gauge", "_counter")
 
 def page_of(view: View, limits: Limits = LIMITS, own: OwnSeries | None = None) -> str:
     """The page for a view. `own` remembers what the pages before had series of."""
-    costs, own = Costs().plus(view), own or OwnSeries(limits=limits)
-    return "".join(map(str, metrics(view, costs, "1.2.3", own)))
+    costs, chosen = Costs().plus(view), own or OwnSeries(limits=limits)
+
+    class Page(Collector):
+        def collect(self) -> Iterator[Metric]:
+            return metrics(view, costs, "1.2.3", chosen)
+
+    return generate_latest(Page()).decode()
 
 
 def read(page: str) -> Series:
