@@ -126,12 +126,14 @@ ALERTS: dict[str, tuple[Alert, ...]] = {
     "kafka-controllers": (
         Alert(
             "KafkaNoController",
-            "kview_active_controllers == 0",
+            "kview_active_controllers == 0 or on (job, instance) sum by (job, instance)"
+            ' (kview_findings{kind=~"no_controller|quorum_lost|quorum_silent"}) > 0',
             "30s",
             CRITICAL,
-            "The cluster has no active controller",
+            "The cluster has no active controller, or none that can act",
             "No leader can be elected and no topic be changed. An election takes a few seconds"
-            " (controller.quorum.election.timeout.ms is 1 s), so a majority of the voters is missing.",
+            " (controller.quorum.election.timeout.ms is 1 s), so a majority of the voters is missing, or no"
+            " broker reaches them.",
         ),
         Alert(
             "KafkaControllerLost",
@@ -247,13 +249,13 @@ ALERTS: dict[str, tuple[Alert, ...]] = {
         ),
         Alert(
             "KafkaGroupNearRetention",
-            f"(kview_group_lag_retention_ratio > {NEAR_RETENTION} or kview_group_lag_log_ratio"
+            f"(kview_group_lag_min_retention_ratio > {NEAR_RETENTION} or kview_group_lag_log_ratio"
             f" > {NEAR_RETENTION}) unless on (job, instance, group) {_ABANDONED}",
             "5m",
             CRITICAL,
             "Group {{ $labels.group }} is about to lose records",
-            "Its lag is {{ $value | humanizePercentage }} of what a topic keeps. A longer retention.ms of the"
-            " topic (or larger retention.bytes) gives it more time.",
+            "Its lag is {{ $value | humanizePercentage }} at least of what a topic keeps. A longer"
+            " retention.ms of the topic (or larger retention.bytes) gives it more time.",
         ),
         Alert(
             "KafkaGroupLostRecords",

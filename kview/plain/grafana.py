@@ -140,16 +140,17 @@ ROWS: Mapping[str, tuple[Panel, ...]] = {
         _plot("Records behind", (f"topk({_MOST}, kview_group_lag_min_records{{@}})", "{{group}}")),
         _plot(
             "Lag as a share of retention: time",
-            (f"topk({_MOST}, kview_group_lag_retention_ratio{{@}})", "{{group}}"),
+            (f"topk({_MOST}, kview_group_lag_min_retention_ratio{{@}})", "{{group}}"),
             unit="percentunit",
-            text=f"Time behind / retention.ms of the worst partition. At {NEAR_RETENTION:.0%}, kview's rules"
-            " alert.",
+            text="Time behind / retention.ms of the worst partition, at least."
+            f" At {NEAR_RETENTION:.0%}, kview's rules alert.",
         ),
         _plot(
             "Lag as a share of retention: log",
             (f"topk({_MOST}, kview_group_lag_log_ratio{{@}})", "{{group}}"),
             unit="percentunit",
-            text="Lag / length of the log of the worst partition. Above 100%, records were removed unread.",
+            text="Lag / length of the log of the worst partition whose log retention.bytes limits."
+            " Above 100%, records were removed unread.",
         ),
         _plot("Read", (f"topk({_MOST}, kview_group_read_records_per_second{{@}})", "{{group}}"), unit="cps"),
         _stat("Groups", "kview_groups{@}"),

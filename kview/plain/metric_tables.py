@@ -60,10 +60,13 @@ class Scrape:
 
     @cached_property
     def of_groups(self) -> LagShares:
-        """The largest share of each group."""
+        """The largest share of each group. It is not known if a bound might be larger."""
         groups = self.view.snapshot.groups.group
         at = group_rows(groups, self.view.snapshot.offsets.group)
-        return LagShares(*(_worst(at, shares, len(groups)) for shares in self.shares))
+        worst = LagShares(*(_worst(at, shares, len(groups)) for shares in self.shares))
+        bound = at[(at >= 0) & np.isnan(self.shares.of_time) & ~np.isnan(self.shares.of_time_min)]
+        worst.of_time[bound] = np.nan
+        return worst
 
 
 def _worst(at: Longs, shares: Values, groups: int) -> Values:
@@ -76,7 +79,7 @@ def _worst(at: Longs, shares: Values, groups: int) -> Values:
 
 def _near(shares: LagShares, verdicts: Strings) -> Longs:
     """Return WARN for what is about to lose records, else CALM. Nobody misses those of an abandoned group."""
-    near = (shares.of_log > NEAR_RETENTION) | (shares.of_time > NEAR_RETENTION)
+    near = (shares.of_log > NEAR_RETENTION) | (shares.of_time_min > NEAR_RETENTION)
     return np.where(near & (verdicts != Verdict.ABANDONED), WARN, CALM)
 
 
@@ -426,8 +429,13 @@ def _of_groups(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
             ),
             Column(
                 "lag_retention_ratio",
-                f"The worst partition's: {_RETENTION_RATIO}",
+                f"The worst partition's: {_RETENTION_RATIO}; no series if only a bound is known.",
                 scrape.of_groups.of_time,
+            ),
+            Column(
+                "lag_min_retention_ratio",
+                f"The worst partition's, at least: {_RETENTION_RATIO}.",
+                scrape.of_groups.of_time_min,
                 MAX,
             ),
             Column(
@@ -450,13 +458,13 @@ def _of_groups(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
 
 
 _LOG_RATIO = (
-    "lag / (end of the log − log start), in offsets. Above 1, records were removed unread. No series for a"
-    " compacted topic, whose offsets have gaps and whose last value of a key stays, for one that keeps"
-    " everything, and before anything was removed (log start 0)."
+    "lag / (end of the log − log start), in offsets. Above 1, records were removed unread. No series unless"
+    " retention.bytes limits the log, for a compacted topic, whose offsets have gaps and whose last value of"
+    " a key stays, and before anything was removed (log start 0)."
 )
 _RETENTION_RATIO = (
     "time behind / retention.ms. Above 1, the next record to read may be removed at any time. No series for"
-    " a compacted topic, for one without a limit of time, and while only a bound is known."
+    " a compacted topic, and for one without a limit of time"
 )
 
 
@@ -509,9 +517,11 @@ def _of_group_partitions(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
             Column("lag_log_ratio", _LOG_RATIO[0].upper() + _LOG_RATIO[1:], scrape.shares.of_log, MAX),
             Column(
                 "lag_retention_ratio",
-                _RETENTION_RATIO[0].upper() + _RETENTION_RATIO[1:],
+                f"{_RETENTION_RATIO[0].upper()}{_RETENTION_RATIO[1:]}; no series if only a bound is known.",
                 scrape.shares.of_time,
-                MAX,
+            ),
+            Column(
+                "lag_min_retention_ratio", f"At least: {_RETENTION_RATIO}.", scrape.shares.of_time_min, MAX
             ),
         ),
     )

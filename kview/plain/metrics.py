@@ -12,10 +12,14 @@ from kview.derive.brokers.silence import answering, other_apis
 from kview.derive.groups.unheard import unheard
 from kview.derive.view import PartitionStatus, View
 from kview.model.failures import Part
+from kview.model.findings import FindingKind
 from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.plain.metric_families import known, label, one, rows_of
 from kview.plain.metric_tables import TABLES, Scrape, broker_rows, broker_states
 from kview.plain.own_series import OwnSeries
+
+_UNTOLD_CONTROLLER = frozenset({FindingKind.QUORUM_SILENT, FindingKind.QUORUM_LOST})
+"""The findings that mean that nobody tells whether the controller that was active still is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +118,13 @@ def _of_cluster(view: View) -> Iterator[Metric]:
         info = GaugeMetricFamily("kview_cluster_info", "The cluster's id; the value is 1.", labels=("id",))
         info.add_metric((label(seen.cluster_id),), 1)
         yield info
-    has = None if seen.controller_id == UNKNOWN_ID else float(seen.controller_id != NO_BROKER)
-    yield from one("kview_active_controllers", "Active controllers: 1, or 0 if there is none.", has)
+    untold = seen.controller_id == UNKNOWN_ID or any(f.kind in _UNTOLD_CONTROLLER for f in head.findings)
+    yield from one(
+        "kview_active_controllers",
+        "Active controllers: 1, or 0 if there is none; no series while no controller answers, or the active"
+        " one hears no majority.",
+        None if untold else float(seen.controller_id != NO_BROKER),
+    )
     yield from _of_quorum(view)
     features = view.snapshot.features
     yield rows_of(

@@ -17,7 +17,7 @@ from tests.cli.commands import KVIEW, ROOT, run_here
 from tests.observe.fake_broker import FakeBroker
 from tests.plain.promql import labels_of, of_dashboard, of_rules
 from tests.plain.scraped import Series, problems, read, value
-from tests.serve.questions import delete_records
+from tests.serve.questions import SET, TOPIC, delete_records, incremental_alter
 from tests.served import Served
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -111,6 +111,8 @@ def test_a_port_in_use() -> None:
 def test_rules_and_dashboard_name_what_a_cluster_has_healthy_and_in_a_crash() -> None:
     port = free_port()
     with Served() as cluster:
+        limit = ("retention.bytes", SET, "1000000000")
+        assert incremental_alter(cluster.addresses[0], TOPIC, "audit-log", [limit]) == 0
         command = [*KVIEW, "connect", cluster.bootstrap, "--metrics", f":{port}", "--quiet"]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             seen: list[Series] = []
@@ -137,6 +139,14 @@ def test_rules_and_dashboard_name_what_a_cluster_has_healthy_and_in_a_crash() ->
             cluster.do("crash 4")
             wait_until(lambda: shows("kview_broker_state", broker="4", state="silent"), "silence", START_S)
             wait_until(lambda: shows("kview_offline_partitions"), "the controller fences it", START_S)
+            active = "kview_active_controllers"
+            assert value(seen[-1], active) == 1
+            for controller in (101, 102, 103):
+                cluster.do(f"crash {controller}")
+            wait_until(
+                lambda: shows("kview_findings", kind="quorum_silent", severity="risk"), "nobody acts", START_S
+            )
+            assert value(seen[-1], active) is None
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=PATIENCE_S)
     labels = labels_of(*seen)

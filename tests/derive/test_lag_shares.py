@@ -13,7 +13,7 @@ from tests.worlds.small import TOPIC, reader, small_world, watch
 from tests.worlds.tables import table
 
 SIZE = 100_000
-KEEPS = {"cleanup.policy": "delete", "retention.ms": "600000", "retention.bytes": "-1"}
+KEEPS = {"cleanup.policy": "delete", "retention.ms": "600000", "retention.bytes": "1000"}
 
 
 def seen(start: int, *committed: int, members: int = 1) -> View:
@@ -51,6 +51,7 @@ def test_the_share_of_the_log_that_is_unread() -> None:
         {},
         {"cleanup.policy": "compact", "retention.ms": "600000", "retention.bytes": "-1"},
         {"cleanup.policy": "compact,delete", "retention.ms": "600000", "retention.bytes": "-1"},
+        {"cleanup.policy": "compact", "retention.ms": "600000", "retention.bytes": "1000"},
         {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"},
     ],
 )
@@ -86,8 +87,11 @@ def test_the_share_of_the_time_that_records_are_kept() -> None:
     view = seen(20_000, 80_000, 80_000, 80_000)
     behind_ms = np.array([150_000, 900_000, 60_000])
     figures = replace(view.offsets, behind_ms=behind_ms, behind_is_bound=np.array([False, False, True]))
-    of_time = shares(replace(view, offsets=figures)).of_time
-    assert of_time[:2].tolist() == [0.25, 1.5] and np.isnan(of_time[2])
-    by_size = {**KEEPS, "retention.ms": "-1", "retention.bytes": "1000"}
-    limited = shares(replace(view, offsets=figures), by_size)
+    found = shares(replace(view, offsets=figures))
+    assert found.of_time[:2].tolist() == [0.25, 1.5] and np.isnan(found.of_time[2])
+    assert found.of_time_min.tolist() == [0.25, 1.5, 0.1]
+    by_time = shares(replace(view, offsets=figures), {**KEEPS, "retention.bytes": "-1"})
+    assert by_time.of_time_min.tolist() == [0.25, 1.5, 0.1]
+    assert np.isnan(by_time.of_log).all(), "an idle topic's log may begin at the commit"
+    limited = shares(replace(view, offsets=figures), {**KEEPS, "retention.ms": "-1"})
     assert np.isnan(limited.of_time).all() and limited.of_log[0] == 0.25

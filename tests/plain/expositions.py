@@ -40,9 +40,10 @@ def seen(one: Snapshot) -> View:
     return step(State(), one)[1]
 
 
-def keeping(one: Snapshot, before: int) -> Snapshot:
-    """The snapshot, in which logs begin so many records before the commits of audit-export."""
-    settings = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": "604800000"}
+def keeping(one: Snapshot, before: int, most: int = 10**9, ms: int = 604_800_000) -> Snapshot:
+    """The snapshot, in which logs begin so many records before the commits of audit-export, and retention
+    keeps so many bytes and so long."""
+    settings = {"cleanup.policy": "delete", "retention.bytes": str(most), "retention.ms": str(ms)}
     rows = [
         {"topic": topic, "name": name, "value": value, "source": "DEFAULT_CONFIG"}
         for topic in sorted(set(one.partitions.topic.tolist()))
@@ -75,6 +76,24 @@ def with_lost_records(view: View) -> View:
 def with_slow_broker(view: View) -> View:
     since_ms = np.where(view.snapshot.brokers.id == 3, START_MS, UNKNOWN)
     return replace(view, brokers=replace(view.brokers, slow_since_ms=since_ms))
+
+
+def with_bounds_of_time(view: View) -> View:
+    """The view, in which all that is known of time behind is a bound."""
+    bound = np.ones(len(view.offsets.behind_ms), np.bool_)
+    return replace(view, offsets=replace(view.offsets, behind_is_bound=bound))
+
+
+def with_silent_controllers(one: Snapshot) -> Snapshot:
+    late_ms = one.observation.ended_ms - 20_000
+    failures = (Failure(Part.QUORUM, NO_BROKER, FailureKind.OVERDUE),)
+    return replace(one, observation=replace(one.observation, quorum_received_ms=late_ms, failures=failures))
+
+
+def without_majority(one: Snapshot) -> Snapshot:
+    fetched_ms = one.quorum.last_fetch_ms.copy()
+    fetched_ms[one.quorum.node != one.observation.controller_id] -= 60_000
+    return replace(one, quorum=replace(one.quorum, last_fetch_ms=fetched_ms))
 
 
 def without_controller(one: Snapshot) -> Snapshot:
@@ -157,8 +176,18 @@ def pages() -> Mapping[str, tuple[Series, set[str]]]:
             series(seen(keeping(behind, 5_000))),
             {"KafkaGroupNearRetention"} | stopped,
         ),
+        "a log without a limit of size begins at the commit": (series(seen(keeping(behind, 0, -1))), stopped),
+        "a group is at least so far behind in time": (
+            series(with_bounds_of_time(seen(keeping(behind, 50_000, -1, 100_000)))),
+            {"KafkaGroupNearRetention"} | stopped,
+        ),
         "records are kept for long": (series(seen(keeping(behind, 50_000))), stopped),
         "no controller": (series(seen(without_controller(plain))), {"KafkaNoController"}),
+        "no controller answers": (
+            series(seen(with_silent_controllers(plain))),
+            {"KafkaNoController", "KviewReadsFail"},
+        ),
+        "no majority of the controllers": (series(seen(without_majority(plain))), {"KafkaNoController"}),
         "a controller is lost": (series(seen(with_lost_controller(plain))), {"KafkaControllerLost"}),
         "an unclean election": (series(with_unclean_election(seen(plain))), {"KafkaUncleanElection"}),
         "records are lost": (series(with_lost_records(seen(plain))), {"KafkaGroupLostRecords"}),

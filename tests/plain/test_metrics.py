@@ -11,13 +11,21 @@ from kview.derive.view import PartitionStatus, Verdict, View
 from kview.model.events import Severity
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.name_patterns import NamePattern
-from kview.model.snapshot import Failure, Snapshot
+from kview.model.snapshot import Failure, Flags, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.documents import document
 from kview.plain.metric_families import label
 from kview.plain.own_series import Limits, Names, OwnSeries
 from tests.plain.checked import HOSTILE
+from tests.plain.expositions import (
+    keeping,
+    seen,
+    snapshot,
+    with_silent_controllers,
+    without_controller,
+    without_majority,
+)
 from tests.plain.scraped import Series, page_of, problems, read, value
 from tests.worlds import World, default_world, views
 from tests.worlds.connect import FAILED, connector, with_connectors
@@ -148,6 +156,32 @@ def test_what_is_left_of_a_reassignment_has_a_series_while_it_goes_on() -> None:
     assert value(series, name, topic="orders", partition="1") is None, "it is not moved"
     _, view = step(scene.state, scene.world.tick())
     assert not any(each == name for each, _ in read(page_of(view)))
+
+
+def test_an_active_controller_that_nobody_hears_of_has_no_series() -> None:
+    name, one = "kview_active_controllers", default_world().tick()
+    assert value(read(page_of(seen(one))), name) == 1
+    assert value(read(page_of(seen(without_controller(one)))), name) == 0
+    assert value(read(page_of(seen(with_silent_controllers(one)))), name) is None
+    assert value(read(page_of(seen(without_majority(one)))), name) is None
+
+
+def test_what_a_group_has_of_its_time_is_known_at_least() -> None:
+    ratio, at_least = "kview_group_lag_retention_ratio", "kview_group_lag_min_retention_ratio"
+    view = seen(keeping(snapshot(default_world(), 5), 50_000, ms=100_000))
+    of_group = np.asarray(view.snapshot.offsets.group == "audit-export", np.bool_)
+
+    def page(is_bound: Flags) -> Series:
+        return read(page_of(replace(view, offsets=replace(view.offsets, behind_is_bound=is_bound))))
+
+    none = np.zeros(len(of_group), np.bool_)
+    exact, bound = page(none), page(~none)
+    found = value(exact, ratio, group="audit-export") or 0
+    assert found > 1 and value(exact, at_least, group="audit-export") == found
+    assert value(bound, ratio, group="audit-export") is None
+    assert value(bound, at_least, group="audit-export") == found
+    one_is = np.arange(len(none)) == np.argmax(of_group)
+    assert value(page(one_is), ratio, group="audit-export") is None, "the bound may be the worst"
 
 
 def test_when_nobody_answers_there_is_only_that() -> None:

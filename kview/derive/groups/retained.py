@@ -23,29 +23,39 @@ class LagShares(NamedTuple):
 
     of_log: Floats
     """(end − committed) / (end − log start), in offsets. Above 1, records were removed before the group read
-    them. Only known once retention has removed something: until then the log has not its full length."""
+    them. Only where retention.bytes limits the log, and once something was removed: until then the log has
+    not its full length. Where time alone limits it, the log of a topic that is idle may well begin at the
+    commit."""
     of_time: Floats
-    """Time behind / retention.ms."""
+    """Time behind / retention.ms. Not known where the time behind is only a bound."""
+    of_time_min: Floats
+    """The same, at least: with bounds, too."""
 
 
 def lag_shares(view: View) -> LagShares:
-    """Return the shares of all groups' partitions. What is known only as a bound has none."""
+    """Return the shares of all groups' partitions. What is known only as a bound counts in `of_time_min`
+    alone."""
     offsets, figures, table = view.snapshot.offsets, view.offsets, view.snapshot.partitions
     by_topic = retentions(view.snapshot.topic_configs)
     deleting = {
-        topic: kept.ms
+        topic: kept
         for topic, kept in by_topic.items()
         if kept.is_deleted and not kept.is_compacted and not (kept.ms == NEVER and kept.bytes == NEVER)
     }
-    keeps_ms: Longs = np.array([deleting.get(topic, UNKNOWN) for topic in offsets.topic.tolist()], np.int64)
-    deletes = np.array([topic in deleting for topic in offsets.topic.tolist()], np.bool_)
+    kept_of = [deleting.get(topic) for topic in offsets.topic.tolist()]
+    keeps_ms: Longs = np.array([kept.ms if kept else UNKNOWN for kept in kept_of], np.int64)
+    limited = np.array(
+        [kept is not None and kept.bytes not in (UNKNOWN, NEVER) for kept in kept_of], np.bool_
+    )
     row = figures.partition_row
     start = table.log_start[row] if len(table) else np.full(len(row), UNKNOWN, np.int64)
     end, lag = figures.log_end_offset, figures.lag
-    known = deletes & (row >= 0) & (lag != UNKNOWN) & ~figures.lag_is_bound & (start > 0) & (end > start)
+    known = limited & (row >= 0) & (lag != UNKNOWN) & ~figures.lag_is_bound & (start > 0) & (end > start)
     span = np.where(known, end - np.where(known, start, 0), 1)
-    timed = (keeps_ms > 0) & (keeps_ms != NEVER) & (figures.behind_ms != UNKNOWN) & ~figures.behind_is_bound
+    timed = (keeps_ms > 0) & (keeps_ms != NEVER) & (figures.behind_ms != UNKNOWN)
+    at_least = np.where(timed, np.where(timed, figures.behind_ms, 0) / np.where(timed, keeps_ms, 1), np.nan)
     return LagShares(
         np.where(known, np.where(known, lag, 0) / span, np.nan),
-        np.where(timed, np.where(timed, figures.behind_ms, 0) / np.where(timed, keeps_ms, 1), np.nan),
+        np.where(figures.behind_is_bound, np.nan, at_least),
+        at_least,
     )
