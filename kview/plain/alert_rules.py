@@ -20,17 +20,21 @@ class Alert(NamedTuple):
 
 
 _ABANDONED = 'kview_group_verdict{verdict="abandoned"} == 1'
+_INTERNAL = 'sum without (status) (kview_partitions{{internal="true", status=~"{}"}}) > 0'
+"""Partitions of internal topics, such as those that hold committed offsets, by their worst status."""
 
 ALERTS: dict[str, tuple[Alert, ...]] = {
     "kview": (
         Alert(
             "KviewGone",
-            "absent(kview_build_info)",
+            "group by (job, instance) (last_over_time(kview_build_info[1h]))"
+            " unless on (job, instance) kview_build_info or absent(kview_build_info)",
             "2m",
             CRITICAL,
-            "No kview is scraped",
-            "Nobody watches the Kafka cluster. Start kview connect … --metrics, or look at the scrape's error"
-            " under Status > Targets.",
+            "{{ if $labels.instance }}kview at {{ $labels.instance }} is no longer scraped"
+            "{{ else }}No kview is scraped{{ end }}",
+            "Nobody watches its Kafka cluster. Start kview connect … --metrics, or look at the scrape's error"
+            " under Status > Targets. If that kview was removed on purpose, this ends after an hour.",
         ),
         Alert(
             "KviewNotObserving",
@@ -47,8 +51,9 @@ ALERTS: dict[str, tuple[Alert, ...]] = {
             "10m",
             INFO,
             "kview cannot read {{ $labels.part }}",
-            "All brokers answer, so a missing ACL is likely: kview's README lists those that it wants. What"
-            " depends on it is old or has no series.",
+            "What depends on it is old or has no series. kview connect and kview.log say what is known of the"
+            " cause, such as a missing ACL (kview's README lists those that it wants), or Kafka Connect that"
+            " does not answer.",
         ),
         Alert(
             "KviewOmitsTrouble",
@@ -56,8 +61,8 @@ ALERTS: dict[str, tuple[Alert, ...]] = {
             "5m",
             INFO,
             "{{ $value }} {{ $labels.of }} in trouble have no series of their own",
-            "More are in trouble than kview has series for. They count in kview_rest metrics, and no alert"
-            " names them. kview connect shows all.",
+            "More are in trouble than kview has series for. No alert names them. Those of"
+            " topics, partitions and groups count in kview_rest metrics, and kview connect shows all.",
         ),
     ),
     "kafka-brokers": (
@@ -167,18 +172,22 @@ ALERTS: dict[str, tuple[Alert, ...]] = {
         ),
         Alert(
             "KafkaPartitionsUnderMinIsr",
-            "kview_under_min_isr_partitions > 0",
+            f"kview_under_min_isr_partitions > 0 or {_INTERNAL.format('under_min_isr')}",
             "1m",
             CRITICAL,
-            "{{ $value }} partitions have fewer replicas in sync than min.insync.replicas",
-            "Producers with acks=all are refused there.",
+            "{{ $value }} {{ if $labels.internal }}internal {{ end }}partitions have fewer"
+            " replicas in sync than min.insync.replicas",
+            "Producers with acks=all are refused there. In internal topics, groups cannot commit offsets, or"
+            " transactions cannot end.",
         ),
         Alert(
             "KafkaPartitionsUnderReplicated",
-            "kview_under_replicated_partitions > 0",
+            "kview_under_replicated_partitions > 0"
+            f" or {_INTERNAL.format('under_min_isr|at_min_isr|under_replicated')}",
             "10m",
             WARNING,
-            "{{ $value }} partitions have had replicas out of sync for 10 minutes",
+            "{{ $value }} {{ if $labels.internal }}internal {{ end }}partitions have had"
+            " replicas out of sync for 10 minutes",
             "That is longer than a broker's restart. kview_partition_status names the partitions.",
         ),
         Alert(
@@ -290,7 +299,8 @@ ALERTS: dict[str, tuple[Alert, ...]] = {
 _HEAD = """\
 # Alert rules for Prometheus over kview's metrics: kview connect … --metrics [HOST:]PORT.
 # They want a scrape every 30 s at least, and Kafka's default times: make for: longer if yours are longer.
-# A row in trouble always has series, until 10 minutes after its trouble, so that a rule sees the end of it.
+# A row in trouble has series (of topics, partitions and groups 2,000 at most, of groups' partitions 5,000),
+# until 10 minutes after its trouble, so that a rule sees the end of it.
 groups:
 """
 

@@ -50,10 +50,14 @@ def _states(title: str, expr: str, text: str = "") -> Panel:
 
 ROWS: Mapping[str, tuple[Panel, ...]] = {
     "Overview": (
-        _stat("Brokers that answer", "kview_answering_brokers{@}", red=1, low_is_bad=True),
+        _stat("Brokers that do not answer", "kview_brokers{@} - kview_answering_brokers{@}", red=1),
         _stat("Brokers", "kview_brokers{@}"),
-        _stat("Findings: risk", 'sum(kview_findings{@, severity="risk"}) or vector(0)', red=1),
-        _stat("Findings: warn", 'sum(kview_findings{@, severity="warn"}) or vector(0)', yellow=1),
+        _stat(
+            "Findings: risk", 'sum(kview_findings{@, severity="risk"}) or 0 * sum(kview_brokers{@})', red=1
+        ),
+        _stat(
+            "Findings: warn", 'sum(kview_findings{@, severity="warn"}) or 0 * sum(kview_brokers{@})', yellow=1
+        ),
         _stat("Partitions without a leader", 'sum(kview_partitions{@, status="no_leader"})', red=1),
         _stat("Active controllers", "kview_active_controllers{@}", red=1, low_is_bad=True),
         _plot(
@@ -156,7 +160,11 @@ ROWS: Mapping[str, tuple[Panel, ...]] = {
         _stat("Groups", "kview_groups{@}"),
         _stat("Groups without series", "sum(kview_rest_groups{@})"),
         _stat("Their largest lag", "kview_rest_groups_max_lag_min_seconds{@}", "s"),
-        _stat("Lost records", "sum(kview_group_lost_records{@})", red=1),
+        _stat(
+            "Lost records",
+            "sum(kview_group_lost_records{@}) + (sum(kview_rest_groups_lost_records{@}) or vector(0))",
+            red=1,
+        ),
     ),
     "Throughput": (
         _plot("In", ("sum(kview_broker_in_records_per_second{@})", "all topics"), unit="cps"),

@@ -224,7 +224,11 @@ def _topic_rows(scrape: Scrape) -> Rows:
 def _of_topics(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
     view = scrape.view
     figures = view.topics
-    yield from one("kview_rest_topics", "Topics without series of their own.", len(chosen.rest))
+    yield from one(
+        "kview_rest_topics",
+        "Topics without series of their own, not counting excluded ones.",
+        len(chosen.rest),
+    )
     yield from families(
         "topic",
         TOPIC,

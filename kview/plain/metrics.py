@@ -67,7 +67,7 @@ def metrics(view: View, costs: Costs, version: str, own: OwnSeries) -> Iterator[
     omitted = GaugeMetricFamily(
         "kview_omitted_rows",
         "Brokers, topics, partitions and so on without series of their own, because there are too many."
-        " kview_rest metrics add them up.",
+        " kview_rest metrics add up topics, partitions and groups.",
         labels=("of", "in_trouble"),
     )
     for of, table in TABLES.items():

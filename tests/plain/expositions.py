@@ -96,6 +96,16 @@ def without_majority(one: Snapshot) -> Snapshot:
     return replace(one, quorum=replace(one.quorum, last_fetch_ms=fetched_ms))
 
 
+def with_few_internal_in_sync(one: Snapshot) -> Snapshot:
+    """The snapshot, in which of the replicas of internal topics only leaders are in sync."""
+    table = one.partitions
+    isr, min_isr = table.isr.copy(), table.min_isr.copy()
+    isr[table.internal] = -1
+    isr[table.internal, 0] = table.leader[table.internal]
+    min_isr[table.internal] = 2
+    return replace(one, partitions=replace(table, isr=isr, min_isr=min_isr))
+
+
 def without_controller(one: Snapshot) -> Snapshot:
     return replace(one, observation=replace(one.observation, controller_id=NO_BROKER))
 
@@ -189,6 +199,10 @@ def pages() -> Mapping[str, tuple[Series, set[str]]]:
         ),
         "no majority of the controllers": (series(seen(without_majority(plain))), {"KafkaNoController"}),
         "a controller is lost": (series(seen(with_lost_controller(plain))), {"KafkaControllerLost"}),
+        "internal partitions are out of sync": (
+            series(seen(with_few_internal_in_sync(plain))),
+            {"KafkaPartitionsUnderMinIsr", "KafkaPartitionsUnderReplicated"},
+        ),
         "an unclean election": (series(with_unclean_election(seen(plain))), {"KafkaUncleanElection"}),
         "records are lost": (series(with_lost_records(seen(plain))), {"KafkaGroupLostRecords"}),
         "a broker is slow": (series(with_slow_broker(seen(plain))), {"KafkaBrokerSlow"}),

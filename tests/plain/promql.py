@@ -16,7 +16,7 @@ from tests.plain.scraped import Series
 _SELECTOR = re.compile(r"(kview_\w+)(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r'(\w+)\s*(=|!=|=~|!~)\s*"([^"]*)"')
 _BY = re.compile(r"\b(?:by|on|without)\s*\(([^)]*)\)")
-_SHOWN = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)")
+_SHOWN = re.compile(r"\{\{\s*(?!else\b|end\b)(?:if )?(?:\$labels\.)?(\w+)")
 OF_TARGETS = frozenset({"job", "instance"})
 
 WORDS: Mapping[str, frozenset[str]] = {
@@ -24,10 +24,18 @@ WORDS: Mapping[str, frozenset[str]] = {
     "kind": frozenset(FindingKind),
     "verdict": frozenset(Verdict),
     "status": frozenset(PartitionStatus),
-    "state": frozenset(BrokerState) | frozenset(ControllerState) | frozenset(ConnectorState),
+    "internal": frozenset({"true", "false"}),
     "in_trouble": frozenset({"true", "false"}),
 }
 """What labels may be, for those that expressions compare."""
+
+STATES: Mapping[str, frozenset[str]] = {
+    "kview_broker_state": frozenset(BrokerState),
+    "kview_controller_state": frozenset(ControllerState),
+    "kview_connector_state": frozenset(ConnectorState),
+    "kview_connector_task_state": frozenset(ConnectorState),
+}
+"""What the label `state` of each metric may be."""
 
 
 class Expression(NamedTuple):
@@ -70,8 +78,9 @@ def faults(expression: Expression, labels: Mapping[str, set[str]]) -> Iterator[s
             if label not in labels[name]:
                 yield f"{expression.where}: {name} has no label {label}"
                 continue
+            words = STATES.get(name, ()) if label == "state" else WORDS.get(label, ())
             for word in value.split("|") if "~" in operator else [value]:
-                if word not in WORDS.get(label, ()):
+                if word not in words:
                     yield f"{expression.where}: {label} is never {word}"
     shown = {label for text in expression.texts for label in _SHOWN.findall(text)}
     grouped = {label.strip() for listed in _BY.findall(expression.expr) for label in listed.split(",")}

@@ -52,12 +52,19 @@ def test_what_rules_and_dashboard_name_is_in_the_metrics() -> None:
         ("kview_brokerz > 1", "no metric kview_brokerz"),
         ('kview_groups{group="a"}', "kview_groups has no label group"),
         ('kview_broker_state{state=~"silent|sleepy"}', "state is never sleepy"),
+        ('kview_broker_state{state="FAILED"}', "state is never FAILED"),
         ("sum by (rack) (kview_broker_state)", "no series has a label rack"),
     ],
 )
 def test_what_is_not_in_the_metrics_is_found(expr: str, fault: str) -> None:
     labels = {"kview_groups": set(), "kview_broker_state": {"broker", "state"}}
     assert [*faults(Expression("x", expr, ("{{ $labels.instance }}",)), labels)] == [f"x: {fault}"]
+
+
+def test_a_sum_of_nothing_known_is_not_0() -> None:
+    """A number is 0 only where kview sees the cluster."""
+    exprs = [target["expr"] for panel in dashboard()["panels"] for target in panel.get("targets", ())]
+    assert not [expr for expr in exprs if expr.endswith("or vector(0)")]
 
 
 def test_the_dashboard_has_no_panel_twice_or_over_another() -> None:
@@ -141,6 +148,16 @@ def test_promtool_reads_the_rules_and_they_fire_as_they_should(promtool: str, tm
             for name, (page, alerts) in kinds.items()
         ),
         scenario("kview is gone", [*lasting(calm, 60), *lasting({}, 300)], {60: set(), 300: {"KviewGone"}}),
+        {
+            **(one_gone := scenario("one of two kviews is gone", lasting(calm, 300), {300: {"KviewGone"}})),
+            "input_series": [
+                *one_gone["input_series"],
+                *(
+                    {"series": f'{name}{{instance="other:9309", job="kview"}}', "values": "1 1 1 1 1 stale"}
+                    for name in ("kview_build_info", "kview_brokers")
+                ),
+            ],
+        },
         scenario(
             "kview cannot observe",
             [*lasting(calm, 60), *lasting(of_kview(calm), 300)],
