@@ -17,6 +17,7 @@ from kview.config.display import DisplayDefaults
 from kview.config.references import read_file
 from kview.config.schema_registry import SchemaRegistry
 from kview.errors import BadUse, ErrorKind
+from kview.model.name_patterns import BadPattern, NamePattern
 
 _LIKE_A_SERVER = frozenset(":,")
 """What tells bootstrap servers from the name of a profile."""
@@ -138,16 +139,13 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             try:
                 return {topic: decoders.decoder(text, Path(file).parent) for topic, text in _flat("", table)}
             except decoders.NotADecoder:
-                raise BadUse(
-                    ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key]
-                ) from None
+                raise _wrong(file, name, key) from None
 
         return Decoders(of(decoders.VALUES, self.decoder), of(decoders.KEYS, self.key_decoder))
 
 
 def _not_usable(file: str, name: str, error: connect_rest.NotUsable) -> BadUse:
-    key = str(error)
-    return BadUse(ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key])
+    return _wrong(file, name, str(error))
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -203,9 +201,17 @@ def _profile(file: str, name: str, values: Mapping[str, Any]) -> Profile:
     if not name or not _LIKE_A_SERVER.isdisjoint(name):
         raise BadUse(ErrorKind.PROFILE_NAME_WRONG, file=file, name=name)
     try:
-        return msgspec.convert(values, Profile)
+        profile = msgspec.convert(values, Profile)
     except msgspec.ValidationError as error:
         raise _unlike(file, name, str(error)) from None
+    patterns = {"metrics-include": profile.metrics_include, "metrics-exclude": profile.metrics_exclude}
+    for key, texts in patterns.items():
+        try:
+            for text in texts:
+                NamePattern.parse(text)
+        except BadPattern:
+            raise _wrong(file, name, key) from None
+    return profile
 
 
 def _unlike(file: str, name: str, error: str) -> BadUse:
@@ -218,6 +224,10 @@ def _unlike(file: str, name: str, error: str) -> BadUse:
         )
     wrong = _WRONG.search(error)
     key = wrong[1] if wrong else "servers"  # the only key that must be there
+    return _wrong(file, name, key)
+
+
+def _wrong(file: str, name: str, key: str) -> BadUse:
     return BadUse(ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key])
 
 

@@ -480,12 +480,17 @@ def _group_partition_rows(scrape: Scrape) -> Rows:
     lost = np.where((figures.lost > 0) & (figures.verdict != Verdict.ABANDONED), RISK, CALM)
     ignored = set(view.snapshot.groups.group[view.groups.ignored].tolist())
     groups = table.group.tolist()
+    of_group, of_topic = (
+        (names.included(of, column), names.excluded(of, column))
+        for of, column in ((Of.GROUP, table.group), (Of.TOPIC, table.topic))
+    )
+    never = (of_group[1] & ~of_group[0]) | (of_topic[1] & ~of_topic[0])
     return _rows(
         list(zip(groups, table.topic.tolist(), table.partition.tolist(), strict=True)),
         np.maximum(np.maximum(levels[figures.rank], lost), _near(scrape.shares, figures.verdict)),
         _busy(figures),
-        names.included(Of.GROUP, table.group) | names.included(Of.TOPIC, table.topic),
-        names.excluded(Of.GROUP, table.group) | names.excluded(Of.TOPIC, table.topic),
+        (of_group[0] | of_topic[0]) & ~never,
+        never,
         np.array([name in ignored for name in groups], np.bool_) if ignored else None,
     )
 

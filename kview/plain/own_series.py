@@ -118,7 +118,7 @@ class Keeper:
             return Choice(rows_in, rows_in[:0], 0)
         busy = np.nan_to_num(rows.busy, nan=0.0)
         own = np.zeros(len(busy), np.bool_)
-        own[_first(np.flatnonzero(rows.included), MOST_NAMED, -rows.trouble, -busy)] = True
+        own[np.flatnonzero(rows.included)[:MOST_NAMED]] = True  # always the same ones
         own[self._busiest(rows.keys, rows_in, busy, limit, now_ms)] = True
         own[self._troubled(rows.keys, rows_in, rows.trouble, busy, limit, now_ms)] = True
         rest = np.flatnonzero(compete & ~own)
@@ -144,7 +144,7 @@ class Keeper:
             at_ms = self._troubled_ms.get(keys[row])
             if at_ms is not None and now_ms - at_ms < TROUBLE_LINGERS_MS:
                 held[row] = True
-                since_ms.setdefault(row, at_ms)
+                since_ms.setdefault(row, min(at_ms, now_ms))  # if the clock was set back
         chosen = _first(np.array(sorted(since_ms), np.int64), limit, -trouble, ~held, -busy)
         self._troubled_ms = {keys[row]: since_ms[row] for row in chosen.tolist()}
         return chosen

@@ -330,6 +330,11 @@ def test_names_that_are_included_or_excluded() -> None:
     assert ("audit-export",) not in rows(series, "kview_group_members"), "although it has stopped"
     assert omitted(series, "groups") == (0, 0) and value(series, "kview_rest_topics") == 0
     assert value(series, "kview_groups") == 4
+    of = "kview_group_partition_committed_offset"
+    series = page(("topic:audit-log",), ("group:audit-*",), Limits())
+    assert "audit-export" not in {group for group, *_ in rows(series, of)}
+    series = page(("topic:audit-log", "group:audit-*"), ("group:*", "topic:*"), Limits())
+    assert {(group, topic) for group, _, topic in rows(series, of)} == {("audit-export", "audit-log")}
 
 
 def test_ignored_groups_have_no_series() -> None:

@@ -114,6 +114,23 @@ def test_what_is_included_always_has_series() -> None:
     assert len(scrapes.choice(everything).own) <= MOST_NAMED + 1
 
 
+def test_beyond_the_limit_of_included_rows_it_is_always_the_same_that_have_series() -> None:
+    chance, scrapes, count = np.random.default_rng(1), Scrapes(1), MOST_NAMED + 9
+    owns = []
+    for _ in range(2):
+        each = rows(list(chance.uniform(6, 11, count)), included=tuple(range(count)))
+        owns.append(scrapes.next(each)[:MOST_NAMED])
+    assert owns[0] == owns[1]
+
+
+def test_trouble_ends_although_the_clock_was_set_back() -> None:
+    scrapes = Scrapes(1)
+    busy = [9.0, 0.0, 0.0]
+    assert scrapes.next(rows(busy, {2: WARN}), 10 * TROUBLE_LINGERS_MS) == [0, 2]
+    assert scrapes.next(rows(busy), -9 * TROUBLE_LINGERS_MS) == [0, 2]
+    assert scrapes.next(rows(busy), TROUBLE_LINGERS_MS) == [0]
+
+
 @pytest.mark.parametrize("text", ["orders", "topics:a", "topic:", ":a", "Topic:a", ""])
 def test_a_pattern_says_what_it_is_about(text: str) -> None:
     with pytest.raises(BadPattern):
