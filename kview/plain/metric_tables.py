@@ -19,7 +19,7 @@ from kview.derive.statuses import SEVERITIES as OF_STATUSES
 from kview.derive.statuses import STATUSES
 from kview.derive.transactions.findings import stands_still
 from kview.derive.view import GroupFigures, OffsetFigures, Verdict, View
-from kview.model.events import Severity
+from kview.model.events import Severity, severity_rank
 from kview.model.name_patterns import Of
 from kview.model.snapshot import Flags, Longs, Strings
 from kview.model.states import BrokerState, ConnectorState
@@ -214,7 +214,7 @@ def _topic_rows(scrape: Scrape) -> Rows:
     figures = view.topics
     return _rows(
         figures.topic.tolist(),
-        _levels(figures.severity),
+        _ranks(figures.severity),
         figures.in_rate,
         names.included(Of.TOPIC, figures.topic),
         names.excluded(Of.TOPIC, figures.topic),
@@ -270,8 +270,8 @@ def _of_topics(scrape: Scrape, chosen: Choice) -> Iterator[Metric]:
 def _partition_rows(scrape: Scrape) -> Rows:
     view, names = scrape.view, scrape.names
     table, figures = view.snapshot.partitions, view.partitions
-    levels = np.array([_LEVELS[OF_STATUSES.get(status, Severity.CALM)] for status in STATUSES])
-    trouble = np.maximum(levels[figures.rank], np.where(stands_still(view.snapshot), WARN, CALM))
+    levels = np.array([severity_rank(OF_STATUSES.get(status, Severity.CALM)) for status in STATUSES])
+    trouble = np.minimum(levels[figures.rank], np.where(stands_still(view.snapshot), WARN, CALM))
     return _rows(
         list(zip(table.topic.tolist(), table.partition.tolist(), strict=True)),
         trouble,
@@ -361,7 +361,7 @@ def _group_rows(scrape: Scrape) -> Rows:
     groups, figures = view.snapshot.groups.group, view.groups
     return _rows(
         groups.tolist(),
-        np.maximum(_levels(figures.severity), _near(scrape.of_groups, figures.verdict)),
+        np.minimum(_ranks(figures.severity), _near(scrape.of_groups, figures.verdict)),
         _busy(figures),
         names.included(Of.GROUP, groups),
         names.excluded(Of.GROUP, groups),
@@ -476,7 +476,7 @@ def _group_partition_rows(scrape: Scrape) -> Rows:
     """Return the partitions of the groups that the user does not ignore."""
     view, names = scrape.view, scrape.names
     table, figures = view.snapshot.offsets, view.offsets
-    levels = np.array([_LEVELS[OF_VERDICTS[verdict]] for verdict in ORDER])
+    levels = np.array([severity_rank(OF_VERDICTS[verdict]) for verdict in ORDER])
     lost = np.where((figures.lost > 0) & (figures.verdict != Verdict.ABANDONED), RISK, CALM)
     ignored = set(view.snapshot.groups.group[view.groups.ignored].tolist())
     groups = table.group.tolist()
@@ -487,7 +487,7 @@ def _group_partition_rows(scrape: Scrape) -> Rows:
     never = (of_group[1] & ~of_group[0]) | (of_topic[1] & ~of_topic[0])
     return _rows(
         list(zip(groups, table.topic.tolist(), table.partition.tolist(), strict=True)),
-        np.maximum(np.maximum(levels[figures.rank], lost), _near(scrape.shares, figures.verdict)),
+        np.minimum(np.minimum(levels[figures.rank], lost), _near(scrape.shares, figures.verdict)),
         _busy(figures),
         (of_group[0] | of_topic[0]) & ~never,
         never,
@@ -554,11 +554,9 @@ TABLES: Mapping[str, Table] = {
 }
 """The tables by their names in `Limits`."""
 
-_LEVELS = {Severity.RISK: RISK, Severity.WARN: WARN, Severity.GOOD: CALM, Severity.CALM: CALM}
 
-
-def _levels(severities: Strings) -> Longs:
-    return np.array([_LEVELS[severity] for severity in severities.tolist()], np.int64)
+def _ranks(severities: Strings) -> Longs:
+    return np.array([severity_rank(severity) for severity in severities.tolist()], np.int64)
 
 
 def _rows(

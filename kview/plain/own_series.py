@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kview.derive.view import Floats
+from kview.model.events import Severity, severity_rank
 from kview.model.name_patterns import NamePattern, Of
 from kview.model.snapshot import Flags, Longs, Strings
 
@@ -26,8 +27,8 @@ HALVED_MS = 300_000
 """The highest figure of a row that has series is remembered, and halved in this time: a producer that sends
 now and then is not idle in between."""
 
-CALM, WARN, RISK = 0, 1, 2
-"""How bad the trouble of a row is."""
+RISK, WARN, CALM = map(severity_rank, (Severity.RISK, Severity.WARN, Severity.CALM))
+"""How bad the trouble of a row is: the less, the worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Rows(NamedTuple):
     keys: Sequence[Hashable]
     """What stays the same from scrape to scrape."""
     trouble: Longs
-    """CALM, WARN or RISK."""
+    """The ranks of severities."""
     busy: Floats
     """How busy or how far behind. NaN if it is not known."""
     included: Flags
@@ -122,7 +123,7 @@ class Keeper:
         own[self._busiest(rows.keys, rows_in, busy, limit, now_ms)] = True
         own[self._troubled(rows.keys, rows_in, rows.trouble, busy, limit, now_ms)] = True
         rest = np.flatnonzero(compete & ~own)
-        return Choice(np.flatnonzero(own), rest, int((rows.trouble[rest] > CALM).sum()))
+        return Choice(np.flatnonzero(own), rest, int((rows.trouble[rest] <= WARN).sum()))
 
     def _busiest(self, keys: Sequence[Hashable], rows: Longs, busy: Floats, limit: int, now_ms: int) -> Longs:
         worth, held = busy.copy(), np.zeros(len(busy), np.bool_)
@@ -138,14 +139,14 @@ class Keeper:
     def _troubled(
         self, keys: Sequence[Hashable], rows: Longs, trouble: Longs, busy: Floats, limit: int, now_ms: int
     ) -> Longs:
-        since_ms = {row: now_ms for row in rows[trouble[rows] > CALM].tolist()}
+        since_ms = {row: now_ms for row in rows[trouble[rows] <= WARN].tolist()}
         held = np.zeros(len(trouble), np.bool_)
         for row in rows.tolist() if self._troubled_ms else ():
             at_ms = self._troubled_ms.get(keys[row])
             if at_ms is not None and now_ms - at_ms < TROUBLE_LINGERS_MS:
                 held[row] = True
                 since_ms.setdefault(row, min(at_ms, now_ms))  # if the clock was set back
-        chosen = _first(np.array(sorted(since_ms), np.int64), limit, -trouble, ~held, -busy)
+        chosen = _first(np.array(sorted(since_ms), np.int64), limit, trouble, ~held, -busy)
         self._troubled_ms = {keys[row]: since_ms[row] for row in chosen.tolist()}
         return chosen
 
