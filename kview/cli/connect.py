@@ -24,6 +24,8 @@ WORDS = {
     "no_spark": "no_spark",
     "no_records": "no_records",
     "ignore_groups": "ignore_group",
+    "metrics_include": "metrics_include",
+    "metrics_exclude": "metrics_exclude",
 }
 """Flag's name in Python → the key of a profile that stands for the flag."""
 

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from kview.cli.values import Duration, listening_address
 from kview.model.address import Address
+from kview.model.name_patterns import BadPattern, NamePattern
 from kview.run.settings import DEFAULT_INTERVAL_MS, MAX_INTERVAL_MS, MIN_INTERVAL_MS, Display, Format, Record
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -29,6 +30,8 @@ DISPLAY_NAMES = (
     "record",
     "record_upload",
     "metrics",
+    "metrics_include",
+    "metrics_exclude",
     "quiet",
     "fresh",
     "no_tour",
@@ -75,6 +78,23 @@ def _metrics(ctx: click.Context, param: click.Parameter, given: str | None) -> A
     return None if given is None else listening_address(given)
 
 
+def _name_patterns(
+    ctx: click.Context, param: click.Parameter, given: tuple[str | NamePattern, ...]
+) -> tuple[NamePattern, ...]:
+    """Return the patterns. Fails with a usage error if one does not say what it is about."""
+    try:
+        return tuple(
+            text if isinstance(text, NamePattern) else NamePattern.parse(str(text)) for text in given
+        )
+    except BadPattern as error:
+        raise click.BadParameter(
+            f"{str(error)!r} does not say of what: write 'topic:PATTERN' or 'group:PATTERN', such as"
+            " 'topic:orders-*'",
+            ctx,
+            param,
+        ) from None
+
+
 _OBSERVING = (
     click.option(
         "--interval",
@@ -113,6 +133,22 @@ _OBSERVING = (
         metavar="[HOST:]PORT",
         callback=_metrics,
         help="Serve Prometheus metrics at http://HOST:PORT/metrics, and /healthz.  [default HOST: 127.0.0.1]",
+    ),
+    click.option(
+        "--metrics-include",
+        multiple=True,
+        callback=_name_patterns,
+        metavar="KIND:PATTERN",
+        help="With --metrics: topics and groups that always have metrics of their own, such as"
+        " 'topic:orders-*' or 'group:billing'. May be repeated.",
+    ),
+    click.option(
+        "--metrics-exclude",
+        multiple=True,
+        callback=_name_patterns,
+        metavar="KIND:PATTERN",
+        help="With --metrics: topics and groups that never have, such as 'group:console-*', unless they are"
+        " included. May be repeated.",
     ),
     click.option(
         "--fresh",
@@ -207,6 +243,10 @@ def display_of(ctx: click.Context, flags: Mapping[str, Any], own: Mapping[str, A
         raise click.UsageError(
             "--record-upload needs --record DIR: a dashboard's own recording of the last hour is not uploaded"
         )
+    for name in ("metrics_include", "metrics_exclude"):
+        given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and flags["metrics"] is None:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --metrics")
     works = flags.get("metrics") or flags.get("record") or flags.get("on_finding")
     if flags.get("quiet") and not works:
         raise click.UsageError(
@@ -224,6 +264,8 @@ def display_of(ctx: click.Context, flags: Mapping[str, Any], own: Mapping[str, A
         ignore_groups=flags["ignore_groups"],
         no_records=flags.get("no_records", False),
         metrics=flags.get("metrics"),
+        metrics_include=flags.get("metrics_include", ()),
+        metrics_exclude=flags.get("metrics_exclude", ()),
         quiet=flags.get("quiet", False),
         fresh=flags.get("fresh", False),
         no_tour=flags.get("no_tour", False),

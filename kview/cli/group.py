@@ -16,6 +16,7 @@ COMMANDS = {
     "check": "Check a cluster once, for scripts: print what is wrong, and set the exit code.",
     "config": "Show which files kview reads, and the settings of each profile.",
     "connect": "Show a cluster live: its brokers, partitions and consumer groups.",
+    "metrics": "Print alert rules or a Grafana dashboard for the metrics of --metrics.",
     "report": "Report on recordings: throughput, availability, lag, incidents and growth.",
     "demo": "Play a demo on a simulated cluster, or list the demos.",
     "replay": "Play a recording on the same dashboard, or step through it.",

@@ -18,6 +18,7 @@ from kview.config.hooks import Hook
 from kview.config.references import read_file
 from kview.config.schema_registry import SchemaRegistry
 from kview.errors import BadUse, ErrorKind
+from kview.model.name_patterns import BadPattern, NamePattern
 
 _LIKE_A_SERVER = frozenset(":,")
 """What tells bootstrap servers from the name of a profile."""
@@ -35,6 +36,8 @@ _EXPECTED: Mapping[str, str] = {
     "no-spark": "true or false",
     "no-records": "true or false",
     "ignore-group": 'a list, such as ["console-*"]',
+    "metrics-include": 'a list, such as ["topic:orders-*", "group:billing"]',
+    "metrics-exclude": 'a list, such as ["group:console-*"]',
     "production": "true or false",
     "colour": 'a colour, such as "#d08770"',
     connect_rest.URL: 'the address of the REST API, such as "https://connect:8083", without a user, password'
@@ -74,6 +77,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     no_spark: bool = False
     no_records: bool = False
     ignore_group: tuple[str, ...] = ()
+    metrics_include: tuple[str, ...] = ()
+    metrics_exclude: tuple[str, ...] = ()
     production: bool = False
     colour: Annotated[str, msgspec.Meta(pattern="^#[0-9a-fA-F]{6}$")] | None = None
     connect_url: str | None = None
@@ -91,7 +96,13 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def flags(self) -> dict[str, str]:
         """Return the flags that only say how to show the cluster, by name, and their values."""
-        words = {"interval": self.interval, "theme": self.theme, "ignore-group": " ".join(self.ignore_group)}
+        words = {
+            "interval": self.interval,
+            "theme": self.theme,
+            "ignore-group": " ".join(self.ignore_group),
+            "metrics-include": " ".join(self.metrics_include),
+            "metrics-exclude": " ".join(self.metrics_exclude),
+        }
         shown = {"ascii": self.ascii, "no-spark": self.no_spark, "no-records": self.no_records}
         return {key: word for key, word in words.items() if word} | {
             key: "yes" for key, chosen in shown.items() if chosen
@@ -144,16 +155,13 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             try:
                 return {topic: decoders.decoder(text, Path(file).parent) for topic, text in _flat("", table)}
             except decoders.NotADecoder:
-                raise BadUse(
-                    ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key]
-                ) from None
+                raise _wrong(file, name, key) from None
 
         return Decoders(of(decoders.VALUES, self.decoder), of(decoders.KEYS, self.key_decoder))
 
 
 def _not_usable(file: str, name: str, error: connect_rest.NotUsable) -> BadUse:
-    key = str(error)
-    return BadUse(ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key])
+    return _wrong(file, name, str(error))
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -209,9 +217,17 @@ def _profile(file: str, name: str, values: Mapping[str, Any]) -> Profile:
     if not name or not _LIKE_A_SERVER.isdisjoint(name):
         raise BadUse(ErrorKind.PROFILE_NAME_WRONG, file=file, name=name)
     try:
-        return msgspec.convert(values, Profile)
+        profile = msgspec.convert(values, Profile)
     except msgspec.ValidationError as error:
         raise _unlike(file, name, str(error)) from None
+    patterns = {"metrics-include": profile.metrics_include, "metrics-exclude": profile.metrics_exclude}
+    for key, texts in patterns.items():
+        try:
+            for text in texts:
+                NamePattern.parse(text)
+        except BadPattern:
+            raise _wrong(file, name, key) from None
+    return profile
 
 
 def _unlike(file: str, name: str, error: str) -> BadUse:
@@ -224,6 +240,10 @@ def _unlike(file: str, name: str, error: str) -> BadUse:
         )
     wrong = _WRONG.search(error)
     key = wrong[1] if wrong else "servers"  # the only key that must be there
+    return _wrong(file, name, key)
+
+
+def _wrong(file: str, name: str, key: str) -> BadUse:
     return BadUse(ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key])
 
 

@@ -109,6 +109,12 @@ class Severity(StrEnum):
 
 SEVERITY_ORDER = (Severity.RISK, Severity.WARN, Severity.GOOD, Severity.CALM)
 """The severities, the worst first."""
+_RANKS: dict[str, int] = {severity: rank for rank, severity in enumerate(SEVERITY_ORDER)}
+
+
+def severity_rank(severity: object) -> int:
+    """Return the place of a severity in SEVERITY_ORDER: 0 is the worst."""
+    return _RANKS[str(severity)]
 
 
 class Event(Struct, frozen=True):

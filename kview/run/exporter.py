@@ -3,7 +3,7 @@
 import errno
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -17,7 +17,8 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
 from kview.model.snapshot import Snapshot
-from kview.plain.metrics import Costs, metrics, of_kview
+from kview.plain.metrics import Costs, build_info, metrics, of_kview
+from kview.plain.own_series import EVERY_NAME, Names, OwnSeries
 
 MOST_SCRAPES = 8
 """The most requests that are answered at the same time, while others wait. Prometheus sends one."""
@@ -26,17 +27,26 @@ STALE_LEAST_S, STALE_INTERVALS = 15.0, 3.0
 """kview is not healthy if its last observation is older than this, and older than so many intervals. What it
 saw then is not served any more."""
 
+LEAST_SERVED_S = 1.0
+"""A page is served for as long as this at least: who scrapes without a pause does not keep Python from
+observing."""
+
+_Last = tuple[View, Costs, float]
+"""The last view, the costs until then, and when it came."""
+
 
 class Exporter(Collector):
     """Answers scrapes from the last view, on threads of its own.
 
-    `take` may be called from any thread. Before the first view, there are only metrics of the process. Many
-    scrapes of one view cost no more than one.
+    `take` may be called from any thread, and never waits for a scrape. Before the first view, there are only
+    metrics of the process and kview's version. Many scrapes of one view, or within `LEAST_SERVED_S`, cost no
+    more than one.
     """
 
     def __init__(
         self,
         interval_s: float,
+        names: Names = EVERY_NAME,
         clock_s: Callable[[], float] = time.monotonic,
         request_within_s: float = REQUEST_WITHIN_S,
         asked_within_s: float = ASKED_WITHIN_S,
@@ -45,14 +55,13 @@ class Exporter(Collector):
         self.request_within_s = request_within_s
         self.asked_within_s = asked_within_s
         self._stale_s = max(STALE_LEAST_S, STALE_INTERVALS * interval_s)
-        self._last: tuple[View, Costs, float] | None = None
+        self._last: _Last | None = None
+        self._own = OwnSeries(names)
         self._process = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self._process)
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
         self._writing = threading.Lock()
-        self._written: tuple[object, bool, bytes] = None, False, b""
-        """What the last page was written from, whether that was too old, and the page."""
+        self._written: tuple[object, bool, float, bytes] | None = None
+        """What the last page was written from, whether that was too old, when that was, and the page."""
         self._server: _Server | None = None
 
     def take(self, snapshot: Snapshot, view: View | None) -> None:
@@ -62,30 +71,28 @@ class Exporter(Collector):
         costs = self._last[1] if self._last else Costs()
         self._last = view, costs.plus(view), self._clock_s()
 
-    def describe(self) -> Iterable[Metric]:
-        """Return nothing: what there is to collect depends on the cluster."""
-        return ()
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the metrics of the last view; if it is too old, only those of kview itself."""
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of the last view; if it is too old, only those of kview itself."""
         last = self._last
-        if last is None:
-            return ()
-        view, costs, _ = last
-        if self._is_old(last):
-            return of_kview(view, costs, __version__)
-        return metrics(view, costs, __version__)
+        if last is None or self._is_old(last):
+            yield build_info(__version__)
+            yield from of_kview(last[0], last[1]) if last else ()
+        else:
+            yield from metrics(last[0], last[1], __version__, self._own)
 
     def page(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
         with self._writing:
             last = self._last
             is_old = last is not None and self._is_old(last)
-            if self._written[0] is not last or self._written[1] != is_old:
-                self._written = last, is_old, generate_latest(self._registry)
-            return generate_latest(self._process) + self._written[2]
+            written = self._written
+            is_of_last = written is not None and written[0] is last and written[1] == is_old
+            if written is None or not (is_of_last or self._clock_s() - written[2] < LEAST_SERVED_S):
+                page = generate_latest(self)
+                self._written = written = last, is_old, self._clock_s(), page
+            return generate_latest(self._process) + written[3]
 
-    def _is_old(self, last: tuple[View, Costs, float]) -> bool:
+    def _is_old(self, last: _Last) -> bool:
         return self._clock_s() - last[2] > self._stale_s
 
     def health(self) -> tuple[bool, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from kview.model.address import Address
+from kview.model.name_patterns import NamePattern
 
 DEFAULT_INTERVAL_MS = 1_000
 
@@ -55,6 +56,9 @@ class Display(Struct, frozen=True):
     """Whether the records of topics are never fetched."""
     metrics: Address | None = None
     """Where Prometheus metrics are served, if they are."""
+    metrics_include: tuple[NamePattern, ...] = ()
+    metrics_exclude: tuple[NamePattern, ...] = ()
+    """Which topics and groups always and never have metrics of their own."""
     fresh: bool = False
     """Whether the choices kept for the cluster are ignored."""
     quiet: bool = False

@@ -53,9 +53,11 @@ def show(shown: Shown) -> int:
         metrics, hook = shown.display.metrics, None if shown.display.once else shown.hook
         hooks: Hooks | None = None
         if metrics is not None:
+            from kview.plain.own_series import Names
             from kview.run.exporter import Exporter
 
-            exporter = Exporter(shown.display.interval_ms / 1000)
+            names = Names(shown.display.metrics_include, shown.display.metrics_exclude)
+            exporter = Exporter(shown.display.interval_ms / 1000, names)
             try:
                 exporter.start(metrics)
             except BadUse:

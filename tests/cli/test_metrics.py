@@ -1,5 +1,6 @@
 """`--metrics` and `--quiet`: a run that only serves what it sees."""
 
+import json
 import signal
 import socket
 import subprocess
@@ -9,9 +10,14 @@ from contextlib import closing
 
 import pytest
 
+from kview.derive.groups.retained import NEAR_RETENTION
+from kview.plain.alert_rules import rules
+from kview.plain.grafana import dashboard
 from tests.cli.commands import KVIEW, ROOT, run_here
 from tests.observe.fake_broker import FakeBroker
+from tests.plain.promql import labels_of, of_dashboard, of_rules
 from tests.plain.scraped import Series, problems, read, value
+from tests.serve.questions import SET, TOPIC, delete_records, incremental_alter
 from tests.served import Served
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -75,6 +81,11 @@ def test_a_headless_exporter_waits_for_its_cluster() -> None:
     ("flags", "sentence"),
     [
         (["--quiet"], "--quiet needs --metrics, --record or a"),
+        (["--metrics-include", "topic:a"], "--metrics-include needs --metrics"),
+        (
+            ["--metrics", "1", "--metrics-exclude", "orders-*"],
+            "'--metrics-exclude': 'orders-*' does not say of what: write 'topic:PATTERN' or",
+        ),
         (["--metrics", "soon"], "'soon' in '127.0.0.1:soon' is not a valid port"),
         (["--metrics", "0"], "is not a valid port: give a number from 1 to 65535"),
         (["--metrics", "0.0.0.0:99999"], "'99999' in '0.0.0.0:99999' is not a valid port"),
@@ -94,3 +105,68 @@ def test_a_port_in_use() -> None:
     assert (
         f"127.0.0.1:{port} is in use, so metrics cannot be served there: choose another port" in done.stderr
     )
+
+
+@pytest.mark.slow
+def test_rules_and_dashboard_name_what_a_cluster_has_healthy_and_in_a_crash() -> None:
+    port = free_port()
+    with Served() as cluster:
+        limit = ("retention.bytes", SET, "1000000000")
+        assert incremental_alter(cluster.addresses[0], TOPIC, "audit-log", [limit]) == 0
+        command = [*KVIEW, "connect", cluster.bootstrap, "--metrics", f":{port}", "--quiet"]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            seen: list[Series] = []
+
+            def shows(name: str, **labels: str) -> bool:
+                series = read(page(port, "/metrics"))
+                seen.append(series)
+                return (value(series, name, **labels) or 0) > 0
+
+            wait_until(
+                lambda: shows("kview_group_read_records_per_second", group="billing"), "rates", START_S
+            )
+            at = {"group": "audit-export", "topic": "audit-log", "partition": "0"}
+            committed = int(value(seen[-1], "kview_group_partition_committed_offset", **at) or 0)
+            leader = cluster.partition("audit-log").leader_id
+            assert delete_records(cluster.addresses[leader], "audit-log", 0, committed - 100)[0] == 0
+            wait_until(
+                lambda: shows("kview_group_partition_lag_log_ratio", **at), "the log begins later", START_S
+            )
+            lag = value(seen[-1], "kview_group_partition_lag_records", **at) or 0
+            ratio = value(seen[-1], "kview_group_partition_lag_log_ratio", **at)
+            assert ratio == pytest.approx(lag / (lag + 100)) and (ratio or 0) > NEAR_RETENTION
+            assert value(seen[-1], "kview_group_lag_log_ratio", group="audit-export") == ratio
+            cluster.do("crash 4")
+            wait_until(lambda: shows("kview_broker_state", broker="4", state="silent"), "silence", START_S)
+            wait_until(lambda: shows("kview_offline_partitions"), "the controller fences it", START_S)
+            active = "kview_active_controllers"
+            assert value(seen[-1], active) == 1
+            for controller in (101, 102, 103):
+                cluster.do(f"crash {controller}")
+            wait_until(
+                lambda: shows("kview_findings", kind="quorum_silent", severity="risk"), "nobody acts", START_S
+            )
+            assert value(seen[-1], active) is None
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=PATIENCE_S)
+    labels = labels_of(*seen)
+    assert {name for each in (*of_rules(), *of_dashboard()) for name in each.names - labels.keys()} == {
+        "kview_connector_state",
+        "kview_connector_task_state",
+        "kview_log_dir_full_timestamp_seconds",
+        "kview_log_dir_total_bytes",
+        "kview_log_dir_usable_bytes",
+        "kview_partition_last_stable_held_seconds",
+        "kview_partition_reassigning_records_left",
+        "kview_rest_groups_max_lag_min_seconds",
+    }, "what is only there with Kafka Connect, a transaction and so on"
+
+
+def test_rules_and_dashboard_are_printed() -> None:
+    done = run_here("metrics", "--rules")
+    assert (done.returncode, done.stdout) == (0, rules())
+    done = run_here("metrics", "--dashboard")
+    assert (done.returncode, json.loads(done.stdout)) == (0, dashboard())
+    for flags in ((), ("--rules", "--dashboard")):
+        done = run_here("metrics", *flags)
+        assert (done.returncode, done.stdout) == (2, "") and "choose either --rules or" in done.stderr

@@ -333,16 +333,17 @@ def test_display_holds_for_every_cluster_unless_a_profile_or_a_flag_says_otherwi
             "interval": shown.interval_ms,
             "mouse": not shown.no_mouse,
             "ignored": shown.ignore_groups,
+            "included": [":".join(pattern) for pattern in shown.metrics_include],
         }
 
     kept = '[display]\ntheme = "light"\ninterval = "5s"\nmouse = false\nignore-group = ["a*"]\n'
-    assert used("", "h:1") == {"theme": "", "interval": 1_000, "mouse": True, "ignored": ()}
-    everywhere = {"theme": "light", "interval": 5_000, "mouse": False, "ignored": ("a*",)}
+    assert used("", "h:1") == {"theme": "", "interval": 1_000, "mouse": True, "ignored": (), "included": []}
+    everywhere = {"theme": "light", "interval": 5_000, "mouse": False, "ignored": ("a*",), "included": []}
     assert used(kept, "h:1") == everywhere
-    profile = '\n[clusters.a]\nservers = "h:1"\ninterval = "2s"\n'
-    assert used(kept + profile, "a") == {**everywhere, "interval": 2_000}
+    profile = '\n[clusters.a]\nservers = "h:1"\ninterval = "2s"\nmetrics-include = ["topic:a"]\n'
+    assert used(kept + profile, "a") == {**everywhere, "interval": 2_000, "included": ["topic:a"]}
     flags = ("--interval", "1s", "--theme", "dark", "--ignore-group", "b")
-    said = {"theme": "dark", "interval": 1_000, "mouse": False, "ignored": ("b",)}
+    said = {"theme": "dark", "interval": 1_000, "mouse": False, "ignored": ("b",), "included": ["topic:a"]}
     assert used(kept + profile, "a", *flags) == said
 
 
@@ -353,6 +354,10 @@ def test_a_wrong_display_is_named_and_help_is_there(home: Home) -> None:
     home.config.write_text('[display]\ninterval = "3x"\n')
     code, _, error = home.kview("connect", "h:1", "--once")
     assert code == 2 and "'3x' is not a valid duration" in error
+    home.config.write_text('[clusters.a]\nservers = "h:1"\nmetrics-exclude = ["a*"]\n')
+    code, _, error = home.kview("connect", "a", "--once")
+    assert code == 2 and "metrics-exclude" in error and 'a list, such as ["group:console-*"]' in error
+    assert "--metrics" not in error and error.count("\n") == 1
     assert home.kview("connect", "--help")[0] == 0
     home.config.write_text('[display]\ntheme = "light"\nmouse = false\n')
     code, out, _ = home.kview("config")

@@ -19,8 +19,8 @@ from kview.model.snapshot import Failure, Features, Quorum, Snapshot, empty
 from kview.model.states import QuorumRole
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.plain.documents import document_of
-from kview.plain.metrics import Costs, metrics
 from kview.tui.rows.broker_heading import broker_heading
+from tests.plain.scraped import page_of, read
 from tests.worlds import default_world
 
 OVERDUE = Failure(Part.QUORUM, NO_BROKER, FailureKind.OVERDUE)
@@ -420,15 +420,13 @@ def test_without_a_quorum_its_document_is_null_and_has_no_metrics() -> None:
     bare = replace(snapshot, observation=seen, quorum=empty(Quorum))
     view = step(State(), bare)[1]
     assert document_of(view).quorum is None
-    assert not [family for family in metrics(view, Costs(), "0") if "quorum" in family.name]
+    assert not [name for name, _ in read(page_of(view)) if "quorum" in name]
 
 
 def test_controllers_and_observers_have_metrics() -> None:
     view = with_observers((4, 12, 300), (104, 7, 200))
     told = {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in metrics(view, Costs(), "0")
-        for sample in family.samples
+        (name, *(text for _, text in labels)): found for (name, labels), found in read(page_of(view)).items()
     }
     assert told["kview_quorum_lag_records", "4", "observer"] == 12
     assert told["kview_quorum_last_fetch_age_seconds", "104", "observer"] == 0.2
@@ -453,9 +451,8 @@ def test_finalized_features_are_shown_where_known_and_are_nothing_where_not() ->
         ("metadata.version", 30),
     ]
     levels = {
-        sample.labels["feature"]: sample.value
-        for family in metrics(view, Costs(), "0")
-        if family.name == "kview_finalized_feature_level"
-        for sample in family.samples
+        dict(labels)["feature"]: found
+        for (name, labels), found in read(page_of(view)).items()
+        if name == "kview_finalized_feature_level"
     }
     assert levels == {"group.version": 1, "metadata.version": 30}

@@ -1,14 +1,16 @@
 """A page of metrics as Prometheus reads it: parsed by its own client, and held to its naming rules."""
 
 import re
+from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from kview.derive.view import View
-from kview.plain.metrics import LIMITS, Costs, Limits, metrics
+from kview.plain.metrics import Costs, metrics
+from kview.plain.own_series import LIMITS, Limits, OwnSeries
 
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -19,21 +21,15 @@ _NOT_A_BASE_UNIT = re.compile(
 _RESERVED = ("_count", "_sum", "_bucket", "_gauge", "_counter")
 
 
-class Page(Collector):
-    """The metrics of one view."""
+def page_of(view: View, limits: Limits = LIMITS, own: OwnSeries | None = None) -> str:
+    """The page for a view. `own` remembers what the pages before had series of."""
+    costs, chosen = Costs().plus(view), own or OwnSeries(limits=limits)
 
-    def __init__(self, view: View, limits: Limits) -> None:
-        self._view, self._limits = view, limits
+    class Page(Collector):
+        def collect(self) -> Iterator[Metric]:
+            return metrics(view, costs, "1.2.3", chosen)
 
-    def collect(self) -> list[Metric]:
-        return list(metrics(self._view, Costs().plus(self._view), "1.2.3", self._limits))
-
-
-def page_of(view: View, limits: Limits = LIMITS) -> str:
-    """The page for a view."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Page(view, limits))
-    return generate_latest(registry).decode()
+    return generate_latest(Page()).decode()
 
 
 def read(page: str) -> Series:

@@ -13,7 +13,8 @@ import pytest
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
-from kview.run.exporter import MOST_SCRAPES, Exporter
+from kview.model.snapshot import Snapshot
+from kview.run.exporter import LEAST_SERVED_S, MOST_SCRAPES, Exporter
 from tests.clocks import SetClock
 from tests.plain.scraped import problems, read, value
 from tests.waiting import PATIENCE_S, wait_until
@@ -54,14 +55,15 @@ def test_a_scrape_and_the_health_of_kview(exporter: Exporter, clock: SetClock) -
     assert status == 200 and value(read(page), "kview_brokers") is None
     for view in views(default_world().tick() for _ in range(3)):
         exporter.take(view.snapshot, view)
+    clock.now_s += LEAST_SERVED_S
     status, page = get(port, "/metrics")
     series = read(page)
     assert status == 200 and problems(page) == []
     assert value(series, "kview_brokers") == 6
     assert value(series, "kview_observations_total") == 3
     assert (value(series, "process_cpu_seconds_total") or 0) > 0
-    assert get(port, "/healthz") == (200, "ok: last observation 0.0 s ago\n")
-    clock.now_s += 16
+    assert get(port, "/healthz") == (200, "ok: last observation 1.0 s ago\n")
+    clock.now_s += 15
     assert get(port, "/healthz") == (503, "not ok: last observation 16.0 s ago\n")
     old = read(get(port, "/metrics")[1])
     assert value(old, "kview_brokers") is None, "what was seen then is not known now"
@@ -132,6 +134,22 @@ def test_many_scrapes_at_once_and_scrapers_that_never_read(exporter: Exporter) -
     assert view.read == once > 0
 
 
+def test_a_scrape_that_takes_long_holds_up_no_observation(exporter: Exporter, clock: SetClock) -> None:
+    first, second = views(default_world().tick() for _ in range(2))
+    slow = Blocked(first)
+    exporter.take(first.snapshot, slow)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(1) as pool:
+        page = pool.submit(exporter.page)
+        assert slow.is_read.wait(PATIENCE_S)
+        exporter.take(second.snapshot, second)
+        slow.goes_on.set()
+        assert value(read(page.result(PATIENCE_S).decode()), "kview_observations_total") == 1
+    clock.now_s += LEAST_SERVED_S - 0.1
+    assert value(read(exporter.page().decode()), "kview_observations_total") == 1, "it is young enough"
+    clock.now_s += 0.1
+    assert value(read(exporter.page().decode()), "kview_observations_total") == 2
+
+
 def test_a_client_that_sends_its_request_for_ever_is_cut_off() -> None:
     impatient = Exporter(interval_s=1.0, request_within_s=0.2)
     port = impatient.start(free())
@@ -149,6 +167,22 @@ def sends(connection: socket.socket) -> bool:
         return connection.send(b"x") == 1
     except ConnectionError:
         return False
+
+
+class Blocked:
+    """A view that keeps who reads it waiting."""
+
+    def __init__(self, view: View) -> None:
+        self._view, self.is_read, self.goes_on = view, threading.Event(), threading.Event()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._view.snapshot
+
+    def __getattr__(self, name: str) -> object:
+        self.is_read.set()
+        assert self.goes_on.wait(PATIENCE_S)
+        return getattr(self._view, name)
 
 
 class Counted:

@@ -1,5 +1,6 @@
 """How long and how much a topic keeps, from its settings."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -37,7 +38,20 @@ def settings_of(configs: TopicConfigs, topic: str) -> dict[str, str]:
 
 def retention(configs: TopicConfigs, topic: str) -> Retention:
     """Return when a topic's records are removed."""
-    settings = settings_of(configs, topic)
+    return _of(settings_of(configs, topic))
+
+
+def retentions(configs: TopicConfigs) -> dict[str, Retention]:
+    """Return when the records of each topic are removed whose settings are known."""
+    settings: dict[str, dict[str, str]] = {}
+    for topic, name, value in zip(
+        configs.topic.tolist(), configs.name.tolist(), configs.value.tolist(), strict=True
+    ):
+        settings.setdefault(topic, {})[name] = value
+    return {topic: _of(values) for topic, values in settings.items()}
+
+
+def _of(settings: Mapping[str, str]) -> Retention:
     policy = settings.get("cleanup.policy", "")
     ms, size = (_limit(settings.get(f"retention.{name}", "")) for name in ("ms", "bytes"))
     return Retention(ms, size, "delete" in policy, "compact" in policy)

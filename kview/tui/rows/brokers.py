@@ -15,7 +15,7 @@ from kview.language import brokers, controllers, failures, glyphs, words
 from kview.language.curves import sparkline
 from kview.language.lists import Order, order_name
 from kview.model.address import Address
-from kview.model.events import Severity
+from kview.model.events import Severity, severity_rank
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.tui.options import OWN_ORDER, Options
@@ -28,7 +28,6 @@ from kview.tui.rows.common import (
     broker_state,
     fresh,
     name_width,
-    rank,
     rate_width,
     state_cell,
     title,
@@ -261,7 +260,7 @@ class BrokerRows(Keyed[BrokerKey]):
         or `✕`."""
         same = self._all_of(rack)
         answer = int(self._view.snapshot.brokers.answers[same].sum())
-        worst = min((str(self._view.brokers.severity[row]) for row in same), key=rank)
+        worst = min((str(self._view.brokers.severity[row]) for row in same), key=severity_rank)
         all_do = answer == len(same)
         counted = "" if all_do else f"{answer:,} of "
         sign = Span(SIGNS[worst], Role.GOOD if all_do and ROLES[worst] is Role.DIM else ROLES[worst])

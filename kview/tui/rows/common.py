@@ -11,7 +11,7 @@ from kview.derive.view import PartitionStatus, Verdict, View
 from kview.language import brokers, glyphs, verdicts, words
 from kview.language import replicas as replica_words
 from kview.language.brokers import BrokerWords
-from kview.model.events import SEVERITY_ORDER, Severity
+from kview.model.events import Severity
 from kview.model.snapshot import Flags, Strings
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.rows.figures import Figure, known, state_figure
@@ -27,7 +27,6 @@ ROLES: dict[str, Role] = {
     Severity.CALM: Role.DIM,
 }
 SIGNS = glyphs.SIGNS
-_RANKS: dict[str, int] = {severity: rank for rank, severity in enumerate(SEVERITY_ORDER)}
 
 STATUS_SIGNS: dict[str, str] = {
     PartitionStatus.NO_LEADER: glyphs.DEAD,
@@ -205,11 +204,6 @@ def replicas_width(view: View) -> int:
         return 8
     digits = len(str(int(matrix.max())))
     return max(8, int(matrix.shape[1]) * (digits + 2) - 1)
-
-
-def rank(severity: object) -> int:
-    """Return the position of a severity, where 0 is the worst."""
-    return _RANKS[str(severity)]
 
 
 def verdict(kind: str, reason: str, severity: str, age_ms: int = UNKNOWN, lost: int = 0) -> Line:

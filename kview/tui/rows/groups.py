@@ -12,7 +12,7 @@ from kview.language import unheard as whose
 from kview.language.curves import sparkline
 from kview.language.lists import NEXT_GROUP_LIST, Order, order_name
 from kview.language.verdicts import UNDECIDED
-from kview.model.events import Severity
+from kview.model.events import Severity, severity_rank
 from kview.model.snapshot import Longs
 from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -25,7 +25,6 @@ from kview.tui.rows.common import (
     count_width,
     fresh,
     name_width,
-    rank,
     rate_width,
     title,
     verdict,
@@ -94,7 +93,7 @@ def summary(view: View, options: Options, cells: int) -> Line:
     """
     figures = view.groups
     by_verdict: dict[tuple[str, str], list[str]] = {}
-    for row in sorted(_listed(view, options), key=lambda row: rank(figures.severity[row])):
+    for row in sorted(_listed(view, options), key=lambda row: severity_rank(figures.severity[row])):
         is_old = int(figures.verdict_age_ms[row]) != UNKNOWN
         name = verdicts.of_many(figures.verdict[row], is_old, bool(figures.lost[row] > 0))
         key = str(figures.severity[row]), name

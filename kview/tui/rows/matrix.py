@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from kview.derive.align import first_that_holds, positions
 from kview.derive.view import View
 from kview.language import glyphs, words
-from kview.model.events import Severity
+from kview.model.events import Severity, severity_rank
 from kview.model.snapshot import Longs
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options, Sort
 from kview.tui.rows.columns import GAP, Column
-from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, rank, title
+from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, title
 from kview.tui.rows.figures import STATE, Figure, count_figure, number_figure
 from kview.tui.rows.placement import placed_rows
 from kview.tui.rows.row import Row
@@ -170,7 +170,7 @@ class MatrixRows(Keyed[int]):
             case "id":
                 values = self._ids
             case "state":
-                values = np.array([rank(each) for each in self._severities], np.int64)
+                values = np.array([severity_rank(each) for each in self._severities], np.int64)
             case "leads":
                 values = self._leads
             case "copies":

@@ -13,10 +13,11 @@ from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, reassignments, words
 from kview.language import replicas as replica_words
 from kview.language.verdicts import counted
+from kview.model.events import severity_rank
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options, Sort
 from kview.tui.rows.columns import Column
-from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, rank, replica_role, title
+from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, replica_role, title
 from kview.tui.rows.figures import STATE, Figure, number_figure
 from kview.tui.rows.row import Row
 from kview.tui.rows.topics import ALL
@@ -132,7 +133,7 @@ class PlaceRows(Keyed[int]):
                 case "id":
                     return broker, ""
                 case "state":
-                    return rank(self._view.brokers.severity[at]), ""
+                    return severity_rank(self._view.brokers.severity[at]), ""
                 case column:
                     return self._numbers.get((broker, int(column.removeprefix("place"))), 0), ""
 

@@ -5,7 +5,8 @@ from collections import Counter
 from kview.derive.brokers.controllers import ControllerState, controllers
 from kview.derive.view import View
 from kview.language import brokers, glyphs, words
-from kview.tui.rows.common import ROLES, rank
+from kview.model.events import severity_rank
+from kview.tui.rows.common import ROLES
 from kview.tui.rows.sorting import by_number
 from kview.tui.text import EMPTY, Line, Role, Span, cut, justified, line, line_width, middle
 
@@ -30,7 +31,7 @@ def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
         severity = figures.severity[row]
         unwell += not said.fine
         role = Role.GOOD if said.fine else ROLES[severity]
-        racks.setdefault(str(table.rack[row]), []).append((rank(severity), said.sign, role))
+        racks.setdefault(str(table.rack[row]), []).append((severity_rank(severity), said.sign, role))
     down = sum(
         controller.state is ControllerState.LOST and not controller.is_broker
         for controller in controllers(view)

@@ -17,11 +17,11 @@ from kview.derive.windows import Window, series_of, window
 from kview.language import words
 from kview.language.curves import sparkline
 from kview.model.aggregates import Key
-from kview.model.events import Severity
+from kview.model.events import Severity, severity_rank
 from kview.model.sums import Kind, Sum
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows.columns import Column, with_bound
-from kview.tui.rows.common import ROLES, SIGNS, Keyed, name_width, rank, rate_width
+from kview.tui.rows.common import ROLES, SIGNS, Keyed, name_width, rate_width
 from kview.tui.rows.figures import ABOUT, figure, finite, rate_figure
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import by_number, order_note
@@ -246,7 +246,7 @@ def _all(view: View, options: Options, listed: str) -> Entry:
     return Entry(
         CLUSTER,
         f"all {listed}",
-        min(severities.tolist(), key=rank, default=Severity.CALM),
+        min(severities.tolist(), key=severity_rank, default=Severity.CALM),
         in_rate=view.throughput.total_in,
         out_rate=view.throughput.total_out,
         in_is_bound=view.throughput.in_is_bound,
@@ -308,7 +308,7 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
         ]
         if racks == [""]:
             return [[broker] for broker in brokers]
-        worst = min(figures.severity[whole].tolist(), key=rank)
+        worst = min(figures.severity[whole].tolist(), key=severity_rank)
         rates = _sum(figures.in_rate[whole]), _sum(figures.out_rate[whole])
         bounds = [bool(bound[whole].any()) for bound in (figures.in_is_bound, figures.out_is_bound)]
         total = Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 0, *rates, False, *bounds)
