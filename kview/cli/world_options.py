@@ -8,6 +8,7 @@ from click.core import ParameterSource
 
 from kview.lab.ways import WAYS
 from kview.lab.worlds import world_of
+from kview.simulate.releases import KAFKA_4_3, RELEASES
 from kview.simulate.world import TRANSACTION_MS_MAX
 
 __all__ = ["WORLD_NAMES", "given_flags", "world_of", "world_options"]
@@ -16,7 +17,17 @@ MAX_BROKERS = 100
 """Each broker has its own listener, port and connections, so more of them would test the machine, not a
 cluster."""
 
-WORLD_NAMES = ("brokers", "racks", "topics", "placement", "settings", "no_traffic", "empty", "transaction_ms")
+WORLD_NAMES = (
+    "brokers",
+    "racks",
+    "topics",
+    "placement",
+    "settings",
+    "no_traffic",
+    "empty",
+    "transaction_ms",
+    "release",
+)
 """The flags that describe a world, as `world_of` takes them."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -69,6 +80,13 @@ _OPTIONS = (
         metavar="KEY=VALUE",
         help="A broker setting, by Kafka's own name, such as broker.session.timeout.ms=3000."
         " May be repeated.",
+    ),
+    click.option(
+        "--release",
+        type=click.Choice(tuple(RELEASES)),
+        default=KAFKA_4_3.name,
+        show_default=True,
+        help="The release of Kafka that brokers are (see below).",
     ),
     click.option(
         "--seed",

@@ -144,7 +144,7 @@ class Cluster:
         self.scram_users = ScramUsers(self.metadata)
         self.acls = AclRules(self.metadata)
         self.quotas = QuotaChanges(self.metadata)
-        self.features = FeatureUpdates(self.metadata, self.quorum)
+        self.features = FeatureUpdates(self.metadata, self.quorum, world.release.features)
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
         parts = self.nodes, self.brokers, self.records, self.cleaner
         of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)
@@ -308,7 +308,7 @@ def build(world: World, seed: int, start_ms: int, saved: Saved | None = None) ->
     clients then. Raises BadUse if a setting is wrong.
     """
     seed += SEEDS_APART * saved.starts if saved is not None else 0
-    settings, kernel = Settings(world.settings), Kernel(seed, start_ms * 1000)
+    settings, kernel = Settings(world.settings, world.release), Kernel(seed, start_ms * 1000)
     image = first_image(world, settings, kernel)
     if saved is not None:
         image = started_again(saved, image)

@@ -18,7 +18,10 @@ SUPPORTED: Mapping[str, tuple[int, int]] = {
 """Feature → the lowest and the highest level that 4.3.1 supports. A new cluster has the highest ones."""
 
 
-def new_cluster(elr_level: int) -> dict[str, int]:
-    """Return the levels in a new cluster. Level 0 is that of a feature that is off, and is left out."""
-    levels = {**{name: high for name, (_, high) in SUPPORTED.items()}, ELR_VERSION: elr_level}
+def new_cluster(supported: Mapping[str, tuple[int, int]], elr_level: int) -> dict[str, int]:
+    """Return the levels in a new cluster of a release. Level 0 is that of a feature that is off, and is left
+    out."""
+    levels = {name: high for name, (_, high) in supported.items()}
+    if ELR_VERSION in levels:
+        levels[ELR_VERSION] = elr_level
     return {name: level for name, level in levels.items() if level}

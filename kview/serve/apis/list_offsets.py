@@ -107,9 +107,10 @@ def list_offsets(call: Call) -> Steps:
     version, topics = call.version, call.image.topics
     asked = asked_of(call.request, version)
     flexible = version >= 6
-    by_topic = _merged(asked.topics)
+    merges = call.cluster.world.release.merges_look_ups
+    by_topic = list(_merged(asked.topics).items()) if merges else asked.topics
     pieces = [INT32.pack(0) if version >= 2 else b"", array_length(len(by_topic), flexible)]
-    for name, rows in by_topic.items():
+    for name, rows in by_topic:
         pieces.append(string(name, flexible))
         if not call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
             refused = OffsetResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)

@@ -37,7 +37,7 @@ class Descriptions:
 
     def default_broker_configs(self, b: int) -> list[ConfigEntry]:
         """Return the dynamic configurations of all brokers, as broker `b` knows them."""
-        return default_broker_entries(self._brokers[b].image)
+        return default_broker_entries(self._settings, self._brokers[b].image)
 
     def loggers(self, b: int) -> Loggers:
         """Return the loggers of broker `b`."""

@@ -1,12 +1,12 @@
 """The controller's side of UpdateFeatures. Source: org.apache.kafka.controller.FeatureControlManager."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.controllers.quorum import Quorum
-from kview.simulate.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
+from kview.simulate.features import KRAFT_VERSION, METADATA_VERSION
 from kview.simulate.results import AdminResult
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
@@ -22,9 +22,12 @@ class FeatureUpdate(NamedTuple):
 
 
 class FeatureUpdates:
-    """Changes the levels of features, which are part of the metadata."""
+    """Changes the levels of features, which are part of the metadata. `supported` has all that there are."""
 
-    def __init__(self, metadata: MetadataLog, quorum: Quorum) -> None:
+    def __init__(
+        self, metadata: MetadataLog, quorum: Quorum, supported: Mapping[str, tuple[int, int]]
+    ) -> None:
+        self._supported = supported
         self._metadata = metadata
         self._quorum = quorum
 
@@ -63,11 +66,11 @@ class FeatureUpdates:
         if level < 0:
             return "A feature version cannot be less than 0."
         local = f"Local controller {self._quorum.leader}"
-        if name not in SUPPORTED and level == 0:
+        if name not in self._supported and level == 0:
             return f"Feature {name} not found."
-        if name not in SUPPORTED:
+        if name not in self._supported:
             return f"{local} does not support this feature."
-        low, high = SUPPORTED[name]
+        low, high = self._supported[name]
         if not low <= level <= high:
             return f"{local} only supports versions {low}-{high}"
         if level < now and kind == UPGRADE:

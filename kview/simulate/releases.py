@@ -1,0 +1,112 @@
+"""The releases of Apache Kafka that a simulated cluster can be, and all that differs between them.
+
+Kafka 4.3 is what this code simulates unless it asks the release. What is said of 3.9 was read from 3.9.1's
+own definitions and measured on a 3.9.1 in KRaft mode, formatted as it comes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from kview.simulate.broker_configs import BrokerConfigs, broker_configs
+from kview.simulate.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
+from kview.simulate.setting import LONG_MAX, ConfigType, Key, boolean, number
+from kview.simulate.topic_settings import TOPIC_KEYS, TopicKey
+
+REBALANCE_PROTOCOLS = "group.coordinator.rebalance.protocols"
+ASSIGNORS = "group.consumer.assignors"
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A release of Kafka.
+
+    `last_versions` are those of each API that its brokers take, or None for all that the simulated cluster
+    knows, whose first versions are those of Kafka 4.3 in each release. `features` are the levels that it supports. `topic_keys` are the configurations
+    of its topics.
+    """
+
+    name: str
+    last_versions: Mapping[int, int] | None = None
+    features: Mapping[str, tuple[int, int]] = field(default_factory=lambda: SUPPORTED)
+    changed_configs: str = ""
+    """The table with what differs in its brokers' configurations."""
+    broker_keys: Mapping[str, Key] = field(default_factory=dict)
+    """The settings with which its brokers can be started, as far as they are not those of 4.3."""
+    topic_keys: Mapping[str, TopicKey] = field(default_factory=lambda: TOPIC_KEYS)
+
+    new_coordinator: bool = True
+    """Whether groups always have the coordinator of KIP-848. Before Kafka 4.0, they have it, and brokers have
+    consumer groups, only with `group.coordinator.rebalance.protocols`."""
+    merges_look_ups: bool = True
+    """Whether ListOffsets answers for each partition once (KIP-1075). Before, topics and partitions are
+    answered as they were asked for."""
+    cordons_log_dirs: bool = True
+    """Whether log directories can be cordoned (KIP-1066), of which messages tell."""
+    scala_messages: bool = False
+    """Whether what checks brokers' configurations is still written in Scala, as its messages show."""
+
+    @cached_property
+    def broker_configs(self) -> BrokerConfigs:
+        """All configurations of its brokers."""
+        return broker_configs(self.changed_configs)
+
+    @cached_property
+    def topic_config_keys(self) -> Mapping[str, Key]:
+        """The configurations of its topics without the brokers'."""
+        return {name: topic_key.key for name, topic_key in self.topic_keys.items()}
+
+    def of_configs(self, names: "list[str]") -> str:
+        """Return names of configurations as its messages list them."""
+        if not self.scala_messages:
+            return f"[{', '.join(names)}]"
+        return f"{'Set' if len(names) <= SCALA_SMALL_SET else 'HashSet'}({', '.join(names)})"
+
+
+SCALA_SMALL_SET = 4
+"""The largest set that Scala keeps in order, and calls `Set`."""
+
+KAFKA_4_3 = Release("4.3")
+
+
+def _topic_keys_3_9() -> Mapping[str, TopicKey]:
+    keys = dict(TOPIC_KEYS)
+    after, segment = "message.timestamp.after.max.ms", "segment.bytes"
+    unlimited = number(LONG_MAX, 0, LONG_MAX)
+    keys[after] = keys[after]._replace(key=unlimited)
+    keys[segment] = keys[segment]._replace(key=replace(keys[segment].key, low=14))
+    keys["message.downconversion.enable"] = TopicKey(boolean(True), "log.message.downconversion.enable", True)
+    versions = Key("3.0-IV1", type=ConfigType.STRING)
+    keys["message.format.version"] = TopicKey(versions, "log.message.format.version", True)
+    difference = "message.timestamp.difference.max.ms"
+    keys[difference] = TopicKey(unlimited, f"log.{difference}")
+    return keys
+
+
+_ASSIGNORS_3_9 = tuple(
+    f"org.apache.kafka.coordinator.group.assignor.{name}Assignor" for name in ("Uniform", "Range")
+)
+
+KAFKA_3_9 = Release(
+    "3.9",
+    last_versions={
+        0: 11, 1: 17, 2: 9, 3: 12, 8: 9, 9: 9, 10: 6, 11: 9, 12: 4, 13: 5, 14: 5, 15: 5, 16: 5, 17: 1,
+        18: 4, 19: 7, 20: 6, 21: 2, 22: 5, 23: 4, 24: 5, 25: 4, 26: 4, 27: 1, 28: 4, 29: 3, 30: 3, 31: 3,
+        32: 4, 33: 2, 34: 2, 35: 4, 36: 2, 37: 3, 42: 2, 43: 2, 44: 1, 45: 0, 46: 0, 47: 0, 48: 1, 49: 1,
+        50: 0, 51: 0, 55: 2, 57: 1, 60: 1, 61: 0, 65: 0, 66: 1, 68: 0, 69: 0, 74: 0, 75: 0,
+    },
+    features={KRAFT_VERSION: (0, 1), METADATA_VERSION: (1, 21)},
+    changed_configs="3_9",
+    broker_keys={
+        ASSIGNORS: Key(",".join(_ASSIGNORS_3_9), choices=_ASSIGNORS_3_9, type=ConfigType.LIST),
+        REBALANCE_PROTOCOLS: Key("classic", choices=("classic", "consumer"), type=ConfigType.LIST),
+        "log.segment.bytes": number(1_073_741_824, 14),
+    },
+    topic_keys=_topic_keys_3_9(),
+    new_coordinator=False,
+    merges_look_ups=False,
+    cordons_log_dirs=False,
+    scala_messages=True,
+)  # fmt: skip
+
+RELEASES: Mapping[str, Release] = {release.name: release for release in (KAFKA_3_9, KAFKA_4_3)}
