@@ -6,8 +6,10 @@ callback is called once, either immediately or during a later `run_until`. It is
 is cancelled, or if the process of a group coordinator dies first.
 """
 
+from collections.abc import Mapping
 from functools import partial
 
+from kview.errors import BadUse, ErrorKind
 from kview.simulate.adjusting import Adjustments
 from kview.simulate.authorizer import Authorizer
 from kview.simulate.brokers.broker import Broker
@@ -30,6 +32,7 @@ from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.nodes import Nodes
 from kview.simulate.reading import RecordMaker
+from kview.simulate.releases import Release
 from kview.simulate.requests.acl_rules import AclRules
 from kview.simulate.requests.admin import Admin
 from kview.simulate.requests.batch_rules import BatchRules
@@ -301,16 +304,25 @@ class Cluster:
         }
 
 
+def _check_features(levels: Mapping[str, int], release: Release) -> None:
+    """Check that brokers of a release can start with these features. Raises BadUse."""
+    for name, level in levels.items():
+        low, high = release.features.get(name, (0, 0))
+        if not low <= level <= high:
+            raise BadUse(ErrorKind.DATA_OF_NEWER_RELEASE, feature=name, level=level, release=release.name)
+
+
 def build(world: World, seed: int, start_ms: int, saved: Saved | None = None) -> Cluster:
     """Build a warm cluster from `world`, as if it had run for `world.warm_ms` before `start_ms`.
 
     With `saved`, it is that cluster, all of which was stopped and has started again. It has no simulated
-    clients then. Raises BadUse if a setting is wrong.
+    clients then. Raises BadUse if a setting is wrong, or if the saved cluster is of a newer release.
     """
     seed += SEEDS_APART * saved.starts if saved is not None else 0
     settings, kernel = Settings(world.settings, world.release), Kernel(seed, start_ms * 1000)
     image = first_image(world, settings, kernel)
     if saved is not None:
+        _check_features(saved.image.features, world.release)
         image = started_again(saved, image)
     cluster = Cluster(world, settings, kernel, image)
     warm = WarmStart(

@@ -22,8 +22,8 @@ class Release:
     """A release of Kafka.
 
     `last_versions` are those of each API that its brokers take, or None for all that the simulated cluster
-    knows, whose first versions are those of Kafka 4.3 in each release. `features` are the levels that it supports. `topic_keys` are the configurations
-    of its topics.
+    knows, whose first versions are those of Kafka 4.3 in each release. `features` are the levels that it
+    supports. `topic_keys` are the configurations of its topics.
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""Usual requests of every API and version: the simulated cluster answers as a real one does, but for what is
-each cluster's own."""
+"""Usual requests of every API and version: the simulated cluster answers as a real one of its release does, but
+for what is each cluster's own."""
 
 import random
 import socket
@@ -15,6 +15,9 @@ from kafka.protocol.producer import InitProducerIdRequest
 
 from kview.serve import apis
 from kview.serve.call import Api
+from kview.simulate.features import SHARE_VERSION
+from kview.simulate.releases import KAFKA_3_9, KAFKA_4_3, Release
+from kview.simulate.settings import broker_keys
 from tests.real_kafka.asking import Address, ask, create_topic
 from tests.real_kafka.cluster import RealKafka
 from tests.serve import questions as q
@@ -63,7 +66,7 @@ LAST = {42: 1, 20: 2}
 class Side:
     """One of the two clusters, and the brokers that answer for the group and the transaction."""
 
-    def __init__(self, addresses: Sequence[Address]) -> None:
+    def __init__(self, release: Release, addresses: Sequence[Address]) -> None:
         self.addresses = addresses
         for name in TOPICS:
             why = create_topic(addresses[0], name, [[0, 1]], {})
@@ -75,6 +78,8 @@ class Side:
         wait_until(lambda: q.delete_groups(self.coordinators[0], [GROUP]) == [69], "the groups are loaded")
         wait_until(lambda: q.init_producer_id(self.coordinators[1], TRANSACTION) == 0, "a producer id")
         self.usual: dict[str, str | int] = {**USUAL, "producer_id": self._producer_id()}
+        if SHARE_VERSION not in release.features:
+            return
         self.of_shares = self._coordinator(SHARES, 0)
         wait_until(lambda: q.delete_groups(self.of_shares, [SHARES]) == [69], "the share group is loaded")
         key = f"{SHARES}:{urlsafe_b64encode(self.topics[0][1]).decode().rstrip('=')}:0"
@@ -136,28 +141,40 @@ def common(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def sides(shared_kafka: RealKafka) -> Iterator[tuple[Side, Side]]:
-    shared_kafka.heal()
+def sides(request: pytest.FixtureRequest) -> Iterator[tuple[Side, Side]]:
+    """A real and a simulated cluster of a release."""
+    release: Release = request.param
+    kafka: RealKafka = request.getfixturevalue(FIXTURES[release])
+    kafka.heal()
     one_partition = (
         "offsets.topic.num.partitions=1",
         "transaction.state.log.num.partitions=1",
         "share.coordinator.state.topic.num.partitions=1",
     )
-    flags = ("--no-traffic", "--brokers", "3", "--racks", "1")
-    with Served(*flags, settings=(*QUICK_TIMES, *one_partition)) as served:
-        yield Side([shared_kafka.address(b) for b in range(3)]), Side(served.addresses)
+    known = broker_keys(release)
+    settings = [each for each in (*QUICK_TIMES, *one_partition) if each.partition("=")[0] in known]
+    flags = ("--release", release.name, "--no-traffic", "--brokers", f"{kafka.brokers}", "--racks", "1")
+    with Served(*flags, settings=tuple(settings)) as served:
+        yield Side(release, [kafka.address(b) for b in kafka.broker_ids]), Side(release, served.addresses)
 
 
-ORDER = sorted(apis.all_apis().values(), key=lambda api: (LAST.get(api.key, 0), api.key))
-ASKED = [
-    (api, version)
-    for api in ORDER
-    if api.key not in LEFT_OUT
-    for version in range(api.versions[0], api.versions[1] + 1)
-]
+FIXTURES = {KAFKA_4_3: "shared_kafka", KAFKA_3_9: "shared_kafka_3"}
 
 
-@pytest.mark.parametrize(("api", "version"), ASKED, ids=[f"{api.request.__name__} v{v}" for api, v in ASKED])
+def asked(release: Release) -> Iterator[Any]:
+    """Yield all that is asked of the clusters of a release, as parameters."""
+    of_release = apis.all_apis(release).values()
+    for api in sorted(of_release, key=lambda api: (LAST.get(api.key, 0), api.key)):
+        for version in range(api.versions[0], api.versions[1] + 1):
+            if api.key not in LEFT_OUT:
+                mark = pytest.mark.real_cluster(fixture=FIXTURES[release])
+                name = f"{release.name} {api.request.__name__} v{version}"
+                yield pytest.param(release, api, version, id=name, marks=mark)
+
+
+@pytest.mark.parametrize(
+    ("sides", "api", "version"), [*asked(KAFKA_4_3), *asked(KAFKA_3_9)], indirect=["sides"]
+)
 def test_a_usual_request_is_answered_alike(sides: tuple[Side, Side], api: Api, version: int) -> None:
     real, simulated = sides
     now_ms = round(time.time() * 1000)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kview.simulate.releases import ASSIGNORS
 from kview.simulate.setting import items
 from kview.simulate.settings import Settings
 
@@ -80,10 +81,15 @@ class GroupSettings:
     def of(cls, settings: Settings) -> "GroupSettings":
         """Return the coordinator's settings, taken from the brokers' settings."""
         return cls(
-            consumer_assignors=tuple(items(settings.text("group.consumer.assignors"))) or ("uniform",),
+            consumer_assignors=tuple(map(_assignor, items(settings.text(ASSIGNORS)))) or ("uniform",),
             consumer_migration_policy=MigrationPolicy(settings.text("group.consumer.migration.policy")),
             **{field: settings.number(key) for key, field in _FIELDS.items()},
         )
+
+
+def _assignor(name: str) -> str:
+    """Return an assignor's name, which brokers before Kafka 4.0 know by its class."""
+    return name.rpartition(".")[2].removesuffix("Assignor").lower()
 
 
 _FIELDS: Mapping[str, str] = {
