@@ -28,6 +28,12 @@ THREADS = frozenset(
     )
 )
 """Numbers of threads that can at most double, or halve, at once."""
+ADVERTISED = "advertised.listeners"
+ADVERTISED_FIXED = "Advertised listeners cannot be altered when using a Raft-based metadata quorum"
+INVALID_DYNAMIC = (
+    "Invalid value org.apache.kafka.common.config.ConfigException: {} for configuration Invalid dynamic"
+    " configuration"
+)
 VALUE_BYTES_MAX = 32_767
 """Limit of a value, which is the protocol's limit of a string."""
 CONFIGS_MAX = 1_000
@@ -89,8 +95,10 @@ def broker_configs_after(
     after = after_alterations(
         {} if others_too else before, alterations, key_of, lambda name: current(name) or "", True
     )
+    unknown = [each for each in alterations if each.operation > Operation.DELETE and not key_of(each.name)]
     if isinstance(after, AdminResult):
-        return after
+        unexpected = release.scala_configs and after.error_code is ErrorCode.INVALID_CONFIG and unknown
+        return AdminResult(ErrorCode.UNKNOWN_SERVER_ERROR) if unexpected else after
     message = _not_dynamic(after, bool(broker), release) or _wrong_threads(after, current)
     if message is not None:
         return AdminResult(ErrorCode.INVALID_REQUEST, message)
@@ -133,6 +141,8 @@ def _not_dynamic(after: Configs, of_one_broker: bool, release: Release) -> str |
             return wrong_config(wrong, {base: config.key}, {base: after[name]})
     if "log.retention.ms" in after and int(after["log.retention.ms"]) == 0:
         return "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+    if ADVERTISED in after and configs[ADVERTISED].update is not Update.FIXED:
+        return INVALID_DYNAMIC.format(f"{ADVERTISED_FIXED}.")
     of_brokers = [n for n, config in known if config.update in (Update.BROKER, Update.LISTENER)]
     if of_brokers and not of_one_broker:
         only = "Cannot update these configs at default cluster level, broker id must be specified"
@@ -148,16 +158,15 @@ def _wrong_threads(after: Configs, current: Callable[[str], str | None]) -> str 
     for name in sorted(THREADS & after.keys()):
         now, wanted = int(current(name) or 0), int(after[name])
         rule = ""
-        if wanted < now // 2:
+        if wanted < 1:
+            rule = "should be at least 1"
+        elif wanted < now // 2:
             rule = f"should be at least half the current value {now}"
         elif wanted > 2 * now:
             rule = f"should not be greater than double the current value {now}"
         if rule:
-            return (
-                "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update "
-                f"validation failed for {name}={wanted}, value {rule} for configuration Invalid dynamic "
-                "configuration"
-            )
+            what = f"Dynamic thread count update validation failed for {name}={wanted}, value {rule}"
+            return INVALID_DYNAMIC.format(what)
     return None
 
 

@@ -147,7 +147,7 @@ class Cluster:
         self.scram_users = ScramUsers(self.metadata)
         self.acls = AclRules(self.metadata)
         self.quotas = QuotaChanges(self.metadata)
-        self.features = FeatureUpdates(self.metadata, self.quorum, world.release.features)
+        self.features = FeatureUpdates(self.metadata, self.quorum, world.release)
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
         parts = self.nodes, self.brokers, self.records, self.cleaner
         of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)

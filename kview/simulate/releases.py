@@ -43,8 +43,16 @@ class Release:
     answered as they were asked for."""
     cordons_log_dirs: bool = True
     """Whether log directories can be cordoned (KIP-1066), of which messages tell."""
-    scala_messages: bool = False
-    """Whether what checks brokers' configurations is still written in Scala, as its messages show."""
+    group_configs: bool = True
+    """Whether groups have configurations."""
+    features_together: bool = True
+    """Whether UpdateFeatures changes all features or none (KIP-1022). Before, each has its own result."""
+    lossless_from: int = 1 << 15
+    """The lowest metadata.version to which a cluster with the highest one can go back."""
+    scala_configs: bool = False
+    """Whether what checks and describes configurations of brokers, log levels and subscriptions of metrics is
+    still written in Scala. It has other messages, and some wrong requests are errors that it does not expect.
+    """
 
     @cached_property
     def broker_configs(self) -> BrokerConfigs:
@@ -58,7 +66,7 @@ class Release:
 
     def of_configs(self, names: "list[str]") -> str:
         """Return names of configurations as its messages list them."""
-        if not self.scala_messages:
+        if not self.scala_configs:
             return f"[{', '.join(names)}]"
         return f"{'Set' if len(names) <= SCALA_SMALL_SET else 'HashSet'}({', '.join(names)})"
 
@@ -76,8 +84,8 @@ def _topic_keys_3_9() -> Mapping[str, TopicKey]:
     keys[after] = keys[after]._replace(key=unlimited)
     keys[segment] = keys[segment]._replace(key=replace(keys[segment].key, low=14))
     keys["message.downconversion.enable"] = TopicKey(boolean(True), "log.message.downconversion.enable", True)
-    versions = Key("3.0-IV1", type=ConfigType.STRING)
-    keys["message.format.version"] = TopicKey(versions, "log.message.format.version", True)
+    version = Key("3.0-IV1", type=ConfigType.STRING, version=True)
+    keys["message.format.version"] = TopicKey(version, "log.message.format.version", True)
     difference = "message.timestamp.difference.max.ms"
     keys[difference] = TopicKey(unlimited, f"log.{difference}")
     return keys
@@ -106,7 +114,10 @@ KAFKA_3_9 = Release(
     new_coordinator=False,
     merges_look_ups=False,
     cordons_log_dirs=False,
-    scala_messages=True,
+    group_configs=False,
+    features_together=False,
+    lossless_from=18,
+    scala_configs=True,
 )  # fmt: skip
 
 RELEASES: Mapping[str, Release] = {release.name: release for release in (KAFKA_3_9, KAFKA_4_3)}

@@ -19,6 +19,7 @@ _DURATION = re.compile(
     r"(?:(\+?[0-9]{1,9})(?:[.,]([0-9]{0,9}))?S)?)?",
     re.IGNORECASE,
 )
+_VERSION = re.compile(r"(0\.(8|9|1[01])|[1-3])\.[0-9](\.[0-9])?(-IV[0-9])?")
 BY_DURATION = "by_duration:"
 _REPLICA = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 
@@ -46,7 +47,7 @@ class Key:
 
     `low` and `high` bound a number, and `besides` is a valid number outside them. `choices` lists the words
     that are valid. `replicas` marks a list of `partition:broker`, or the single item `*`. With `duration`, a
-    text of BY_DURATION and a duration is valid besides the choices.
+    text of BY_DURATION and a duration is valid besides the choices. `version` marks a release of Kafka.
     """
 
     default: str
@@ -57,6 +58,7 @@ class Key:
     besides: str | None = None
     replicas: bool = False
     duration: bool = False
+    version: bool = False
 
 
 def number(default: int, low: int = 0, high: int = INT_MAX) -> Key:
@@ -86,7 +88,9 @@ def checked(name: str, key: Key, value: str) -> str:
         if wrong:
             raise _not_a_choice(name, key, wrong[0])
         return ",".join(items(text))
-    elif key.choices and text not in key.choices and not (key.duration and duration_ms(text) is not None):
+    elif (key.version and not _VERSION.fullmatch(text)) or (
+        key.choices and text not in key.choices and not (key.duration and duration_ms(text) is not None)
+    ):
         raise _not_a_choice(name, key, value)
     return text
 

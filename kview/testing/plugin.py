@@ -48,7 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the mark."""
     config.addinivalue_line(
         "markers",
-        "kafka(brokers=3, racks=1, settings={}, seed=1, security=None, release='4.3'): what the cluster of `kafka` is like",
+        "kafka(brokers=3, racks=1, settings={}, seed=1, security=None, release='4.3'): what the cluster of"
+        " `kafka` is like",
     )
 
 

@@ -1,12 +1,13 @@
-"""Usual requests of every API and version: the simulated cluster answers as a real one of its release does, but
-for what is each cluster's own."""
+"""Usual requests of every API and version: the simulated cluster answers as a real one of its release does,
+but for what is each cluster's own."""
 
 import random
 import socket
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import cache, partial
 from struct import unpack
 from typing import Any
 
@@ -140,25 +141,41 @@ def common(value: Any) -> Any:
     return value
 
 
-@pytest.fixture(scope="module")
-def sides(request: pytest.FixtureRequest) -> Iterator[tuple[Side, Side]]:
-    """A real and a simulated cluster of a release."""
-    release: Release = request.param
-    kafka: RealKafka = request.getfixturevalue(FIXTURES[release])
-    kafka.heal()
-    one_partition = (
-        "offsets.topic.num.partitions=1",
-        "transaction.state.log.num.partitions=1",
-        "share.coordinator.state.topic.num.partitions=1",
-    )
-    known = broker_keys(release)
-    settings = [each for each in (*QUICK_TIMES, *one_partition) if each.partition("=")[0] in known]
-    flags = ("--release", release.name, "--no-traffic", "--brokers", f"{kafka.brokers}", "--racks", "1")
-    with Served(*flags, settings=tuple(settings)) as served:
-        yield Side(release, [kafka.address(b) for b in kafka.broker_ids]), Side(release, served.addresses)
-
-
 FIXTURES = {KAFKA_4_3: "shared_kafka", KAFKA_3_9: "shared_kafka_3"}
+
+Sides = Callable[[Release], tuple[Side, Side]]
+"""Returns a real and a simulated cluster of a release, which start with the first question."""
+
+
+@pytest.fixture(scope="module")
+def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
+    with ExitStack() as stack:
+
+        @cache
+        def start(release: Release) -> tuple[Side, Side]:
+            kafka: RealKafka = request.getfixturevalue(FIXTURES[release])
+            kafka.heal()
+            one_partition = (
+                "offsets.topic.num.partitions=1",
+                "transaction.state.log.num.partitions=1",
+                "share.coordinator.state.topic.num.partitions=1",
+            )
+            known = broker_keys(release)
+            settings = [each for each in (*QUICK_TIMES, *one_partition) if each.partition("=")[0] in known]
+            flags = (
+                "--release",
+                release.name,
+                "--no-traffic",
+                "--brokers",
+                f"{kafka.brokers}",
+                "--racks",
+                "1",
+            )
+            served = stack.enter_context(Served(*flags, settings=tuple(settings)))
+            real = Side(release, [kafka.address(b) for b in kafka.broker_ids])
+            return real, Side(release, served.addresses)
+
+        yield start
 
 
 def asked(release: Release) -> Iterator[Any]:
@@ -172,10 +189,8 @@ def asked(release: Release) -> Iterator[Any]:
                 yield pytest.param(release, api, version, id=name, marks=mark)
 
 
-@pytest.mark.parametrize(
-    ("sides", "api", "version"), [*asked(KAFKA_4_3), *asked(KAFKA_3_9)], indirect=["sides"]
-)
-def test_a_usual_request_is_answered_alike(sides: tuple[Side, Side], api: Api, version: int) -> None:
-    real, simulated = sides
+@pytest.mark.parametrize(("release", "api", "version"), [*asked(KAFKA_4_3), *asked(KAFKA_3_9)])
+def test_a_usual_request_is_answered_alike(sides: Sides, release: Release, api: Api, version: int) -> None:
+    real, simulated = sides(release)
     now_ms = round(time.time() * 1000)
     assert simulated.answer(api, version, now_ms) == real.answer(api, version, now_ms)

@@ -293,7 +293,9 @@ class Admin:
             return AdminResult(
                 ErrorCode.INVALID_CONFIG, "Too many subscriptions, or a name that is too long."
             )
-        after = metrics_configs_after({} if others_too else before, alterations)
+        after = metrics_configs_after(
+            {} if others_too else before, alterations, self._configs.settings.release
+        )
         if isinstance(after, AdminResult):
             return after
         if not validate_only and after != before:
