@@ -1,0 +1,229 @@
+"""What Kafka 3.9 does otherwise than 4.3: the simulated and a real 3.9 cluster do the same.
+
+Read from a 3.9.1 in KRaft mode, as it is formatted by itself.
+"""
+
+import time
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import (
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+    UpdateFeaturesRequest,
+)
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.metadata import ApiVersionsRequest
+
+from kview.serve.apis import all_apis
+from kview.simulate.alterations import INVALID_DYNAMIC, Operation
+from kview.simulate.records import encode_batch
+from kview.simulate.releases import KAFKA_3_9
+from kview.wire.group_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
+from tests.real_kafka.asking import ask
+from tests.serve import questions as q
+from tests.serve.both import Cluster
+from tests.serve.test_broker_settings import check_description
+from tests.serve.test_topic_settings import LONG, SETTINGS
+from tests.waiting import wait_until
+
+TOPIC = "of-3-9"
+METRICS, GROUP, LOGGER = 16, 32, 8
+UNSUPPORTED, INVALID_UPDATE = 35, 95
+UPGRADE, SAFE, UNSAFE = 1, 2, 3
+HOUR_MS = 3_600_000
+FOREVER = str(2**63 - 1)
+OF_THE_CODEC = {38, 39, 40, 41, 64, 80, 81}
+"""Delegation tokens, UnregisterBroker and the two about voters, which the simulated cluster does not have."""
+
+UNCHECKED = (-1, None)
+"""An error that Kafka 3.9 did not expect itself."""
+
+
+def api_versions(cluster: Cluster) -> Any:
+    request = ApiVersionsRequest(version=4, client_software_name="kview", client_software_version="1")
+    return ask(cluster.leader, request)
+
+
+def test_it_offers_the_apis_and_versions_of_3_9(cluster_3_9: Cluster) -> None:
+    offered = {row.api_key: (row.min_version, row.max_version) for row in api_versions(cluster_3_9).api_keys}
+    assert {key: last for key, (_, last) in offered.items() if key not in OF_THE_CODEC} == {
+        key: api.versions[1] for key, api in all_apis(KAFKA_3_9).items()
+    }
+    assert [offered[key][1] for key in (0, 1, 2, 3, 15, 26, 60)] == [11, 17, 9, 12, 5, 4, 1]
+    assert offered[0][0] == 0 and not {76, 78, 83, 88, 91} & offered.keys()
+
+
+def test_its_features_are_those_of_3_9(cluster_3_9: Cluster) -> None:
+    answer = api_versions(cluster_3_9)
+    supported = {f.name: (f.min_version, f.max_version) for f in answer.supported_features}
+    assert supported == {"kraft.version": (0, 1), "metadata.version": (1, 21)}
+    finalized = {f.name: f.max_version_level for f in answer.finalized_features}
+    assert finalized == {"kraft.version": 1, "metadata.version": 21}
+
+
+def test_a_version_of_4_0_closes_the_connection(cluster_3_9: Cluster) -> None:
+    with pytest.raises(ConnectionResetError):
+        ask(cluster_3_9.leader, DescribeGroupsRequest(version=6, groups=["g"]))
+
+
+def test_a_broker_describes_all_settings_that_3_9_has(cluster_3_9: Cluster) -> None:
+    check_description(cluster_3_9, KAFKA_3_9.broker_configs)
+
+
+def test_a_topic_has_all_settings_of_3_9(cluster_3_9: Cluster) -> None:
+    cluster_3_9.create(TOPIC, [[0, 1]])
+    found = q.describe_configs(cluster_3_9.leader, q.TOPIC, TOPIC).configs
+    assert {entry.name: (entry.value, entry.config_type) for entry in found} == SETTINGS | {
+        "message.downconversion.enable": ("true", 1),
+        "message.format.version": ("3.0-IV1", 2),
+        "message.timestamp.after.max.ms": (FOREVER, LONG),
+        "message.timestamp.difference.max.ms": (FOREVER, LONG),
+    }
+
+
+def dynamic(why: str) -> tuple[int, str]:
+    return 42, INVALID_DYNAMIC.format(why)
+
+
+TO_SET = [
+    (q.TOPIC, TOPIC, "segment.bytes", "14", (0, None)),
+    (q.TOPIC, TOPIC, "segment.bytes", "13",
+     (40, "Invalid value 13 for configuration segment.bytes: Value must be at least 14")),
+    (q.TOPIC, TOPIC, "message.format.version", "2.8", (0, None)),
+    (q.TOPIC, TOPIC, "message.format.version", "x",
+     (40, "Invalid value x for configuration message.format.version: Version x is not a valid version")),
+    (q.BROKER, "0", "min.insync.replicas", "2", (0, None)),
+    (q.BROKER, "", "log.message.downconversion.enable", "false", (0, None)),
+    (q.BROKER, "", "node.id", "7", (42, "Cannot update these configs dynamically: Set(node.id)")),
+    (q.BROKER, "", "listeners", "x", (42, "Cannot update these configs at default cluster level, broker id"
+     " must be specified: Set(listeners)")),
+    (q.BROKER, "0", "advertised.listeners", "PLAINTEXT://127.0.0.1:1", dynamic(
+        "Advertised listeners cannot be altered when using a Raft-based metadata quorum.")),
+    (q.BROKER, "", "num.replica.fetchers", "0", dynamic(
+        "Dynamic thread count update validation failed for num.replica.fetchers=0, value should be at"
+        " least 1")),
+    (LOGGER, "1", "root", "INFO", (42, "Unexpected node id. Expected 0, but received 0")),
+    (GROUP, "g", "consumer.session.timeout.ms", "45000", (42, "Unknown resource type 32")),
+    (METRICS, "m", "interval.ms", "x", UNCHECKED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "key", "value", "expected"), TO_SET, ids=[f"{row[2]}={row[3]}" for row in TO_SET]
+)
+def test_a_setting_is_checked_as_in_3_9(
+    cluster_3_9: Cluster, kind: int, name: str, key: str, value: str, expected: tuple[int, str | None]
+) -> None:
+    cluster_3_9.create(TOPIC, [[0, 1]])
+    change = (key, Operation.SET, value)
+    assert q.incrementally_altered(cluster_3_9.leader, kind, name, [change], True) == expected
+
+
+def test_adding_to_a_setting_that_no_broker_knows_is_an_error_that_3_9_does_not_expect(
+    cluster_3_9: Cluster,
+) -> None:
+    change = ("kview.nobodys.setting", Operation.APPEND, "1")
+    assert q.incrementally_altered(cluster_3_9.leader, q.BROKER, "", [change], True) == UNCHECKED
+
+
+def test_there_are_no_settings_of_groups_and_only_those_of_metrics_that_are_set(cluster_3_9: Cluster) -> None:
+    assert q.describe_configs(cluster_3_9.leader, GROUP, "g").error_code == 42
+    metrics = q.describe_configs(cluster_3_9.leader, METRICS, "nobodys")
+    assert (metrics.error_code, list(metrics.configs)) == (0, [])
+
+
+def test_the_clusters_min_insync_replicas_is_not_set_by_itself(cluster_3_9: Cluster) -> None:
+    assert list(q.describe_configs(cluster_3_9.leader, q.BROKER, "").configs) == []
+
+
+def test_a_topic_needs_brokers_that_are_registered(cluster_3_9: Cluster) -> None:
+    """Log directories cannot be cordoned yet."""
+    answer = q.created_topic(cluster_3_9.leader, "too-many", replication=9)
+    assert answer == (38, "Unable to replicate the partition 9 time(s): The target replication factor of 9"
+                      " cannot be reached because only 2 broker(s) are registered.")  # fmt: skip
+
+
+def test_a_record_may_be_of_any_time_until_the_topic_limits_the_difference(cluster_3_9: Cluster) -> None:
+    cluster_3_9.create("times-3-9", [[0, 1]])
+    now_ms = round(time.time() * 1000)
+    ahead, behind = (encode_batch([(None, b"v", now_ms + hours * HOUR_MS)]) for hours in (2, -2))
+
+    def produced() -> list[int]:
+        return [q.produce(cluster_3_9.leader, "times-3-9", batch) for batch in (ahead, behind)]
+
+    assert produced() == [0, 0]
+    limit = ("message.timestamp.difference.max.ms", Operation.SET, str(HOUR_MS))
+    assert q.incremental_alter(cluster_3_9.leader, q.TOPIC, "times-3-9", [limit]) == 0
+    wait_until(lambda: produced() == [32, 32], "both are refused")
+
+
+def asked_twice(cluster: Cluster) -> list[tuple[str, list[int]]]:
+    kind = ListOffsetsRequest.ListOffsetsTopic
+    row = kind.ListOffsetsPartition
+    one = [row(version=7, partition_index=0, timestamp=-1)]
+    asked = [(TOPIC, one), ("none", []), (TOPIC, [*one, row(version=7, partition_index=7, timestamp=-1)])]
+    topics = [kind(version=7, name=name, partitions=partitions) for name, partitions in asked]
+    answer = ask(cluster.leader, ListOffsetsRequest(version=7, replica_id=-1, topics=topics))
+    return sorted((topic.name, [row.error_code for row in topic.partitions]) for topic in answer.topics)
+
+
+def test_a_partition_that_is_looked_up_twice_is_refused_twice(cluster_3_9: Cluster) -> None:
+    cluster_3_9.create(TOPIC, [[0, 1]])
+    assert asked_twice(cluster_3_9) == [("none", []), (TOPIC, [42]), (TOPIC, [42, 3])]
+
+
+def updated(cluster: Cluster, version: int, level: int, kind: int, name: str = "metadata.version") -> Any:
+    change = UpdateFeaturesRequest.FeatureUpdateKey(
+        version=version, feature=name, max_version_level=level, upgrade_type=kind
+    )
+    request = UpdateFeaturesRequest(
+        version=version, timeout_ms=5000, feature_updates=[change], validate_only=True
+    )
+    answer = ask(cluster.leader, request, q.ANSWER_S)
+    (row,) = answer.results
+    assert (answer.error_code, answer.error_message) == (0, "")
+    return row.error_code, row.error_message
+
+
+LEVELS = [
+    ("metadata.version", 22, UPGRADE, "Local controller 101 only supports versions 1-21"),
+    ("metadata.version", 18, SAFE, None),
+    ("metadata.version", 15, SAFE, "Refusing to perform the requested downgrade because it might delete"
+     " metadata information."),
+    ("metadata.version", 15, UNSAFE, "Unsafe metadata downgrade is not supported in this version."),
+    ("group.version", 1, UPGRADE, "Local controller 101 does not support this feature."),
+    ("nobodys.version", 0, SAFE, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "level", "kind", "why"), LEVELS)
+def test_each_feature_has_its_own_result(
+    cluster_3_9: Cluster, name: str, level: int, kind: int, why: str | None
+) -> None:
+    code, message = updated(cluster_3_9, 1, level, kind, name)
+    assert code == (INVALID_UPDATE if why else 0)
+    assert (message or "").endswith(why or "") and bool(message) is bool(why)
+
+
+def test_there_are_classic_groups_only(cluster_3_9: Cluster) -> None:
+    at = cluster_3_9.leader
+    request = ConsumerGroupHeartbeatRequest(
+        version=0, group_id="g", member_id="", member_epoch=0, rebalance_timeout_ms=1000,
+        subscribed_topic_names=[TOPIC], topic_partitions=[],
+    )  # fmt: skip
+    assert ask(at, request).error_code == UNSUPPORTED
+    (row,) = ask(at, ConsumerGroupDescribeRequest(version=0, group_ids=["g"])).groups
+    assert (row.error_code, row.error_message) == (UNSUPPORTED, None)
+    for kind in ("consumer", "share", "nonsense"):
+        answer = ask(at, ListGroupsRequest(version=5, states_filter=[], types_filter=[kind]))
+        assert (answer.error_code, list(answer.groups)) == (0, [])
+
+
+def test_a_group_that_nobody_knows_is_dead_and_has_no_settings_to_see(cluster_3_9: Cluster) -> None:
+    wait_until(lambda: q.find_coordinator(cluster_3_9.leader, "nobodys")[0] == 0, "a coordinator")
+    at = cluster_3_9.at(q.find_coordinator(cluster_3_9.leader, "nobodys")[1])
+    request = DescribeGroupsRequest(version=5, groups=["nobodys"], include_authorized_operations=True)
+    wait_until(lambda: ask(at, request).groups[0].error_code == 0, "the groups are loaded")
+    (group,) = ask(at, request).groups
+    assert (group.group_state, group.authorized_operations) == ("Dead", {3, 6, 8})
