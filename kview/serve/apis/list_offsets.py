@@ -158,8 +158,8 @@ def _unique(rows: Rows) -> tuple[Rows, Sequence[int]]:
 def _unique_of_all(
     topic: str, rows: Rows, times: Mapping[tuple[str, int], int]
 ) -> tuple[Rows, Sequence[int]]:
-    """Do the same with an entry of a request that is not merged. `times` says how often the request names each
-    partition. Those that occur more often are returned as often."""
+    """Do the same with an entry of a request that is not merged. `times` says how often the request names
+    each partition. Those that occur more often are returned as often."""
     once = [row for row in rows if times[topic, row[0]] == 1]
     return once, [row[0] for row in rows if times[topic, row[0]] > 1]
 

@@ -258,7 +258,7 @@ class TransactionCoordinator:
             timeout_ms=timeout_ms,
             state=S.EMPTY,
             partitions=(),
-            began_ms=NO_TIME,
+            began_ms=NO_TIME if self._settings.version >= BUMPS_FROM else before.began_ms,
         )
         if after.producer_epoch > EPOCH_MAX:
             given = self._new_producer_id()
@@ -311,6 +311,7 @@ class TransactionCoordinator:
         done: CodeDone,
     ) -> None:
         """Add partitions to the producer's transaction, which begins with the first."""
+        version = min(version, self._settings.version)
         found = self._known(name, *producer)
         if isinstance(found, ErrorCode):
             return done(found)
@@ -350,7 +351,7 @@ class TransactionCoordinator:
         """Commit or abort the producer's transaction. The answer comes when the decision is committed; the
         markers follow."""
         found = self._known(name, *producer)
-        bumps = version >= BUMPS_FROM
+        bumps = min(version, self._settings.version) >= BUMPS_FROM
         if found is ErrorCode.PRODUCER_FENCED and bumps:
             return done(self._ended_again(name, producer, is_commit))
         if isinstance(found, ErrorCode):
@@ -371,7 +372,7 @@ class TransactionCoordinator:
                 return done(EndResult(ErrorCode.NONE if same else ErrorCode.INVALID_TXN_STATE))
             case _:
                 return done(EndResult(ErrorCode.INVALID_TXN_STATE))
-        self._prepare(shard, name, is_commit, int(bumps), done)
+        self._prepare(shard, name, is_commit, int(bumps), BUMPS_FROM if bumps else value.version, done)
 
     def _ended_again(self, name: str, producer: tuple[int, int], is_commit: bool) -> EndResult:
         """Answer a client that asks again because it has not had the answer with its new epoch."""
@@ -387,15 +388,23 @@ class TransactionCoordinator:
         return EndResult(ErrorCode.NONE, value.producer_id, value.producer_epoch)
 
     def _fence(self, shard: TransactionShard, name: str) -> None:
-        """Abort a transaction with an epoch two higher, so that its producer cannot go on.
+        """Abort a transaction with a higher epoch, so that its producer cannot go on.
 
-        A producer that ends its transaction gets the next epoch, also if it asks again for the answer. The
-        one that is fenced must not be taken for it.
+        A producer that gets the next epoch with the end of its transaction gets it also if it asks again for
+        the answer. The one that is fenced must not be taken for it, so its epoch is two higher.
         """
-        self._prepare(shard, name, is_commit=False, bumps=2, done=lambda result: None)
+        version = shard.transactions[name].value.version
+        bumps = 2 if version >= BUMPS_FROM else 1
+        self._prepare(shard, name, False, bumps, version, lambda result: None)
 
     def _prepare(
-        self, shard: TransactionShard, name: str, is_commit: bool, bumps: int, done: EndDone
+        self,
+        shard: TransactionShard,
+        name: str,
+        is_commit: bool,
+        bumps: int,
+        version: int,
+        done: EndDone,
     ) -> None:
         """Write the decision, in an epoch that is `bumps` higher, answer, and send the markers."""
         value = shard.transactions[name].value
@@ -404,7 +413,7 @@ class TransactionCoordinator:
             producer_epoch=min(value.producer_epoch + bumps, EPOCH_MAX),
             partitions=value.partitions if value.state is S.ONGOING else (),
             began_ms=value.began_ms if value.state is S.ONGOING else NO_TIME,
-            version=BUMPS_FROM if bumps else value.version,
+            version=version,
         )
         if after.producer_epoch >= EPOCH_MAX and bumps:
             given = self._new_producer_id()
@@ -413,8 +422,9 @@ class TransactionCoordinator:
             after = after._replace(next_producer_id=given.producer_id)
 
         def decided() -> None:
-            if bumps:
-                shard.transactions[name].last_epoch = after.producer_epoch - 1
+            if bumps:  # Before KIP-890, a producer that is fenced cannot go on with the next epoch.
+                known = self._settings.version >= BUMPS_FROM
+                shard.transactions[name].last_epoch = after.producer_epoch - 1 if known else NO_EPOCH
             self._complete(shard, name)
 
         def written(code: ErrorCode) -> None:
@@ -484,7 +494,7 @@ def _described(name: str, value: TransactionValue) -> DescribedTransaction:
         name,
         value.state.called,
         value.timeout_ms,
-        value.began_ms if value.state in (S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT) else NO_TIME,
+        value.began_ms,
         value.producer_id,
         value.producer_epoch,
         value.partitions,
