@@ -86,7 +86,12 @@ _OPTIONS = (
         type=click.Choice(tuple(RELEASES)),
         default=KAFKA_4_3.name,
         show_default=True,
-        help="The release of Kafka that brokers are (see below).",
+        help="The release of Kafka that brokers are. 3.9 has its own APIs, features (kraft.version 1,"
+        " metadata.version 21), settings, defaults and limits. It has classic groups only, unless"
+        " --set group.coordinator.rebalance.protocols=classic,consumer; no share or streams groups, no"
+        " eligible leader replicas, and transactions as before the second part of KIP-890. Unlike a real 3.9,"
+        " it does not take the versions that Kafka 4.0 removed, such as Produce 0–2, Fetch 0–3 and"
+        " ListOffsets 0.",
     ),
     click.option(
         "--seed",
