@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import (
     DescribeGroupsRequest,
+    DescribeTransactionsRequest,
     ListGroupsRequest,
     UpdateFeaturesRequest,
 )
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsRequest
+from kafka.protocol.producer import AddPartitionsToTxnRequest, InitProducerIdRequest
 
 from kview.serve.apis import all_apis
 from kview.simulate.alterations import INVALID_DYNAMIC, Operation
@@ -23,6 +25,7 @@ from kview.wire.group_messages import ConsumerGroupDescribeRequest, ConsumerGrou
 from tests.real_kafka.asking import ask
 from tests.serve import questions as q
 from tests.serve.both import Cluster
+from tests.serve.clients import consumer, kafka_python_consumer, producer, values_of
 from tests.serve.test_broker_settings import check_description
 from tests.serve.test_topic_settings import LONG, SETTINGS
 from tests.waiting import wait_until
@@ -30,6 +33,7 @@ from tests.waiting import wait_until
 TOPIC = "of-3-9"
 METRICS, GROUP, LOGGER = 16, 32, 8
 UNSUPPORTED, INVALID_UPDATE = 35, 95
+LOADING, NOT_COORDINATOR, CONCURRENT, FENCED = 14, 16, 51, 90
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 HOUR_MS = 3_600_000
 FOREVER = str(2**63 - 1)
@@ -227,3 +231,90 @@ def test_a_group_that_nobody_knows_is_dead_and_has_no_settings_to_see(cluster_3_
     wait_until(lambda: ask(at, request).groups[0].error_code == 0, "the groups are loaded")
     (group,) = ask(at, request).groups
     assert (group.group_state, group.authorized_operations) == ("Dead", {3, 6, 8})
+
+
+def test_clients_write_in_transactions_and_read_in_a_group(cluster_3_9: Cluster) -> None:
+    """Librdkafka and kafka-python find out by themselves what the brokers offer."""
+    topic = "clients-3-9"
+    cluster_3_9.create(topic, [[0, 1], [1, 0]])
+    writer = producer(cluster_3_9.bootstrap, transactional_id="clients-3-9")
+    writer.init_transactions(30)
+    for commits in (True, False, True):
+        writer.begin_transaction()
+        for number in range(4):
+            writer.produce(topic, str(commits).encode(), partition=number % 2)
+        if commits:
+            writer.commit_transaction(30)
+        else:
+            writer.abort_transaction(30)
+    reader = consumer(cluster_3_9.bootstrap, "clients-3-9", isolation_level="read_committed")
+    reader.subscribe([topic])
+    read: list[bytes] = []
+
+    def is_read() -> bool:
+        read.extend(values_of(reader))
+        return len(read) >= 8
+
+    wait_until(is_read, "what was committed is read")
+    assert read == [b"True"] * 8
+    reader.commit(asynchronous=False)
+    reader.close()
+    other = kafka_python_consumer(cluster_3_9.bootstrap, "clients-3-9")
+    other.subscribe([topic])
+    wait_until(lambda: other.poll(200) == {} and len(other.assignment()) == 2, "the partitions are assigned")
+    partitions = sorted(other.assignment())
+    assert all(other.position(partition) > 0 for partition in partitions), "the group goes on"
+    other.close()
+
+
+class Transaction:
+    """A transactional id at its coordinator, as a client without KIP-890 uses it."""
+
+    def __init__(self, cluster: Cluster, name: str, topic: str) -> None:
+        wait_until(lambda: q.find_coordinator(cluster.leader, name, 1)[0] == 0, "a coordinator")
+        self._at = cluster.at(q.find_coordinator(cluster.leader, name, 1)[1])
+        self._name, self._topic = name, topic
+
+    def init(self) -> tuple[int, int]:
+        """Return the producer's id and epoch."""
+        request = InitProducerIdRequest(
+            version=4, transactional_id=self._name, transaction_timeout_ms=60_000,
+            producer_id=-1, producer_epoch=-1,
+        )  # fmt: skip
+
+        def asked() -> Any:
+            answer = ask(self._at, request)
+            return None if answer.error_code in (NOT_COORDINATOR, LOADING, CONCURRENT) else answer
+
+        answer = wait_until(asked, "an id")
+        assert answer is not None and answer.error_code == 0
+        return answer.producer_id, answer.producer_epoch
+
+    def add(self, producer_id: int, epoch: int) -> int:
+        """Return the error number of AddPartitionsToTxn."""
+        kind = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+        request = AddPartitionsToTxnRequest(
+            version=3, v3_and_below_transactional_id=self._name, v3_and_below_producer_id=producer_id,
+            v3_and_below_producer_epoch=epoch,
+            v3_and_below_topics=[kind(version=3, name=self._topic, partitions=[0])],
+        )  # fmt: skip
+        (topic,) = ask(self._at, request).results_by_topic_v3_and_below
+        return int(topic.results_by_partition[0].partition_error_code)
+
+    def described(self) -> tuple[str, int, bool]:
+        """Return its state, its epoch, and whether it has a start."""
+        request = DescribeTransactionsRequest(version=0, transactional_ids=[self._name])
+        (row,) = ask(self._at, request).transaction_states
+        return row.transaction_state, row.producer_epoch, row.transaction_start_time_ms > 0
+
+
+def test_a_producer_that_starts_again_fences_itself_with_the_next_epoch(cluster_3_9: Cluster) -> None:
+    """And the start of the transaction that was aborted stays."""
+    cluster_3_9.create(TOPIC, [[0, 1]])
+    transaction = Transaction(cluster_3_9, "fenced-3-9", TOPIC)
+    first = transaction.init()
+    assert transaction.add(*first) == 0
+    again = transaction.init()
+    assert again == (first[0], first[1] + 2)
+    assert transaction.described() == ("Empty", again[1], True)
+    assert transaction.add(*first) == FENCED
