@@ -43,6 +43,8 @@ class Release:
     answered as they were asked for."""
     cordons_log_dirs: bool = True
     """Whether log directories can be cordoned (KIP-1066), of which messages tell."""
+    stores_topic_ids: bool = True
+    """Whether committed offsets are stored with the ids of their topics (OffsetCommitValue v4)."""
     group_configs: bool = True
     """Whether groups have configurations."""
     features_together: bool = True
@@ -114,6 +116,7 @@ KAFKA_3_9 = Release(
     new_coordinator=False,
     merges_look_ups=False,
     cordons_log_dirs=False,
+    stores_topic_ids=False,
     group_configs=False,
     features_together=False,
     lossless_from=18,

@@ -1,6 +1,7 @@
 """Broker and topic configurations, with Kafka's keys and defaults."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 
@@ -166,9 +167,14 @@ GROUP_ONLY_KEYS: Mapping[str, Key] = {
 @cache
 def broker_keys(release: Release) -> Mapping[str, Key]:
     """Return the settings with which brokers of a release can be started."""
-    configs, features = KAFKA_4_3.broker_configs.keys(), KAFKA_4_3.features.keys()
-    lacks = (configs - release.broker_configs.keys()) | (features - release.features.keys())
-    return {**{name: key for name, key in BROKER_KEYS.items() if name not in lacks}, **release.broker_keys}
+    newest, configs = KAFKA_4_3.broker_configs, release.broker_configs
+    lacks = (newest.keys() - configs.keys()) | (KAFKA_4_3.features.keys() - release.features.keys())
+    keys = {name: key for name, key in BROKER_KEYS.items() if name not in lacks}
+    for name in keys.keys() & configs.keys():
+        own = configs[name]
+        if own.default is not None and own.default != newest[name].default:
+            keys[name] = replace(keys[name], default=own.default, low=own.key.low, high=own.key.high)
+    return {**keys, **release.broker_keys}
 
 
 def check_broker_settings(settings: Mapping[str, str], release: Release = KAFKA_4_3) -> dict[str, str]:

@@ -13,15 +13,17 @@ from kafka.protocol.admin import (
     ListGroupsRequest,
     UpdateFeaturesRequest,
 )
-from kafka.protocol.consumer import ListOffsetsRequest
-from kafka.protocol.metadata import ApiVersionsRequest
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetCommitRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, InitProducerIdRequest
 
 from kview.serve.apis import all_apis
 from kview.simulate.alterations import INVALID_DYNAMIC, Operation
-from kview.simulate.records import encode_batch
+from kview.simulate.coordination.placement import partition_of
+from kview.simulate.records import HEADER, decode_batch, encode_batch
 from kview.simulate.releases import KAFKA_3_9
 from kview.wire.group_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
+from kview.wire.primitives import INT16, INT32, string
 from tests.real_kafka.asking import ask
 from tests.serve import questions as q
 from tests.serve.both import Cluster
@@ -318,3 +320,58 @@ def test_a_producer_that_starts_again_fences_itself_with_the_next_epoch(cluster_
     assert again == (first[0], first[1] + 2)
     assert transaction.described() == ("Empty", again[1], True)
     assert transaction.add(*first) == FENCED
+
+
+def stored(cluster: Cluster, topic: str, name: str) -> set[tuple[int, int]]:
+    """Return the versions of keys and values of the records of a group or transactional id."""
+    at = [cluster.at(broker) for broker in (0, 1)]
+    request = MetadataRequest(
+        version=9, topics=[MetadataRequest.MetadataRequestTopic(version=9, name=topic)],
+        allow_auto_topic_creation=False,
+    )  # fmt: skip
+    (found,) = ask(at[0], request).topics
+    partition = partition_of(name, len(found.partitions))
+    leader = next(row.leader_id for row in found.partitions if row.partition_index == partition)
+
+    def read() -> set[tuple[int, int]]:
+        _, _, data = q.fetch(at[leader], topic, 0, partition=partition)
+        return {
+            (INT16.unpack_from(record.key or b"")[0], INT16.unpack_from(record.value or b"")[0])
+            for batch in split(data)
+            for record in decode_batch(batch)
+            if string(name) in bytes(record.key or b"")
+        }
+
+    versions = wait_until(read, f"what {topic} has is committed")
+    assert versions is not None
+    return versions
+
+
+def split(data: bytes) -> list[bytes]:
+    """Return the whole batches."""
+    batches = []
+    while len(data) >= HEADER.size and len(data) >= 12 + INT32.unpack_from(data, 8)[0]:
+        size = 12 + INT32.unpack_from(data, 8)[0]
+        batches.append(data[:size])
+        data = data[size:]
+    return batches
+
+
+def test_offsets_and_transactions_are_stored_in_the_formats_of_3_9(cluster_3_9: Cluster) -> None:
+    """Programs that read the internal topics know no newer ones."""
+    cluster_3_9.create(TOPIC, [[0, 1]])
+    name = "stored-3-9"
+    wait_until(lambda: q.find_coordinator(cluster_3_9.leader, name)[0] == 0, "a coordinator")
+    at = cluster_3_9.at(q.find_coordinator(cluster_3_9.leader, name)[1])
+    wait_until(lambda: q.delete_groups(at, [name]) == [69], "the groups are loaded")
+    of_topic = OffsetCommitRequest.OffsetCommitRequestTopic
+    row = of_topic.OffsetCommitRequestPartition(version=8, partition_index=0, committed_offset=7)
+    commit = OffsetCommitRequest(
+        version=8, group_id=name, generation_id_or_member_epoch=-1, member_id="",
+        topics=[of_topic(version=8, name=TOPIC, partitions=[row])],
+    )  # fmt: skip
+    assert ask(at, commit).topics[0].partitions[0].error_code == 0
+    transaction = Transaction(cluster_3_9, name, TOPIC)
+    assert transaction.add(*transaction.init()) == 0
+    assert stored(cluster_3_9, "__consumer_offsets", name) == {(1, 3)}
+    assert stored(cluster_3_9, "__transaction_state", name) == {(0, 0)}

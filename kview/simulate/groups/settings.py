@@ -60,6 +60,7 @@ class GroupSettings:
     offsets_commit_timeout_ms: int = 5_000
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
+    stores_topic_ids: bool = True
 
     def of_groups(self, name: str) -> int:
         """Return the setting `group.NAME` that groups may have for themselves. Times are in ms."""
@@ -83,6 +84,7 @@ class GroupSettings:
         return cls(
             consumer_assignors=tuple(map(_assignor, items(settings.text(ASSIGNORS)))) or ("uniform",),
             consumer_migration_policy=MigrationPolicy(settings.text("group.consumer.migration.policy")),
+            stores_topic_ids=settings.release.stores_topic_ids,
             **{field: settings.number(key) for key, field in _FIELDS.items()},
         )
 

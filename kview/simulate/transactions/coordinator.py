@@ -68,9 +68,10 @@ class Transaction:
 class TransactionShard(Shard):
     """The transactional ids of one partition of `__transaction_state`, led in `epoch`."""
 
-    def __init__(self, host: Host, partition: int, epoch: int) -> None:
+    def __init__(self, host: Host, partition: int, epoch: int, has_tags: bool) -> None:
         super().__init__(host, partition, WRITE_MS)
         self.epoch = epoch
+        self._has_tags = has_tags
         self.transactions: dict[str, Transaction] = {}
 
     def load(self) -> None:
@@ -111,7 +112,7 @@ class TransactionShard(Shard):
                 known.pending = None
             answer(code)
 
-        self.append(encode_batch((name, value), self.now_ms), apply, answered)
+        self.append(encode_batch((name, value), self.now_ms, self._has_tags), apply, answered)
 
     def forget(self, name: str) -> None:
         """Write that a transactional id has expired."""
@@ -151,7 +152,9 @@ class TransactionCoordinator:
     def elected(self, partition: int, epoch: int, load_ms: int = LOAD_MS) -> None:
         """Load the transactional ids of a partition that the broker now leads, after `load_ms`."""
         self.resigned(partition)
-        shard = self._shards[partition] = TransactionShard(self._host, partition, epoch)
+        shard = self._shards[partition] = TransactionShard(
+            self._host, partition, epoch, self._settings.version > 0
+        )
 
         def load() -> None:
             shard.load()
