@@ -35,9 +35,6 @@ class Release:
     """The settings with which its brokers can be started, as far as they are not those of 4.3."""
     topic_keys: Mapping[str, TopicKey] = field(default_factory=lambda: TOPIC_KEYS)
 
-    new_coordinator: bool = True
-    """Whether groups always have the coordinator of KIP-848. Before Kafka 4.0, they have it, and brokers have
-    consumer groups, only with `group.coordinator.rebalance.protocols`."""
     merges_look_ups: bool = True
     """Whether ListOffsets answers for each partition once (KIP-1075). Before, topics and partitions are
     answered as they were asked for."""
@@ -113,7 +110,6 @@ KAFKA_3_9 = Release(
         "log.segment.bytes": number(1_073_741_824, 14),
     },
     topic_keys=_topic_keys_3_9(),
-    new_coordinator=False,
     merges_look_ups=False,
     cordons_log_dirs=False,
     stores_topic_ids=False,

@@ -74,7 +74,8 @@ def _may_describe(call: Call, topic: str) -> bool:
 
 
 def offered(call: Call, feature: str) -> bool:
-    """Return whether there are groups of the kind that needs this feature."""
+    """Return whether there are groups of the kind that needs this feature. Before Kafka 4.0, a setting of
+    brokers is in the place of the feature of consumer groups."""
     cluster = call.cluster
     if feature == GROUP_VERSION and feature not in cluster.world.release.features:
         return CONSUMER in items(cluster.settings.text(REBALANCE_PROTOCOLS))

@@ -1,7 +1,7 @@
 """UpdateFeatures (57), versions 0–2: sets the levels of features, which ApiVersions lists.
 
 v1 adds the kind of change and a check without it, v2 has no results of single features. The controller
-carries it out, for all features of a request or for none.
+carries it out, for all features of a request or for none; that of Kafka 3.9 does it for each feature.
 """
 
 from kafka.protocol.admin import UpdateFeaturesRequest, UpdateFeaturesResponse
