@@ -38,6 +38,8 @@ class Release:
     merges_look_ups: bool = True
     """Whether ListOffsets answers for each partition once (KIP-1075). Before, topics and partitions are
     answered as they were asked for."""
+    tells_group_errors: bool = True
+    """Whether OffsetFetch v1, which has no error of a group, says it of each partition."""
     cordons_log_dirs: bool = True
     """Whether log directories can be cordoned (KIP-1066), of which messages tell."""
     stores_topic_ids: bool = True
@@ -111,6 +113,7 @@ KAFKA_3_9 = Release(
     },
     topic_keys=_topic_keys_3_9(),
     merges_look_ups=False,
+    tells_group_errors=False,
     cordons_log_dirs=False,
     stores_topic_ids=False,
     group_configs=False,

@@ -13,7 +13,7 @@ from kafka.protocol.admin import (
     ListGroupsRequest,
     UpdateFeaturesRequest,
 )
-from kafka.protocol.consumer import ListOffsetsRequest, OffsetCommitRequest
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, InitProducerIdRequest
 
@@ -177,6 +177,19 @@ def asked_twice(cluster: Cluster) -> list[tuple[str, list[int]]]:
 def test_a_partition_that_is_looked_up_twice_is_refused_twice(cluster_3_9: Cluster) -> None:
     cluster_3_9.create(TOPIC, [[0, 1]])
     assert asked_twice(cluster_3_9) == [("none", []), (TOPIC, [42]), (TOPIC, [42, 3])]
+
+
+def test_the_first_version_of_offset_fetch_does_not_say_that_another_broker_coordinates(
+    cluster_3_9: Cluster,
+) -> None:
+    cluster_3_9.create(TOPIC, [[0, 1]])
+    wait_until(lambda: q.find_coordinator(cluster_3_9.leader, "elsewhere")[0] == 0, "a coordinator")
+    other = cluster_3_9.at(1 - q.find_coordinator(cluster_3_9.leader, "elsewhere")[1])
+    of_topic = OffsetFetchRequest.OffsetFetchRequestTopic
+    for version, error, topics in ((1, 0, 0), (2, NOT_COORDINATOR, 0)):
+        asked = [of_topic(version=version, name=TOPIC, partition_indexes=[0])]
+        answer = ask(other, OffsetFetchRequest(version=version, group_id="elsewhere", topics=asked))
+        assert (answer.error_code or 0, len(answer.topics)) == (error, topics)
 
 
 def updated(cluster: Cluster, version: int, level: int, kind: int, name: str = "metadata.version") -> Any:

@@ -76,10 +76,10 @@ def _may_describe(call: Call, topic: str) -> bool:
 def offered(call: Call, feature: str) -> bool:
     """Return whether there are groups of the kind that needs this feature. Before Kafka 4.0, a setting of
     brokers is in the place of the feature of consumer groups."""
-    cluster = call.cluster
-    if feature == GROUP_VERSION and feature not in cluster.world.release.features:
-        return CONSUMER in items(cluster.settings.text(REBALANCE_PROTOCOLS))
-    return bool(call.image.features.get(feature))
+    level = call.image.features.get(feature)
+    if level or feature != GROUP_VERSION or feature in call.cluster.world.release.features:
+        return bool(level)
+    return CONSUMER in items(call.cluster.settings.text(REBALANCE_PROTOCOLS))
 
 
 def heartbeat_refusal(call: Call, feature: str, topics: Iterable[str] | None) -> ErrorCode:
