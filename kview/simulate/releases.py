@@ -108,6 +108,9 @@ KAFKA_3_9 = Release(
     changed_configs="3_9",
     broker_keys={
         ASSIGNORS: Key(",".join(_ASSIGNORS_3_9), choices=_ASSIGNORS_3_9, type=ConfigType.LIST),
+        "group.consumer.migration.policy": Key(
+            "disabled", choices=("bidirectional", "upgrade", "downgrade", "disabled")
+        ),
         REBALANCE_PROTOCOLS: Key("classic", choices=("classic", "consumer"), type=ConfigType.LIST),
         "log.segment.bytes": number(1_073_741_824, 14),
     },

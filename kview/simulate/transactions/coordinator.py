@@ -415,7 +415,6 @@ class TransactionCoordinator:
             state=S.PREPARE_COMMIT if is_commit else S.PREPARE_ABORT,
             producer_epoch=min(value.producer_epoch + bumps, EPOCH_MAX),
             partitions=value.partitions if value.state is S.ONGOING else (),
-            began_ms=value.began_ms if value.state is S.ONGOING else NO_TIME,
             version=version,
         )
         if after.producer_epoch >= EPOCH_MAX and bumps:
