@@ -46,6 +46,8 @@ class Release:
     """Whether committed offsets are stored with the ids of their topics (OffsetCommitValue v4)."""
     group_configs: bool = True
     """Whether groups have configurations."""
+    first_group_epoch: int = 1
+    """The epoch of a new consumer group before its first member joins."""
     features_together: bool = True
     """Whether UpdateFeatures changes all features or none (KIP-1022). Before, each has its own result."""
     lossless_from: int = 1 << 15
@@ -120,6 +122,7 @@ KAFKA_3_9 = Release(
     cordons_log_dirs=False,
     stores_topic_ids=False,
     group_configs=False,
+    first_group_epoch=0,
     features_together=False,
     lossless_from=18,
     scala_configs=True,

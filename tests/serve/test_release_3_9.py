@@ -30,6 +30,7 @@ from tests.serve.both import Cluster
 from tests.serve.clients import consumer, kafka_python_consumer, producer, values_of
 from tests.serve.test_broker_settings import check_description
 from tests.serve.test_topic_settings import LONG, SETTINGS
+from tests.served import QUICK_TIMES, Served
 from tests.waiting import wait_until
 
 TOPIC = "of-3-9"
@@ -388,3 +389,25 @@ def test_offsets_and_transactions_are_stored_in_the_formats_of_3_9(cluster_3_9: 
     assert transaction.add(*transaction.init()) == 0
     assert stored(cluster_3_9, "__consumer_offsets", name) == {(1, 3)}
     assert stored(cluster_3_9, "__transaction_state", name) == {(0, 0)}
+
+
+def test_the_consumer_protocol_can_be_turned_on_as_in_3_9() -> None:
+    """Its groups begin with epoch 1, and not 2, as on a 3.9.1 with that setting."""
+    protocols = "group.coordinator.rebalance.protocols=classic,consumer"
+    flags = ("--release", "3.9", "--brokers", "1", "--racks", "1", "--empty")
+    with Served(*flags, settings=(*QUICK_TIMES, protocols)) as served:
+        served.create(TOPIC, [[0], [0]])
+        at = served.addresses[0]
+        wait_until(lambda: q.find_coordinator(at, "new")[0] == 0, "a coordinator")
+        wait_until(lambda: q.delete_groups(at, ["new"]) == [69], "the groups are loaded")
+        request = ConsumerGroupHeartbeatRequest(
+            version=0, group_id="new", member_id="", member_epoch=0, rebalance_timeout_ms=1000,
+            subscribed_topic_names=[TOPIC], topic_partitions=[],
+        )  # fmt: skip
+        joined = ask(at, request)
+        assert (joined.error_code, joined.member_epoch) == (0, 1)
+        assert [row.partitions for row in joined.assignment.topic_partitions] == [[0, 1]]
+        (listed,) = ask(at, ListGroupsRequest(version=5, states_filter=[], types_filter=["consumer"])).groups
+        assert (listed.group_id, listed.group_state, listed.group_type) == ("new", "Stable", "consumer")
+        (group,) = ask(at, ConsumerGroupDescribeRequest(version=0, group_ids=["new"])).groups
+        assert (group.error_code, group.group_epoch, group.assignor_name) == (0, 1, "uniform")

@@ -186,14 +186,16 @@ class ConsumerMembership:
         group = self._shard.groups.get(name)
         if isinstance(group, ConsumerGroup):
             return group, []
+        first = self._shard.settings.consumer_first_epoch
         if group is None and creates:
-            return ConsumerGroup(name), []
+            return ConsumerGroup(name, epoch=first, target_epoch=first), []
         if group is None:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {name} not found.")
         if not creates or not isinstance(group, Group):
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {name} is not a consumer group.")
         if group.empty:
-            return ConsumerGroup(name, group.offsets), list(group.tombstones())
+            new = ConsumerGroup(name, group.offsets, epoch=first, target_epoch=first)
+            return new, list(group.tombstones())
         check_upgrade(group, self._shard.settings)
         metadata = self._shard.host.metadata()
         upgraded = upgrade(group, metadata.topics)

@@ -61,6 +61,7 @@ class GroupSettings:
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
     stores_topic_ids: bool = True
+    consumer_first_epoch: int = 1
 
     def of_groups(self, name: str) -> int:
         """Return the setting `group.NAME` that groups may have for themselves. Times are in ms."""
@@ -85,6 +86,7 @@ class GroupSettings:
             consumer_assignors=tuple(map(_assignor, items(settings.text(ASSIGNORS)))) or ("uniform",),
             consumer_migration_policy=MigrationPolicy(settings.text("group.consumer.migration.policy")),
             stores_topic_ids=settings.release.stores_topic_ids,
+            consumer_first_epoch=settings.release.first_group_epoch,
             **{field: settings.number(key) for key, field in _FIELDS.items()},
         )
 
