@@ -324,16 +324,27 @@ class Transaction:
         return row.transaction_state, row.producer_epoch, row.transaction_start_time_ms > 0
 
 
-def test_a_producer_that_starts_again_fences_itself_with_the_next_epoch(cluster_3_9: Cluster) -> None:
-    """And the start of the transaction that was aborted stays."""
-    cluster_3_9.create(TOPIC, [[0, 1]])
-    transaction = Transaction(cluster_3_9, "fenced-3-9", TOPIC)
+def fenced_once(cluster: Cluster) -> tuple[str, int, bool]:
+    """Let a producer start again while its transaction is open, and describe that afterwards."""
+    cluster.create(TOPIC, [[0, 1]])
+    transaction = Transaction(cluster, "fenced-3-9", TOPIC)
     first = transaction.init()
     assert transaction.add(*first) == 0
     again = transaction.init()
-    assert again == (first[0], first[1] + 2)
-    assert transaction.described() == ("Empty", again[1], True)
+    assert again == (first[0], first[1] + 2), "one for the abort, and one for the start"
     assert transaction.add(*first) == FENCED
+    state, epoch, has_start = transaction.described()
+    return state, epoch - first[1], has_start
+
+
+def test_a_producer_that_starts_again_fences_itself_and_the_start_of_what_was_aborted_stays(
+    cluster_3_9: Cluster,
+) -> None:
+    assert fenced_once(cluster_3_9) == ("Empty", 2, True)
+
+
+def test_a_client_without_kip_890_fences_itself_in_the_same_way_at_4_3(cluster: Cluster) -> None:
+    assert fenced_once(cluster) == ("Empty", 2, False)
 
 
 def stored(cluster: Cluster, topic: str, name: str) -> set[tuple[int, int]]:
