@@ -29,6 +29,7 @@ from tests.serve import questions as q
 from tests.serve.both import Cluster
 from tests.serve.clients import consumer, kafka_python_consumer, producer, values_of
 from tests.serve.test_broker_settings import check_description
+from tests.serve.test_groups import KAFKA_PYTHON_POLL_MS
 from tests.serve.test_topic_settings import LONG, SETTINGS
 from tests.served import QUICK_TIMES, Served
 from tests.waiting import wait_until
@@ -277,7 +278,10 @@ def test_clients_write_in_transactions_and_read_in_a_group(cluster_3_9: Cluster)
     reader.close()
     other = kafka_python_consumer(cluster_3_9.bootstrap, "clients-3-9")
     other.subscribe([topic])
-    wait_until(lambda: other.poll(200) == {} and len(other.assignment()) == 2, "the partitions are assigned")
+    wait_until(
+        lambda: other.poll(KAFKA_PYTHON_POLL_MS) == {} and len(other.assignment()) == 2,
+        "the partitions are assigned",
+    )
     partitions = sorted(other.assignment())
     assert all(other.position(partition) > 0 for partition in partitions), "the group goes on"
     other.close()
