@@ -11,6 +11,8 @@ from kview.simulate.releases import Release
 from kview.simulate.results import AdminResult
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+STORED_FROM, STORED_FROM_NAME = 4, "3.3-IV0"
+"""The lowest metadata.version that clusters store, and its name."""
 FAILED = "The update failed for all features since the following feature had an error: "
 
 
@@ -39,8 +41,10 @@ class FeatureUpdates:
 
     def update(self, updates: Sequence[FeatureUpdate], validate_only: bool) -> FeatureResults:
         """Set all levels in one step, or none of them if one is wrong. Before KIP-1022, set those that are
-        right."""
-        known, together = self._metadata.image.features, self._release.features_together
+        right, except kraft.version, which the controller does not know and cannot change."""
+        image, together = self._metadata.image, self._release.features_together
+        fixed = {} if together else {n: level for n, level in image.features.items() if n == KRAFT_VERSION}
+        known = {name: level for name, level in image.features.items() if name not in fixed}
         after, rows = dict(known), []
         for update in {each.name: each for each in updates}.values():
             wrong = self._wrong(update, known.get(update.name, 0))
@@ -50,8 +54,8 @@ class FeatureUpdates:
                 after[update.name] = update.level
             code = ErrorCode.NONE if wrong is None else ErrorCode.INVALID_UPDATE_VERSION
             rows.append((update.name, AdminResult(code, MESSAGES[code] if together else wrong)))
-        after = {name: level for name, level in after.items() if level}
-        if after != known and not validate_only:
+        after = fixed | {name: level for name, level in after.items() if level and name not in fixed}
+        if after != image.features and not validate_only:
             self._metadata.commit({}, features=after)
         return FeatureResults(AdminResult(ErrorCode.NONE, None if together else ""), rows)
 
@@ -67,6 +71,8 @@ class FeatureUpdates:
             if kind == UNSAFE_DOWNGRADE:
                 wrong = "Unsafe metadata downgrade is not supported in this version."
             if not self._release.features_together:
+                if level < STORED_FROM:
+                    wrong = f"Unable to set a metadata.version less than {STORED_FROM_NAME}"
                 return f"Invalid metadata.version {level}. {wrong}"
             return f"Unsupported metadata.version downgrade from {now} to {level}. {wrong}"
         return None
