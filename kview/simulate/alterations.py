@@ -132,7 +132,7 @@ def _not_dynamic(after: Configs, of_one_broker: bool, release: Release) -> str |
     of_listeners = [n for n, config in known if config.update is Update.LISTENER and n in configs]
     if of_listeners:
         only = "These security configs can be dynamically updated only per-listener using the listener prefix"
-        return f"{only}: {release.of_configs(of_listeners)}"
+        return f"{only}: {release.of_configs(of_listeners, is_hash_set=True)}"
     for name, config in known:
         base = without_listener(name)
         try:

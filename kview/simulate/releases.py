@@ -15,6 +15,10 @@ from kview.simulate.topic_settings import TOPIC_KEYS, TopicKey
 
 REBALANCE_PROTOCOLS = "group.coordinator.rebalance.protocols"
 ASSIGNORS = "group.consumer.assignors"
+CLASSIC = "classic"
+ASSIGNMENT_INTERVAL = "group.consumer.assignment.interval.ms"
+SCALA_SMALL_SET = 4
+"""The largest set that Scala keeps in order, and calls `Set`, if it is not built as a hash set."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,8 @@ class Release:
     """The table with what differs in its brokers' configurations."""
     broker_keys: Mapping[str, Key] = field(default_factory=dict)
     """The settings with which its brokers can be started, as far as they are not those of 4.3."""
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    """What counts in the place of settings that it lacks, if that is not the default of 4.3."""
     topic_keys: Mapping[str, TopicKey] = field(default_factory=lambda: TOPIC_KEYS)
 
     merges_look_ups: bool = True
@@ -67,17 +73,28 @@ class Release:
         """The configurations of its topics without the brokers'."""
         return {name: topic_key.key for name, topic_key in self.topic_keys.items()}
 
-    def of_configs(self, names: "list[str]") -> str:
+    def of_configs(self, names: list[str], is_hash_set: bool = False) -> str:
         """Return names of configurations as its messages list them."""
         if not self.scala_configs:
             return f"[{', '.join(names)}]"
-        return f"{'Set' if len(names) <= SCALA_SMALL_SET else 'HashSet'}({', '.join(names)})"
+        is_small = len(names) <= SCALA_SMALL_SET and not is_hash_set
+        return f"{'Set' if is_small else 'HashSet'}({', '.join(names)})"
 
-
-SCALA_SMALL_SET = 4
-"""The largest set that Scala keeps in order, and calls `Set`."""
 
 KAFKA_4_3 = Release("4.3")
+
+
+_SUBVERSIONS_3_9 = {
+    "0.10.0": 2, "0.10.1": 3, "0.10.2": 1, "0.11.0": 3, "1.0": 1, "1.1": 1, "2.0": 2, "2.1": 3, "2.2": 2,
+    "2.3": 2, "2.4": 2, "2.5": 1, "2.6": 1, "2.7": 3, "2.8": 2, "3.0": 2, "3.1": 1, "3.2": 1, "3.3": 4,
+    "3.4": 1, "3.5": 3, "3.6": 3, "3.7": 5, "3.8": 1, "3.9": 1, "4.0": 2,
+}  # fmt: skip
+"""Release → how many versions of its formats there are (org.apache.kafka.server.common.MetadataVersion)."""
+_METADATA_VERSIONS_3_9 = (
+    *("0.8.0", "0.8.1", "0.8.2", "0.9.0"),
+    *(name for name in _SUBVERSIONS_3_9 if name != "4.0"),  # which is not released yet
+    *(f"{name}-IV{number}" for name, count in _SUBVERSIONS_3_9.items() for number in range(count)),
+)
 
 
 def _topic_keys_3_9() -> Mapping[str, TopicKey]:
@@ -87,7 +104,7 @@ def _topic_keys_3_9() -> Mapping[str, TopicKey]:
     keys[after] = keys[after]._replace(key=unlimited)
     keys[segment] = keys[segment]._replace(key=replace(keys[segment].key, low=14))
     keys["message.downconversion.enable"] = TopicKey(boolean(True), "log.message.downconversion.enable", True)
-    version = Key("3.0-IV1", type=ConfigType.STRING, version=True)
+    version = Key("3.0-IV1", choices=_METADATA_VERSIONS_3_9, version=True)
     keys["message.format.version"] = TopicKey(version, "log.message.format.version", True)
     difference = "message.timestamp.difference.max.ms"
     keys[difference] = TopicKey(unlimited, f"log.{difference}")
@@ -113,9 +130,9 @@ KAFKA_3_9 = Release(
         "group.consumer.migration.policy": Key(
             "disabled", choices=("bidirectional", "upgrade", "downgrade", "disabled")
         ),
-        REBALANCE_PROTOCOLS: Key("classic", choices=("classic", "consumer"), type=ConfigType.LIST),
-        "log.segment.bytes": number(1_073_741_824, 14),
+        REBALANCE_PROTOCOLS: Key(CLASSIC, choices=(CLASSIC, "consumer"), type=ConfigType.LIST),
     },
+    lacking={ASSIGNMENT_INTERVAL: "0"},
     topic_keys=_topic_keys_3_9(),
     merges_look_ups=False,
     tells_group_errors=False,

@@ -7,7 +7,7 @@ from functools import cache
 
 from kview.errors import BadUse, ErrorKind
 from kview.simulate.features import ELR_VERSION
-from kview.simulate.releases import ASSIGNORS, KAFKA_4_3, Release
+from kview.simulate.releases import ASSIGNORS, CLASSIC, KAFKA_4_3, REBALANCE_PROTOCOLS, Release
 from kview.simulate.setting import INT_MAX, LONG_MAX, ConfigType, Key, boolean, checked, items, number
 
 FOLLOWER_THROTTLE = "follower.replication.throttled.rate"
@@ -171,9 +171,12 @@ def broker_keys(release: Release) -> Mapping[str, Key]:
     lacks = (newest.keys() - configs.keys()) | (KAFKA_4_3.features.keys() - release.features.keys())
     keys = {name: key for name, key in BROKER_KEYS.items() if name not in lacks}
     for name in keys.keys() & configs.keys():
-        own = configs[name]
-        if own.default is not None and own.default != newest[name].default:
-            keys[name] = replace(keys[name], default=own.default, low=own.key.low, high=own.key.high)
+        own, other = configs[name], newest[name]
+        differs = (own.default, own.key.low, own.key.high) != (other.default, other.key.low, other.key.high)
+        if own.default is not None and differs:
+            # A time that Kafka 3.9 does not limit would be negative: no simulated election can be so early.
+            low = keys[name].low if (own.key.low or 0) < 0 else own.key.low
+            keys[name] = replace(keys[name], default=own.default, low=low, high=own.key.high)
     return {**keys, **release.broker_keys}
 
 
@@ -193,6 +196,15 @@ def check_broker_settings(settings: Mapping[str, str], release: Release = KAFKA_
     log_dirs = items(stored.get("log.dirs", ""))
     if "" in log_dirs or len(set(log_dirs)) < len(log_dirs):
         raise BadUse(ErrorKind.LOG_DIRS_WRONG, value=stored["log.dirs"])
+    protocols = stored.get(REBALANCE_PROTOCOLS, CLASSIC)
+    if CLASSIC not in items(protocols):
+        raise BadUse(
+            ErrorKind.SETTING_NOT_A_CHOICE,
+            name=REBALANCE_PROTOCOLS,
+            value=protocols,
+            choices=(CLASSIC, f"{CLASSIC},consumer"),
+            default=CLASSIC,
+        )
     return stored
 
 
@@ -237,12 +249,13 @@ class Settings:
     def __init__(self, settings: Mapping[str, str], release: Release = KAFKA_4_3) -> None:
         self.release = release
         self.explicit = check_broker_settings(settings, release)
-        self._keys = {**BROKER_KEYS, **broker_keys(release)}
+        keys = {**BROKER_KEYS, **broker_keys(release)}
+        self._defaults = {name: key.default for name, key in keys.items()} | dict(release.lacking)
 
     def text(self, name: str) -> str:
-        """Return a broker's setting as text: the explicit one, else its default. What the release lacks has
-        the default of Kafka 4.3."""
-        return self.explicit.get(name, self._keys[name].default)
+        """Return a broker's setting as text: the explicit one, else its default. For a setting that
+        the release lacks, that is what it says itself, else the default of Kafka 4.3."""
+        return self.explicit.get(name, self._defaults[name])
 
     def number(self, name: str) -> int:
         """Return the effective value of a numeric key."""
@@ -266,4 +279,4 @@ class Settings:
         broker_name = topic_key.broker_name or ""
         if broker_name in dynamic:
             return dynamic[broker_name]
-        return self.text(broker_name) if broker_name in self._keys else topic_key.key.default
+        return self.text(broker_name) if broker_name in self._defaults else topic_key.key.default

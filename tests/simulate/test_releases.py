@@ -6,7 +6,9 @@ import pytest
 
 from kview.errors import BadUse
 from kview.simulate.cluster import build
+from kview.simulate.features import KRAFT_VERSION
 from kview.simulate.releases import KAFKA_3_9, RELEASES
+from kview.simulate.requests.feature_updates import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
 from kview.simulate.results import CreateTopicResult
 from kview.simulate.saved import Saved
 from kview.simulate.settings import Settings
@@ -36,6 +38,9 @@ def test_the_last_replica_of_3_9_stays_in_the_isr_and_no_replica_is_eligible_bes
         ("eligible.leader.replicas.version", "1", "eligible.leader.replicas.version"),
         ("group.streams.max.size", "9", "group.streams.max.size"),
         ("group.coordinator.rebalance.protocols", "classic,streams", "classic, consumer"),
+        ("group.coordinator.rebalance.protocols", "consumer", "classic,consumer"),
+        ("group.coordinator.rebalance.protocols", "", "classic,consumer"),
+        ("controller.quorum.election.timeout.ms", "-1", "controller.quorum.election.timeout.ms"),
         ("group.consumer.assignors", "uniform", "UniformAssignor"),
     ],
 )
@@ -49,6 +54,15 @@ def test_smaller_segments_are_for_3_9_alone() -> None:
     assert Settings(settings, KAFKA_3_9).number("log.segment.bytes") == 14
     with raises_saying(BadUse, "log.segment.bytes"):
         Settings(settings)
+
+
+def test_a_controller_of_3_9_does_not_change_the_quorums_version_whatever_it_answers() -> None:
+    cluster = cluster_of(release=KAFKA_3_9)
+    for level, kind in ((0, SAFE_DOWNGRADE), (1, UPGRADE)):
+        update = FeatureUpdate(KRAFT_VERSION, level, kind)
+        assert [row.error_code for _, row in cluster.features.update([update], False).rows] == [0]
+        go(cluster, 1)
+        assert cluster.metadata.image.features[KRAFT_VERSION] == 1
 
 
 @pytest.mark.parametrize(("release", "epoch_grows"), [("3.9", False), ("4.3", True)])

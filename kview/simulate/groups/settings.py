@@ -1,6 +1,6 @@
 """The settings of group coordinators."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -60,6 +60,8 @@ class GroupSettings:
     offsets_commit_timeout_ms: int = 5_000
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
+    lacking: Collection[str] = ()
+    """Settings that brokers of this release do not know, so whose dynamic values may be anything."""
     stores_topic_ids: bool = True
     consumer_first_epoch: int = 1
 
@@ -85,6 +87,7 @@ class GroupSettings:
         return cls(
             consumer_assignors=tuple(map(_assignor, items(settings.text(ASSIGNORS)))) or ("uniform",),
             consumer_migration_policy=MigrationPolicy(settings.text("group.consumer.migration.policy")),
+            lacking=settings.release.lacking.keys(),
             stores_topic_ids=settings.release.stores_topic_ids,
             consumer_first_epoch=settings.release.first_group_epoch,
             **{field: settings.number(key) for key, field in _FIELDS.items()},

@@ -151,7 +151,7 @@ class GroupShard(Shard):
             return int(own)
         for place in (str(self.broker), ALL_BROKERS):
             dynamic = image.broker_configs.get(place, {}).get(key)
-            if dynamic is not None:
+            if dynamic is not None and key not in self.settings.lacking:
                 return int(dynamic)
         return self.settings.of_groups(name)
 
