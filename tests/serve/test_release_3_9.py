@@ -101,11 +101,17 @@ TO_SET = [
     (q.TOPIC, TOPIC, "message.format.version", "2.8", (0, None)),
     (q.TOPIC, TOPIC, "message.format.version", "x",
      (40, "Invalid value x for configuration message.format.version: Version x is not a valid version")),
+    (q.TOPIC, TOPIC, "message.format.version", "2.8.1", (0, None)),
+    (q.TOPIC, TOPIC, "message.format.version", "4.0-IV1", (0, None)),
+    (q.TOPIC, TOPIC, "message.format.version", "2.9",
+     (40, "Invalid value 2.9 for configuration message.format.version: Version 2.9 is not a valid version")),
     (q.BROKER, "0", "min.insync.replicas", "2", (0, None)),
     (q.BROKER, "", "log.message.downconversion.enable", "false", (0, None)),
     (q.BROKER, "", "node.id", "7", (42, "Cannot update these configs dynamically: Set(node.id)")),
     (q.BROKER, "", "listeners", "x", (42, "Cannot update these configs at default cluster level, broker id"
      " must be specified: Set(listeners)")),
+    (q.BROKER, "0", "ssl.keystore.location", "x", (42, "These security configs can be dynamically updated"
+     " only per-listener using the listener prefix: HashSet(ssl.keystore.location)")),
     (q.BROKER, "0", "advertised.listeners", "PLAINTEXT://127.0.0.1:1", dynamic(
         "Advertised listeners cannot be altered when using a Raft-based metadata quorum.")),
     (q.BROKER, "", "num.replica.fetchers", "0", dynamic(
@@ -213,6 +219,10 @@ LEVELS = [
     ("metadata.version", 15, SAFE, "Refusing to perform the requested downgrade because it might delete"
      " metadata information."),
     ("metadata.version", 15, UNSAFE, "Unsafe metadata downgrade is not supported in this version."),
+    ("metadata.version", 3, SAFE, "Invalid metadata.version 3. Unable to set a metadata.version less than"
+     " 3.3-IV0"),
+    ("kraft.version", 0, UPGRADE, None),
+    ("kraft.version", 1, SAFE, "Can't downgrade to a newer version."),
     ("group.version", 1, UPGRADE, "Local controller 101 does not support this feature."),
     ("nobodys.version", 0, SAFE, None),
 ]  # fmt: skip
@@ -225,6 +235,15 @@ def test_each_feature_has_its_own_result(
     code, message = updated(cluster_3_9, 1, level, kind, name)
     assert code == (INVALID_UPDATE if why else 0)
     assert (message or "").endswith(why or "") and bool(message) is bool(why)
+
+
+def test_there_are_no_share_coordinators(cluster_3_9: Cluster) -> None:
+    """And a client that looks for one does not create their topic."""
+    for key in ("nonsense", f"g:{'A' * 22}:0"):
+        assert q.find_coordinator(cluster_3_9.leader, key, q.SHARE_STATE) == (15, -1)
+    assert q.metadata(cluster_3_9.leader, "__share_group_state") == 3
+    wait_until(lambda: q.find_coordinator(cluster_3_9.leader, "later")[0] == 0, "another topic is created")
+    assert q.metadata(cluster_3_9.leader, "__share_group_state") == 3
 
 
 def test_there_are_classic_groups_only(cluster_3_9: Cluster) -> None:
@@ -407,7 +426,8 @@ def test_offsets_and_transactions_are_stored_in_the_formats_of_3_9(cluster_3_9: 
 
 
 def test_the_consumer_protocol_can_be_turned_on_as_in_3_9() -> None:
-    """Its groups begin with epoch 1, and not 2, as on a 3.9.1 with that setting."""
+    """Its groups begin with epoch 1, and not 2, and have a new assignment with each member, as on a 3.9.1
+    with that setting, which does not know the interval between two assignments."""
     protocols = "group.coordinator.rebalance.protocols=classic,consumer"
     flags = ("--release", "3.9", "--brokers", "1", "--racks", "1", "--empty")
     with Served(*flags, settings=(*QUICK_TIMES, protocols)) as served:
@@ -415,14 +435,20 @@ def test_the_consumer_protocol_can_be_turned_on_as_in_3_9() -> None:
         at = served.addresses[0]
         wait_until(lambda: q.find_coordinator(at, "new")[0] == 0, "a coordinator")
         wait_until(lambda: q.delete_groups(at, ["new"]) == [69], "the groups are loaded")
-        request = ConsumerGroupHeartbeatRequest(
-            version=0, group_id="new", member_id="", member_epoch=0, rebalance_timeout_ms=1000,
-            subscribed_topic_names=[TOPIC], topic_partitions=[],
-        )  # fmt: skip
-        joined = ask(at, request)
-        assert (joined.error_code, joined.member_epoch) == (0, 1)
+        unknown = ("group.consumer.assignment.interval.ms", Operation.SET, "x")
+        assert q.incrementally_altered(at, q.BROKER, "", [unknown]) == (0, None)
+
+        def join() -> Any:
+            return ask(at, ConsumerGroupHeartbeatRequest(
+                version=0, group_id="new", member_id="", member_epoch=0, rebalance_timeout_ms=1000,
+                subscribed_topic_names=[TOPIC], topic_partitions=[],
+            ))  # fmt: skip
+
+        joined = join()
+        assert (joined.error_code, joined.member_epoch, len(joined.member_id)) == (0, 1, 22)
         assert [row.partitions for row in joined.assignment.topic_partitions] == [[0, 1]]
         (listed,) = ask(at, ListGroupsRequest(version=5, states_filter=[], types_filter=["consumer"])).groups
         assert (listed.group_id, listed.group_state, listed.group_type) == ("new", "Stable", "consumer")
         (group,) = ask(at, ConsumerGroupDescribeRequest(version=0, group_ids=["new"])).groups
         assert (group.error_code, group.group_epoch, group.assignor_name) == (0, 1, "uniform")
+        assert [join().member_epoch for _ in range(2)] == [2, 3]

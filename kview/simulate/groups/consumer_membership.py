@@ -216,7 +216,7 @@ class ConsumerMembership:
             raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
 
     def _draft(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> Draft:
-        member_id = request.member_id or self._shard.host.random_id()
+        member_id = request.member_id or self._shard.host.random_uuid()
         joins, instance = request.member_epoch == 0, request.instance_id
         replaces = None
         if instance is None:
