@@ -256,7 +256,7 @@ class Cluster:
         given = {"group.initial.rebalance.delay.ms": "0", **(settings or {})}
         flags = ["--empty", "--brokers", str(brokers), "--racks", str(racks), "--seed", str(seed)]
         if release not in RELEASES:
-            raise ClusterError(f"release {release!r} is not one of {', '.join(RELEASES)}")
+            raise ClusterError(f"release {release!r} is not one of {', '.join(map(repr, RELEASES))}")
         flags += ["--release", release]
         if security is not None:
             if security.lower() not in WAYS:
