@@ -90,8 +90,8 @@ _OPTIONS = (
         " metadata.version 21), settings, defaults and limits. It has classic groups only, unless"
         " --set group.coordinator.rebalance.protocols=classic,consumer; no share or streams groups, no"
         " eligible leader replicas, and transactions as before the second part of KIP-890. Unlike a real 3.9,"
-        " it does not take the versions that Kafka 4.0 removed, such as Produce 0–2, Fetch 0–3 and"
-        " ListOffsets 0.",
+        " it does not take the versions that Kafka 4.0 removed, such as Fetch 0–3 and ListOffsets 0. It"
+        " advertises Produce 0–2, as 4.3 does, but does not take them.",
     ),
     click.option(
         "--seed",
