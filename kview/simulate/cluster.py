@@ -145,7 +145,7 @@ class Cluster:
             kernel, self.nodes, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
         self.scram_users = ScramUsers(self.metadata)
-        self.acls = AclRules(self.metadata)
+        self.acls = AclRules(self.metadata, world.release.last_acl_operation)
         self.quotas = QuotaChanges(self.metadata)
         self.features = FeatureUpdates(self.metadata, self.quorum, world.release)
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from kview.simulate.acls import AclOperation
 from kview.simulate.broker_configs import BrokerConfigs, broker_configs
 from kview.simulate.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
 from kview.simulate.setting import LONG_MAX, ConfigType, Key, boolean, number
@@ -46,6 +47,8 @@ class Release:
     answered as they were asked for."""
     tells_group_errors: bool = True
     """Whether OffsetFetch v1, which has no error of a group, says it of each partition."""
+    last_acl_operation: AclOperation = AclOperation.TWO_PHASE_COMMIT
+    """The last of the operations that its ACLs know."""
     cordons_log_dirs: bool = True
     """Whether log directories can be cordoned (KIP-1066), of which messages tell."""
     stores_topic_ids: bool = True
@@ -136,6 +139,7 @@ KAFKA_3_9 = Release(
     topic_keys=_topic_keys_3_9(),
     merges_look_ups=False,
     tells_group_errors=False,
+    last_acl_operation=AclOperation.DESCRIBE_TOKENS,
     cordons_log_dirs=False,
     stores_topic_ids=False,
     group_configs=False,

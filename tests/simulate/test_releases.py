@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 from kview.errors import BadUse
+from kview.simulate.acls import Acl, AclFilter, AclOperation, PatternType, Permission, ResourceType
 from kview.simulate.cluster import build
+from kview.simulate.codes import ErrorCode
 from kview.simulate.features import KRAFT_VERSION
 from kview.simulate.releases import KAFKA_3_9, RELEASES
 from kview.simulate.requests.feature_updates import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
-from kview.simulate.results import CreateTopicResult
+from kview.simulate.results import AdminResult, CreateTopicResult
 from kview.simulate.saved import Saved
 from kview.simulate.settings import Settings
 from kview.simulate.topics import CreatableTopic
@@ -17,6 +19,7 @@ from kview.simulate.traffic.transactions import Phase
 from kview.simulate.world import ProducerSpec, TopicSpec, World, racked_brokers
 from tests.errors import raises_saying
 from tests.simulate.engine import START_MS, cluster_of, go
+from tests.simulate.test_acls import selected
 
 PRODUCER = ProducerSpec("p", "t", 100.0, transaction_ms=500, abort_every=3)
 
@@ -63,6 +66,22 @@ def test_a_controller_of_3_9_does_not_change_the_quorums_version_whatever_it_ans
         assert [row.error_code for _, row in cluster.features.update([update], False).rows] == [0]
         go(cluster, 1)
         assert cluster.metadata.image.features[KRAFT_VERSION] == 1
+
+
+@pytest.mark.parametrize(
+    ("release", "code", "said"), [("3.9", 42, "Invalid operation UNKNOWN"), ("4.3", 0, "")]
+)
+def test_rules_about_the_two_phase_commit_are_for_4_3(release: str, code: int, said: str) -> None:
+    cluster = cluster_of(release=RELEASES[release])
+    rule = Acl(
+        ResourceType.TRANSACTIONAL_ID, "t", PatternType.LITERAL, "User:a", "*", AclOperation.TWO_PHASE_COMMIT,
+        Permission.ALLOW,
+    )  # fmt: skip
+    assert cluster.acls.create([rule]) == [(code, said)]
+    go(cluster, 1)
+    assert selected(cluster, AclFilter(*rule)) == [
+        AdminResult(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.") if code else [rule]
+    ]
 
 
 @pytest.mark.parametrize(("release", "epoch_grows"), [("3.9", False), ("4.3", True)])
