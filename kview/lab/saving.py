@@ -30,6 +30,7 @@ from kview.simulate.metadata import MetadataImage, TopicImage, TopicPartition
 from kview.simulate.records import CRC_FROM, HEADER, HEADER_BYTES, MAGIC, header, placed
 from kview.simulate.saved import Saved, SavedLog, kept_batches, restored
 from kview.simulate.scram import ScramCredential, ScramMechanism
+from kview.simulate.tokens import DelegationToken
 from kview.simulate.topics import valid_topic_name
 
 FORMAT = 1
@@ -81,6 +82,10 @@ class _Document(Struct, frozen=True):
     starts: int
     ahead_ms: int
     logs: Mapping[str, Sequence[_Row]]
+    tokens: Sequence[DelegationToken] = ()
+    """Without their secrets, for which the same `delegation.token.secret.key` is needed again."""
+    voters: Sequence[int] = ()
+    """The controllers that vote. All do if there are none."""
 
 
 class _Version(Struct, frozen=True):
@@ -204,7 +209,7 @@ class DataFolder:
                 self._files[key] = _File(topic.topic_id, row.start, row.end, shape, row.size_bytes)
         self._name_segments()  # All of it is understood.
         self.ahead_ms = document.ahead_ms
-        self.saved = Saved(image, logs, document.producer_ids, document.starts)
+        self.saved = Saved(image, logs, document.producer_ids, document.starts, document.voters)
 
     # --- writing
 
@@ -268,9 +273,8 @@ class DataFolder:
                 rows.append(_Row(log.start, log.end, watermark, ends, size, is_new))
         starts = 1 + (0 if self.saved is None else self.saved.starts)
         ahead_ms = cluster.kernel.now_us // 1000 - wall_ms
-        document = _document(
-            image, self._brokers, cluster.records.producer_ids, starts, max(0, ahead_ms), logs
-        )
+        counted = cluster.records.producer_ids, starts, max(0, ahead_ms)
+        document = _document(image, self._brokers, *counted, logs, cluster.quorum.voters)
         last = self._last
         if (
             last is not None
@@ -432,6 +436,7 @@ def _document(
     starts: int,
     ahead_ms: int,
     logs: Mapping[str, Sequence[_Row]],
+    voters: Sequence[int],
 ) -> _Document:
     return _Document(
         FORMAT,
@@ -454,6 +459,8 @@ def _document(
         starts,
         ahead_ms,
         logs,
+        list(image.tokens.values()),
+        list(voters),
     )
 
 
@@ -474,6 +481,7 @@ def _image(document: _Document) -> MetadataImage:
             for entity, values in document.client_quotas
         },
         document.client_metrics,
+        {token.id: token for token in document.tokens},
     )
 
 

@@ -27,6 +27,7 @@ from kview.simulate.scram import (
     salted,
 )
 from kview.simulate.settings import AUTHORIZER, STANDARD_AUTHORIZER, SUPER_USERS, Settings
+from kview.simulate.tokens import SECRET_KEY
 from kview.simulate.world import World
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class Secured:
                 self._passwords,
                 settings.us("connections.max.reauth.ms"),
                 settings.us("connection.failed.authentication.delay.ms"),
+                Secret(settings.text(SECRET_KEY)) if settings.text(SECRET_KEY) else None,
             )
         context = None
         if self._authority is not None:

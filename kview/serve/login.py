@@ -6,13 +6,15 @@ Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import lru_cache
 from struct import Struct
 
 from kview.config.secret import Secret
 from kview.serve.frames import Garbage
-from kview.serve.sasl import Exchange, Plain, Refused, Scram
+from kview.serve.sasl import Exchange, Plain, Refused, Scram, TokenLogin
 from kview.simulate.metadata import MetadataImage
-from kview.simulate.scram import ScramMechanism
+from kview.simulate.scram import ScramCredential, ScramMechanism
+from kview.simulate.tokens import credential_of
 
 HANDSHAKE, API_VERSIONS, AUTHENTICATE = 17, 18, 36
 HEADERS_FROM = 1
@@ -27,6 +29,8 @@ RENEWAL_US = 1_000_000
 ANONYMOUS = "User:ANONYMOUS"
 PLAIN = "PLAIN"
 MECHANISMS = (PLAIN, *(mechanism.sasl_name for mechanism in ScramMechanism))
+CREDENTIALS_KEPT = 1_000
+"""Credentials of tokens that are not calculated again at the next login."""
 _KEY = Struct(">h")
 
 
@@ -51,12 +55,14 @@ class Logins:
 
     `session_us` is how long a login counts, 0 for ever (Kafka's `connections.max.reauth.ms`). `delay_us` is
     how long a refusal waits, so that passwords are not tried out
-    (`connection.failed.authentication.delay.ms`).
+    (`connection.failed.authentication.delay.ms`). `token_key` is what delegation tokens are made with
+    (`delegation.token.secret.key`).
     """
 
     passwords: Mapping[str, Secret]
     session_us: int = 0
     delay_us: int = 100_000
+    token_key: Secret | None = None
 
 
 @dataclass(slots=True)
@@ -70,10 +76,13 @@ class Login:
     stage: Stage = Stage.BEGIN
     bare: bool = False
     """Whether tokens come as frames of their own, after SaslHandshake v0."""
+    by_token: bool = False
+    """Whether the client has logged in with a delegation token."""
     _mechanism: str = ""
     _before: str = ""
     """The mechanism of the login that is being renewed."""
     _exchange: Exchange | None = field(default=None, repr=False)
+    _lifetime_us: int = 0
     _ends_us: int | None = None
     _renewed_us: int = 0
 
@@ -121,7 +130,18 @@ class Login:
             passwords = self.logins.passwords
             return Plain(lambda user: passwords[user].reveal() if user in passwords else None)
         mechanism = next(each for each in ScramMechanism if each.sasl_name == name)
-        return Scram(mechanism, lambda user: self.image().scram.get((user, mechanism)))
+        return Scram(
+            mechanism,
+            lambda user: self.image().scram.get((user, mechanism)),
+            lambda token_id: self._token_login(token_id, mechanism),
+        )
+
+    def _token_login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
+        token, key = self.image().tokens.get(token_id), self.logins.token_key
+        if token is None or key is None:
+            return None
+        credential = _token_credential(key, token_id, mechanism)
+        return TokenLogin(token.owner.name, token.expires_ms, credential)
 
     def take(self, token: bytes) -> bytes:
         """Return the answer to a token. Raises Refused with the message that is told to the client."""
@@ -140,15 +160,21 @@ class Login:
             message = f"Authentication failed during {during} due to invalid credentials with SASL mechanism"
             raise Refused(f"{message} {self._mechanism}") from None
         if self._exchange.user:
-            self._done(f"User:{self._exchange.user}")
+            self._done(f"User:{self._exchange.user}", self._exchange.expires_ms)
         return answer
 
-    def _done(self, principal: str) -> None:
+    def _done(self, principal: str, token_expires_ms: int | None) -> None:
         if self._before and principal != self.principal:
             change = f"{self.principal.replace(':', '.', 1)}: {principal.replace(':', '.', 1)}"
             raise Refused(f"Cannot change principals during re-authentication from {change}")
         self.principal, self.stage, self._exchange, self._before = principal, Stage.IN, None, ""
-        self._ends_us = self.now_us() + self.logins.session_us if self.logins.session_us else None
+        self.by_token = token_expires_ms is not None
+        now_us, session_us = self.now_us(), self.logins.session_us
+        if token_expires_ms is not None:
+            left_us = max(0, token_expires_ms * 1000 - now_us)
+            session_us = min(session_us or left_us, left_us)
+        self._lifetime_us = session_us
+        self._ends_us = now_us + session_us if session_us or self.by_token else None
 
     def hold(self, us: int) -> None:
         """Let the login count for longer, because time passes in which the client could not renew it."""
@@ -158,7 +184,7 @@ class Login:
     @property
     def lifetime_ms(self) -> int:
         """How long the login counts, in milliseconds, or 0 for ever, and before there is one."""
-        return self.logins.session_us // 1000 if self.stage is Stage.IN else 0
+        return self._lifetime_us // 1000 if self.stage is Stage.IN else 0
 
     @property
     def largest_frame(self) -> int | None:
@@ -171,3 +197,8 @@ _ADMITTED = {
     Stage.MECHANISM: (HANDSHAKE,),
     Stage.TOKENS: (AUTHENTICATE, HANDSHAKE, API_VERSIONS),  # the last two are refused in an answer
 }
+
+
+@lru_cache(CREDENTIALS_KEPT)
+def _token_credential(key: Secret, token_id: str, mechanism: ScramMechanism) -> ScramCredential:
+    return credential_of(key.reveal(), token_id, mechanism)

@@ -8,7 +8,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kview.simulate.scram import ScramCredential, ScramMechanism, keyed_hash, proven
 
@@ -27,7 +27,7 @@ _FIRST = re.compile(
 _FINAL = re.compile(
     f"(?P<bound>c=(?:{_BASE64}),r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})"
 )
-_WITH_TOKEN = re.compile(r",tokenauth=true(?:,|$)", re.IGNORECASE)
+_WITH_TOKEN = re.compile(r",tokenauth=(?i:true)(?:,|$)")
 
 OTHER_AUTHORIZED = (
     "Authentication failed: Client requested an authorization id that is different from username"
@@ -35,14 +35,27 @@ OTHER_AUTHORIZED = (
 WRONG_PASSWORD = "Authentication failed: Invalid username or password"
 
 
+class TokenLogin(NamedTuple):
+    """A delegation token: who owns it, when it expires (ms since the epoch), and how a login is checked."""
+
+    owner: str
+    expires_ms: int
+    credential: ScramCredential
+
+
 class Refused(Exception):
     """Raised for a login that fails. The client learns why only if there is a message."""
 
 
 class Exchange(Protocol):
-    """The tokens of one login. `user` is the client's name once the login has succeeded, '' before."""
+    """The tokens of one login.
+
+    `user` is the client's name once the login has succeeded, '' before. If it logs in with a delegation
+    token, `expires_ms` is when that expires, in milliseconds since the epoch.
+    """
 
     user: str
+    expires_ms: int | None
 
     def take(self, token: bytes) -> bytes:
         """Return the answer to the client's next token. Raises Refused."""
@@ -57,6 +70,7 @@ class Plain:
 
     def __init__(self, password_of: Callable[[str], str | None]) -> None:
         self.user = ""
+        self.expires_ms: int | None = None
         self._password_of = password_of
 
     def take(self, token: bytes) -> bytes:
@@ -78,15 +92,25 @@ class Plain:
 
 
 class Scram:
-    """A login with SCRAM, in two tokens. `credential_of` returns the credential of a user, or None."""
+    """A login with SCRAM, in two tokens.
+
+    `credential_of` returns the credential of a user, or None. A client may log in with a delegation token
+    instead: its name is then the token's id. `token_of` returns who owns that, when it expires and its
+    credential, or None.
+    """
 
     def __init__(
-        self, mechanism: ScramMechanism, credential_of: Callable[[str], ScramCredential | None]
+        self,
+        mechanism: ScramMechanism,
+        credential_of: Callable[[str], ScramCredential | None],
+        token_of: Callable[[str], TokenLogin | None],
     ) -> None:
         self.user = ""
+        self.expires_ms: int | None = None
         self._mechanism = mechanism
         self._credential_of = credential_of
-        self._name = ""
+        self._token_of = token_of
+        self._owner = ""
         self._credential: ScramCredential | None = None
         self._nonce = ""
         self._exchanged = b""
@@ -96,13 +120,19 @@ class Scram:
 
     def _first(self, token: bytes) -> bytes:
         first = _FIRST.fullmatch(token.decode("latin-1"))
-        if first is None or _WITH_TOKEN.search(first["extensions"]):
+        if first is None:
             raise Refused
-        self._name = first["name"].replace("=2C", ",").replace("=3D", "=")
-        self._credential = self._credential_of(self._name)
+        name = self._owner = first["name"].replace("=2C", ",").replace("=3D", "=")
+        if _WITH_TOKEN.search(first["extensions"]):
+            login = self._token_of(name)
+            if login is None:
+                raise Refused
+            self._owner, self.expires_ms, self._credential = login
+        else:
+            self._credential = self._credential_of(name)
         if self._credential is None:
             raise Refused
-        if first["authorized"] not in (None, self._name):
+        if first["authorized"] not in (None, name):
             raise Refused(OTHER_AUTHORIZED)
         self._nonce = first["nonce"] + secrets.token_urlsafe(NONCE_BYTES)
         salt = base64.b64encode(self._credential.salt).decode()
@@ -117,6 +147,6 @@ class Scram:
         exchanged = self._exchanged + b"," + final["bound"].encode("latin-1")
         if not proven(self._mechanism, credential.stored_key, base64.b64decode(final["proof"]), exchanged):
             raise Refused
-        self.user = self._name
+        self.user = self._owner
         signature = keyed_hash(self._mechanism, credential.server_key, exchanged)
         return b"v=" + base64.b64encode(signature)

@@ -51,6 +51,11 @@ class NotABatch(Refused):
     topic takes."""
 
 
+class NotAFrame(NotABatch):
+    """Raised for bytes that are not exactly one whole batch of magic 2. Kafka sees that before anything else
+    (ProduceRequest.validateRecords)."""
+
+
 class Rules(NamedTuple):
     """What a topic demands of a batch.
 
@@ -104,12 +109,12 @@ def check(data: bytes, rules: Rules, where: str = "") -> Batch:
 def _check_frame(data: bytes, rules: Rules) -> None:
     """Check that the bytes are one batch of magic 2 with the right checksum."""
     if len(data) <= _MAGIC_AT or data[_MAGIC_AT] != MAGIC:
-        raise NotABatch(ErrorCode.INVALID_RECORD)
+        raise NotAFrame(ErrorCode.INVALID_RECORD)
     size = int.from_bytes(data[8:LENGTH_FROM], "big", signed=True) + LENGTH_FROM
     if size < HEADER_BYTES:
-        raise NotABatch(ErrorCode.CORRUPT_MESSAGE)
+        raise NotAFrame(ErrorCode.CORRUPT_MESSAGE)
     if size != len(data):  # The batch is cut off, or a second one follows.
-        raise NotABatch(ErrorCode.INVALID_RECORD)
+        raise NotAFrame(ErrorCode.INVALID_RECORD)
     if size > rules.max_bytes:
         raise NotABatch(ErrorCode.MESSAGE_TOO_LARGE)
     if crc32c(memoryview(data)[CRC_FROM:]) != HEADER.unpack_from(data)[4]:

@@ -36,6 +36,7 @@ from kview.simulate.releases import Release
 from kview.simulate.requests.acl_rules import AclRules
 from kview.simulate.requests.admin import Admin
 from kview.simulate.requests.batch_rules import BatchRules
+from kview.simulate.requests.delegation_tokens import DelegationTokens
 from kview.simulate.requests.descriptions import Descriptions
 from kview.simulate.requests.feature_updates import FeatureUpdates
 from kview.simulate.requests.forwarding import Forwarding
@@ -44,6 +45,7 @@ from kview.simulate.requests.record_deletion import RecordDeletion
 from kview.simulate.requests.records import RecordRequests
 from kview.simulate.requests.scram_users import ScramUsers
 from kview.simulate.requests.topics import TopicRequests
+from kview.simulate.requests.voters import VoterChanges
 from kview.simulate.saved import Saved, started_again
 from kview.simulate.settings import Settings
 from kview.simulate.sharing.asking import ShareAsking
@@ -80,21 +82,23 @@ class Cluster:
     controllers' side; `brokers`, `partitions`, `retention` and `cleaner` are the brokers'
     side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin`, `acls`, `features`, `quotas` and `scram_users`. `transactions` are the
-    coordinators of transactional ids, and `asking` is the brokers' way to them. `share_leaders` answer for
-    the partitions that share groups read. `traffic` are the clients inside, and `adjustments` change the
-    cluster and them while they run. `touched` collects changed
-    partitions for the invariants.
+    `forwarding`, to `admin`, `acls`, `features`, `quotas`, `scram_users`, `tokens` and `voters`.
+    `transactions` are the coordinators of transactional ids, and `asking` is the brokers' way to them.
+    `share_leaders` answer for the partitions that share groups read. `traffic` are the clients inside, and
+    `adjustments` change the cluster and them while they run. `touched` collects changed partitions for the
+    invariants.
     """
 
-    def __init__(self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage) -> None:
+    def __init__(
+        self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage, voters: tuple[int, ...]
+    ) -> None:
         self.world = world
         self.settings = settings
         self.kernel = kernel
         self.touched = Touched()
         self.authorizer = Authorizer.of(settings)
         self.nodes = Nodes(kernel, {spec.id: spec.rack for spec in world.brokers}, world.controllers)
-        self.quorum = Quorum(kernel, settings, self.nodes, world.controllers, image.offset)
+        self.quorum = Quorum(kernel, settings, self.nodes, voters, image.offset)
         self.metadata = MetadataLog(kernel, self.quorum, image, self.touched)
         self.configs = EffectiveConfigs(settings, self.metadata)
         elections = Elections(self.metadata, self.configs)
@@ -123,9 +127,7 @@ class Cluster:
         for broker in self.brokers.values():
             self.retention.watch(broker)
             self.cleaner.watch(broker)
-        shutdown = ControlledShutdown(
-            kernel, self.nodes, self.metadata, self.controller, self.brokers, replication
-        )
+        shutdown = ControlledShutdown(kernel, self.nodes, self.controller, self.brokers, replication)
         self.faults = Faults(
             kernel, self.nodes, self.quorum, self.brokers, replication, shutdown, self.controller
         )
@@ -145,6 +147,8 @@ class Cluster:
             kernel, self.nodes, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
         self.scram_users = ScramUsers(self.metadata)
+        self.voters = VoterChanges(self.metadata, self.quorum)
+        self.tokens = DelegationTokens(kernel, settings, self.quorum, self.metadata)
         self.acls = AclRules(self.metadata, world.release.last_acl_operation)
         self.quotas = QuotaChanges(self.metadata)
         self.features = FeatureUpdates(self.metadata, self.quorum, world.release)
@@ -254,7 +258,7 @@ class Cluster:
         image = self.metadata.image
         return (
             not self.faults.active()
-            and all(self.nodes.serves(b) and not image.brokers[b].fenced for b in self.nodes.broker_ids)
+            and all(self.nodes.serves(b) and b in image.live_brokers() for b in self.nodes.broker_ids)
             and all(self.image(b).offset == image.offset for b in self.nodes.broker_ids)
             and all(len(partition.isr) == len(partition.replicas) for _, partition in image.all_partitions())
         )
@@ -320,11 +324,12 @@ def build(world: World, seed: int, start_ms: int, saved: Saved | None = None) ->
     """
     seed += SEEDS_APART * saved.starts if saved is not None else 0
     settings, kernel = Settings(world.settings, world.release), Kernel(seed, start_ms * 1000)
-    image = first_image(world, settings, kernel)
+    image, voters = first_image(world, settings, kernel), world.controllers
     if saved is not None:
         _check_features(saved.image.features, world.release)
         image = started_again(saved, image)
-    cluster = Cluster(world, settings, kernel, image)
+        voters = tuple(v for v in voters if v in saved.voters) or voters
+    cluster = Cluster(world, settings, kernel, image, voters)
     warm = WarmStart(
         kernel,
         world,

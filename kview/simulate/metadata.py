@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kview.simulate.acls import Acls
 from kview.simulate.client_quotas import Quotas
 from kview.simulate.scram import ScramCredential, ScramUser
+from kview.simulate.tokens import DelegationToken
 
 NO_LEADER = -1
 NO_ACLS = Acls()
@@ -74,7 +75,8 @@ class MetadataImage:
     dynamic configurations by broker id as text, with those of all brokers under the empty text.
     `group_configs` are those of groups, by group id. `scram` are the credentials of users, and
     `acls` what they may do. `features` are the levels of those that are on,
-    `client_quotas` how much clients may use, `client_metrics` the configurations of subscriptions.
+    `client_quotas` how much clients may use, `client_metrics` the configurations of subscriptions,
+    `tokens` the delegation tokens by id.
     """
 
     cluster_id: str
@@ -89,6 +91,7 @@ class MetadataImage:
     features: Mapping[str, int] = field(default_factory=dict)
     client_quotas: Quotas = field(default_factory=dict)
     client_metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """Return a topic's partition by its number, or None if it does not exist."""

@@ -21,13 +21,14 @@ class SavedLog(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A cluster that was stopped. `starts` is how often it has started, and `producer_ids` how many ids of
-    producers were given."""
+    """A cluster that was stopped. `starts` is how often it has started, `producer_ids` how many ids of
+    producers were given, and `voters` are the controllers that vote, none for all."""
 
     image: MetadataImage
     logs: Mapping[TopicPartition, SavedLog]
     producer_ids: int
     starts: int
+    voters: Sequence[int] = ()
 
 
 def restored(start: int, end_offset: int, batches: Sequence[bytes]) -> Log:

@@ -9,6 +9,7 @@ from kview.errors import BadUse, ErrorKind
 from kview.simulate.features import ELR_VERSION
 from kview.simulate.releases import ASSIGNORS, CLASSIC, KAFKA_4_3, REBALANCE_PROTOCOLS, Release
 from kview.simulate.setting import INT_MAX, LONG_MAX, ConfigType, Key, boolean, checked, items, number
+from kview.simulate.tokens import SECRET_KEY
 
 FOLLOWER_THROTTLE = "follower.replication.throttled.rate"
 LEADER_THROTTLE = "leader.replication.throttled.rate"
@@ -31,6 +32,10 @@ BROKER_KEYS: Mapping[str, Key] = {
     "controller.quorum.election.timeout.ms": number(1000, 1),
     "controller.quorum.fetch.timeout.ms": number(2000, 1),
     "default.replication.factor": number(1, 1, 32767),
+    "delegation.token.expiry.check.interval.ms": number(3600000, 1, LONG_MAX),
+    "delegation.token.expiry.time.ms": number(86400000, 1, LONG_MAX),
+    "delegation.token.max.lifetime.ms": number(604800000, 1, LONG_MAX),
+    SECRET_KEY: Key("", type=ConfigType.PASSWORD),
     ELR_VERSION: number(1, 0, 1),
     FOLLOWER_THROTTLE: number(LONG_MAX, 0, LONG_MAX),
     "group.consumer.assignment.interval.ms": number(1000, 0),

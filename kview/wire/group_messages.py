@@ -1,76 +1,67 @@
 """Messages about groups that DescribeGroups does not know: consumer, share and streams groups."""
 
-from types import new_class
-from typing import Any
+from kview.wire.schemas import message
 
-from kafka.protocol.api_message import ApiMessage
-
-
-def _message(name: str) -> Any:
-    """Return kafka-python's class of the message in kview.wire.schemas that has this name."""
-    return new_class(name, (ApiMessage,), {"load_json": "kview.wire.schemas"})
-
-
-ConsumerGroupHeartbeatRequest = _message("ConsumerGroupHeartbeatRequest")
-ConsumerGroupHeartbeatResponse = _message("ConsumerGroupHeartbeatResponse")
+ConsumerGroupHeartbeatRequest = message("ConsumerGroupHeartbeatRequest")
+ConsumerGroupHeartbeatResponse = message("ConsumerGroupHeartbeatResponse")
 """API 68: a member of a consumer group joins, stays or leaves (KIP-848)."""
 
-ConsumerGroupDescribeRequest = _message("ConsumerGroupDescribeRequest")
-ConsumerGroupDescribeResponse = _message("ConsumerGroupDescribeResponse")
+ConsumerGroupDescribeRequest = message("ConsumerGroupDescribeRequest")
+ConsumerGroupDescribeResponse = message("ConsumerGroupDescribeResponse")
 """API 69: consumer groups."""
 
-ShareGroupDescribeRequest = _message("ShareGroupDescribeRequest")
-ShareGroupDescribeResponse = _message("ShareGroupDescribeResponse")
+ShareGroupDescribeRequest = message("ShareGroupDescribeRequest")
+ShareGroupDescribeResponse = message("ShareGroupDescribeResponse")
 """API 77: share groups (KIP-932)."""
 
-StreamsGroupHeartbeatRequest = _message("StreamsGroupHeartbeatRequest")
-StreamsGroupHeartbeatResponse = _message("StreamsGroupHeartbeatResponse")
+StreamsGroupHeartbeatRequest = message("StreamsGroupHeartbeatRequest")
+StreamsGroupHeartbeatResponse = message("StreamsGroupHeartbeatResponse")
 """API 88: a member of a streams group joins, stays or leaves (KIP-1071)."""
 
-StreamsGroupDescribeRequest = _message("StreamsGroupDescribeRequest")
-StreamsGroupDescribeResponse = _message("StreamsGroupDescribeResponse")
+StreamsGroupDescribeRequest = message("StreamsGroupDescribeRequest")
+StreamsGroupDescribeResponse = message("StreamsGroupDescribeResponse")
 """API 89: streams groups (KIP-1071)."""
 
-DescribeShareGroupOffsetsRequest = _message("DescribeShareGroupOffsetsRequest")
-DescribeShareGroupOffsetsResponse = _message("DescribeShareGroupOffsetsResponse")
+DescribeShareGroupOffsetsRequest = message("DescribeShareGroupOffsetsRequest")
+DescribeShareGroupOffsetsResponse = message("DescribeShareGroupOffsetsResponse")
 """API 90: where share groups start, and from version 1 on their lag."""
 
-ShareGroupHeartbeatRequest = _message("ShareGroupHeartbeatRequest")
-ShareGroupHeartbeatResponse = _message("ShareGroupHeartbeatResponse")
+ShareGroupHeartbeatRequest = message("ShareGroupHeartbeatRequest")
+ShareGroupHeartbeatResponse = message("ShareGroupHeartbeatResponse")
 """API 76: a member of a share group joins, stays or leaves."""
 
-ShareFetchRequest = _message("ShareFetchRequest")
-ShareFetchResponse = _message("ShareFetchResponse")
+ShareFetchRequest = message("ShareFetchRequest")
+ShareFetchResponse = message("ShareFetchResponse")
 """API 78: a member of a share group acquires records, and acknowledges others."""
 
-ShareAcknowledgeRequest = _message("ShareAcknowledgeRequest")
-ShareAcknowledgeResponse = _message("ShareAcknowledgeResponse")
+ShareAcknowledgeRequest = message("ShareAcknowledgeRequest")
+ShareAcknowledgeResponse = message("ShareAcknowledgeResponse")
 """API 79: a member of a share group acknowledges records."""
 
-InitializeShareGroupStateRequest = _message("InitializeShareGroupStateRequest")
-InitializeShareGroupStateResponse = _message("InitializeShareGroupStateResponse")
+InitializeShareGroupStateRequest = message("InitializeShareGroupStateRequest")
+InitializeShareGroupStateResponse = message("InitializeShareGroupStateResponse")
 """API 83: a share group begins to read partitions."""
 
-ReadShareGroupStateRequest = _message("ReadShareGroupStateRequest")
-ReadShareGroupStateResponse = _message("ReadShareGroupStateResponse")
+ReadShareGroupStateRequest = message("ReadShareGroupStateRequest")
+ReadShareGroupStateResponse = message("ReadShareGroupStateResponse")
 """API 84: what a share group has read of partitions, for their new leader."""
 
-WriteShareGroupStateRequest = _message("WriteShareGroupStateRequest")
-WriteShareGroupStateResponse = _message("WriteShareGroupStateResponse")
+WriteShareGroupStateRequest = message("WriteShareGroupStateRequest")
+WriteShareGroupStateResponse = message("WriteShareGroupStateResponse")
 """API 85: what has changed in that."""
 
-DeleteShareGroupStateRequest = _message("DeleteShareGroupStateRequest")
-DeleteShareGroupStateResponse = _message("DeleteShareGroupStateResponse")
+DeleteShareGroupStateRequest = message("DeleteShareGroupStateRequest")
+DeleteShareGroupStateResponse = message("DeleteShareGroupStateResponse")
 """API 86: a share group reads partitions no more."""
 
-ReadShareGroupStateSummaryRequest = _message("ReadShareGroupStateSummaryRequest")
-ReadShareGroupStateSummaryResponse = _message("ReadShareGroupStateSummaryResponse")
+ReadShareGroupStateSummaryRequest = message("ReadShareGroupStateSummaryRequest")
+ReadShareGroupStateSummaryResponse = message("ReadShareGroupStateSummaryResponse")
 """API 87: where a share group starts in partitions."""
 
-AlterShareGroupOffsetsRequest = _message("AlterShareGroupOffsetsRequest")
-AlterShareGroupOffsetsResponse = _message("AlterShareGroupOffsetsResponse")
+AlterShareGroupOffsetsRequest = message("AlterShareGroupOffsetsRequest")
+AlterShareGroupOffsetsResponse = message("AlterShareGroupOffsetsResponse")
 """API 91: a share group is to start elsewhere."""
 
-DeleteShareGroupOffsetsRequest = _message("DeleteShareGroupOffsetsRequest")
-DeleteShareGroupOffsetsResponse = _message("DeleteShareGroupOffsetsResponse")
+DeleteShareGroupOffsetsRequest = message("DeleteShareGroupOffsetsRequest")
+DeleteShareGroupOffsetsResponse = message("DeleteShareGroupOffsetsResponse")
 """API 92: what a share group has read of topics is forgotten."""

@@ -315,8 +315,8 @@ class Writer:
         """Write an array of numbers of four bytes each."""
         return self._add(array_length(len(values)), pack(f">{len(values)}i", *values))
 
-    def array_length(self, length: int, compact: bool = False) -> "Writer":
-        """Write the length of an array, whose elements follow."""
+    def array_length(self, length: int | None, compact: bool = False) -> "Writer":
+        """Write the length of an array, whose elements follow, or None for null."""
         return self._add(array_length(length, compact))
 
     def tagged_fields(self, fields: Mapping[int, bytes]) -> "Writer":

@@ -28,6 +28,7 @@ from kview.simulate.requests.records import Acks, EndedTransaction
 from kview.simulate.results import ProduceResult
 from kview.simulate.saved import kept_batches
 from kview.simulate.scram import ScramCredential, ScramMechanism
+from kview.simulate.tokens import DelegationToken, Principal
 from tests.simulate.chaos import HEALING_SECONDS
 from tests.simulate.chaos_worlds import ChaosWorld
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition, replica
@@ -119,7 +120,7 @@ def test_records_settings_rules_and_users_are_there_again(tmp_path: Path) -> Non
     rule = Acl(
         ResourceType.TOPIC, "t", PatternType.LITERAL, "User:a", "*", AclOperation.READ, Permission.ALLOW
     )
-    credential = ScramCredential(b"salt", b"\xff\x00", b"key", 4096)
+    credential, bob = ScramCredential(b"salt", b"\xff\x00", b"key", 4096), Principal("User", "bob")
     cluster.metadata.commit(
         {},
         scram={("ä", ScramMechanism.SHA_512): credential},
@@ -127,7 +128,10 @@ def test_records_settings_rules_and_users_are_there_again(tmp_path: Path) -> Non
         client_quotas={(("client-id", None), ("user", "u")): {"producer_byte_rate": 1024.5}},
         broker_configs={"": {"min.insync.replicas": "2"}},
         group_configs={"g": {"consumer.session.timeout.ms": "50000"}},
+        tokens={"id": DelegationToken("id", bob, bob, (bob,), 1, 2, 3)},
     )
+    assert cluster.quorum.change_voters([102, 103])
+    go(cluster, 1)
     write(cluster, (b"k", b"1"), (None, b"2"))
     before, image = contents(cluster), cluster.metadata.image
     again = restarted(cluster, tmp_path)
@@ -136,9 +140,10 @@ def test_records_settings_rules_and_users_are_there_again(tmp_path: Path) -> Non
     assert (now.cluster_id, now.scram, list(now.acls), now.client_quotas) == (
         image.cluster_id, image.scram, list(image.acls), image.client_quotas,
     )  # fmt: skip
-    assert (now.broker_configs, now.group_configs, now.features) == (
-        image.broker_configs, image.group_configs, image.features,
+    assert (now.broker_configs, now.group_configs, now.features, now.tokens) == (
+        image.broker_configs, image.group_configs, image.features, image.tokens,
     )  # fmt: skip
+    assert again.quorum.voters == cluster.quorum.voters == (102, 103)
     assert now.topics[TOPIC].topic_id == image.topics[TOPIC].topic_id
     assert now.topics[TOPIC].configs == {"retention.ms": "-1"}
     assert partition(again).leader_epoch == partition(cluster).leader_epoch + 1

@@ -1,8 +1,9 @@
-"""Open transactions on a real cluster: what they hold back, and whose they are."""
+"""Open transactions on both clusters: what they hold back, and whose they are."""
 
 import uuid
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
+from kafka.protocol.admin import DescribeProducersRequest
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
@@ -28,6 +30,7 @@ from tests.observe.observing import Watched, observing
 from tests.real_kafka.asking import ask
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.tools import Tools
+from tests.served import Served
 from tests.waiting import wait_until
 
 SETTINGS = ObserveSettings(interval_s=0.5, last_stable_s=1.0, transactions_s=1.0)
@@ -38,13 +41,22 @@ LOST_PRODUCERS = count(987_654)
 
 
 class Scene:
-    """A topic with one partition and 20 records of an ordinary producer."""
+    """A topic with one partition and 20 records of an ordinary producer, in a real or a simulated cluster.
 
-    def __init__(self, kafka: RealKafka) -> None:
+    `lost` is the producer of the transaction that hangs.
+    """
+
+    def __init__(self, kafka: RealKafka | Served) -> None:
         self.kafka, self.name, self.lost = kafka, uuid.uuid4().hex[:8], next(LOST_PRODUCERS)
         self.topic = f"payments-{self.name}"
-        self.servers: dict[str, object] = {"bootstrap.servers": kafka.bootstrap_servers}
-        kafka.create_topic(self.topic, [[0, 1, 2]])
+        if isinstance(kafka, RealKafka):
+            bootstrap = kafka.bootstrap_servers
+            self.addresses = [kafka.address(broker) for broker in kafka.broker_ids]
+            kafka.create_topic(self.topic, [[0, 1, 2]])
+        else:
+            bootstrap, self.addresses = kafka.bootstrap, kafka.addresses
+            kafka.create(self.topic, [[0, 1, 2]])
+        self.servers: dict[str, object] = {"bootstrap.servers": bootstrap}
         write(Producer(self.servers), self.topic, 20)
 
     def begin(self, transactional_id: str) -> Producer:
@@ -60,6 +72,14 @@ class Scene:
 
     def hang(self) -> None:
         """Append a record of a transaction of which no coordinator knows."""
+        if isinstance(self.kafka, Served):
+            self.kafka.do(f"hang-transaction {self.topic}-0")
+            (self.lost,) = [
+                producer.producer_id
+                for producer in self.producers(self.kafka)
+                if producer.current_txn_start_offset >= 0
+            ]
+            return
         entry = ConfigEntry(
             "transaction.partition.verification.enable", "false", incremental_operation=AlterConfigOpType.SET
         )
@@ -88,10 +108,18 @@ class Scene:
         )
 
         def appended() -> bool:
-            answer = ask(self.kafka.address(leader), request)
+            answer = ask(self.addresses[leader], request)
             return [p.error_code for t in answer.responses for p in t.partition_responses] == [0]
 
         wait_until(appended, "the broker has heard that it need not verify")
+
+    def producers(self, served: Served) -> list[Any]:
+        """The producers of the partition."""
+        per_topic = DescribeProducersRequest.TopicRequest
+        asked = per_topic(version=0, name=self.topic, partition_indexes=[0])
+        leader = served.partition(self.topic).leader_id
+        answer = served.ask(leader, DescribeProducersRequest(version=0, topics=[asked]))
+        return list(answer.topics[0].partitions[0].active_producers)
 
     def row(self, view: View) -> int:
         """The partition's row, −1 if it is not listed."""
@@ -127,14 +155,21 @@ def write(producer: Producer, topic: str, records: int) -> None:
     assert producer.flush(30) == 0
 
 
-@pytest.fixture
-def scene(real_kafka: RealKafka) -> Scene:
-    return Scene(real_kafka)
+@pytest.fixture(
+    params=[
+        pytest.param("simulated", marks=pytest.mark.slow),
+        pytest.param("real", marks=pytest.mark.real_cluster),
+    ]
+)
+def scene(request: pytest.FixtureRequest) -> Scene:
+    """The scene in each of the two clusters."""
+    cluster = "real_kafka" if request.param == "real" else "simulated_cluster"
+    return Scene(request.getfixturevalue(cluster))
 
 
 def test_a_transaction_that_stays_open_is_named_until_it_ends(scene: Scene) -> None:
-    kafka, name = scene.kafka, f"payments-app-{scene.name}"
-    with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
+    name = f"payments-app-{scene.name}"
+    with observing(scene.addresses, SETTINGS) as observer:
         watched = Watched(observer)
         watched.until(
             lambda view: scene.row(view) >= 0 and scene.held(view) == (20, 20, False), "nothing is held"
@@ -180,25 +215,24 @@ def test_a_transaction_that_stays_open_is_named_until_it_ends(scene: Scene) -> N
 
 
 def test_a_transaction_that_no_coordinator_has_is_hanging(scene: Scene) -> None:
-    kafka = scene.kafka
     scene.begin(f"ended-{scene.name}").commit_transaction(60)  # so that there are coordinators
     scene.hang()
     write(Producer(scene.servers), scene.topic, 10)
-    with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
+    with observing(scene.addresses, SETTINGS) as observer:
         hanging = (scene.lost, "", TransactionState.HANGING.value, 36)
         watched = Watched(observer)
         view = watched.until(lambda view: scene.owners(view) == [hanging], "it hangs")
     assert scene.held(view) == (36, 47, True)
 
 
-@pytest.mark.slow  # Kafka's tool is a JVM
+@pytest.mark.slow  # Kafka's tool is a JVM, and kview waits for a minute before it says that it hangs
 def test_the_command_for_a_hanging_transaction_ends_it(
-    scene: Scene, kafka_runtime: tuple[Path, Path]
+    real_kafka: RealKafka, kafka_runtime: tuple[Path, Path]
 ) -> None:
-    kafka = scene.kafka
+    scene = Scene(real_kafka)
     scene.begin(f"ended-{scene.name}").commit_transaction(60)
     scene.hang()
-    with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
+    with observing(scene.addresses, SETTINGS) as observer:
         watched = Watched(observer)
         view = watched.until(lambda view: bool(scene.owners(view)), "the leader knows it")
         finding = held_partition(view.snapshot, view.offsets, scene.row(view))

@@ -75,12 +75,16 @@ def _quoted(text: str) -> str:
 
 @dataclass
 class SecuredKafka:
-    """A broker in `folder` whose certificates are of `authority`. Use it as a context manager."""
+    """A broker in `folder` whose certificates are of `authority`. Use it as a context manager.
+
+    `overrides` are settings of its own.
+    """
 
     folder: Path
     java: Path
     jars: Path
     authority: Authority = field(default_factory=Authority)
+    overrides: Mapping[str, str] = field(default_factory=dict)
     ports: dict[str, int] = field(init=False, default_factory=dict)
     node: Node = field(init=False)
     _guard: "subprocess.Popen[bytes] | None" = field(init=False, default=None)
@@ -236,4 +240,5 @@ class SecuredKafka:
             for scram in ("scram-sha-256", "scram-sha-512"):
                 values[f"{prefix}.{scram}.sasl.jaas.config"] = f"{_MODULE}.scram.ScramLoginModule required;"
         values["listener.name.sp.plain.connections.max.reauth.ms"] = str(SESSION_MS)
-        return {**values, **SMALL, **QUICK, "share.coordinator.state.topic.replication.factor": "1"}
+        replication = {"share.coordinator.state.topic.replication.factor": "1"}
+        return {**values, **SMALL, **QUICK, **replication, **self.overrides}

@@ -19,11 +19,13 @@ from kview.model.lab import Command, CommandKind
 from kview.model.snapshot import Snapshot, Table
 from kview.model.states import REBALANCING, BrokerState
 from kview.model.units import UNKNOWN
+from kview.school.camera import Camera
 from kview.simulate.groups.streams_records import Role, Subtopology, TaskKey, TopologyValue
 from kview.simulate.groups.streams_results import StreamsHeartbeat, StreamsHeartbeatResult
 from kview.simulate.traffic.member import Phase, SimulatedMember
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, default_world
 from tests.school.both_ways import BothWays, both_ways, rows
+from tests.simulate.engine import cluster_of, go
 from tests.waiting import PATIENCE_S, wait_until
 
 KEYS = {
@@ -164,6 +166,20 @@ def states(snapshot: Snapshot) -> dict[int, str]:
     return dict(zip(snapshot.brokers.id.tolist(), snapshot.brokers.state.tolist(), strict=True))
 
 
+def test_a_broker_that_is_unregistered_is_gone_until_it_starts_again() -> None:
+    cluster = cluster_of()
+    camera = Camera(cluster)
+    assert set(states(camera.snapshot()).values()) == {UP}
+    cluster.controller.unregister(2)
+    go(cluster, 1)
+    assert states(camera.snapshot()) == {0: UP, 1: UP, 2: BrokerState.GONE}
+    cluster.faults.crash(2)
+    cluster.faults.start(2)
+    go(cluster, 60)
+    seen = [states(camera.snapshot())[2] for _ in range(2)]
+    assert seen == [BrokerState.STARTING, UP], "it is asked again once it is listed again"
+
+
 def leave_after_death(member: SimulatedMember) -> None:
     """Say the good-bye that a member that died owes its coordinator."""
     member.phase = Phase.JOINING
@@ -185,6 +201,8 @@ def test_camera_and_observer_see_the_same() -> None:
         agreed(cluster, lambda seen: states(seen)[4] == BrokerState.SILENT, "a crash")
         _, seen, _ = agreed(cluster, lambda seen: states(seen)[4] == BrokerState.FENCED, "a fenced broker")
         assert (seen.partitions.leader == -1).any()
+        cluster.act(lambda: engine.controller.unregister(4))
+        agreed(cluster, lambda seen: states(seen)[4] == BrokerState.GONE, "a broker that is unregistered")
         cluster.act(lambda: faults.start(4))
         agreed(cluster, lambda seen: states(seen)[4] == UP, "its return")
 

@@ -74,7 +74,7 @@ NUMBERS = {
     "session_timeout_ms": 10_000, "timeout_ms": 1_000, "timestamp": -1, "retention_time_ms": -1,
     "committed_leader_epoch": -1, "member_epoch": -1, "resource_type_filter": 1, "pattern_type_filter": 3,
     "operation": 1, "permission_type": 1,
-    "resource_pattern_type": 3,
+    "resource_pattern_type": 3, "broker_id": 77,
 }  # fmt: skip
 BITS = {"int8": 8, "int16": 16, "uint16": 15, "int32": 32, "int64": 64}
 EMPTY_AT_FIRST = {"assignments", "configs", "configuration_keys", "forgotten_topics_data"}

@@ -29,6 +29,7 @@ from kafka.protocol.consumer import (
     ListOffsetsRequest,
     OffsetDeleteRequest,
     OffsetForLeaderEpochRequest,
+    SyncGroupRequest,
 )
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
@@ -446,3 +447,12 @@ def topic_partitions(
         cursor=position,
     )
     return ask(at, request, ANSWER_S)
+
+
+def sync_group(at: At, protocol: str | None, version: int) -> int:
+    """Return the error number of SyncGroup for a member that nobody knows."""
+    request = SyncGroupRequest(
+        version=version, group_id="nobodys", generation_id=1, member_id="nobody", group_instance_id=None,
+        protocol_type=protocol, protocol_name=protocol, assignments=[],
+    )  # fmt: skip
+    return int(ask(at, request).error_code)

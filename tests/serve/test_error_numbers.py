@@ -294,7 +294,11 @@ TOPICS: dict[str, dict[str, str]] = {
 }
 """The topics of the table. Broker 0 leads them, broker 1 follows."""
 
-ROWS = [*METADATA, *CREATION, *CONFIGS, *MOVING, *READING, *WRITING, *COMPRESSED]
+GROUPS: list[Row] = [
+    ("SyncGroup v5 without a protocol", lambda c: q.sync_group(c.leader, None, 5), 23),
+]
+
+ROWS = [*METADATA, *CREATION, *CONFIGS, *MOVING, *READING, *WRITING, *COMPRESSED, *GROUPS]
 
 
 def now_ms() -> int:

@@ -4,6 +4,7 @@ real one.
 Each runs in a JVM of its own, so these tests are slow. What the tools ask for is guarded by quick tests.
 """
 
+import json
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,23 @@ def test_kafka_transactions_ends_what_hang_transaction_makes(kafka_runtime: tupl
         tools.tool("TransactionsCommand", "abort", *place)
         (left,) = [words[-1] for words in lines(tools.tool("TransactionsCommand", *asked))[1:]]
         assert (start.isdecimal(), left) == (True, "None")
+
+
+def test_kafka_metadata_quorum_removes_a_controller(kafka_runtime: tuple[Path, Path]) -> None:
+    with Served("--no-traffic", "--brokers", "1", "--racks", "1") as cluster:
+        tools = Tools(kafka_runtime, cluster.bootstrap)
+
+        def status() -> dict[str, str]:
+            printed = tools.tool("MetadataQuorumCommand", "describe", "--status")
+            return dict(line.split(":", 1) for line in printed.splitlines() if ":" in line)
+
+        directories = {v["id"]: v["directoryId"] for v in json.loads(status()["CurrentVoters"])}
+        assert sorted(directories) == [101, 102, 103]
+        voter = ("--controller-id", "102", "--controller-directory-id", directories[102])
+        assert "Removed" in tools.tool("MetadataQuorumCommand", "remove-controller", *voter)
+        after = status()
+        assert [v["id"] for v in json.loads(after["CurrentVoters"])] == [101, 103]
+        assert 102 in [observer["id"] for observer in json.loads(after["CurrentObservers"])]
 
 
 def test_a_group_of_the_consumer_protocol_is_read_and_described(tools: Tools) -> None:

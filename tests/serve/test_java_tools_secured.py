@@ -55,3 +55,29 @@ def test_an_admin_grants_rights_and_sets_quotas(
     finalized = {line.split()[1]: line for line in features.splitlines()}
     assert "FinalizedVersionLevel: 4.3-IV0" in finalized["metadata.version"]
     assert "FinalizedVersionLevel: 2" in finalized["transaction.version"]
+
+
+def test_a_token_of_kafkas_tool_logs_in(kafka_runtime: tuple[Path, Path], tmp_path: Path) -> None:
+    flags = ("--no-traffic", "--brokers", "1", "--racks", "1", "--topic", "orders:2:1")
+    with SecuredServed("sasl_ssl", *flags, settings=("delegation.token.secret.key=k",)) as cluster:
+        admin = SecuredTools(kafka_runtime, cluster)
+        created = admin.tool("DelegationTokenCommand", "--create", "--max-life-time-period", "-1",
+                             "--renewer-principal", f"User:{ALICE}")  # fmt: skip
+        token_id, hmac, owner, requester, *_ = created.splitlines()[-1].split()
+        assert owner == requester == f"User:{ADMIN}"
+        login = f'username="{token_id}" password="{hmac}" tokenauth="true"'
+        lines = cluster.client_file().read_text().splitlines()
+        lines = [line for line in lines if not line.startswith("sasl.jaas.config")]
+        lines.append(
+            f"sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required {login};"
+        )
+        file = tmp_path / "token.properties"
+        file.write_text("\n".join(lines))
+        by_token = Tools(kafka_runtime, cluster.bootstrap)
+        as_owner = ("--command-config", str(file))
+        assert "orders" in by_token.tool("TopicCommand", *as_owner, "--list").split()
+        alice = SecuredTools(kafka_runtime, cluster, ALICE)
+        described = ("DelegationTokenCommand", "--describe", "--owner-principal", owner)
+        assert token_id in alice.tool(*described), "who may renew it sees it"
+        admin.tool("DelegationTokenCommand", "--expire", "--expiry-time-period", "-1", "--hmac", hmac)
+        assert token_id not in admin.tool(*described)

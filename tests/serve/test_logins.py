@@ -117,10 +117,10 @@ class Door:
 class ScramClient:
     """The client's side of SCRAM, by RFC 5802."""
 
-    def __init__(self, mechanism: str, user: str, password: str = PASSWORD) -> None:
+    def __init__(self, mechanism: str, user: str, password: str = PASSWORD, extensions: str = "") -> None:
         self.hash = "sha256" if mechanism.endswith("256") else "sha512"
         self.password = password
-        self.bare = f"n={user.replace('=', '=3D').replace(',', '=2C')},r=abcdef"
+        self.bare = f"n={user.replace('=', '=3D').replace(',', '=2C')},r=abcdef{extensions}"
 
     @property
     def first(self) -> bytes:

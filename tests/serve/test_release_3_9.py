@@ -41,8 +41,6 @@ LOADING, NOT_COORDINATOR, CONCURRENT, FENCED = 14, 16, 51, 90
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 HOUR_MS = 3_600_000
 FOREVER = str(2**63 - 1)
-OF_THE_CODEC = {38, 39, 40, 41, 64, 80, 81}
-"""Delegation tokens, UnregisterBroker and the two about voters, which the simulated cluster does not have."""
 
 UNCHECKED = (-1, None)
 """An error that Kafka 3.9 did not expect itself."""
@@ -55,7 +53,7 @@ def api_versions(cluster: Cluster) -> Any:
 
 def test_it_offers_the_apis_and_versions_of_3_9(cluster_3_9: Cluster) -> None:
     offered = {row.api_key: (row.min_version, row.max_version) for row in api_versions(cluster_3_9).api_keys}
-    assert {key: last for key, (_, last) in offered.items() if key not in OF_THE_CODEC} == {
+    assert {key: last for key, (_, last) in offered.items()} == {
         key: api.versions[1] for key, api in all_apis(KAFKA_3_9).items()
     }
     assert [offered[key][1] for key in (0, 1, 2, 3, 15, 26, 60)] == [11, 17, 9, 12, 5, 4, 1]

@@ -41,7 +41,8 @@ OF_STREAMS_GROUPS: dict[str, str | int] = {
 OWN = {
     "topic_id", "port", "host", "cluster_id", "controller_id", "node_id", "voter_id", "rack", "producer_id",
     "log_dir", "total_bytes", "usable_bytes", "partition_size", "records", "log_append_time_ms", "timestamp",
-    "last_timestamp", "transaction_start_time_ms",
+    "last_timestamp", "transaction_start_time_ms", "finalized_features_epoch", "principal_name",
+    "token_requester_principal_name",
 }  # fmt: skip
 """Fields with what each cluster has for itself."""
 
@@ -49,10 +50,11 @@ LEFT_OUT = {
     11: "JoinGroup: members have random ids, and wait for each other",
     16: "ListGroups: a real cluster has groups of other tests",
     15: "DescribeGroups: how far a rebalance is depends on the time",
-    18: "ApiVersions: a real broker has more APIs",
     26: "EndTxn: how far the end of a transaction is depends on the time",
     47: "OffsetDelete: whether the group has members depends on the time",
     55: "DescribeQuorum: a real cluster of tests has one controller",
+    80: "AddRaftVoter: the answer names the cluster's id",
+    81: "RemoveRaftVoter: the answer names the cluster's id",
 }
 SHARE_GROUPS, SHARE_STATES = (76, 77, 90, 91, 92), (83, 84, 85, 86, 87)
 STREAMS_GROUPS = (88, 89)

@@ -1,7 +1,9 @@
 """Transactions with real clients: both clusters answer alike, and a read_committed reader proves it."""
 
+import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import confluent_kafka
@@ -11,11 +13,21 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
-from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest
+from kafka.protocol.producer import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ProduceRequest,
+)
 
+from kview.simulate.records import TRANSACTIONAL, decode_batch, encode_batch
+from kview.simulate.transactions.records import TransactionState, TransactionValue
+from kview.simulate.transactions.records import decode_batch as decode_states
+from kview.simulate.transactions.records import encode_batch as encode_state
 from tests.real_kafka.asking import Address, ask
 from tests.serve.both import Cluster
 from tests.served import Served
+from tests.simulate.client_batches import with_field
 from tests.waiting import wait_until
 
 ONE = [[0, 1, 2]]
@@ -202,6 +214,103 @@ def added(
     }
 
 
+def transaction_batch(producer: tuple[int, int], key: bytes | None = None) -> bytes:
+    """A batch of one record, as the first of a transaction."""
+    now_ms = round(time.time() * 1000)
+    return encode_batch([(key, b"v", now_ms)], 0, -1, *producer, 0, attributes=TRANSACTIONAL)
+
+
+def produced(cluster: Cluster, name: str, topic: str, batch: bytes) -> int:
+    """The error of Produce v12, which makes the partition part of the transaction."""
+    per_topic = ProduceRequest.TopicProduceData
+    data = per_topic.PartitionProduceData(version=12, index=0, records=batch)
+    request = ProduceRequest(
+        version=12, transactional_id=name, acks=-1, timeout_ms=5_000,
+        topic_data=[per_topic(version=12, name=topic, partition_data=[data])],
+    )  # fmt: skip
+    answer = ask(cluster.at(0), request, 20.0)
+    return int(answer.responses[0].partition_responses[0].error_code)
+
+
+def written(cluster: Cluster, name: str, states: int) -> list[TransactionValue]:
+    """The first states of a transactional id in the log, with producer ids less the first one, and whether
+    there are times instead of the times."""
+    client = confluent_kafka.Consumer(
+        {"bootstrap.servers": cluster.bootstrap, "group.id": f"log-{name}", "enable.auto.commit": False}
+    )
+    partitions = client.list_topics("__transaction_state", 10).topics["__transaction_state"].partitions
+    client.assign([confluent_kafka.TopicPartition("__transaction_state", n, 0) for n in partitions])
+    seen: list[TransactionValue] = []
+
+    def poll() -> bool:
+        for message in client.consume(500, timeout=0.2):
+            key, value = message.key(), message.value()
+            if key is not None and key.endswith(name.encode()) and value is not None:
+                batch = encode_batch([(key, value, 0)])
+                ((_, state),) = decode_states(batch)
+                assert state is not None
+                (again,) = decode_batch(encode_state((name, state), 0))
+                assert again.value == value, "byte for byte"
+                seen.append(state)
+        return len(seen) >= states
+
+    wait_until(poll, f"{states} states of {name}")
+    client.close()
+    first = seen[0].producer_id
+    return [
+        state._replace(
+            producer_id=state.producer_id - first,
+            previous_producer_id=state.previous_producer_id - first,
+            updated_ms=int(state.updated_ms > 0),
+            began_ms=int(state.began_ms > 0),
+        )
+        for state in seen[:states]
+    ]
+
+
+def test_a_coordinator_writes_what_kafkas_writes_and_fences_as_it_does(cluster: Cluster) -> None:
+    """A commit, asked for twice; a transaction that a successor ends; records that a topic does not take."""
+    topic, compacted = topic_of(cluster), f"txn-{uuid.uuid4().hex[:8]}"
+    cluster.make(compacted, ONE, {"cleanup.policy": "compact"})
+    name = f"app-{topic}"
+    producer_id, _ = started(cluster, name)
+    at = asked(cluster, 1, name)
+
+    def end(epoch: int, commits: bool) -> int:
+        return ended(at, name, (producer_id, epoch), commits, 5)
+
+    assert produced(cluster, name, topic, transaction_batch((producer_id, 0))) == 0
+    assert end(0, True) == 0
+    wait_until(lambda: end(0, True) == 0, "complete: it answers again")
+    assert end(0, False) == 48
+    assert produced(cluster, name, topic, transaction_batch((producer_id, 1))) == 0
+    successor = wait_until(
+        lambda: found if (found := begun(at, name)).error_code == 0 else None, "the other one is aborted"
+    )
+    assert successor is not None and successor.producer_epoch == 3, "one for the end, one for the successor"
+    assert [end(1, commits) for commits in (False, True)] == [90, 90]
+    assert produced(cluster, name, compacted, transaction_batch((producer_id, 3))) == 87
+    assert end(3, False) == 0, "the partition is part of it all the same"
+    wait_until(lambda: end(4, False) == 0, "an abort of nothing")
+    state = partial(TransactionValue, 0, timeout_ms=60_000, updated_ms=1, previous_producer_id=0)
+    both = partial(state, version=2, began_ms=1)
+    own, refused = ((topic, 0),), ((compacted, 0),)
+    assert written(cluster, name, 12) == [
+        state(0, state=TransactionState.EMPTY, began_ms=0),
+        both(0, state=TransactionState.ONGOING, partitions=own),
+        both(1, state=TransactionState.PREPARE_COMMIT, partitions=own),
+        both(1, state=TransactionState.COMPLETE_COMMIT),
+        both(1, state=TransactionState.ONGOING, partitions=own),
+        both(2, state=TransactionState.PREPARE_ABORT, partitions=own),
+        both(2, state=TransactionState.COMPLETE_ABORT),
+        state(3, state=TransactionState.EMPTY, began_ms=0, version=2),
+        both(3, state=TransactionState.ONGOING, partitions=refused),
+        both(4, state=TransactionState.PREPARE_ABORT, partitions=refused),
+        both(4, state=TransactionState.COMPLETE_ABORT),
+        both(5, state=TransactionState.PREPARE_ABORT),
+    ]
+
+
 def test_refusals_have_kafkas_numbers(cluster: Cluster) -> None:
     name, topic = f"app-{uuid.uuid4().hex[:8]}", topic_of(cluster)
     at = asked(cluster, 1, name)
@@ -229,6 +338,21 @@ def test_refusals_have_kafkas_numbers(cluster: Cluster) -> None:
     wait_until(lambda: state_of(at, name)[:2] == (0, "CompleteCommit"), "the markers are written")
     assert [ended(at, name, me, commits, 3) for commits in (True, False)] == [0, 48]
     assert state_of(other, nobody)[:2] == (105, "")
+
+
+def test_a_frame_that_is_wrong_begins_no_transaction(cluster: Cluster) -> None:
+    """Kafka looks at the frame before it adds the partition, and at the checksum after."""
+    name, topic = f"app-{uuid.uuid4().hex[:8]}", topic_of(cluster)
+    me = started(cluster, name)
+    at, batch = asked(cluster, 1, name), transaction_batch(me)
+    for wrong, error, state in (
+        (batch + batch, 87, "Empty"),
+        (batch[:-1], 87, "Empty"),
+        (with_field(batch, 8, "i", 5), 2, "Empty"),
+        (batch[:-1] + bytes((batch[-1] ^ 1,)), 2, "Ongoing"),
+    ):
+        assert produced(cluster, name, topic, wrong) == error
+        assert state_of(at, name)[:2] == (0, state)
 
 
 def state_of(address: Address, name: str) -> tuple[int, str, int]:

@@ -13,6 +13,7 @@ from kview.simulate.groups.consumer_protocol import (
 from kview.simulate.groups.consumer_results import ConsumerHeartbeat
 from kview.simulate.groups.coordinator import GroupCoordinator
 from kview.simulate.groups.group import Group
+from kview.simulate.groups.records import GroupValue, decode_batch
 from kview.simulate.groups.results import GroupProtocol, LeavingMember
 from kview.simulate.groups.settings import MigrationPolicy
 from tests.simulate.consumer_client import ConsumerClient, group_of
@@ -66,6 +67,8 @@ def test_an_empty_group_changes_at_once_and_keeps_its_offsets(offsets: Offsets) 
     new.leave()
     again = classic(coordinator, "c")
     again.join()
+    ((_, first),) = decode_batch(offsets.batches[-1][1])
+    assert isinstance(first, GroupValue) and first.generation == 0, "the log has it at once, as Kafka's"
     offsets.run(5)
     assert again.result.generation == 1
     (group,) = coordinator.groups()

@@ -1,8 +1,11 @@
 """Rebalances and sessions of the classic group coordinator."""
 
+from dataclasses import replace
+
 import pytest
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.records import GroupKey, GroupValue, decode_batch
 from kview.simulate.groups.results import (
     GroupProtocol,
     JoinRequest,
@@ -20,6 +23,14 @@ def test_a_new_member_is_given_its_id_first(offsets: Offsets) -> None:
     coordinator.join(request, answers.append)
     assert answers[0].error_code is ErrorCode.MEMBER_ID_REQUIRED
     assert answers[0].member_id.startswith("c-")
+    changes = [change for _, batch in offsets.batches for change in decode_batch(batch)]
+    empty = GroupValue("", 0, None, None, offsets.kernel.now_us // 1000, ())
+    assert changes == [(GroupKey("g"), empty)], "as Kafka's coordinator writes when a group begins"
+    offsets.run(11)
+    coordinator.join(replace(request, member_id="unknown"), answers.append)
+    assert answers[1].error_code is ErrorCode.UNKNOWN_MEMBER_ID
+    states = [(group.group, group.state) for group in coordinator.list_groups().groups]
+    assert states == [("g", "Empty")], "a group that the log has stays, as in Kafka"
 
 
 def test_an_empty_group_waits_three_seconds_for_more_members(offsets: Offsets) -> None:

@@ -2,6 +2,7 @@
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
+from kview.simulate.requests.voters import Voter, directory_id
 from kview.simulate.results import CreateTopicResult, QuorumInfo
 from kview.simulate.topics import CreatableTopic
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition, produce, seconds_until
@@ -103,6 +104,30 @@ def test_a_controller_that_hangs_shortly_goes_on_and_longer_is_replaced() -> Non
     cluster.faults.start(101)
     go(cluster, 3)
     assert cluster.quorum.epoch == 2
+
+
+def test_voters_change_only_if_a_majority_of_the_new_ones_commits_it() -> None:
+    cluster = cluster_of()
+    quorum, late = cluster.quorum, ErrorCode.REQUEST_TIMED_OUT
+    voters = {
+        node: Voter(node, directory_id(cluster.metadata.image.cluster_id, node)) for node in quorum.voters
+    }
+
+    def remove(node: int) -> ErrorCode:
+        return cluster.voters.remove(None, voters[node]).error_code
+
+    def add(node: int) -> ErrorCode:
+        return cluster.voters.add(None, voters[node], {"CONTROLLER": ("", 0)}).error_code
+
+    cluster.faults.crash(102)
+    assert [remove(node) for node in (101, 103)] == [late, late], "one of two is no majority"
+    assert (quorum.voters, quorum.leader) == ((101, 102, 103), 101)
+    assert [remove(102), remove(103)] == [ErrorCode.NONE] * 2
+    cluster.faults.cut(101, 103)
+    assert (add(103), quorum.voters) == (late, (101,))
+    cluster.faults.join(101, 103)
+    go(cluster, 1)
+    assert (add(103), quorum.voters) == (ErrorCode.NONE, (101, 103))
 
 
 def test_a_new_controller_starts_sessions_afresh() -> None:

@@ -20,7 +20,7 @@ from kview.simulate.records import (
 )
 from kview.simulate.requests.records import Acks, EndedTransaction, Reader
 from kview.simulate.results import ProduceResult, ProducerIdResult
-from kview.simulate.transactions.records import TransactionState, TransactionValue
+from kview.simulate.transactions.records import EPOCH_MAX, TransactionState, TransactionValue
 from kview.simulate.transactions.records import decode_batch as decode_states
 from kview.simulate.transactions.records import encode_batch as encode_state
 from kview.simulate.transactions.results import EndResult
@@ -202,8 +202,11 @@ def test_a_transaction_that_takes_longer_than_its_timeout_is_aborted() -> None:
     assert stable(cluster) == 0
     go(cluster, 20)
     assert stable(cluster) == 2 and values(cluster, committed=True) == []
-    for is_commit in (True, False):
-        assert client.end(is_commit).error_code is ErrorCode.PRODUCER_FENCED
+    assert client.end(True).error_code is ErrorCode.INVALID_TXN_STATE
+    assert client.end(False).error_code is ErrorCode.NONE, "as measured: it gets the new epoch, and goes on"
+    assert client.send(b"b") is ErrorCode.NONE and client.end(True).error_code is ErrorCode.NONE
+    go(cluster, 2)
+    assert values(cluster, committed=True) == [b"b"]
 
 
 def test_a_new_leader_knows_what_is_open_and_what_was_aborted() -> None:
@@ -443,10 +446,32 @@ def test_what_a_dead_coordinator_was_asked_is_answered_at_once() -> None:
 
 def test_a_record_that_no_coordinator_wrote_is_skipped() -> None:
     good = TransactionValue(1, 0, 60_000, TransactionState.EMPTY)
-    for damaged in (good._replace(producer_epoch=32_767), good._replace(producer_id=-5)):
+    for damaged in (good._replace(producer_epoch=-2), good._replace(producer_id=-5)):
         with pytest.raises(MalformedBytes):
             decode_states(encode_state(("app", damaged), 0))
     key = Writer().int16(0).string("app").done()
     value = Writer().int16(1).int64(1).int16(0).int32(1).int8(99).array_length(0, True).int64(0).int64(0)
     with pytest.raises(MalformedBytes):
         decode_states(encode_batch([(key, value.tagged_fields({}).done(), 0)]))
+
+
+def test_after_the_last_epoch_comes_a_new_id_also_for_who_has_not_heard_the_answer() -> None:
+    cluster = cluster_of(settings=SETTINGS)
+    client = Client(cluster)
+    client.begin()
+    shard = cluster.transactions(client.coordinator)._shard(NAME)
+    assert not isinstance(shard, ErrorCode)
+    known = shard.transactions[NAME]
+    known.value = known.value._replace(producer_epoch=EPOCH_MAX)
+    last = client.producer = client.producer[0], EPOCH_MAX
+    client.sequence = 0
+    assert client.send(b"last") is ErrorCode.NONE
+    first = client.end(is_commit=True)
+    assert first.error_code is ErrorCode.NONE and first.producer_id > last[0] and first.producer_epoch == 0
+    client.producer = last
+    assert client.end(is_commit=False).error_code is ErrorCode.INVALID_TXN_STATE
+    assert client.end(is_commit=True) == first, "it asks again"
+    assert client.send(b"next") is ErrorCode.NONE and client.end(is_commit=True).producer_epoch == 1
+    client.producer = last
+    assert client.end(is_commit=True).error_code is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert values(cluster, committed=True) == [b"last", b"next"]

@@ -7,7 +7,7 @@ from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
-from kview.simulate.metadata import MetadataImage
+from kview.simulate.metadata import BrokerImage, MetadataImage
 from kview.simulate.nodes import Nodes
 
 LATE_MS = 900
@@ -47,13 +47,13 @@ class BrokerSeen:
 
     def answers(self, now_ms: int) -> bool:
         """Whether it answers, and owes no answer for long."""
-        if self.answered_ms == UNKNOWN or self.failing:
+        if self.answered_ms == UNKNOWN or self.failing or self.state == BrokerState.GONE:
             return False
         return self.asked_ms == UNKNOWN or now_ms - self.asked_ms < LATE_MS
 
     def latency_us(self, now_ms: int) -> int:
         """Return how long it takes to answer: so far, if it owes an answer, UNKNOWN if its port refuses."""
-        if self.state in (BrokerState.FENCED, "") or self.error is FailureKind.REFUSED:
+        if self.state in (BrokerState.FENCED, BrokerState.GONE, "") or self.error is FailureKind.REFUSED:
             return UNKNOWN
         waiting_us = 0 if self.asked_ms == UNKNOWN else (now_ms - self.asked_ms) * 1000
         return max(ROUND_TRIP_US + self.slow_us, waiting_us)
@@ -87,13 +87,16 @@ class SeenBrokers:
         self.by_id = {id: BrokerSeen(id, nodes.by_id[id].rack) for id in nodes.broker_ids}
 
     def ask(self, now_ms: int) -> frozenset[int]:
-        """Send every broker a request, and return the brokers that answer at once.
+        """Send every broker that is not gone a request, and return the brokers that answer at once.
 
         A broker that is as slow as a silent one counts as silent.
         """
         answering = set()
         for id, seen in self.by_id.items():
             seen.slow_us = self._nodes.by_id[id].slow_us
+            if seen.state == BrokerState.GONE:
+                seen.asked_ms, seen.error = now_ms, FailureKind.NONE
+                continue
             if self._nodes.serves(id) and seen.slow_us < SILENT_MS * 1000:
                 answering.add(id)
                 seen.answered_ms, seen.asked_ms, seen.error = now_ms, UNKNOWN, FailureKind.NONE
@@ -115,21 +118,21 @@ class SeenBrokers:
         first = all(seen.state == "" for seen in self.by_id.values())
         for id, seen in self.by_id.items():
             seen.last_fetch_ms = max(seen.last_fetch_ms, fetched_ms.get(id, UNKNOWN))
-            state, since_ms = self._state(seen, image.brokers[id].fenced, now_ms)
+            state, since_ms = self._state(seen, image.brokers.get(id), now_ms)
             if state != seen.state:
                 seen.state = state
                 # Nobody knows since when a broker has been fenced that was so at first and has answered.
                 hidden = first and state is BrokerState.FENCED and seen.answered_ms != UNKNOWN
                 seen.since_ms = UNKNOWN if hidden else since_ms
 
-    def _state(self, seen: BrokerSeen, fenced: bool, now_ms: int) -> tuple[BrokerState, int]:
-        if fenced:
+    def _state(self, seen: BrokerSeen, listed: BrokerImage | None, now_ms: int) -> tuple[BrokerState, int]:
+        if listed is None or listed.fenced:
             seen.returned_ms = UNKNOWN
-            return BrokerState.FENCED, now_ms
+            return BrokerState.GONE if listed is None else BrokerState.FENCED, now_ms
         if not seen.failing and (seen.asked_ms == UNKNOWN or seen.state == BrokerState.UP):
             seen.returned_ms = UNKNOWN
             return BrokerState.UP, now_ms
-        if seen.state == BrokerState.FENCED:
+        if seen.state in (BrokerState.FENCED, BrokerState.GONE):
             seen.returned_ms = now_ms
         if seen.returned_ms != UNKNOWN:
             late = seen.failing and now_ms - seen.returned_ms >= GRACE_MS

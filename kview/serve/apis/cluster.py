@@ -9,7 +9,7 @@ to the active controller. If there is none, the request waits.
 """
 
 from typing import Any
-from uuid import NAMESPACE_OID, uuid5
+from uuid import UUID
 
 from kafka.protocol.admin import (
     DescribeClusterRequest,
@@ -22,6 +22,7 @@ from kview.serve.apis.metadata import any_live_broker
 from kview.serve.call import Api, Call, Steps
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
+from kview.simulate.requests.voters import directory_id
 from kview.simulate.results import QuorumInfo, QuorumReplica
 from kview.simulate.world import METADATA_TOPIC
 
@@ -141,7 +142,7 @@ def _partition(call: Call, index: int, info: QuorumInfo | None) -> Any:
             per_topic.PartitionData.ReplicaState(
                 version=version,
                 replica_id=r.node,
-                replica_directory_id=uuid5(NAMESPACE_OID, f"{cluster_id}/{r.node}"),
+                replica_directory_id=UUID(bytes=directory_id(cluster_id, r.node)),
                 log_end_offset=r.log_end,
                 last_fetch_timestamp=r.last_fetch_ms,
                 last_caught_up_timestamp=r.last_caught_up_ms,

@@ -41,6 +41,8 @@ KNOWN_MEMBER_ID_FROM = 4
 NULLABLE_PROTOCOL_FROM = 7
 SKIP_ASSIGNMENT_FROM = 9
 LEAVE_SEVERAL_FROM = 3
+PROTOCOLS_NAMED_FROM = 5
+"""The first version of SyncGroup that must name the protocol and its type."""
 
 
 REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -118,6 +120,10 @@ def sync_group(call: Call) -> None:
             )
         )
 
+    nameless = request.protocol_type is None or request.protocol_name is None
+    if version >= PROTOCOLS_NAMED_FROM and nameless:
+        synced(SyncResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+        return
     if not _may_read(call):
         synced(SyncResult(REFUSED))
         return

@@ -61,7 +61,7 @@ def sasl_authenticate(call: Call) -> None:
     lifetime = {"session_lifetime_ms": login.lifetime_ms} if version >= LIFETIME_FROM else {}
     call.answer(
         SaslAuthenticateResponse(
-            version=version, error_code=ErrorCode.NONE, error_message=None, auth_bytes=token, **lifetime
+            version=version, error_code=ErrorCode.NONE, error_message="", auth_bytes=token, **lifetime
         )
     )
 

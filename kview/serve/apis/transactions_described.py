@@ -97,7 +97,7 @@ def list_transactions(call: Call) -> None:
         if call.may(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id)
         and (not wanted or each.state in wanted)
         and (not producers or each.producer_id in producers)
-        and (least_ms < 0 or (each.began_ms >= 0 and now_ms - each.began_ms > least_ms))
+        and (least_ms < 0 or now_ms - each.began_ms > least_ms)
         and (matches is None or matches(each.transactional_id[:MATCHED_CHARACTERS]))
     ]
     call.answer(

@@ -323,8 +323,8 @@ class Broker:
 
     def _unfenced(self, image: MetadataImage) -> bool:
         """Return whether `image` has this process's own registration as unfenced."""
-        known = image.brokers[self.id]
-        return known.broker_epoch == self.node.broker_epoch and not known.fenced
+        known = image.brokers.get(self.id)
+        return known is not None and known.broker_epoch == self.node.broker_epoch and not known.fenced
 
     # --- replication
 

@@ -6,7 +6,6 @@ from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.isr_changes import RETRY_US
 from kview.simulate.brokers.replication import Replication
 from kview.simulate.controllers.controller import Controller
-from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.kernel import Kernel
 from kview.simulate.nodes import Nodes, ProcessState
 
@@ -21,14 +20,12 @@ class ControlledShutdown:
         self,
         kernel: Kernel,
         nodes: Nodes,
-        metadata: MetadataLog,
         controller: Controller,
         brokers: Mapping[int, Broker],
         replication: Replication,
     ) -> None:
         self._kernel = kernel
         self._nodes = nodes
-        self._metadata = metadata
         self._controller = controller
         self._brokers = brokers
         self._replication = replication
@@ -64,5 +61,5 @@ class ControlledShutdown:
         self._nodes.set_state(node, ProcessState.STOPPED)
         self._brokers[broker].died(clean=True)
         self._replication.stop_fetching(broker)
-        if self._controller.reached_by(broker) and not self._metadata.image.brokers[broker].fenced:
-            self._controller.fence(broker)
+        if self._controller.reached_by(broker):
+            self._controller.end_session(broker)

@@ -6,12 +6,14 @@ Each decision changes the metadata in one atomic step. Source: org.apache.kafka.
 
 from collections.abc import Mapping, Sequence
 
+from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.election import Elections
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import BrokerImage, PartitionImage, TopicPartition
 from kview.simulate.network import Connection
+from kview.simulate.results import AdminResult
 from kview.simulate.settings import Settings
 
 STALE_CHECKS_PER_SESSION = 8
@@ -79,8 +81,8 @@ class Controller:
         """
         if not self.reached_by(broker):
             return None
-        known = self._metadata.image.brokers[broker]
-        if not known.fenced:
+        known = self._metadata.image.brokers.get(broker)
+        if known is not None and not known.fenced:
             return None
         self.contact_us[broker] = self.kernel.now_us
         changes: dict[TopicPartition, PartitionImage] = {}
@@ -93,7 +95,7 @@ class Controller:
                     offline=offline
                 )
         epoch = self._quorum.log_end + 1
-        registered = BrokerImage(broker, known.rack, True, epoch)
+        registered = BrokerImage(broker, self._quorum.nodes.by_id[broker].rack, True, epoch)
         self._metadata.commit(changes, {broker: registered})
         self._registered_at[broker] = self._metadata.image.offset
         return epoch
@@ -106,8 +108,10 @@ class Controller:
         `offline` are the partitions in log directories that the broker has lost, with their topics' ids.
         Return whether the broker learns that they are known.
         """
-        known = self._metadata.image.brokers[broker]
-        if broker_epoch != known.broker_epoch or not self._quorum.send(broker, Connection.HEARTBEAT):
+        known = self._metadata.image.brokers.get(broker)
+        if known is None or broker_epoch != known.broker_epoch:
+            return False
+        if not self._quorum.send(broker, Connection.HEARTBEAT):
             return False
         self.contact_us[broker] = self.kernel.now_us  # Renewing a session needs no majority.
         if not self.ready():
@@ -158,8 +162,9 @@ class Controller:
                 self.end_session(broker)
 
     def end_session(self, broker: int) -> None:
-        """Fence a broker that is not fenced yet."""
-        if not self._metadata.image.brokers[broker].fenced:
+        """Fence a broker that is registered and not fenced yet."""
+        known = self._metadata.image.brokers.get(broker)
+        if known is not None and not known.fenced:
             self.fence(broker)
 
     def fence(self, broker: int) -> None:
@@ -174,14 +179,26 @@ class Controller:
 
     def begin_shutdown(self, broker: int) -> bool:
         """Move a stopping broker's leaderships away. Return False if it reaches no active controller."""
-        if not self.reached_by(broker):
+        known = self._metadata.image.brokers.get(broker)
+        if known is None or not self.reached_by(broker):
             return False
-        known = self._metadata.image.brokers[broker]
         self.kernel.trace("shutting-down", broker)
         self._metadata.commit(
             self._elections.without(broker), {broker: known._replace(in_controlled_shutdown=True)}
         )
         return True
+
+    def unregister(self, broker: int) -> AdminResult:
+        """Remove a broker from the metadata (ReplicationControlManager.unregisterBroker).
+
+        If its process runs, it goes on without being in any ISR, and registers when it starts again.
+        """
+        if broker not in self._metadata.image.brokers:
+            why = f"Broker ID {broker} is not currently registered"
+            return AdminResult(ErrorCode.BROKER_ID_NOT_REGISTERED, why)
+        self.kernel.trace("unregistered", broker)
+        self._metadata.commit(self._elections.without(broker), unregistered=broker)
+        return AdminResult(ErrorCode.NONE)
 
     # --- partitions
 

@@ -18,6 +18,7 @@ from kview.simulate.metadata import (
     TopicPartition,
 )
 from kview.simulate.scram import ScramCredential, ScramUser
+from kview.simulate.tokens import DelegationToken
 from kview.simulate.touched import Touched
 
 CHANGES_KEPT = 1000
@@ -67,10 +68,13 @@ class MetadataLog:
         features: Mapping[str, int] | None = None,
         client_quotas: Quotas | None = None,
         client_metrics: Mapping[str, Mapping[str, str]] | None = None,
+        tokens: Mapping[str, DelegationToken] | None = None,
+        unregistered: int | None = None,
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
-        `altered` are topics with other configurations or with more partitions.
+        `altered` are topics with other configurations or with more partitions, `unregistered` is a broker
+        that leaves.
         """
         image = self.image
         topics, names = layered(image.topics), image.topic_names
@@ -94,7 +98,9 @@ class MetadataLog:
                 {topic.topic_id: topic.name for topic in added}, [topics[name].topic_id for name in removed]
             )
             topics = topics.changed({topic.name: topic for topic in added}, removed)
-        all_brokers = {**image.brokers, **brokers} if brokers else image.brokers
+        all_brokers = dict(sorted({**image.brokers, **brokers}.items())) if brokers else image.brokers
+        if unregistered is not None:
+            all_brokers = {b: each for b, each in all_brokers.items() if b != unregistered}
         records = len(partitions) + len(brokers or ()) + len(added) + len(removed) + len(altered)
         self._quorum.append(max(1, records))
         before = image.offset
@@ -111,6 +117,7 @@ class MetadataLog:
             image.features if features is None else features,
             image.client_quotas if client_quotas is None else client_quotas,
             image.client_metrics if client_metrics is None else client_metrics,
+            image.tokens if tokens is None else tokens,
         )
         # Idle no-op records may lie between two steps. So the empty entry says that the list is complete from
         # the offset after the previous step on.

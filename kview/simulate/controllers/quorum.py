@@ -37,7 +37,7 @@ class Quorum:
     ) -> None:
         self.kernel = kernel
         self.nodes = nodes
-        self.voters = voters
+        self.voters = tuple(voters)
         self.leader = self.voters[0]
         self.epoch = FIRST_EPOCH
         self.log_end = log_end
@@ -64,9 +64,14 @@ class Quorum:
         """Return the voters whose processes run."""
         return [v for v in self.voters if self.nodes.by_id[v].running]
 
-    def _following(self) -> list[int]:
-        """Return the voters that run and fetch from the leader, and the leader."""
-        return [v for v in self.running() if self.nodes.network.connects(v, self.leader)]
+    def _following(self, voters: Sequence[int] | None = None) -> list[int]:
+        """Return the voters that run and fetch from the leader, and the leader if it is one of them."""
+        nodes = self.nodes
+        return [
+            v
+            for v in (self.voters if voters is None else voters)
+            if nodes.by_id[v].running and nodes.network.connects(v, self.leader)
+        ]
 
     def _is_majority(self, voters: int) -> bool:
         return voters > len(self.voters) // 2
@@ -269,5 +274,20 @@ class Quorum:
             self.epoch,
             self.log_end,
             tuple(row(v) for v in self.voters),
-            tuple(row(b) for b in self.nodes.broker_ids if self.fetched_us[b] != NEVER),
+            tuple(row(n) for n in self.nodes.by_id if n not in self.voters and self.fetched_us[n] != NEVER),
         )
+
+    def change_voters(self, voters: Sequence[int]) -> bool:
+        """Let other controllers be the voters, and return whether a majority of them can commit that. If not,
+        nothing changes. A leader that is not one of them does not count, and resigns (KIP-853)."""
+        if len(self._following(voters)) <= len(voters) // 2:
+            return False
+        self.voters = tuple(voters)
+        self.append(1)
+        if self.leader not in self.voters:
+            self._resign(self._fetch_timeout_us // 40)
+        return True
+
+    def keeps_up(self, controller: int) -> bool:
+        """Return whether a controller has all of the metadata log."""
+        return self.ends.get(controller) == self.log_end

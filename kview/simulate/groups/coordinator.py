@@ -27,6 +27,7 @@ from kview.simulate.groups.consumer_results import (
 )
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.membership import Membership
+from kview.simulate.groups.records import GroupKey
 from kview.simulate.groups.results import (
     NO_MEMBER,
     CommitDone,
@@ -242,11 +243,16 @@ class GroupCoordinator:
             if not shard.change(list(before.tombstones()), become, refusals.append):
                 done(JoinResult(refusals[0], request.member_id))
                 return
-        elif group is None:
-            group = Group(request.group, state_since_ms=shard.now_ms)
-            shard.groups[request.group] = group
+        elif group is not None:
+            self._memberships[partition].join(group, request, done)
+            return
+        else:
+            group = shard.groups[request.group] = Group(request.group, state_since_ms=shard.now_ms)
+        first = group.value()
         self._memberships[partition].join(group, request, done)
-        if not group.members and not group.pending_members and not group.offsets and not group.generation:
+        if group.members or group.pending_members:
+            shard.write([(GroupKey(group.name), first)], None, lambda code: None)
+        elif not group.offsets:
             del shard.groups[request.group]  # No member was accepted, so the group is not created.
 
     def sync(self, request: SyncRequest, done: SyncDone) -> None:

@@ -198,14 +198,14 @@ class Group:
         return refusal_of(self.members, self.static_members, member_id, group_instance_id)
 
     def changes(self) -> Iterator[tuple[GroupKey, GroupValue]]:
-        """Yield the group as changes for the log. A group that only has offsets has none."""
+        """Yield the group as changes for the log. A group of generation 0 has none: it only has offsets, or
+        the log has its first record, without members."""
         if self.generation > 0:
             yield GroupKey(self.name), self.value()
 
     def tombstones(self) -> Iterator[tuple[GroupKey, None]]:
         """Yield the changes that delete the group from the log."""
-        if self.generation > 0:
-            yield GroupKey(self.name), None
+        yield GroupKey(self.name), None
 
     def value(self) -> GroupValue:
         """Return the group in the form in which the log stores it."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kview.simulate.batch_check import NotABatch, check
+from kview.simulate.batch_check import NotABatch, NotAFrame, check
 from kview.simulate.brokers.ack_wait import AckWait
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.process import BrokerProcess
@@ -25,6 +25,7 @@ from kview.simulate.records import (
     encode_marker,
     end_of,
     header,
+    transactional,
 )
 from kview.simulate.requests.batch_rules import BatchRules
 from kview.simulate.requests.offset_lookup import latest_of, offset_of
@@ -201,7 +202,8 @@ class RecordRequests:
         """Append a client's batch, and acknowledge it as `acks` asks for. Nothing is appended in part.
 
         The first batch of a transaction in this partition is appended when `admit` says that the partition
-        is part of it.
+        is part of it. As in Kafka, that comes after the frame is checked and before the records are, so that
+        a partition may be part of a transaction without a record.
         """
         error, replica = self._writable(b, topic, partition, acks.required)
         if replica is None:
@@ -210,15 +212,23 @@ class RecordRequests:
                 start = self._brokers[b].replicas[topic, partition].log.start
             acks.done(ProduceResult(error, log_start_offset=start))
             return
+        refusal, data = None, batch
         try:
             head, data = check(batch, self._rules.of(b, topic), f"{topic}-{partition}")
         except Refused as refused:
             start = -1 if isinstance(refused, NotABatch) else replica.log.start
-            acks.done(ProduceResult(refused.code, -1, -1, start, refused.message, refused.record_errors))
-            return
+            refusal = ProduceResult(refused.code, -1, -1, start, refused.message, refused.record_errors)
+            if isinstance(refused, NotAFrame) or not transactional(batch):
+                acks.done(refusal)
+                return
+            head = header(batch)
+
         is_tracked = head.attributes & TRANSACTIONAL and head.producer_id >= 0
         if not is_tracked or self._goes_on(replica, head):
-            self._append_batch(b, replica, head, data, acks)
+            if refusal is None:
+                self._append_batch(b, replica, head, data, acks)
+            else:
+                acks.done(refusal)
             return
 
         key = (topic, partition)
@@ -229,10 +239,10 @@ class RecordRequests:
                 error, _ = self._writable(b, topic, partition, acks.required)
             if error is ErrorCode.NONE and self.guard(b, key, head.producer_id) != guard:
                 error = ErrorCode.INVALID_TXN_STATE  # The transaction has ended in the meantime.
-            if error is ErrorCode.NONE:
+            if error is ErrorCode.NONE and refusal is None:
                 self._append_batch(b, replica, head, data, acks)
             else:
-                acks.done(ProduceResult(error))
+                acks.done(ProduceResult(error) if error or refusal is None else refusal)
 
         admit(head.producer_id, head.producer_epoch, admitted)
 
@@ -505,7 +515,7 @@ class RecordRequests:
         Source: ReplicaManager.findPreferredReadReplica and RackAwareReplicaSelector.
         """
         image, end, now_us = broker.image, leader.log.end, broker.kernel.now_us
-        if image.brokers[broker.id].rack == rack:
+        if broker.node.rack == rack:
             return -1
         live = image.live_brokers()
         candidates = [

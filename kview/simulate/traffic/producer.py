@@ -315,7 +315,7 @@ class SimulatedProducer:
             if self.transactions is not None:
                 self.transactions.acknowledged()
         elif self.transactions is not None and not self.transactions.survives(code):
-            self._abort(self.transactions)
+            self._abort(self.transactions, code)
             return
         elif code is ErrorCode.INVALID_RECORD:  # A compacted topic takes no records without keys.
             self.counters.expired[bunch.partition] += bunch.records
@@ -374,7 +374,7 @@ class SimulatedProducer:
         for buffer in self._buffers:
             while buffer and now_us - buffer[0].first_us > DELIVERY_TIMEOUT_US:
                 if self.transactions is not None:
-                    self._abort(self.transactions)
+                    self._abort(self.transactions, ErrorCode.REQUEST_TIMED_OUT)
                     return
                 bunch = buffer.popleft()
                 late = (now_us - DELIVERY_TIMEOUT_US - bunch.first_us - 1) // max(1, bunch.step_us) + 1
@@ -383,10 +383,10 @@ class SimulatedProducer:
                 if late < bunch.records:
                     buffer.appendleft(_without_first(bunch, late))
 
-    def _abort(self, transactions: Transactions) -> None:
+    def _abort(self, transactions: Transactions, code: ErrorCode) -> None:
         """Give up all records of the transaction that are not written yet, and abort it."""
         self._abandon()
-        transactions.abort()
+        transactions.abort(code)
 
     def _abandon(self) -> None:
         """Give up all records that are neither acknowledged nor expired, wherever they are."""

@@ -37,8 +37,9 @@ _MUST_ABORT = _FENCED | {
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.TRANSACTION_ABORTABLE,
 }
-"""Errors of an append after which a transaction can only be aborted. Only the coordinator says whether the
-producer is fenced."""
+"""Errors of an append after which a transaction can only be aborted."""
+_FATAL = _FENCED | {ErrorCode.INVALID_TXN_STATE}
+"""Errors of the coordinator with which a program ends, as one with Java's producer does."""
 
 
 R = TypeVar("R")
@@ -137,9 +138,15 @@ class Transactions:
         """Return whether the records that had this error can be sent again."""
         return code not in _MUST_ABORT
 
-    def abort(self) -> None:
-        """Abort the transaction, of which no more records are sent."""
+    def abort(self, code: ErrorCode) -> None:
+        """Abort the transaction, of which no more records are sent because one had this error.
+
+        A program that has been replaced ends if its epoch is not valid any more. It could ask for the next
+        one, again and again, and so keep its successor from beginning.
+        """
         self.phase, self._aborts, self._has_lost = Phase.ENDING, True, True
+        if self.is_replaced and code in _FENCED:
+            self.phase = Phase.FENCED
 
     # --- the coordinator
 
@@ -217,15 +224,11 @@ class Transactions:
         """Return whether a request succeeded. If not, it is made again, unless the producer is fenced."""
         if code is ErrorCode.NONE:
             return True
-        if code in _FENCED and self.is_replaced:
+        if code in _FATAL and self.is_replaced:
             self.phase = Phase.FENCED
-        elif code in _FENCED:  # The coordinator has aborted what took too long, and the program starts again.
+        elif code in _FATAL:  # The coordinator has aborted what took too long, and the program starts again.
             self.aborted += self.phase is Phase.ENDING
             self.phase = Phase.STARTING
-        elif code is ErrorCode.INVALID_TXN_STATE and self._aborts:  # There is nothing to abort.
-            self.phase = Phase.STARTING
-        elif code is ErrorCode.INVALID_TXN_STATE:
-            self._aborts = True
         elif code in _SEARCH_AGAIN:
             self._link.drop()
         self._retry_us = self._kernel.now_us + RETRY_BACKOFF_US

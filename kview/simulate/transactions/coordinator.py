@@ -15,6 +15,7 @@ from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.of_cluster import LOAD_MS
 from kview.simulate.coordination.placement import partition_of
 from kview.simulate.coordination.shard import Shard
+from kview.simulate.features import TRANSACTION_VERSION
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.records import Marker
 from kview.simulate.requests.records import EndedTransaction
@@ -68,11 +69,15 @@ class Transaction:
 class TransactionShard(Shard):
     """The transactional ids of one partition of `__transaction_state`, led in `epoch`."""
 
-    def __init__(self, host: Host, partition: int, epoch: int, has_tags: bool) -> None:
+    def __init__(self, host: Host, partition: int, epoch: int) -> None:
         super().__init__(host, partition, WRITE_MS)
         self.epoch = epoch
-        self._has_tags = has_tags
         self.transactions: dict[str, Transaction] = {}
+
+    @property
+    def version(self) -> int:
+        """The transaction.version that is in force."""
+        return self.host.metadata().features.get(TRANSACTION_VERSION, 0)
 
     def load(self) -> None:
         """Load the transactional ids from the partition's log."""
@@ -101,7 +106,7 @@ class TransactionShard(Shard):
         if known is None:
             known = self.transactions[name] = Transaction(value._replace(producer_epoch=NO_EPOCH))
         known.pending = value.state
-        value = value._replace(updated_ms=self.now_ms)
+        value = value._replace(updated_ms=self.now_ms, previous_producer_id=known.value.producer_id)
 
         def apply(offset: int) -> None:
             known.value, known.pending = value, None
@@ -112,7 +117,7 @@ class TransactionShard(Shard):
                 known.pending = None
             answer(code)
 
-        self.append(encode_batch((name, value), self.now_ms, self._has_tags), apply, answered)
+        self.append(encode_batch((name, value), self.now_ms, self.version > 0), apply, answered)
 
     def forget(self, name: str) -> None:
         """Write that a transactional id has expired."""
@@ -152,9 +157,7 @@ class TransactionCoordinator:
     def elected(self, partition: int, epoch: int, load_ms: int = LOAD_MS) -> None:
         """Load the transactional ids of a partition that the broker now leads, after `load_ms`."""
         self.resigned(partition)
-        shard = self._shards[partition] = TransactionShard(
-            self._host, partition, epoch, self._settings.version > 0
-        )
+        shard = self._shards[partition] = TransactionShard(self._host, partition, epoch)
 
         def load() -> None:
             shard.load()
@@ -236,7 +239,7 @@ class TransactionCoordinator:
         shard = self._shard(name)
         if isinstance(shard, ErrorCode):
             return refuse(shard)
-        known = shard.transactions.get(name)
+        known, again = shard.transactions.get(name), False
         if known is None:
             given = self._new_producer_id()
             if given.error_code is not ErrorCode.NONE:
@@ -252,12 +255,11 @@ class TransactionCoordinator:
             if before.state is S.ONGOING:
                 self._fence(shard, name)
                 return refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
-            if expected[0] == before.producer_id and expected[1] != before.producer_epoch:
-                if expected[1] != known.last_epoch:
-                    return refuse(ErrorCode.PRODUCER_FENCED)
-                return done(ProducerIdResult(ErrorCode.NONE, before.producer_id, before.producer_epoch))
+            again = expected[0] == before.producer_id and expected[1] != before.producer_epoch
+            if again and expected[1] != known.last_epoch:
+                return refuse(ErrorCode.PRODUCER_FENCED)
         after = before._replace(
-            producer_epoch=before.producer_epoch + 1,
+            producer_epoch=before.producer_epoch + (not again),
             timeout_ms=timeout_ms,
             state=S.EMPTY,
             partitions=(),
@@ -267,9 +269,7 @@ class TransactionCoordinator:
             given = self._new_producer_id()
             if given.error_code is not ErrorCode.NONE:
                 return refuse(given.error_code)
-            after = after._replace(
-                producer_id=given.producer_id, producer_epoch=0, previous_producer_id=before.producer_id
-            )
+            after = after._replace(producer_id=given.producer_id, producer_epoch=0)
 
         def written(code: ErrorCode) -> None:
             if code is not ErrorCode.NONE:
@@ -355,8 +355,8 @@ class TransactionCoordinator:
         markers follow."""
         found = self._known(name, *producer)
         bumps = min(version, self._settings.version) >= BUMPS_FROM
-        if found is ErrorCode.PRODUCER_FENCED and bumps:
-            return done(self._ended_again(name, producer, is_commit))
+        if found in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING) and bumps:
+            return done(self._ended_again(name, producer, is_commit) or EndResult(found))
         if isinstance(found, ErrorCode):
             return done(EndResult(found))
         shard, known = found
@@ -375,49 +375,57 @@ class TransactionCoordinator:
                 return done(EndResult(ErrorCode.NONE if same else ErrorCode.INVALID_TXN_STATE))
             case _:
                 return done(EndResult(ErrorCode.INVALID_TXN_STATE))
-        self._prepare(shard, name, is_commit, int(bumps), BUMPS_FROM if bumps else value.version, done)
+        self._prepare(shard, name, is_commit, bumps, done)
 
-    def _ended_again(self, name: str, producer: tuple[int, int], is_commit: bool) -> EndResult:
-        """Answer a client that asks again because it has not had the answer with its new epoch."""
+    def _ended_again(self, name: str, producer: tuple[int, int], is_commit: bool) -> EndResult | None:
+        """Answer a client that asks again because it has not had the answer with its new epoch, or with the
+        new id that comes after the last epoch. Return None for others."""
         shard = self._shard(name)
-        assert isinstance(shard, Shard)
-        value = shard.transactions[name].value
-        before = (value.producer_id, value.producer_epoch - 1)
-        ended = (S.PREPARE_COMMIT, S.COMPLETE_COMMIT) if is_commit else (S.PREPARE_ABORT, S.COMPLETE_ABORT)
-        if producer != before or value.state not in ended:
-            return EndResult(ErrorCode.PRODUCER_FENCED)
+        known = None if isinstance(shard, ErrorCode) else shard.transactions.get(name)
+        if known is None:
+            return None
+        value = known.value
+        asked = [(value.producer_id, value.producer_epoch - 1)]
+        if value.producer_epoch == 0 and value.state in (S.COMPLETE_COMMIT, S.COMPLETE_ABORT):
+            asked.append((value.previous_producer_id, EPOCH_MAX))
+        if producer not in asked or value.state in (S.EMPTY, S.ONGOING):
+            return None
+        if is_commit is not (value.state in (S.PREPARE_COMMIT, S.COMPLETE_COMMIT)):
+            return EndResult(ErrorCode.INVALID_TXN_STATE)
         if value.state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
             return EndResult(ErrorCode.CONCURRENT_TRANSACTIONS)
         return EndResult(ErrorCode.NONE, value.producer_id, value.producer_epoch)
 
     def _fence(self, shard: TransactionShard, name: str) -> None:
-        """Abort a transaction with a higher epoch, so that its producer cannot go on.
+        """Abort a transaction with the next epoch, so that its producer cannot commit it.
 
-        A producer that gets the next epoch with the end of its transaction gets it also if it asks again for
-        the answer. The one that is fenced must not be taken for it, so its epoch is two higher.
+        As in Kafka, a producer that asks again, with its old epoch, for an abort or for an epoch gets the new
+        one, until a successor has asked for one.
         """
-        version = shard.transactions[name].value.version
-        bumps = 2 if version >= BUMPS_FROM else 1
-        self._prepare(shard, name, False, bumps, version, lambda result: None)
+        self._prepare(shard, name, is_commit=False, bumps=True, done=lambda result: None, fences=True)
 
     def _prepare(
         self,
         shard: TransactionShard,
         name: str,
         is_commit: bool,
-        bumps: int,
-        version: int,
+        bumps: bool,
         done: EndDone,
+        fences: bool = False,
     ) -> None:
-        """Write the decision, in an epoch that is `bumps` higher, answer, and send the markers."""
+        """Write the decision, in the next epoch if it `bumps` that, answer, and send the markers.
+
+        A client at the last epoch gets a new producer id, one that is fenced does not.
+        """
         value = shard.transactions[name].value
         after = value._replace(
             state=S.PREPARE_COMMIT if is_commit else S.PREPARE_ABORT,
-            producer_epoch=min(value.producer_epoch + bumps, EPOCH_MAX),
+            producer_epoch=min(value.producer_epoch + bumps, EPOCH_MAX + 1),
             partitions=value.partitions if value.state is S.ONGOING else (),
-            version=version,
+            began_ms=value.began_ms if value.state is S.ONGOING else shard.now_ms,
+            version=BUMPS_FROM if bumps and shard.version >= BUMPS_FROM else value.version,
         )
-        if after.producer_epoch >= EPOCH_MAX and bumps:
+        if after.producer_epoch > EPOCH_MAX and bumps and not fences:
             given = self._new_producer_id()
             if given.error_code is not ErrorCode.NONE:
                 return done(EndResult(given.error_code))
@@ -449,9 +457,6 @@ class TransactionCoordinator:
                     state=S.COMPLETE_COMMIT if is_commit else S.COMPLETE_ABORT,
                     producer_id=producer_id,
                     producer_epoch=epoch,
-                    previous_producer_id=(
-                        value.producer_id if producer_id != value.producer_id else NO_PRODUCER_ID
-                    ),
                     next_producer_id=NO_PRODUCER_ID,
                     partitions=(),
                 ),

@@ -33,13 +33,14 @@ class TransactionState(IntEnum):
 
 STATES = frozenset(TransactionState)
 EPOCH_MAX = 2**15 - 2
-"""The last epoch of a producer. The one after it ends its last transaction."""
+"""The last epoch that a producer gets. The one after it ends the last transaction with this producer id."""
 
 
 class TransactionValue(NamedTuple):
     """The state of a transactional id as it is stored.
 
-    `previous_producer_id` and `next_producer_id` are NO_PRODUCER_ID but while the producer gets a new id.
+    `previous_producer_id` is the id in the state before. `next_producer_id` is NO_PRODUCER_ID unless the
+    producer is getting a new id.
     `version` is 2 if the client bumps its epoch with each transaction (KIP-890), else 0. `partitions` are in
     the order in which they were added.
     """
@@ -76,7 +77,8 @@ def _encode_value(value: TransactionValue, has_tags: bool) -> bytes:
     by_topic: dict[str, list[int]] = {}
     for topic, partition in value.partitions:
         by_topic.setdefault(topic, []).append(partition)
-    writer.array_length(len(by_topic), compact=has_tags)
+    is_empty = value.state is TransactionState.EMPTY
+    writer.array_length(None if is_empty else len(by_topic), compact=has_tags)
     for topic, numbers in by_topic.items():
         (writer.compact_string if has_tags else writer.string)(topic)
         writer.array_length(len(numbers), compact=has_tags)
@@ -120,7 +122,7 @@ def _decode_value(data: bytes) -> TransactionValue:
             reader.tagged_fields()
     updated_ms, began_ms = reader.int64(), reader.int64()
     tags = reader.tagged_fields() if has_tags else {}
-    if state not in STATES or producer_id < 0 or not NO_EPOCH <= epoch <= EPOCH_MAX:
+    if state not in STATES or producer_id < 0 or epoch < NO_EPOCH:
         raise MalformedBytes(f"state {state} of producer {producer_id}, epoch {epoch}")
 
     def number(tag: int, missing: int) -> int:
