@@ -147,7 +147,7 @@ class Cluster:
             kernel, self.nodes, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
         self.scram_users = ScramUsers(self.metadata)
-        self.voters = VoterChanges(self.metadata, self.quorum)
+        self.voters = VoterChanges(self.metadata, self.quorum, world.release)
         self.tokens = DelegationTokens(kernel, settings, self.quorum, self.metadata)
         self.acls = AclRules(self.metadata, world.release.last_acl_operation)
         self.quotas = QuotaChanges(self.metadata)

@@ -47,6 +47,10 @@ class Release:
     answered as they were asked for."""
     tells_group_errors: bool = True
     """Whether OffsetFetch v1, which has no error of a group, says it of each partition."""
+    tells_unregister_errors: bool = True
+    """Whether UnregisterBroker says why in words."""
+    optional_directories: bool = False
+    """Whether messages about voters have the ids of directories as a java.util.Optional."""
     last_acl_operation: AclOperation = AclOperation.TWO_PHASE_COMMIT
     """The last of the operations that its ACLs know."""
     cordons_log_dirs: bool = True
@@ -140,6 +144,8 @@ KAFKA_3_9 = Release(
     topic_keys=_topic_keys_3_9(),
     merges_look_ups=False,
     tells_group_errors=False,
+    tells_unregister_errors=False,
+    optional_directories=True,
     last_acl_operation=AclOperation.DESCRIBE_TOKENS,
     cordons_log_dirs=False,
     stores_topic_ids=False,

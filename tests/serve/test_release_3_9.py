@@ -3,6 +3,7 @@
 Read from a 3.9.1 in KRaft mode, as it is formatted by itself.
 """
 
+import re
 import time
 from typing import Any
 
@@ -30,6 +31,7 @@ from tests.serve.both import Cluster
 from tests.serve.clients import consumer, kafka_python_consumer, producer, values_of
 from tests.serve.test_broker_settings import check_description
 from tests.serve.test_groups import KAFKA_PYTHON_POLL_MS
+from tests.serve.test_nodes import remove, unregister
 from tests.serve.test_topic_settings import LONG, SETTINGS
 from tests.served import QUICK_TIMES, Served
 from tests.waiting import wait_until
@@ -233,6 +235,14 @@ def test_each_feature_has_its_own_result(
     code, message = updated(cluster_3_9, 1, level, kind, name)
     assert code == (INVALID_UPDATE if why else 0)
     assert (message or "").endswith(why or "") and bool(message) is bool(why)
+
+
+def test_voters_and_brokers_that_leave_are_named_as_in_3_9(cluster_3_9: Cluster) -> None:
+    at, key = cluster_3_9.leader, r"ReplicaKey\(id=\d+, directoryId=Optional\[[\w-]{22}\]\)"
+    assert unregister(at, 77) == (102, "")
+    error, message = remove(at, 77)
+    assert error == 127 and message is not None
+    assert re.fullmatch(rf"Cannot remove voter {key} from the set of voters \[{key}(, {key})*\]", message)
 
 
 def test_there_are_no_share_coordinators(cluster_3_9: Cluster) -> None:
