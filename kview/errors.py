@@ -96,6 +96,7 @@ class ErrorKind(StrEnum):
     DATA_FORMAT = "data format"
     DATA_DAMAGED = "data damaged"
     DATA_OF_OTHER_BROKERS = "data of other brokers"
+    DATA_OF_NEWER_RELEASE = "data of a newer release"
     DATA_NOT_OPENED = "data not opened"
     DATA_NOT_SAVED = "data not saved"
     HTTP_NOT_SERVED = "http not served"

@@ -7,6 +7,7 @@
 Fixtures. Clusters are shared: a test names topics and groups of its own, and need not undo its faults.
 
     real_kafka                 three brokers of Apache Kafka with quick times, healed before each test
+    shared_kafka_3             two brokers of 3.9, for the tests of a simulated 3.9, which change no broker
     real_kafka_factory         starts real clusters of other sizes, times and releases, for one module
     kafka_runtime              a Java, and the folder with Kafka's jars
     simulated_cluster          `kview serve`: six brokers, quick times, no traffic, healed before each test
@@ -37,7 +38,7 @@ import pytest
 from kview.cli import OBJECTS_BETWEEN_COLLECTIONS
 from tests.real_kafka import archive
 from tests.real_kafka.cluster import RealKafka
-from tests.real_kafka.jars import KAFKA_4, Release, Unavailable, fetch_jars, find_java
+from tests.real_kafka.jars import KAFKA_3, KAFKA_4, Release, Unavailable, fetch_jars, find_java
 from tests.real_kafka.nodes import free_ports
 from tests.served import Served, ServedFactory
 
@@ -67,9 +68,10 @@ COUNTS: tuple[tuple[str, int | float, str], ...] = (
 )
 """Options: name, default, help."""
 
-JAVA, KAFKA, SPARK = "kafka_runtime", "shared_kafka", "spark"
-"""Fixtures. Of the last two a run has one each: the tests that use it are all for one worker, one after
-another. No test uses both."""
+JAVA, KAFKA, OLD_KAFKA, SPARK = "kafka_runtime", "shared_kafka", "shared_kafka_3", "spark"
+SHARED = (KAFKA, SPARK, OLD_KAFKA)
+"""Fixtures. Of those that are shared a run has one each: the tests that use it are all for one worker, one
+after another. No test uses two."""
 
 ENDS = pytest.StashKey[ExitStack]()
 
@@ -99,10 +101,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ranks: dict[str, tuple[int, int]] = {}
     for place, item in enumerate(items):
         group, java = group_of(item), JAVA in getattr(item, "fixturenames", ())
-        if java or group == KAFKA:
+        if java or group in (KAFKA, OLD_KAFKA):
             item.add_marker(pytest.mark.slow)
         item.add_marker(pytest.mark.xdist_group(group))
-        rank = (KAFKA, SPARK).index(group) if group in (KAFKA, SPARK) else 2 if java else 3
+        rank = SHARED.index(group) if group in SHARED else len(SHARED) + (not java)
         ranks[group] = min(ranks.get(group, (rank, place)), (rank, place))
     items.sort(key=lambda item: ranks[group_of(item)])
 
@@ -110,9 +112,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def group_of(item: pytest.Item) -> str:
     """Return what a test shares with others: a real cluster, Spark, or its file."""
     fixtures = getattr(item, "fixturenames", ())
-    if KAFKA in fixtures or item.get_closest_marker("real_cluster") is not None:
-        return KAFKA
-    return SPARK if SPARK in fixtures else item.nodeid.split("::")[0]
+    marked = item.get_closest_marker("real_cluster")
+    if marked is not None:
+        return str(marked.kwargs.get("fixture", KAFKA))
+    return next((name for name in SHARED if name in fixtures), item.nodeid.split("::")[0])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -120,7 +123,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """End what tests shared after the last of them: a real cluster takes a tenth of a processor at rest."""
     yield
     group = group_of(item)
-    if group in (KAFKA, SPARK) and (nextitem is None or group_of(nextitem) != group):
+    if group in SHARED and (nextitem is None or group_of(nextitem) != group):
         item.config.stash.get(ENDS, ExitStack()).close()
 
 
@@ -200,6 +203,17 @@ def shared_kafka(
     """Three brokers with quick times for the whole run. Tests ask for `real_kafka`."""
     java, jars = kafka_runtime
     return ends.enter_context(RealKafka(tmp_path_factory.mktemp("kafka"), java, jars))
+
+
+@pytest.fixture(scope="session")
+def shared_kafka_3(
+    kafka_runtime: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory, ends: ExitStack
+) -> RealKafka:
+    """Two brokers of Kafka 3.9 in KRaft mode."""
+    java, _ = kafka_runtime
+    jars = jars_of(java, KAFKA_3)
+    folder, of_two = tmp_path_factory.mktemp("kafka-3"), {"transaction.state.log.replication.factor": "2"}
+    return ends.enter_context(RealKafka(folder, java, jars, brokers=2, overrides=of_two))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from click.core import ParameterSource
 
 from kview.lab.ways import WAYS
 from kview.lab.worlds import world_of
+from kview.simulate.releases import KAFKA_4_3, RELEASES
 from kview.simulate.world import TRANSACTION_MS_MAX
 
 __all__ = ["WORLD_NAMES", "given_flags", "world_of", "world_options"]
@@ -16,7 +17,17 @@ MAX_BROKERS = 100
 """Each broker has its own listener, port and connections, so more of them would test the machine, not a
 cluster."""
 
-WORLD_NAMES = ("brokers", "racks", "topics", "placement", "settings", "no_traffic", "empty", "transaction_ms")
+WORLD_NAMES = (
+    "brokers",
+    "racks",
+    "topics",
+    "placement",
+    "settings",
+    "no_traffic",
+    "empty",
+    "transaction_ms",
+    "release",
+)
 """The flags that describe a world, as `world_of` takes them."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -69,6 +80,18 @@ _OPTIONS = (
         metavar="KEY=VALUE",
         help="A broker setting, by Kafka's own name, such as broker.session.timeout.ms=3000."
         " May be repeated.",
+    ),
+    click.option(
+        "--release",
+        type=click.Choice(tuple(RELEASES)),
+        default=KAFKA_4_3.name,
+        show_default=True,
+        help="The release of Kafka that brokers are. 3.9 has its own APIs, features (kraft.version 1,"
+        " metadata.version 21), settings, defaults and limits. It has classic groups only, unless"
+        " --set group.coordinator.rebalance.protocols=classic,consumer; no share or streams groups, no"
+        " eligible leader replicas, and transactions as before the second part of KIP-890. Unlike a real 3.9,"
+        " it does not take the versions that Kafka 4.0 removed, such as Fetch 0–3 and ListOffsets 0. It"
+        " advertises Produce 0–2, as 4.3 does, but does not take them.",
     ),
     click.option(
         "--seed",

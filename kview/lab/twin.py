@@ -3,9 +3,10 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,6 +20,7 @@ from kview.model.states import BrokerState, GroupType
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.simulate.groups.assignors import ASSIGNORS
 from kview.simulate.reading import RECORD_BYTES_MIN
+from kview.simulate.releases import KAFKA_4_3, RELEASES
 from kview.simulate.settings import check_topic_configs
 from kview.simulate.topic_settings import TOPIC_KEYS
 from kview.simulate.world import (
@@ -108,12 +110,22 @@ def down(view: View) -> set[int]:
     return lost | set(view.snapshot.replicas.broker.tolist()) - set(table.id.tolist())
 
 
+def encoded(world: World) -> bytes:
+    """Return the JSON text of a world, in which its release is a name."""
+    fields = {**msgspec.to_builtins(world), "release": world.release.name}
+    return msgspec.json.format(msgspec.json.encode(fields), indent=1) + b"\n"
+
+
 def world_in(file: Path) -> World:
     """Return the world that a file describes. Raises BadUse."""
     data = read_file(file, MOST_FILE_BYTES)
     try:
-        return msgspec.json.decode(data, type=World)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        fields = msgspec.json.decode(data, type=dict[str, Any])
+        name = msgspec.convert(fields.pop("release", KAFKA_4_3.name), str)
+        if name not in RELEASES:
+            raise msgspec.ValidationError(f"there is no release {name!r}")
+        return replace(msgspec.convert(fields, World), release=RELEASES[name])
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise BadUse(ErrorKind.WORLD_WRONG, file=str(file), reason=str(error)) from None
 
 
@@ -197,7 +209,7 @@ class _Twin:
             if source == _DEFAULT or (source != _OWN and key is not None and value == key.key.default):
                 continue
             try:
-                kept[topic] |= check_topic_configs({name: value})
+                kept[topic] |= check_topic_configs({name: value}, KAFKA_4_3.topic_config_keys)
             except BadUse:
                 self._note(Unlike.CONFIGS, 1)
         return kept

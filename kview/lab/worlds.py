@@ -32,8 +32,10 @@ def world_of(
     no_traffic: bool,
     transaction_ms: int = 0,
     empty: bool = False,
+    release: str = "4.3",
 ) -> "World":
     """Return the cluster that the flags describe. Raises BadUse."""
+    from kview.simulate.releases import RELEASES
     from kview.simulate.world import QUICK_LINK, Placement, default_world
 
     if racks is not None and racks > brokers:
@@ -52,6 +54,7 @@ def world_of(
         traffic=not (no_traffic or empty),
         topics=specs if specs or empty else None,
     )
+    world = replace(world, release=RELEASES[release])
     if not world.traffic:
         return replace(world, link=QUICK_LINK)
     if not transaction_ms:

@@ -373,6 +373,10 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "{folder} is of a cluster with {had} brokers, not {wanted}",
         "give --brokers {had}, or give --data another folder",
     ),
+    ErrorKind.DATA_OF_NEWER_RELEASE: ErrorWords(
+        "the cluster in the folder has {feature}={level}, which Kafka {release} does not support",
+        "give --release as before, or give --data another folder",
+    ),
     ErrorKind.DATA_NOT_OPENED: ErrorWords(
         "{folder} cannot be used ({reason})", "give --data a folder that you may write to"
     ),

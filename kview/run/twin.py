@@ -4,12 +4,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import msgspec
-
 from kview.config.scratch import TWINS, Scratch
 from kview.derive.view import View
 from kview.errors import BadUse, KviewError
-from kview.lab.twin import Twin, Unlike
+from kview.lab.twin import Twin, Unlike, encoded
 from kview.lab.twin_loss import Outage
 from kview.language.words import plural
 from kview.model.notices import Notice
@@ -62,7 +60,7 @@ def recorded(recording: Recording, at_ms: int | None) -> View:
 def write(twin: Twin, file: Path) -> None:
     """Write a twin's world for `kview serve --world`. Raises BadUse."""
     try:
-        write_file(file, msgspec.json.format(msgspec.json.encode(twin.world), indent=1) + b"\n")
+        write_file(file, encoded(twin.world))
     except KviewError as error:
         raise BadUse.of(error) from error
 

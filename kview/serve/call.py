@@ -279,6 +279,8 @@ class Call:
     def operations(self, resource: ResourceType, name: str = CLUSTER_NAME) -> frozenset[AclOperation]:
         """Return all that the client may do with a resource, which is the cluster without `name`."""
         all_of_them = OPERATIONS[resource]
+        if resource is ResourceType.GROUP and not self.cluster.world.release.group_configs:
+            all_of_them -= {AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS}
         if self.wire.cluster.authorizer is None:
             return all_of_them
         return frozenset(each for each in all_of_them if self.may(each, resource, name))

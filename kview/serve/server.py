@@ -54,7 +54,7 @@ class Server:
         self.bootstrap_servers = ",".join(map(str, endpoints.values()))
         loop = asyncio.get_running_loop()
         self.driver = Driver(cluster.kernel, self.clock, loop, failed)
-        apis = all_apis()
+        apis = all_apis(cluster.world.release)
         self.on_demand = OnDemand(cluster, apis)
         wire = Wire(cluster, endpoints, apis, security, listening, on_demand=self.on_demand)
         unread, requests = Unread(), Requests()

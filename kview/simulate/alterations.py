@@ -8,13 +8,13 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kview.errors import BadUse
-from kview.simulate.broker_configs import Update, broker_configs, find, without_listener
+from kview.simulate.broker_configs import Update, find, without_listener
 from kview.simulate.codes import ErrorCode
 from kview.simulate.refusals import wrong_config
+from kview.simulate.releases import Release
 from kview.simulate.results import AdminResult
 from kview.simulate.setting import ConfigType, Key, checked, items
 from kview.simulate.settings import BROKER_KEYS, GROUP_KEYS, GROUP_ONLY_KEYS, Settings, check_topic_configs
-from kview.simulate.topic_settings import TOPIC_CONFIG_KEYS
 
 MIN_ISR = "min.insync.replicas"
 THREADS = frozenset(
@@ -28,6 +28,12 @@ THREADS = frozenset(
     )
 )
 """Numbers of threads that can at most double, or halve, at once."""
+ADVERTISED = "advertised.listeners"
+ADVERTISED_FIXED = "Advertised listeners cannot be altered when using a Raft-based metadata quorum"
+INVALID_DYNAMIC = (
+    "Invalid value org.apache.kafka.common.config.ConfigException: {} for configuration Invalid dynamic"
+    " configuration"
+)
 VALUE_BYTES_MAX = 32_767
 """Limit of a value, which is the protocol's limit of a string."""
 CONFIGS_MAX = 1_000
@@ -56,18 +62,16 @@ Altered = AdminResult | dict[str, str]
 """Why the changes are refused, or the configurations after them."""
 
 
-def topic_configs_after(
-    before: Configs, alterations: Sequence[Alteration], default: Callable[[str], str]
-) -> Altered:
-    """Return a topic's configurations after the changes. `default` returns the value of one that is not
-    set."""
-    after = after_alterations(before, alterations, TOPIC_CONFIG_KEYS.get, default)
+def topic_configs_after(before: Configs, alterations: Sequence[Alteration], settings: Settings) -> Altered:
+    """Return a topic's configurations after the changes. `settings` are the brokers'."""
+    keys = settings.release.topic_config_keys
+    after = after_alterations(before, alterations, keys.get, lambda name: settings.topic({}, name))
     if isinstance(after, AdminResult):
         return after
     try:
-        return check_topic_configs(after)
+        return check_topic_configs(after, keys)
     except BadUse as wrong:
-        return AdminResult(ErrorCode.INVALID_CONFIG, wrong_config(wrong, TOPIC_CONFIG_KEYS, after))
+        return AdminResult(ErrorCode.INVALID_CONFIG, wrong_config(wrong, keys, after))
 
 
 def broker_configs_after(
@@ -76,48 +80,59 @@ def broker_configs_after(
     alterations: Sequence[Alteration],
     others_too: bool,
     current: Callable[[str], str | None],
-    elr_enabled: bool,
+    release: Release,
 ) -> Altered:
     """Return a broker's dynamic configurations after the changes.
 
     `broker` is its id, or empty for all brokers. `others_too` removes those that no alteration names.
     `current` returns the value that counts now.
     """
+
+    def key_of(name: str) -> Key | None:
+        config = find(release.broker_configs, name)
+        return None if config is None else config.key
+
     after = after_alterations(
-        {} if others_too else before, alterations, _broker_key, lambda name: current(name) or "", True
+        {} if others_too else before, alterations, key_of, lambda name: current(name) or "", True
     )
+    unknown = [each for each in alterations if each.operation > Operation.DELETE and not key_of(each.name)]
     if isinstance(after, AdminResult):
-        return after
-    message = _not_dynamic(after, bool(broker)) or _wrong_threads(after, current)
+        unexpected = release.scala_configs and after.error_code is ErrorCode.INVALID_CONFIG and unknown
+        return AdminResult(ErrorCode.UNKNOWN_SERVER_ERROR) if unexpected else after
+    message = _not_dynamic(after, bool(broker), release) or _wrong_threads(after, current)
     if message is not None:
         return AdminResult(ErrorCode.INVALID_REQUEST, message)
-    if elr_enabled and broker and any(alteration.name == MIN_ISR for alteration in alterations):
+    return {n: checked(n, key, value) if (key := key_of(n)) else value for n, value in after.items()}
+
+
+def min_isr_refusal(
+    broker: str, before: Configs, alterations: Sequence[Alteration], after: Configs
+) -> AdminResult | None:
+    """Return why a broker's or the cluster's min.insync.replicas cannot be changed so, or None, if there are
+    eligible leader replicas."""
+    if broker and any(alteration.name == MIN_ISR for alteration in alterations):
         message = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
         return AdminResult(ErrorCode.INVALID_CONFIG, message)
-    if elr_enabled and not broker and MIN_ISR in before and MIN_ISR not in after:
+    if not broker and MIN_ISR in before and MIN_ISR not in after:
         message = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
         return AdminResult(ErrorCode.INVALID_CONFIG, message)
-    return {n: checked(n, key, value) if (key := _broker_key(n)) else value for n, value in after.items()}
+    return None
 
 
-def _broker_key(name: str) -> Key | None:
-    config = find(name)
-    return None if config is None else config.key
-
-
-def _not_dynamic(after: Configs, of_one_broker: bool) -> str | None:
+def _not_dynamic(after: Configs, of_one_broker: bool, release: Release) -> str | None:
     """Return why a broker cannot have these dynamic configurations, or None.
 
     Source: kafka.server.DynamicBrokerConfig.validate.
     """
-    known = [(name, config) for name in after if (config := find(name))]
+    configs = release.broker_configs
+    known = [(name, config) for name in after if (config := find(configs, name))]
     fixed = [name for name, config in known if config.update is Update.FIXED]
     if fixed:
-        return f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
-    of_listeners = [n for n, config in known if config.update is Update.LISTENER and n in broker_configs()]
+        return f"Cannot update these configs dynamically: {release.of_configs(fixed)}"
+    of_listeners = [n for n, config in known if config.update is Update.LISTENER and n in configs]
     if of_listeners:
         only = "These security configs can be dynamically updated only per-listener using the listener prefix"
-        return f"{only}: [{', '.join(of_listeners)}]"
+        return f"{only}: {release.of_configs(of_listeners, is_hash_set=True)}"
     for name, config in known:
         base = without_listener(name)
         try:
@@ -126,10 +141,12 @@ def _not_dynamic(after: Configs, of_one_broker: bool) -> str | None:
             return wrong_config(wrong, {base: config.key}, {base: after[name]})
     if "log.retention.ms" in after and int(after["log.retention.ms"]) == 0:
         return "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+    if ADVERTISED in after and configs[ADVERTISED].update is not Update.FIXED:
+        return INVALID_DYNAMIC.format(f"{ADVERTISED_FIXED}.")
     of_brokers = [n for n, config in known if config.update in (Update.BROKER, Update.LISTENER)]
     if of_brokers and not of_one_broker:
         only = "Cannot update these configs at default cluster level, broker id must be specified"
-        return f"{only}: [{', '.join(of_brokers)}]"
+        return f"{only}: {release.of_configs(of_brokers)}"
     return None
 
 
@@ -141,16 +158,15 @@ def _wrong_threads(after: Configs, current: Callable[[str], str | None]) -> str 
     for name in sorted(THREADS & after.keys()):
         now, wanted = int(current(name) or 0), int(after[name])
         rule = ""
-        if wanted < now // 2:
+        if wanted < 1:
+            rule = "should be at least 1"
+        elif wanted < now // 2:
             rule = f"should be at least half the current value {now}"
         elif wanted > 2 * now:
             rule = f"should not be greater than double the current value {now}"
         if rule:
-            return (
-                "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update "
-                f"validation failed for {name}={wanted}, value {rule} for configuration Invalid dynamic "
-                "configuration"
-            )
+            what = f"Dynamic thread count update validation failed for {name}={wanted}, value {rule}"
+            return INVALID_DYNAMIC.format(what)
     return None
 
 

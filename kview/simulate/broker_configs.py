@@ -1,8 +1,9 @@
-"""All configurations of a broker of Kafka 4.3, with their types, defaults, ranges, and how they can change.
+"""All configurations of a broker, with their types, defaults, ranges, and how they can change.
 
-The table `broker_configs.tsv` has a line for each: name, type, update mode, default (\\N for null) and valid
-values, as `low..high`, as words, or as a range and one more value. It was read from a 4.3.1's
+The table `broker_configs.tsv` has a line for each of Kafka 4.3: name, type, update mode, default (\\N for
+null) and valid values, as `low..high`, as words, or as a range and one more value. It was read from a 4.3.1's
 AbstractKafkaConfig and DynamicBrokerConfig, without internal configurations, which brokers do not list.
+`broker_configs_3_9.tsv` has those that are others in 3.9.1, and the bare names of those that it lacks.
 """
 
 from collections.abc import Mapping
@@ -50,16 +51,23 @@ SYNONYMS = {
 """Configurations without a default, and those that count if they are not set."""
 
 
+BrokerConfigs = Mapping[str, BrokerConfig]
+
+
 @cache
-def broker_configs() -> Mapping[str, BrokerConfig]:
-    """Return all configurations by name."""
-    table = Path(__file__).with_suffix(".tsv").read_text()
-    return dict(map(_read, table.splitlines()))
+def broker_configs(changes: str = "") -> BrokerConfigs:
+    """Return all configurations by name: those of Kafka 4.3, with the changes in another table."""
+    table = Path(__file__).with_suffix(".tsv")
+    lines = {line.partition("\t")[0]: line for line in table.read_text().splitlines()}
+    if changes:
+        changed = table.with_stem(f"{table.stem}_{changes}").read_text().splitlines()
+        lines |= {line.partition("\t")[0]: line for line in changed}
+    return dict(_read(line) for _, line in sorted(lines.items()) if "\t" in line)
 
 
-def find(name: str) -> BrokerConfig | None:
+def find(configs: BrokerConfigs, name: str) -> BrokerConfig | None:
     """Return the configuration of this name, which may be that of a listener (`listener.name.x.`…)."""
-    return broker_configs().get(without_listener(name))
+    return configs.get(without_listener(name))
 
 
 def without_listener(name: str) -> str:

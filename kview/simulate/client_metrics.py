@@ -10,6 +10,7 @@ from kview.errors import BadUse
 from kview.simulate.alterations import Alteration, Altered, after_alterations
 from kview.simulate.codes import ErrorCode
 from kview.simulate.refusals import wrong_config
+from kview.simulate.releases import Release
 from kview.simulate.results import AdminResult, ConfigEntry, ConfigSource, ConfigSynonym
 from kview.simulate.setting import INT_MAX, INT_MIN, ConfigType, Key, checked, items, number
 
@@ -33,7 +34,9 @@ PATTERN_CHARACTERS = 1_000
 _MATCH = re.compile(r"\s*([a-zA-Z0-9_]+)\s*=\s*(.*)")
 
 
-def metrics_configs_after(before: Mapping[str, str], alterations: Sequence[Alteration]) -> Altered:
+def metrics_configs_after(
+    before: Mapping[str, str], alterations: Sequence[Alteration], release: Release
+) -> Altered:
     """Return the configurations of a subscription after the changes."""
     after = after_alterations(before, alterations, lambda name: None, lambda name: KEYS[name].default)
     if isinstance(after, AdminResult):
@@ -46,6 +49,8 @@ def metrics_configs_after(before: Mapping[str, str], alterations: Sequence[Alter
         try:
             after[name] = checked(name, key, value)
         except BadUse as wrong:
+            if release.scala_configs:
+                return AdminResult(ErrorCode.UNKNOWN_SERVER_ERROR)
             return AdminResult(ErrorCode.INVALID_CONFIG, wrong_config(wrong, KEYS, after))
         if name == INTERVAL and not INTERVAL_MIN <= int(value) <= INTERVAL_MAX:
             message = (
@@ -72,8 +77,11 @@ def _is_pattern(text: str) -> bool:
     return True
 
 
-def metrics_entries(own: Mapping[str, str]) -> list[ConfigEntry]:
+def metrics_entries(own: Mapping[str, str], release: Release) -> list[ConfigEntry]:
     """Return all configurations of a subscription, of which `own` are set."""
+    if release.scala_configs:
+        source = ConfigSource.CLIENT_METRICS
+        return [ConfigEntry(name, value, source, 0, (), False) for name, value in sorted(own.items())]
     rows = []
     for name, key in KEYS.items():
         if name in own:

@@ -6,8 +6,10 @@ callback is called once, either immediately or during a later `run_until`. It is
 is cancelled, or if the process of a group coordinator dies first.
 """
 
+from collections.abc import Mapping
 from functools import partial
 
+from kview.errors import BadUse, ErrorKind
 from kview.simulate.adjusting import Adjustments
 from kview.simulate.authorizer import Authorizer
 from kview.simulate.brokers.broker import Broker
@@ -30,6 +32,7 @@ from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.nodes import Nodes
 from kview.simulate.reading import RecordMaker
+from kview.simulate.releases import Release
 from kview.simulate.requests.acl_rules import AclRules
 from kview.simulate.requests.admin import Admin
 from kview.simulate.requests.batch_rules import BatchRules
@@ -144,11 +147,11 @@ class Cluster:
             kernel, self.nodes, self.metadata, self.configs, elections, self.forwarding, world.placement
         )
         self.scram_users = ScramUsers(self.metadata)
-        self.voters = VoterChanges(self.metadata, self.quorum)
+        self.voters = VoterChanges(self.metadata, self.quorum, world.release)
         self.tokens = DelegationTokens(kernel, settings, self.quorum, self.metadata)
-        self.acls = AclRules(self.metadata)
+        self.acls = AclRules(self.metadata, world.release.last_acl_operation)
         self.quotas = QuotaChanges(self.metadata)
-        self.features = FeatureUpdates(self.metadata, self.quorum)
+        self.features = FeatureUpdates(self.metadata, self.quorum, world.release)
         self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
         parts = self.nodes, self.brokers, self.records, self.cleaner
         of_groups, of_transactions = GroupSettings.of(settings), TransactionSettings.of(settings)
@@ -305,16 +308,25 @@ class Cluster:
         }
 
 
+def _check_features(levels: Mapping[str, int], release: Release) -> None:
+    """Check that brokers of a release can start with these features. Raises BadUse."""
+    for name, level in levels.items():
+        low, high = release.features.get(name, (0, 0))
+        if not low <= level <= high:
+            raise BadUse(ErrorKind.DATA_OF_NEWER_RELEASE, feature=name, level=level, release=release.name)
+
+
 def build(world: World, seed: int, start_ms: int, saved: Saved | None = None) -> Cluster:
     """Build a warm cluster from `world`, as if it had run for `world.warm_ms` before `start_ms`.
 
     With `saved`, it is that cluster, all of which was stopped and has started again. It has no simulated
-    clients then. Raises BadUse if a setting is wrong.
+    clients then. Raises BadUse if a setting is wrong, or if the saved cluster is of a newer release.
     """
     seed += SEEDS_APART * saved.starts if saved is not None else 0
-    settings, kernel = Settings(world.settings), Kernel(seed, start_ms * 1000)
+    settings, kernel = Settings(world.settings, world.release), Kernel(seed, start_ms * 1000)
     image, voters = first_image(world, settings, kernel), world.controllers
     if saved is not None:
+        _check_features(saved.image.features, world.release)
         image = started_again(saved, image)
         voters = tuple(v for v in voters if v in saved.voters) or voters
     cluster = Cluster(world, settings, kernel, image, voters)

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-from kview.simulate.broker_configs import SYNONYMS, Update, broker_configs, find, without_listener
+from kview.simulate.broker_configs import SYNONYMS, BrokerConfigs, Update, find, without_listener
 from kview.simulate.metadata import MetadataImage
 from kview.simulate.results import ConfigEntry, ConfigSource, ConfigSynonym
 from kview.simulate.setting import ConfigType
 from kview.simulate.settings import BROKER_KEYS, GROUP_KEYS, GROUP_ONLY_KEYS, Settings
-from kview.simulate.topic_settings import TOPIC_KEYS
 
 ALL_BROKERS = ""
 """The name under which the metadata has the dynamic configurations of all brokers."""
@@ -18,10 +17,12 @@ def topic_entries(
 ) -> list[ConfigEntry]:
     """Return all configurations of a topic, of which `own` are set on the topic itself."""
     rows: list[ConfigEntry] = []
-    for name, topic_key in sorted(TOPIC_KEYS.items()):
+    for name, topic_key in sorted(settings.release.topic_keys.items()):
         chain = [ConfigSynonym(name, own[name], ConfigSource.TOPIC)] if name in own else []
         if topic_key.broker_name is not None:
-            chain += _chain(settings.explicit, image, broker, topic_key.broker_name)
+            chain += _chain(
+                settings.release.broker_configs, settings.explicit, image, broker, topic_key.broker_name
+            )
         value, source = (chain[0].value, chain[0].source) if chain else (None, ConfigSource.DEFAULT)
         default = topic_key.key.default
         rows.append(
@@ -36,17 +37,19 @@ def broker_entries(
     settings: Settings, image: MetadataImage, broker: int, identity: Mapping[str, str]
 ) -> list[ConfigEntry]:
     """Return a broker's configurations. `identity` are those that only this broker has."""
-    static = {**settings.explicit, **identity}
-    listed = {name for name, config in broker_configs().items() if config.update is not Update.UNLISTED}
-    known = {name for name in static if name in broker_configs()}
+    configs, static = settings.release.broker_configs, {**settings.explicit, **identity}
+    listed = {name for name, config in configs.items() if config.update is not Update.UNLISTED}
+    known = {name for name in static if name in configs}
     dynamic = {name for place in _places(broker) for name in image.broker_configs.get(place, {})}
-    return [_entry(name, _chain(static, image, broker, name)) for name in sorted(listed | known | dynamic)]
+    names = sorted(listed | known | dynamic)
+    return [_entry(configs, name, _chain(configs, static, image, broker, name)) for name in names]
 
 
-def default_broker_entries(image: MetadataImage) -> list[ConfigEntry]:
+def default_broker_entries(settings: Settings, image: MetadataImage) -> list[ConfigEntry]:
     """Return the dynamic configurations of all brokers."""
+    configs = settings.release.broker_configs
     return [
-        _entry(name, [ConfigSynonym(name, value, ConfigSource.DYNAMIC_DEFAULT)])
+        _entry(configs, name, [ConfigSynonym(name, value, ConfigSource.DYNAMIC_DEFAULT)])
         for name, value in sorted(image.broker_configs.get(ALL_BROKERS, {}).items())
     ]
 
@@ -58,7 +61,7 @@ def group_entries(
     rows: list[ConfigEntry] = []
     for name, of_brokers in sorted(GROUP_KEYS.items()):
         chain = [ConfigSynonym(name, own[name], ConfigSource.GROUP)] if name in own else []
-        chain += _chain(settings.explicit, image, broker, of_brokers)
+        chain += _chain(settings.release.broker_configs, settings.explicit, image, broker, of_brokers)
         kind = BROKER_KEYS[of_brokers].type
         rows.append(ConfigEntry(name, chain[0].value, chain[0].source, kind, tuple(chain)))
     for name, key in GROUP_ONLY_KEYS.items():
@@ -73,7 +76,9 @@ def _places(broker: int) -> dict[str, int]:
     return {str(broker): ConfigSource.DYNAMIC_BROKER, ALL_BROKERS: ConfigSource.DYNAMIC_DEFAULT}
 
 
-def _chain(static: Mapping[str, str], image: MetadataImage, broker: int, name: str) -> list[ConfigSynonym]:
+def _chain(
+    configs: BrokerConfigs, static: Mapping[str, str], image: MetadataImage, broker: int, name: str
+) -> list[ConfigSynonym]:
     """Return what is set for a broker's configuration, the value that counts first."""
     chain: list[ConfigSynonym] = []
     for place, source in _places(broker).items():
@@ -84,19 +89,19 @@ def _chain(static: Mapping[str, str], image: MetadataImage, broker: int, name: s
         chain.append(ConfigSynonym(name, static[name], ConfigSource.STATIC_BROKER))
     last = SYNONYMS.get(name) if chain else None
     base = last or without_listener(name)
-    config = find(base)
+    config = find(configs, base)
     if config is not None and config.default is not None and config.update is not Update.UNLISTED:
         chain.append(ConfigSynonym(base, config.default, ConfigSource.DEFAULT))
     return chain
 
 
-def _entry(name: str, chain: list[ConfigSynonym]) -> ConfigEntry:
+def _entry(configs: BrokerConfigs, name: str, chain: list[ConfigSynonym]) -> ConfigEntry:
     """Return a broker's configuration. One that Kafka does not know may be secret."""
-    config = find(name)
+    config = find(configs, name)
     kind = config.key.type if config is not None else 0
     sensitive = kind in (0, ConfigType.PASSWORD)
     if sensitive:
         chain = [synonym._replace(value=None) for synonym in chain]
     value, source = (chain[0].value, chain[0].source) if chain else (None, ConfigSource.DEFAULT)
-    is_read_only = config is None or config.update is Update.FIXED or name not in broker_configs()
+    is_read_only = config is None or config.update is Update.FIXED or name not in configs
     return ConfigEntry(name, value, source, kind, tuple(chain), is_read_only, sensitive)

@@ -62,6 +62,8 @@ def _rule(kind: ErrorKind, name: str, key: Key, value: str) -> str:
     if key.duration:
         valid = "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
         return f"Invalid value `{value}` for configuration {name}. The value must be {valid}"
+    if key.version:
+        return f"Version {value} is not a valid version"
     if kind is ErrorKind.SETTING_NOT_A_CHOICE:
         return f"String must be one of: {', '.join(key.choices)}"
     most = {ConfigType.INT: INT_MAX, ConfigType.SHORT: SHORT_MAX}.get(key.type, LONG_MAX)

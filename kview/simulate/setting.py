@@ -46,7 +46,8 @@ class Key:
 
     `low` and `high` bound a number, and `besides` is a valid number outside them. `choices` lists the words
     that are valid. `replicas` marks a list of `partition:broker`, or the single item `*`. With `duration`, a
-    text of BY_DURATION and a duration is valid besides the choices.
+    text of BY_DURATION and a duration is valid besides the choices. `version` marks a release of Kafka, of
+    which only the first numbers count: the choices are without those of bug fixes.
     """
 
     default: str
@@ -57,6 +58,7 @@ class Key:
     besides: str | None = None
     replicas: bool = False
     duration: bool = False
+    version: bool = False
 
 
 def number(default: int, low: int = 0, high: int = INT_MAX) -> Key:
@@ -86,9 +88,22 @@ def checked(name: str, key: Key, value: str) -> str:
         if wrong:
             raise _not_a_choice(name, key, wrong[0])
         return ",".join(items(text))
-    elif key.choices and text not in key.choices and not (key.duration and duration_ms(text) is not None):
+    elif (
+        key.choices
+        and (_without_fixes(text) if key.version else text) not in key.choices
+        and not (key.duration and duration_ms(text) is not None)
+    ):
         raise _not_a_choice(name, key, value)
     return text
+
+
+def _without_fixes(version: str) -> str:
+    """Return the first two numbers of a release of Kafka, or three before 1.0.
+
+    Source: org.apache.kafka.server.common.MetadataVersion.fromVersionString.
+    """
+    numbers, count = version.rstrip(".").split("."), 3 if version.startswith("0.") else 2
+    return ".".join(numbers[:count]) if len(numbers) > count else version
 
 
 def duration_ms(text: str) -> int | None:

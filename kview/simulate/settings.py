@@ -1,13 +1,15 @@
 """Broker and topic configurations, with Kafka's keys and defaults."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
+from functools import cache
 
 from kview.errors import BadUse, ErrorKind
 from kview.simulate.features import ELR_VERSION
+from kview.simulate.releases import ASSIGNORS, CLASSIC, KAFKA_4_3, REBALANCE_PROTOCOLS, Release
 from kview.simulate.setting import INT_MAX, LONG_MAX, ConfigType, Key, boolean, checked, items, number
 from kview.simulate.tokens import SECRET_KEY
-from kview.simulate.topic_settings import TOPIC_KEYS
 
 FOLLOWER_THROTTLE = "follower.replication.throttled.rate"
 LEADER_THROTTLE = "leader.replication.throttled.rate"
@@ -37,7 +39,7 @@ BROKER_KEYS: Mapping[str, Key] = {
     ELR_VERSION: number(1, 0, 1),
     FOLLOWER_THROTTLE: number(LONG_MAX, 0, LONG_MAX),
     "group.consumer.assignment.interval.ms": number(1000, 0),
-    "group.consumer.assignors": Key("uniform,range", choices=("uniform", "range"), type=ConfigType.LIST),
+    ASSIGNORS: Key("uniform,range", choices=("uniform", "range"), type=ConfigType.LIST),
     "group.consumer.heartbeat.interval.ms": number(5000, 1),
     "group.consumer.max.assignment.interval.ms": number(15000, 0),
     "group.consumer.max.heartbeat.interval.ms": number(15000, 1),
@@ -167,44 +169,70 @@ GROUP_ONLY_KEYS: Mapping[str, Key] = {
 """The configurations of a group for which brokers have no setting."""
 
 
-def check_broker_settings(settings: Mapping[str, str]) -> dict[str, str]:
+@cache
+def broker_keys(release: Release) -> Mapping[str, Key]:
+    """Return the settings with which brokers of a release can be started."""
+    newest, configs = KAFKA_4_3.broker_configs, release.broker_configs
+    lacks = (newest.keys() - configs.keys()) | (KAFKA_4_3.features.keys() - release.features.keys())
+    keys = {name: key for name, key in BROKER_KEYS.items() if name not in lacks}
+    for name in keys.keys() & configs.keys():
+        own, other = configs[name], newest[name]
+        differs = (own.default, own.key.low, own.key.high) != (other.default, other.key.low, other.key.high)
+        if own.default is not None and differs:
+            # A time that Kafka 3.9 does not limit would be negative: no simulated election can be so early.
+            low = keys[name].low if (own.key.low or 0) < 0 else own.key.low
+            keys[name] = replace(keys[name], default=own.default, low=low, high=own.key.high)
+    return {**keys, **release.broker_keys}
+
+
+def check_broker_settings(settings: Mapping[str, str], release: Release = KAFKA_4_3) -> dict[str, str]:
     """Check broker settings, and return them as they are stored.
 
     Raises BadUse for an invalid value or an unknown key. If the key seems misspelt, the error names the
     nearest known key.
     """
     stored: dict[str, str] = {}
+    keys = broker_keys(release)
     for name, value in settings.items():
-        key = BROKER_KEYS.get(name)
+        key = keys.get(name)
         if key is None:
-            raise _unknown(name, BROKER_KEYS)
+            raise _unknown(name, keys)
         stored[name] = checked(name, key, value)
     log_dirs = items(stored.get("log.dirs", ""))
     if "" in log_dirs or len(set(log_dirs)) < len(log_dirs):
         raise BadUse(ErrorKind.LOG_DIRS_WRONG, value=stored["log.dirs"])
+    protocols = stored.get(REBALANCE_PROTOCOLS, CLASSIC)
+    if CLASSIC not in items(protocols):
+        raise BadUse(
+            ErrorKind.SETTING_NOT_A_CHOICE,
+            name=REBALANCE_PROTOCOLS,
+            value=protocols,
+            choices=(CLASSIC, f"{CLASSIC},consumer"),
+            default=CLASSIC,
+        )
     return stored
 
 
-def check_topic_configs(configs: Mapping[str, str]) -> dict[str, str]:
-    """Check a topic's own configurations, and return them as they are stored.
+def check_topic_configs(configs: Mapping[str, str], keys: Mapping[str, Key]) -> dict[str, str]:
+    """Check a topic's own configurations, and return them as they are stored. `keys` are all that there are.
 
     Raises BadUse as `check_broker_settings` does.
     """
     stored: dict[str, str] = {}
     for name, value in configs.items():
-        topic_key = TOPIC_KEYS.get(name)
-        if topic_key is None:
-            raise _unknown(name, TOPIC_KEYS)
-        stored[name] = checked(name, topic_key.key, value)
-    _check_compaction_lags(stored)
+        key = keys.get(name)
+        if key is None:
+            raise _unknown(name, keys)
+        stored[name] = checked(name, key, value)
+    _check_compaction_lags(stored, keys)
     return stored
 
 
-def _check_compaction_lags(configs: Mapping[str, str]) -> None:
+def _check_compaction_lags(configs: Mapping[str, str], keys: Mapping[str, Key]) -> None:
     low, high = "min.compaction.lag.ms", "max.compaction.lag.ms"
-    least, most = (configs.get(name, TOPIC_KEYS[name].key.default) for name in (low, high))
+    least, most = (configs.get(name, keys[name].default) for name in (low, high))
     if int(least) > int(most):
-        default = TOPIC_KEYS[low].key.default
+        default = keys[low].default
         raise BadUse(
             ErrorKind.SETTING_OUT_OF_RANGE, name=low, value=least, low=0, high=int(most), default=default
         )
@@ -221,14 +249,18 @@ NOTHING: Mapping[str, str] = {}
 
 
 class Settings:
-    """The settings of all brokers of a cluster. Raises BadUse if they are wrong."""
+    """The settings of all brokers of a cluster, which have a release. Raises BadUse if they are wrong."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        self.explicit = check_broker_settings(settings)
+    def __init__(self, settings: Mapping[str, str], release: Release = KAFKA_4_3) -> None:
+        self.release = release
+        self.explicit = check_broker_settings(settings, release)
+        keys = {**BROKER_KEYS, **broker_keys(release)}
+        self._defaults = {name: key.default for name, key in keys.items()} | dict(release.lacking)
 
     def text(self, name: str) -> str:
-        """Return a broker's setting as text: the explicit one, else Kafka's default."""
-        return self.explicit.get(name, BROKER_KEYS[name].default)
+        """Return a broker's setting as text: the explicit one, else its default. For a setting that
+        the release lacks, that is what it says itself, else the default of Kafka 4.3."""
+        return self.explicit.get(name, self._defaults[name])
 
     def number(self, name: str) -> int:
         """Return the effective value of a numeric key."""
@@ -248,8 +280,8 @@ class Settings:
         own = configs.get(name)
         if own is not None:
             return own
-        topic_key = TOPIC_KEYS[name]
+        topic_key = self.release.topic_keys[name]
         broker_name = topic_key.broker_name or ""
         if broker_name in dynamic:
             return dynamic[broker_name]
-        return self.text(broker_name) if broker_name in BROKER_KEYS else topic_key.key.default
+        return self.text(broker_name) if broker_name in self._defaults else topic_key.key.default

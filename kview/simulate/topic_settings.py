@@ -78,6 +78,3 @@ TOPIC_KEYS: Mapping[str, TopicKey] = {
     "segment.ms": TopicKey(_long(604_800_000, 1), "log.roll.ms"),
     "unclean.leader.election.enable": TopicKey(boolean(False), "unclean.leader.election.enable"),
 }
-
-TOPIC_CONFIG_KEYS: Mapping[str, Key] = {name: topic_key.key for name, topic_key in TOPIC_KEYS.items()}
-"""The topic configurations without the broker's."""

@@ -13,9 +13,9 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
 from kview.simulate.placement import Assignment
 from kview.simulate.refusals import wrong_config, wrong_topic_name
+from kview.simulate.releases import Release
 from kview.simulate.results import AdminResult, CreateTopicResult
 from kview.simulate.settings import Settings, check_topic_configs
-from kview.simulate.topic_settings import TOPIC_CONFIG_KEYS
 from kview.simulate.world import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC_CONFIGS,
@@ -76,7 +76,7 @@ def name_refusal(image: MetadataImage, name: str) -> CreateTopicResult | None:
     return None
 
 
-def refusal(image: MetadataImage, topic: CreatableTopic) -> CreateTopicResult | None:
+def refusal(image: MetadataImage, topic: CreatableTopic, release: Release) -> CreateTopicResult | None:
     """Return why the topic cannot be created, or None if it can. Its counts are no longer −1."""
     refused = name_refusal(image, topic.name) or topic.wrong
     if refused is not None:
@@ -95,26 +95,30 @@ def refusal(image: MetadataImage, topic: CreatableTopic) -> CreateTopicResult | 
     brokers = image.brokers
     live = sum(1 for b in brokers.values() if not b.fenced)
     if assignment is None and (replication < 1 or replication > len(brokers) or live == 0):
-        message = unreachable_replication(replication, len(brokers), live)
+        message = unreachable_replication(replication, len(brokers), live, release)
         return CreateTopicResult(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+    keys = release.topic_config_keys
     try:
-        check_topic_configs(configs)
+        check_topic_configs(configs, keys)
     except BadUse as wrong_value:
-        message = wrong_config(wrong_value, TOPIC_CONFIG_KEYS, configs)
+        message = wrong_config(wrong_value, keys, configs)
         return CreateTopicResult(ErrorCode.INVALID_CONFIG, message)
     return None
 
 
-def unreachable_replication(replication: int, brokers: int, live: int) -> str:
+def unreachable_replication(replication: int, brokers: int, live: int, release: Release) -> str:
     """Return why no partition can have so many replicas, with so many brokers of which `live` are not
     fenced."""
     if replication < 1:
         return "Replication factor must be larger than 0, or -1 to use the default value."
     unable = f"Unable to replicate the partition {replication} time(s):"
+    cordoned = release.cordons_log_dirs
     if live == 0:
-        return f"{unable} All brokers are currently fenced, or have all their log directories cordoned."
+        why = ", or have all their log directories cordoned" if cordoned else ""
+        return f"{unable} All brokers are currently fenced{why}."
     few = f"The target replication factor of {replication} cannot be reached because only {brokers} broker(s)"
-    return f"{unable} {few} are registered or some brokers have all their log directories cordoned."
+    why = " or some brokers have all their log directories cordoned" if cordoned else ""
+    return f"{unable} {few} are registered{why}."
 
 
 def wrong_assignment(
@@ -192,5 +196,4 @@ def new_topic(
     for replicas in assignment:
         isr = tuple(r for r in replicas if active(r))
         partitions.append(PartitionImage(isr[0], 0, 0, replicas, isr))
-    stored = check_topic_configs(configs)
-    return TopicImage(name, topic_id, tuple(partitions), name in INTERNAL_TOPICS, stored)
+    return TopicImage(name, topic_id, tuple(partitions), name in INTERNAL_TOPICS, configs)

@@ -75,25 +75,24 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
             kernel.random("placement"),
         )
         topic_id = new_topic_id(kernel.random("topic-ids"))
-        topics[spec.name] = new_topic(spec.name, topic_id, placed, spec.configs, brokers.__contains__)
+        own = check_topic_configs(spec.configs, world.release.topic_config_keys)
+        topics[spec.name] = new_topic(spec.name, topic_id, placed, own, brokers.__contains__)
     raw = kernel.random("cluster-id").getrandbits(128).to_bytes(16, "big")
     cluster_id = base64.urlsafe_b64encode(raw).decode().rstrip("=")
     names = {topic.topic_id: name for name, topic in topics.items()}
-    configs = _broker_configs(settings)
-    features = new_cluster(settings.number(ELR_VERSION))
+    features = new_cluster(world.release.features, settings.number(ELR_VERSION))
+    configs = _broker_configs(settings) if ELR_VERSION in features else {}
     return MetadataImage(
         cluster_id, offset, brokers, topics, names, configs, scram=world.scram, features=features
     )
 
 
 def _broker_configs(settings: Settings) -> dict[str, dict[str, str]]:
-    """Return the brokers' dynamic configurations in a new cluster.
+    """Return the brokers' dynamic configurations in a new cluster that has eligible leader replicas.
 
-    With eligible leader replicas, controllers set the cluster's min.insync.replicas to what their own file
+    Then controllers set the cluster's min.insync.replicas to what their own file
     says, so that all brokers have the same (ConfigurationControlManager.maybeGenerateElrSafetyRecords).
     """
-    if settings.number(ELR_VERSION) == 0:
-        return {}
     return {ALL_BROKERS: {MIN_ISR: settings.text(MIN_ISR)}}
 
 
@@ -115,7 +114,7 @@ def check_world(world: World) -> None:
             )
         if spec.replicas:
             _check_replicas(spec, frozenset(broker.id for broker in world.brokers))
-        check_topic_configs(spec.configs)
+        check_topic_configs(spec.configs, world.release.topic_config_keys)
     for producer in world.producers:
         if producer.record_bytes < RECORD_BYTES_MIN:
             raise BadUse(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kview.simulate.releases import KAFKA_4_3, Release
 from kview.simulate.scram import ScramCredential, ScramUser
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -155,6 +156,7 @@ class World:
     warm_ms: int = 600_000
     client_bytes_max: int = CLIENT_BYTES_MAX
     scram: Mapping[ScramUser, ScramCredential] = field(default_factory=dict)
+    release: Release = KAFKA_4_3
 
 
 def racked_brokers(brokers: int, racks: int) -> tuple[BrokerSpec, ...]:

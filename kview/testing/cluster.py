@@ -43,6 +43,7 @@ from kview.model.lab import (
     Status,
     Where,
 )
+from kview.simulate.releases import RELEASES
 from kview.testing.credentials import Credentials
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class Options(TypedDict, total=False):
     seed: int
     security: str | None
     data: str | Path | None
+    release: str
 
 
 class Which(TypedDict, total=False):
@@ -230,6 +232,9 @@ class Cluster:
     `mtls` and others. Then `librdkafka_conf`, `client_properties` and `users` are for your clients. There are
     no topics and no clients but yours. Any thread may call the methods.
 
+    `release` is the release of Kafka that the brokers are, `4.3` or `3.9`. `kview serve --help` says what
+    differs.
+
     `data` is a folder in which topics, records, groups, transactions, ACLs and settings are kept. The next
     cluster with that folder goes on from there, as if all brokers had been shut down cleanly. What is written
     is saved every two seconds, and when the cluster is closed. One process at a time may use a folder.
@@ -246,9 +251,13 @@ class Cluster:
         seed: int = 1,
         security: str | None = None,
         data: str | Path | None = None,
+        release: str = "4.3",
     ) -> None:
         given = {"group.initial.rebalance.delay.ms": "0", **(settings or {})}
         flags = ["--empty", "--brokers", str(brokers), "--racks", str(racks), "--seed", str(seed)]
+        if release not in RELEASES:
+            raise ClusterError(f"release {release!r} is not one of {', '.join(map(repr, RELEASES))}")
+        flags += ["--release", release]
         if security is not None:
             if security.lower() not in WAYS:
                 raise ClusterError(f"security {security!r} is not one of {', '.join(WAYS)}")

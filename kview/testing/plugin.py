@@ -48,7 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the mark."""
     config.addinivalue_line(
         "markers",
-        "kafka(brokers=3, racks=1, settings={}, seed=1, security=None): what the cluster of `kafka` is like",
+        "kafka(brokers=3, racks=1, settings={}, seed=1, security=None, release='4.3'): what the cluster of"
+        " `kafka` is like",
     )
 
 
@@ -130,7 +131,7 @@ def kafka(
     the test made with `new_topic`, `create_topic` and `new_group` is deleted."""
     options: dict[str, Any] = {}
     for mark in reversed(list(request.node.iter_markers("kafka"))):
-        unknown = mark.kwargs.keys() - {"brokers", "racks", "settings", "seed", "security"}
+        unknown = mark.kwargs.keys() - {"brokers", "racks", "settings", "seed", "security", "release"}
         if mark.args or unknown:
             what = f"has no {', '.join(sorted(unknown))}" if unknown else "takes names"
             raise pytest.UsageError(f"{request.node.nodeid}: the mark kafka {what}: write kafka(brokers=3)")

@@ -17,12 +17,28 @@ from tests.waiting import wait_until
 )
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """Each of the two clusters."""
+    yield from _each(request, "shared_kafka", "--brokers", "3")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "simulated",
+        pytest.param("real", marks=pytest.mark.real_cluster(fixture="shared_kafka_3")),
+    ],
+)
+def cluster_3_9(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """Each of two clusters of Kafka 3.9, with two brokers."""
+    yield from _each(request, "shared_kafka_3", "--brokers", "2", "--release", "3.9")
+
+
+def _each(request: pytest.FixtureRequest, real: str, *flags: str) -> Iterator[Cluster]:
     if request.param == "real":
-        kafka: RealKafka = request.getfixturevalue("shared_kafka")
+        kafka: RealKafka = request.getfixturevalue(real)
         kafka.heal()
         yield Cluster(kafka.bootstrap_servers, kafka.address, kafka.create_topic)
         return
-    with Served("--no-traffic", "--brokers", "3", "--racks", "1") as served:
+    with Served("--no-traffic", "--racks", "1", *flags) as served:
 
         def make(name: str, assignment: Sequence[Sequence[int]], configs: Mapping[str, str]) -> None:
             why = create_topic(served.addresses[0], name, assignment, configs)

@@ -72,6 +72,19 @@ def create_topic(
     validate_only: bool = True,
 ) -> int:
     """Return the error number of CreateTopics. `assignment` has (partition, brokers)."""
+    return created_topic(at, name, partitions, replication, assignment, configs, validate_only)[0]
+
+
+def created_topic(
+    at: At,
+    name: str,
+    partitions: int = 1,
+    replication: int = 1,
+    assignment: Sequence[tuple[int, Sequence[int]]] = (),
+    configs: Iterable[tuple[str, str | None]] = (),
+    validate_only: bool = True,
+) -> tuple[int, str | None]:
+    """Return the error number and message of CreateTopics."""
     per_topic = CreateTopicsRequest.CreatableTopic
     topic = per_topic(
         version=7,
@@ -87,7 +100,8 @@ def create_topic(
     request = CreateTopicsRequest(
         version=7, topics=[topic], timeout_ms=TIMEOUT_MS, validate_only=validate_only
     )
-    return int(ask(at, request, ANSWER_S).topics[0].error_code)
+    row = ask(at, request, ANSWER_S).topics[0]
+    return int(row.error_code), row.error_message
 
 
 def create_partitions(

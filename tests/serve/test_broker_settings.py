@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from kview.simulate.broker_configs import Update, broker_configs
+from kview.simulate.broker_configs import BrokerConfigs, Update
 from kview.simulate.records import encode_batch
+from kview.simulate.releases import KAFKA_3_9, KAFKA_4_3, RELEASES, Release
 from kview.simulate.results import ConfigSource
 from kview.simulate.setting import ConfigType
-from kview.simulate.settings import BROKER_KEYS
+from kview.simulate.settings import broker_keys
 from tests.serve import questions as q
 from tests.serve.both import Cluster
 from tests.waiting import wait_until
@@ -110,7 +111,11 @@ def described(cluster: Cluster, name: str, *keys: str, kind: int = q.BROKER) -> 
 
 
 def test_a_broker_describes_all_settings_that_kafka_has(cluster: Cluster) -> None:
-    table = broker_configs()
+    check_description(cluster, KAFKA_4_3.broker_configs)
+
+
+def check_description(cluster: Cluster, table: BrokerConfigs) -> None:
+    """Check that a broker lists these settings, with their types and defaults."""
     rows = described(cluster, "0")
     assert {n for n, config in table.items() if config.update is not Update.UNLISTED} <= set(rows)
     for name in rows.keys() & table.keys():
@@ -178,8 +183,9 @@ def test_an_empty_list_of_keys_is_all_of_them(cluster: Cluster) -> None:
         assert len(everything) == len(no_keys) > 30
 
 
-def test_what_the_simulated_cluster_can_be_started_with_has_kafkas_defaults() -> None:
-    table = broker_configs()
-    for name, key in BROKER_KEYS.items():
-        if name not in SIMULATED_ONLY | OWN.keys():
-            assert key.default == (table[name].default or ""), name
+@pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
+def test_what_the_simulated_cluster_can_be_started_with_has_kafkas_defaults(release: Release) -> None:
+    internal = {"group.consumer.migration.policy"} if release is KAFKA_3_9 else set()
+    for name, key in broker_keys(release).items():
+        if name not in SIMULATED_ONLY | OWN.keys() | internal:
+            assert key.default == (release.broker_configs[name].default or ""), name

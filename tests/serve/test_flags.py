@@ -121,6 +121,8 @@ def free_ports(count: int) -> int:
         (["--set", "log.dirs=a,a"], "log.dirs=a,a has an empty item, or one twice"),
         (["--brokers", "0"], "0 is not in the range"),
         (["--placement", "random"], "'random' is not one of"),
+        (["--release", "3.8"], "'3.8' is not one of '3.9', '4.3'"),
+        (["--release", "3.9", "--set", "cordoned.log.dirs=a"], "cordoned.log.dirs"),
     ],
 )
 def test_bad_use_is_one_sentence_and_exit_2(arguments: list[str], says: str) -> None:

@@ -238,3 +238,18 @@ def test_streams_groups_are_listed_described_and_deleted(tools: Tools, cluster: 
     assert s.told("m", -1)[0] == -1
     assert run("--delete", *group)[0][:5] == ["Deletion", "of", "requested", "streams", "groups"]
     assert s.described().error_code == 69
+
+
+def test_the_tools_of_4_3_work_with_brokers_of_3_9(kafka_runtime: tuple[Path, Path]) -> None:
+    """As with a real 3.9.1, of which they print the same."""
+    with Served("--release", "3.9", "--brokers", "2", "--racks", "1", "--empty") as cluster:
+        cluster.create(TOPIC, [[0, 1]])
+        tools = Tools(kafka_runtime, cluster.bootstrap)
+        tools.tool("ConsoleProducer", "--topic", TOPIC, given="one\ntwo\n")
+        asked = ("--topic", TOPIC, "--group", "old", "--from-beginning", "--max-messages", "2")
+        assert tools.tool("consumer.ConsoleConsumer", *asked).split() == ["one", "two"]
+        groups = tools.tool("consumer.group.ConsumerGroupCommand", "--list", "--type")
+        assert lines(groups) == [["GROUP", "TYPE"], ["old", "Classic"]]
+        features = {words[1]: words for words in lines(tools.tool("FeatureCommand", "describe"))}
+        assert set(features) == {"kraft.version", "metadata.version"}
+        assert "3.9-IV0" in features["metadata.version"]

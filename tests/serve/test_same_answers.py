@@ -1,12 +1,13 @@
-"""Usual requests of every API and version: the simulated cluster answers as a real one does, but for what is
-each cluster's own."""
+"""Usual requests of every API and version: the simulated cluster answers as a real one of its release does,
+but for what is each cluster's own."""
 
 import random
 import socket
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import cache, partial
 from struct import unpack
 from typing import Any
 
@@ -15,6 +16,9 @@ from kafka.protocol.producer import InitProducerIdRequest
 
 from kview.serve import apis
 from kview.serve.call import Api
+from kview.simulate.features import SHARE_VERSION
+from kview.simulate.releases import KAFKA_3_9, KAFKA_4_3, Release
+from kview.simulate.settings import broker_keys
 from tests.real_kafka.asking import Address, ask, create_topic
 from tests.real_kafka.cluster import RealKafka
 from tests.serve import questions as q
@@ -52,6 +56,7 @@ LEFT_OUT = {
     80: "AddRaftVoter: the answer names the cluster's id",
     81: "RemoveRaftVoter: the answer names the cluster's id",
 }
+LEFT_OUT_3_9 = LEFT_OUT | {18: "ApiVersions: a real 3.9 has all versions that Kafka 4.0 removed"}
 SHARE_GROUPS, SHARE_STATES = (76, 77, 90, 91, 92), (83, 84, 85, 86, 87)
 STREAMS_GROUPS = (88, 89)
 OF_GROUPS, OF_TRANSACTIONS = (8, 9, 12, 13, 14, 28, 42, 68, 69), (22, 24, 25, 65, 66)
@@ -65,7 +70,7 @@ LAST = {42: 1, 20: 2}
 class Side:
     """One of the two clusters, and the brokers that answer for the group and the transaction."""
 
-    def __init__(self, addresses: Sequence[Address]) -> None:
+    def __init__(self, release: Release, addresses: Sequence[Address]) -> None:
         self.addresses = addresses
         for name in TOPICS:
             why = create_topic(addresses[0], name, [[0, 1]], {})
@@ -77,6 +82,8 @@ class Side:
         wait_until(lambda: q.delete_groups(self.coordinators[0], [GROUP]) == [69], "the groups are loaded")
         wait_until(lambda: q.init_producer_id(self.coordinators[1], TRANSACTION) == 0, "a producer id")
         self.usual: dict[str, str | int] = {**USUAL, "producer_id": self._producer_id()}
+        if SHARE_VERSION not in release.features:
+            return
         self.of_shares = self._coordinator(SHARES, 0)
         wait_until(lambda: q.delete_groups(self.of_shares, [SHARES]) == [69], "the share group is loaded")
         key = f"{SHARES}:{urlsafe_b64encode(self.topics[0][1]).decode().rstrip('=')}:0"
@@ -137,30 +144,56 @@ def common(value: Any) -> Any:
     return value
 
 
+FIXTURES = {KAFKA_4_3: "shared_kafka", KAFKA_3_9: "shared_kafka_3"}
+
+Sides = Callable[[Release], tuple[Side, Side]]
+"""Returns a real and a simulated cluster of a release, which start with the first question."""
+
+
 @pytest.fixture(scope="module")
-def sides(shared_kafka: RealKafka) -> Iterator[tuple[Side, Side]]:
-    shared_kafka.heal()
-    one_partition = (
-        "offsets.topic.num.partitions=1",
-        "transaction.state.log.num.partitions=1",
-        "share.coordinator.state.topic.num.partitions=1",
-    )
-    flags = ("--no-traffic", "--brokers", "3", "--racks", "1")
-    with Served(*flags, settings=(*QUICK_TIMES, *one_partition)) as served:
-        yield Side([shared_kafka.address(b) for b in range(3)]), Side(served.addresses)
+def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
+    with ExitStack() as stack:
+
+        @cache
+        def start(release: Release) -> tuple[Side, Side]:
+            kafka: RealKafka = request.getfixturevalue(FIXTURES[release])
+            kafka.heal()
+            one_partition = (
+                "offsets.topic.num.partitions=1",
+                "transaction.state.log.num.partitions=1",
+                "share.coordinator.state.topic.num.partitions=1",
+            )
+            known = broker_keys(release)
+            settings = [each for each in (*QUICK_TIMES, *one_partition) if each.partition("=")[0] in known]
+            flags = (
+                "--release",
+                release.name,
+                "--no-traffic",
+                "--brokers",
+                f"{kafka.brokers}",
+                "--racks",
+                "1",
+            )
+            served = stack.enter_context(Served(*flags, settings=tuple(settings)))
+            real = Side(release, [kafka.address(b) for b in kafka.broker_ids])
+            return real, Side(release, served.addresses)
+
+        yield start
 
 
-ORDER = sorted(apis.all_apis().values(), key=lambda api: (LAST.get(api.key, 0), api.key))
-ASKED = [
-    (api, version)
-    for api in ORDER
-    if api.key not in LEFT_OUT
-    for version in range(api.versions[0], api.versions[1] + 1)
-]
+def asked(release: Release) -> Iterator[Any]:
+    """Yield all that is asked of the clusters of a release, as parameters."""
+    of_release = apis.all_apis(release).values()
+    for api in sorted(of_release, key=lambda api: (LAST.get(api.key, 0), api.key)):
+        for version in range(api.versions[0], api.versions[1] + 1):
+            if api.key not in (LEFT_OUT if release is KAFKA_4_3 else LEFT_OUT_3_9):
+                mark = pytest.mark.real_cluster(fixture=FIXTURES[release])
+                name = f"{release.name} {api.request.__name__} v{version}"
+                yield pytest.param(release, api, version, id=name, marks=mark)
 
 
-@pytest.mark.parametrize(("api", "version"), ASKED, ids=[f"{api.request.__name__} v{v}" for api, v in ASKED])
-def test_a_usual_request_is_answered_alike(sides: tuple[Side, Side], api: Api, version: int) -> None:
-    real, simulated = sides
+@pytest.mark.parametrize(("release", "api", "version"), [*asked(KAFKA_4_3), *asked(KAFKA_3_9)])
+def test_a_usual_request_is_answered_alike(sides: Sides, release: Release, api: Api, version: int) -> None:
+    real, simulated = sides(release)
     now_ms = round(time.time() * 1000)
     assert simulated.answer(api, version, now_ms) == real.answer(api, version, now_ms)

@@ -6,6 +6,7 @@ from kview.simulate.brokers.replica import Replica
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.metadata import PartitionImage
 from kview.simulate.records import encode_batch
+from kview.simulate.releases import KAFKA_4_3, Release
 from kview.simulate.requests.records import Acks
 from kview.simulate.results import ProduceResult
 from kview.simulate.world import CLIENT_BYTES_MAX, TopicSpec, World, racked_brokers
@@ -24,6 +25,7 @@ def cluster_of(
     configs: Mapping[str, str] | None = None,
     seed: int = 1,
     client_bytes_max: int = CLIENT_BYTES_MAX,
+    release: Release = KAFKA_4_3,
 ) -> Cluster:
     """Build a cluster with one empty topic `t`. With one rack, partition 0 is on brokers 0, 1 and 2."""
     world = World(
@@ -32,6 +34,7 @@ def cluster_of(
         settings={"offsets.topic.num.partitions": "1", **(settings or {})},
         traffic=False,
         client_bytes_max=client_bytes_max,
+        release=release,
     )
     cluster = build(world, seed, START_MS)
     Checker(cluster, every_event=True)

@@ -159,6 +159,9 @@ class BrokerHost:
         self._ids += 1
         return f"{self._broker}{self._ids}"
 
+    def random_uuid(self) -> str:
+        return self.random_id()
+
 
 @dataclass
 class Client:

@@ -20,7 +20,7 @@ def test_a_new_cluster_has_the_features_of_kafka_4_3_and_keeps_changes() -> None
     cluster = cluster_of()
     assert dict(cluster.metadata.image.features) == KAFKA_4_3
     result = cluster.features.update([FeatureUpdate(GROUP_VERSION, 0, SAFE_DOWNGRADE)], False)
-    assert result.error_code == 0
+    assert result.result.error_code == 0
     cluster.faults.crash_controller()
     go(cluster, 20)
     off = {name: level for name, level in KAFKA_4_3.items() if name != GROUP_VERSION}

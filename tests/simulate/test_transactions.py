@@ -7,6 +7,7 @@ import pytest
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
+from kview.simulate.features import TRANSACTION_VERSION
 from kview.simulate.groups.results import CommitRequest, CommitResult, OffsetToCommit
 from kview.simulate.log import Log
 from kview.simulate.producers import ProducerStates
@@ -18,6 +19,7 @@ from kview.simulate.records import (
     encode_marker,
     header,
 )
+from kview.simulate.requests.feature_updates import SAFE_DOWNGRADE, FeatureUpdate
 from kview.simulate.requests.records import Acks, EndedTransaction, Reader
 from kview.simulate.results import ProduceResult, ProducerIdResult
 from kview.simulate.transactions.records import EPOCH_MAX, TransactionState, TransactionValue
@@ -25,7 +27,7 @@ from kview.simulate.transactions.records import decode_batch as decode_states
 from kview.simulate.transactions.records import encode_batch as encode_state
 from kview.simulate.transactions.results import EndResult
 from kview.simulate.world import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from kview.wire.primitives import MalformedBytes, Writer
+from kview.wire.primitives import INT16, MalformedBytes, Writer
 from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition
 from tests.simulate.reading_committed import taken
 
@@ -453,6 +455,20 @@ def test_a_record_that_no_coordinator_wrote_is_skipped() -> None:
     value = Writer().int16(1).int64(1).int16(0).int32(1).int8(99).array_length(0, True).int64(0).int64(0)
     with pytest.raises(MalformedBytes):
         decode_states(encode_batch([(key, value.tagged_fields({}).done(), 0)]))
+
+
+@pytest.mark.parametrize(("level", "value_version"), [(0, 0), (1, 1)])
+def test_states_are_stored_in_the_format_of_the_transaction_version_in_force(
+    level: int, value_version: int
+) -> None:
+    cluster = cluster_of(settings=SETTINGS)
+    cluster.features.update([FeatureUpdate(TRANSACTION_VERSION, level, SAFE_DOWNGRADE)], False)
+    go(cluster, 1)
+    client = Client(cluster)
+    client.begin()
+    batches = cluster.records.client_batches(client.coordinator, TRANSACTIONS_TOPIC, 0)
+    stored = [record.value or b"" for _, batch in batches for record in decode_batch(batch)]
+    assert [INT16.unpack_from(value)[0] for value in stored] == [value_version]
 
 
 def test_after_the_last_epoch_comes_a_new_id_also_for_who_has_not_heard_the_answer() -> None:

@@ -153,6 +153,8 @@ def test_what_is_wrong_is_a_sentence(kafka: Cluster, wrong: object, said: str) -
 
 
 def test_a_cluster_that_cannot_start_says_why() -> None:
+    with pytest.raises(ClusterError, match=r"release 3\.9 is not one of '3\.9', '4\.3'"):
+        Cluster(release=3.9)  # type: ignore[arg-type]
     with pytest.raises(ClusterError, match="--racks 5 is more than --brokers 3"):
         Cluster(brokers=3, racks=5)
     with pytest.raises(ClusterError, match=r"no\.such\.setting"):
@@ -323,3 +325,11 @@ def test_asyncio_pauses_time_too(shared: Cluster) -> None:
         assert not (await kafka.status()).stands
 
     asyncio.run(run())
+
+
+def test_a_cluster_can_be_of_an_older_release() -> None:
+    with Cluster(brokers=1, release="3.9") as kafka:
+        topic = kafka.new_topic(settings={"message.format.version": "2.8"})  # which is gone in 4.0
+        assert write(kafka, topic, [b"one"]) == []
+        client = reading(kafka, kafka.new_group(), topic)
+        client.close()

@@ -4,9 +4,11 @@ A file registers its APIs itself, with their keys, versions and handlers, in a t
 API, write its file and name the file in `FILES`.
 """
 
+from dataclasses import replace
 from importlib import import_module
 
 from kview.serve.call import Api
+from kview.simulate.releases import KAFKA_4_3, Release
 
 FILES = (
     "acls",
@@ -48,7 +50,13 @@ FILES = (
 """The files of this package that have `APIS`. Handlers are imported only when the cluster is served."""
 
 
-def all_apis() -> dict[int, Api]:
-    """Return all supported APIs by their API keys, in order."""
+def all_apis(release: Release = KAFKA_4_3) -> dict[int, Api]:
+    """Return all supported APIs by their API keys, in order, with the versions that a release has."""
     registered: list[Api] = [api for file in FILES for api in import_module(f"{__name__}.{file}").APIS]
-    return {api.key: api for api in sorted(registered, key=lambda api: api.key)}
+    apis = {api.key: api for api in sorted(registered, key=lambda api: api.key)}
+    if release.last_versions is None:
+        return apis
+    return {
+        key: replace(apis[key], versions=(apis[key].versions[0], last))
+        for key, last in release.last_versions.items()
+    }

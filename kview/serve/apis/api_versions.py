@@ -17,8 +17,6 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kview.serve.call import Api, Call
 from kview.serve.login import Stage
 from kview.simulate.codes import ErrorCode
-from kview.simulate.features import SUPPORTED
-from kview.simulate.metadata import MetadataImage
 
 FEATURES_FROM = 3
 ANY_LEVEL_FROM = 4
@@ -34,11 +32,11 @@ def api_versions(call: Call) -> None:
         call.answer(ApiVersionsResponse(version=version, error_code=ErrorCode.INVALID_REQUEST, api_keys=[]))
         return
     if call.login is not None and call.login.stage is Stage.TOKENS:
-        call.refuse_login(call.login, _response(version, ErrorCode.ILLEGAL_SASL_STATE, (), call.image))
+        call.refuse_login(call.login, _response(call, ErrorCode.ILLEGAL_SASL_STATE, ()))
         return
     if call.login is not None:
         call.login.versions_told()
-    call.answer(_response(call.version, ErrorCode.NONE, call.wire.apis.values(), call.image))
+    call.answer(_response(call, ErrorCode.NONE, call.wire.apis.values()))
 
 
 def answer_unsupported(call: Call) -> None:
@@ -48,14 +46,14 @@ def answer_unsupported(call: Call) -> None:
     """
     call.version = 0
     if call.login is not None and call.login.stage is Stage.TOKENS:
-        call.refuse_login(call.login, _response(0, ErrorCode.ILLEGAL_SASL_STATE, ()))
+        call.refuse_login(call.login, _response(call, ErrorCode.ILLEGAL_SASL_STATE, ()))
         return
-    response = _response(0, ErrorCode.UNSUPPORTED_VERSION, call.wire.apis.values())
+    response = _response(call, ErrorCode.UNSUPPORTED_VERSION, call.wire.apis.values())
     call.answer_packed((response.encode(version=0),))
 
 
-def _response(version: int, error: ErrorCode, apis: Iterable[Api], image: MetadataImage | None = None) -> Any:
-    entry = ApiVersionsResponse.ApiVersion
+def _response(call: Call, error: ErrorCode, apis: Iterable[Api]) -> Any:
+    entry, version = ApiVersionsResponse.ApiVersion, call.version
     keys = [
         entry(
             version=version,
@@ -66,7 +64,7 @@ def _response(version: int, error: ErrorCode, apis: Iterable[Api], image: Metada
         for api in apis
     ]
     features: dict[str, Any] = {}
-    if version >= FEATURES_FROM and image is not None:
+    if version >= FEATURES_FROM:
         supported, finalized = (
             ApiVersionsResponse.SupportedFeatureKey,
             ApiVersionsResponse.FinalizedFeatureKey,
@@ -74,13 +72,13 @@ def _response(version: int, error: ErrorCode, apis: Iterable[Api], image: Metada
         features = {
             "supported_features": [
                 supported(version=version, name=name, min_version=low, max_version=high)
-                for name, (low, high) in SUPPORTED.items()
+                for name, (low, high) in call.cluster.world.release.features.items()
                 if low or version >= ANY_LEVEL_FROM
             ],
-            "finalized_features_epoch": image.offset,
+            "finalized_features_epoch": call.image.offset,
             "finalized_features": [
                 finalized(version=version, name=name, max_version_level=level, min_version_level=level)
-                for name, level in image.features.items()
+                for name, level in call.image.features.items()
             ],
         }
     return ApiVersionsResponse(version=version, error_code=error, api_keys=keys, **features)

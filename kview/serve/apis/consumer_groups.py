@@ -20,6 +20,9 @@ from kview.simulate.groups.consumer_results import (
     ConsumerHeartbeatResult,
     DescribedConsumerGroup,
 )
+from kview.simulate.releases import REBALANCE_PROTOCOLS
+from kview.simulate.setting import items
+from kview.simulate.world import CONSUMER
 from kview.wire.group_messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -70,10 +73,19 @@ def _may_describe(call: Call, topic: str) -> bool:
     return call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
 
 
+def offered(call: Call, feature: str) -> bool:
+    """Return whether there are groups of the kind that needs this feature. Before Kafka 4.0, a setting of
+    brokers is in the place of the feature of consumer groups."""
+    level = call.image.features.get(feature)
+    if level or feature != GROUP_VERSION or feature in call.cluster.world.release.features:
+        return bool(level)
+    return CONSUMER in items(call.cluster.settings.text(REBALANCE_PROTOCOLS))
+
+
 def heartbeat_refusal(call: Call, feature: str, topics: Iterable[str] | None) -> ErrorCode:
     """Return why a heartbeat of a member that reads these topics is refused, or NONE. The feature is the one
     that such groups need."""
-    if not call.image.features.get(feature):
+    if not offered(call, feature):
         return ErrorCode.UNSUPPORTED_VERSION
     if not call.may(AclOperation.READ, ResourceType.GROUP, call.request.group_id):
         return ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -131,7 +143,7 @@ def described_groups(
     """Return what is answered for each group that is asked for, which the coordinator describes."""
     groups = []
     for name in sorted(dict.fromkeys(call.request.group_ids), key=bool):  # '' first, as in Kafka
-        if not call.image.features.get(kind.feature):
+        if not offered(call, kind.feature):
             group = kind.described(name, ErrorCode.UNSUPPORTED_VERSION)
         elif not call.may(AclOperation.DESCRIBE, ResourceType.GROUP, name):
             group = kind.described(name, ErrorCode.GROUP_AUTHORIZATION_FAILED)

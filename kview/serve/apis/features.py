@@ -1,7 +1,7 @@
 """UpdateFeatures (57), versions 0–2: sets the levels of features, which ApiVersions lists.
 
 v1 adds the kind of change and a check without it, v2 has no results of single features. The controller
-carries it out, for all features of a request or for none.
+carries it out, for all features of a request or for none; that of Kafka 3.9 does it for each feature.
 """
 
 from kafka.protocol.admin import UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -11,7 +11,7 @@ from kview.serve.call import Api, Call
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.requests.admin import NO_CONTROLLER
-from kview.simulate.requests.feature_updates import UPGRADE, FeatureUpdate
+from kview.simulate.requests.feature_updates import UPGRADE, FeatureResults, FeatureUpdate
 from kview.simulate.results import AdminResult
 
 KINDS_FROM, NO_RESULTS_FROM = 1, 2
@@ -28,17 +28,11 @@ def update_features(call: Call) -> None:
     ]
     validate_only = version >= KINDS_FROM and bool(request.validate_only)
 
-    def done(result: AdminResult) -> None:
-        per_feature = UpdateFeaturesResponse.UpdatableFeatureResult
+    def done(results: FeatureResults) -> None:
+        per_feature, result = UpdateFeaturesResponse.UpdatableFeatureResult, results.result
         rows = [
-            per_feature(
-                version=version,
-                feature=update.name,
-                error_code=ErrorCode.NONE,
-                error_message=MESSAGES[ErrorCode.NONE],
-            )
-            for update in updates
-            if version < NO_RESULTS_FROM and not result.error_code
+            per_feature(version=version, feature=name, error_code=row.error_code, error_message=row.message)
+            for name, row in results.rows
         ]
         call.answer(
             UpdateFeaturesResponse(
@@ -51,9 +45,10 @@ def update_features(call: Call) -> None:
 
     if not call.may(AclOperation.ALTER, ResourceType.CLUSTER):
         refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        done(AdminResult(refused, MESSAGES[refused]))
+        done(FeatureResults(AdminResult(refused, MESSAGES[refused]), []))
         return
-    forward(call, lambda: call.cluster.features.update(updates, validate_only), NO_CONTROLLER, done)
+    late = FeatureResults(NO_CONTROLLER, [])
+    forward(call, lambda: call.cluster.features.update(updates, validate_only), late, done)
 
 
 APIS = (Api(57, UpdateFeaturesRequest, (0, 2), update_features),)

@@ -3,7 +3,7 @@ partition that a share group reads (`group:topic id:partition`).
 
 v1 adds the type of key and an error message, v3 is flexible, v4 takes several keys, v5 only adds errors, and
 v6 the partitions of share groups. As in Kafka, a missing topic of the coordinators is created, and the client
-asks again.
+asks again. Kafka 3.9 has v6, but no share coordinators.
 """
 
 import re
@@ -14,6 +14,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorRespo
 from kview.serve.call import Api, Call, Steps
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
+from kview.simulate.features import SHARE_VERSION
 from kview.simulate.world import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
@@ -47,7 +48,9 @@ def find_coordinator(call: Call) -> Steps:
 def _found(call: Call, key: str) -> dict[str, Any]:
     kind = call.request.key_type if call.version >= 1 else GROUP
     node, error, message = -1, ErrorCode.NONE, ""
-    is_share = kind == SHARE and call.version >= SHARES_FROM and _SHARE_KEY.fullmatch(key)
+    has_shares = SHARE_VERSION in call.cluster.world.release.features
+    is_share = kind == SHARE and call.version >= SHARES_FROM
+    is_share = is_share and (not has_shares or _SHARE_KEY.fullmatch(key) is not None)
     if kind not in (GROUP, TRANSACTION) and not is_share:
         error = ErrorCode.INVALID_REQUEST
         message = "" if kind == SHARE else MESSAGES[error]
@@ -55,6 +58,8 @@ def _found(call: Call, key: str) -> dict[str, Any]:
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     elif not is_share and not call.may(AclOperation.DESCRIBE, RESOURCES[kind], key):
         error = REFUSALS[kind]
+    elif is_share and not has_shares:
+        error = ErrorCode.COORDINATOR_NOT_AVAILABLE
     else:
         node = _find(call, kind, key)
         if node < 0:

@@ -210,7 +210,8 @@ def _fetched(call: Call, wanted: Any) -> Generator[None, None, tuple[int, list[F
         error = ErrorCode.GROUP_AUTHORIZATION_FAILED
         if version >= ERROR_OF_THE_WHOLE_FROM:
             return error, []
-        rows = [FetchedOffset(t, p, -1, error_code=error) for t, p in partitions or ()]
+        named_here = (partitions or ()) if call.cluster.world.release.tells_group_errors else ()
+        rows = [FetchedOffset(t, p, -1, error_code=error) for t, p in named_here]
         return error, [FetchedTopic(name, NO_ID, of_topic) for name, of_topic in _by_topic(rows).items()]
     coordinator, stable = call.cluster.groups(call.broker), bool(call.request.require_stable)
     fetched = coordinator.fetch_offsets(group, None if partitions is None else (), stable, member)
@@ -218,7 +219,10 @@ def _fetched(call: Call, wanted: Any) -> Generator[None, None, tuple[int, list[F
     for part in in_parts(partitions or ()):
         offsets += coordinator.fetch_offsets(group, part, stable, member).offsets
         yield
-    if fetched.error_code and version < ERROR_OF_THE_WHOLE_FROM and partitions:
+    tells = call.cluster.world.release.tells_group_errors
+    if fetched.error_code and version < ERROR_OF_THE_WHOLE_FROM and partitions and not tells:
+        offsets = []
+    elif fetched.error_code and version < ERROR_OF_THE_WHOLE_FROM and partitions:
         offsets = [FetchedOffset(t, p, -1, error_code=fetched.error_code) for t, p in partitions]
     topics = hidden
     for name, rows in _by_topic(offsets).items():

@@ -107,9 +107,11 @@ def list_offsets(call: Call) -> Steps:
     version, topics = call.version, call.image.topics
     asked = asked_of(call.request, version)
     flexible = version >= 6
-    by_topic = _merged(asked.topics)
+    merges = call.cluster.world.release.merges_look_ups
+    times = Counter() if merges else Counter((name, row[0]) for name, rows in asked.topics for row in rows)
+    by_topic = list(_merged(asked.topics).items()) if merges else asked.topics
     pieces = [INT32.pack(0) if version >= 2 else b"", array_length(len(by_topic), flexible)]
-    for name, rows in by_topic.items():
+    for name, rows in by_topic:
         pieces.append(string(name, flexible))
         if not call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
             refused = OffsetResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -117,7 +119,7 @@ def list_offsets(call: Call) -> Steps:
             pieces += [pack_partition(version, index, refused) for index, _, _ in rows]
             pieces.append(b"\0" if flexible else b"")
             continue
-        rows, twice = _unique(rows)
+        rows, twice = _unique(rows) if merges else _unique_of_all(name, rows, times)
         pieces.append(array_length(len(rows) + len(twice), flexible))
         pieces += [pack_partition(version, index, OffsetResult(ErrorCode.INVALID_REQUEST)) for index in twice]
         if name in topics:
@@ -151,6 +153,15 @@ def _unique(rows: Rows) -> tuple[Rows, Sequence[int]]:
     if len(times) == len(rows):
         return rows, ()
     return [row for row in rows if times[row[0]] == 1], [index for index, n in times.items() if n > 1]
+
+
+def _unique_of_all(
+    topic: str, rows: Rows, times: Mapping[tuple[str, int], int]
+) -> tuple[Rows, Sequence[int]]:
+    """Do the same with an entry of a request that is not merged. `times` says how often the request names
+    each partition. Those that occur more often are returned as often."""
+    once = [row for row in rows if times[topic, row[0]] == 1]
+    return once, [row[0] for row in rows if times[topic, row[0]] > 1]
 
 
 def _rows(

@@ -32,7 +32,12 @@ LISTENERS_MAX = 100
 def unregister_broker(call: Call) -> None:
     """Remove a broker from the metadata."""
     broker = call.request.broker_id
-    _change(call, UnregisterBrokerResponse, "", lambda: call.cluster.controller.unregister(broker))
+
+    def unregister() -> AdminResult:
+        result = call.cluster.controller.unregister(broker)
+        return result if call.cluster.world.release.tells_unregister_errors else result._replace(message="")
+
+    _change(call, UnregisterBrokerResponse, "", unregister)
 
 
 def add_voter(call: Call) -> None:

@@ -55,4 +55,7 @@ class Host(Protocol):
         """Return the batches in the broker's own log of a partition of the topic."""
 
     def random_id(self) -> str:
-        """Return a new id in the form of a UUID."""
+        """Return a new id in the form of a UUID, as java.util.UUID writes it."""
+
+    def random_uuid(self) -> str:
+        """Return a new id as org.apache.kafka.common.Uuid writes it: in 22 characters."""

@@ -1,5 +1,6 @@
 """The coordinators of a cluster, which react to changes of their brokers' metadata and processes."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
@@ -103,6 +104,14 @@ class BrokerHost:
         """Return an id in the form of a UUID, from the engine's randomness."""
         digits = f"{self._random.getrandbits(128):032x}"
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+    def random_uuid(self) -> str:
+        """Return an id in base64, which as in Kafka does not begin with a dash."""
+        uuid = "-"
+        while uuid.startswith("-"):
+            raw = bytes.fromhex(self.random_id().replace("-", ""))
+            uuid = urlsafe_b64encode(raw).decode().rstrip("=")
+        return uuid
 
 
 class Coordinators(Generic[C]):

@@ -51,7 +51,7 @@ class ClassicMembers:
 
     def _join(self, group: ConsumerGroup, request: JoinRequest, done: JoinDone) -> None:
         shard, consumers = self._shard, self._consumers
-        member_id = request.member_id or shard.host.random_id()
+        member_id = request.member_id or shard.host.random_uuid()
         if shard.settings.consumer_migration_policy is MigrationPolicy.DISABLED:
             raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "the migration of groups is disabled")
         consumers.check_size(group, request.member_id)

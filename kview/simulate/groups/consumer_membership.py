@@ -186,14 +186,16 @@ class ConsumerMembership:
         group = self._shard.groups.get(name)
         if isinstance(group, ConsumerGroup):
             return group, []
+        first = self._shard.settings.consumer_first_epoch
         if group is None and creates:
-            return ConsumerGroup(name), []
+            return ConsumerGroup(name, epoch=first, target_epoch=first), []
         if group is None:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {name} not found.")
         if not creates or not isinstance(group, Group):
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {name} is not a consumer group.")
         if group.empty:
-            return ConsumerGroup(name, group.offsets), list(group.tombstones())
+            new = ConsumerGroup(name, group.offsets, epoch=first, target_epoch=first)
+            return new, list(group.tombstones())
         check_upgrade(group, self._shard.settings)
         metadata = self._shard.host.metadata()
         upgraded = upgrade(group, metadata.topics)
@@ -214,7 +216,7 @@ class ConsumerMembership:
             raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
 
     def _draft(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> Draft:
-        member_id = request.member_id or self._shard.host.random_id()
+        member_id = request.member_id or self._shard.host.random_uuid()
         joins, instance = request.member_epoch == 0, request.instance_id
         replaces = None
         if instance is None:

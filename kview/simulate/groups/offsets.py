@@ -7,7 +7,7 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.consumer_group import ConsumerGroup, ConsumerMember
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.membership import Membership
-from kview.simulate.groups.records import Change, OffsetKey, OffsetValue
+from kview.simulate.groups.records import NO_TOPIC_ID, Change, OffsetKey, OffsetValue
 from kview.simulate.groups.results import (
     NO_OFFSET,
     CommitDone,
@@ -157,7 +157,8 @@ def commit(
             continue
         code = _owner_refusal(group, request, o.topic, (topic_id, o.partition))
         if code is ErrorCode.NONE:
-            value = OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms, topic_id)
+            kept_id = topic_id if shard.settings.stores_topic_ids else NO_TOPIC_ID
+            value = OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms, kept_id)
             values[o.topic, o.partition] = value
         elif request.producer is None:
             # As in Kafka, nothing in the request is committed, but for transactions.

@@ -1,8 +1,8 @@
 """The records of `__consumer_offsets`, as values and as bytes in Kafka's format.
 
 Key versions: 1 for an offset (OffsetCommitKey), 2 for a classic group (GroupMetadataKey), others for groups
-of the consumer protocol, share groups and streams groups. Value versions: 4 for an offset, which includes the
-topic's id, and 3 for a classic group. A value of None is a tombstone.
+of the consumer protocol, share groups and streams groups. Value versions: 4 for an offset with the topic's
+id, 3 for one without, and 3 for a classic group. A value of None is a tombstone.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,8 @@ from kview.simulate.groups.share_records import ShareKey, ShareValue
 from kview.simulate.groups.streams_records import StreamsKey, StreamsValue
 from kview.wire.primitives import MalformedBytes, Reader, Writer
 
+NO_TOPIC_ID = bytes(consumer_records.TOPIC_ID_BYTES)
+
 
 class OffsetKey(NamedTuple):
     """The key of a committed offset."""
@@ -25,7 +27,8 @@ class OffsetKey(NamedTuple):
 
 
 class OffsetValue(NamedTuple):
-    """A committed offset. `topic_id` distinguishes the topic from a later topic of the same name."""
+    """A committed offset. `topic_id` distinguishes the topic from a later topic of the same name, unless it
+    is NO_TOPIC_ID."""
 
     offset: int
     leader_epoch: int
@@ -71,7 +74,7 @@ Change = tuple[Key, Value]
 
 _OFFSET_KEY_VERSION = 1
 _GROUP_KEY_VERSION = 2
-_OFFSET_VALUE_VERSION = 4
+_OFFSET_VALUE_VERSION, _WITHOUT_TOPIC_ID = 4, 3
 _GROUP_VALUE_VERSION = 3
 _TOPIC_ID_TAG = 0
 
@@ -93,6 +96,9 @@ def encode_key(key: Key) -> bytes:
 def encode_value(value: Written) -> bytes:
     """Encode a value."""
     if isinstance(value, OffsetValue):
+        if value.topic_id == NO_TOPIC_ID:
+            writer = Writer().int16(_WITHOUT_TOPIC_ID).int64(value.offset).int32(value.leader_epoch)
+            return writer.string(value.metadata).int64(value.commit_ms).done()
         writer = Writer().int16(_OFFSET_VALUE_VERSION).int64(value.offset).int32(value.leader_epoch)
         writer.compact_string(value.metadata).int64(value.commit_ms)
         return writer.tagged_fields({_TOPIC_ID_TAG: value.topic_id}).done()
@@ -162,11 +168,13 @@ def decode_value(key: Key, data: bytes) -> Written:
         return consumer_records.decode_value(key, reader)
     version = reader.int16()
     if isinstance(key, OffsetKey):
+        if version == _WITHOUT_TOPIC_ID:
+            return OffsetValue(reader.int64(), reader.int32(), reader.string(), reader.int64(), NO_TOPIC_ID)
         if version != _OFFSET_VALUE_VERSION:
             raise MalformedBytes(f"an offset of version {version}")
         offset, epoch, metadata = reader.int64(), reader.int32(), reader.compact_string()
         commit_ms = reader.int64()
-        topic_id = reader.tagged_fields().get(_TOPIC_ID_TAG, bytes(consumer_records.TOPIC_ID_BYTES))
+        topic_id = reader.tagged_fields().get(_TOPIC_ID_TAG, NO_TOPIC_ID)
         return OffsetValue(offset, epoch, metadata, commit_ms, topic_id)
     return GroupValue(
         protocol_type=reader.string(),

@@ -1,9 +1,10 @@
 """The settings of group coordinators."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kview.simulate.releases import ASSIGNORS
 from kview.simulate.setting import items
 from kview.simulate.settings import Settings
 
@@ -59,6 +60,10 @@ class GroupSettings:
     offsets_commit_timeout_ms: int = 5_000
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
+    lacking: Collection[str] = ()
+    """Settings that brokers of this release do not know, so whose dynamic values may be anything."""
+    stores_topic_ids: bool = True
+    consumer_first_epoch: int = 1
 
     def of_groups(self, name: str) -> int:
         """Return the setting `group.NAME` that groups may have for themselves. Times are in ms."""
@@ -80,10 +85,18 @@ class GroupSettings:
     def of(cls, settings: Settings) -> "GroupSettings":
         """Return the coordinator's settings, taken from the brokers' settings."""
         return cls(
-            consumer_assignors=tuple(items(settings.text("group.consumer.assignors"))) or ("uniform",),
+            consumer_assignors=tuple(map(_assignor, items(settings.text(ASSIGNORS)))) or ("uniform",),
             consumer_migration_policy=MigrationPolicy(settings.text("group.consumer.migration.policy")),
+            lacking=settings.release.lacking.keys(),
+            stores_topic_ids=settings.release.stores_topic_ids,
+            consumer_first_epoch=settings.release.first_group_epoch,
             **{field: settings.number(key) for key, field in _FIELDS.items()},
         )
+
+
+def _assignor(name: str) -> str:
+    """Return an assignor's name, which brokers before Kafka 4.0 know by its class."""
+    return name.rpartition(".")[2].removesuffix("Assignor").lower()
 
 
 _FIELDS: Mapping[str, str] = {

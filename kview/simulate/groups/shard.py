@@ -11,6 +11,7 @@ from kview.simulate.groups.consumer_group import ConsumerGroup
 from kview.simulate.groups.consumer_records import ConsumerKey, EpochKey
 from kview.simulate.groups.group import Group
 from kview.simulate.groups.records import (
+    NO_TOPIC_ID,
     Change,
     GroupKey,
     GroupValue,
@@ -150,7 +151,7 @@ class GroupShard(Shard):
             return int(own)
         for place in (str(self.broker), ALL_BROKERS):
             dynamic = image.broker_configs.get(place, {}).get(key)
-            if dynamic is not None:
+            if dynamic is not None and key not in self.settings.lacking:
                 return int(dynamic)
         return self.settings.of_groups(name)
 
@@ -190,7 +191,8 @@ class GroupShard(Shard):
 
     def lives(self, key: tuple[str, int], value: OffsetValue) -> bool:
         """Return whether the topic of this committed offset still exists, as far as the broker knows."""
-        return self.host.topic_id(*key) == value.topic_id
+        topic_id = self.host.topic_id(*key)
+        return topic_id is not None and value.topic_id in (topic_id, NO_TOPIC_ID)
 
     def write(
         self,

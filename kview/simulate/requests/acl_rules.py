@@ -28,10 +28,11 @@ RULES_PER_STEP = 256
 
 
 class AclRules:
-    """Changes the rules, which are part of the metadata."""
+    """Changes the rules, which are part of the metadata. Operations after `last_operation` are not known."""
 
-    def __init__(self, metadata: MetadataLog) -> None:
+    def __init__(self, metadata: MetadataLog, last_operation: AclOperation) -> None:
         self._metadata = metadata
+        self._last_operation = last_operation
 
     def create(self, rules: Sequence[Acl]) -> list[AdminResult]:
         """Add rules in one step, but for wrong ones. A rule that exists already stays as it is."""
@@ -39,7 +40,7 @@ class AclRules:
         added: dict[Acl, None] = {}
         results = []
         for rule in rules:
-            wrong = wrong_rule(rule)
+            wrong = wrong_rule(rule, self._last_operation)
             if wrong is None and len(known) + len(added) >= RULES_MAX:
                 wrong = "There are too many ACLs."
             if wrong is None and rule not in known:
@@ -59,7 +60,7 @@ class AclRules:
         known, number = list(self._metadata.image.acls), 0
         selected: list[list[Acl] | AdminResult] = []
         for each in filters:
-            wrong = wrong_filter(each)
+            wrong = wrong_filter(each, self._last_operation)
             rules: list[Acl] = []
             for begin in range(0, 0 if wrong else len(known), RULES_PER_STEP):
                 rules += filter(each.matches, known[begin : begin + RULES_PER_STEP])
@@ -77,7 +78,7 @@ class AclRules:
             self._metadata.commit({}, acls=Acls(rule for rule in known if rule not in gone))
 
 
-def wrong_rule(rule: Acl) -> str | None:
+def wrong_rule(rule: Acl, last_operation: AclOperation) -> str | None:
     """Return what is wrong with a new rule, or None."""
     if rule.resource == ResourceType.CLUSTER and rule.name != CLUSTER_NAME:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
@@ -89,7 +90,7 @@ def wrong_rule(rule: Acl) -> str | None:
         (rule.operation, AclOperation, "operation"),
         (rule.permission, Permission, "permissionType"),
     ):
-        if number not in known.__members__.values():
+        if number not in known.__members__.values() or (known is AclOperation and number > last_operation):
             return f"Invalid {what} UNKNOWN"
     if ":" not in rule.principal:
         why = "no colon is present separating the principal type from the principal name"
@@ -99,11 +100,11 @@ def wrong_rule(rule: Acl) -> str | None:
     return None
 
 
-def wrong_filter(wanted: AclFilter) -> AdminResult | None:
+def wrong_filter(wanted: AclFilter, last_operation: AclOperation) -> AdminResult | None:
     """Return the error for a filter with a number that has no meaning, or None."""
     of_pattern = wanted.resource in (ANY, *ResourceType) and wanted.pattern in (ANY, *PatternType)
     of_entry = wanted.operation in (ANY, *AclOperation) and wanted.permission in (ANY, *Permission)
-    if of_pattern and of_entry:
+    if of_pattern and of_entry and wanted.operation <= last_operation:
         return None
     what = "entryFilter" if of_pattern else "patternFilter"
     return AdminResult(ErrorCode.INVALID_REQUEST, f"Unknown {what}.")

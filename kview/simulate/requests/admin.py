@@ -12,6 +12,7 @@ from kview.simulate.alterations import (
     Alteration,
     broker_configs_after,
     group_configs_after,
+    min_isr_refusal,
     topic_configs_after,
 )
 from kview.simulate.broker_configs import find
@@ -95,7 +96,7 @@ class Admin:
         else:
             known, live = len(self._metadata.image.brokers), len(self._metadata.image.live_brokers())
             if live == 0 or replication > known:
-                message = unreachable_replication(replication, known, live)
+                message = unreachable_replication(replication, known, live, self._configs.settings.release)
                 return AdminResult(ErrorCode.INVALID_REPLICATION_FACTOR, message)
             placed = self._placed(now, count, replication)
         added: list[PartitionImage] = []
@@ -219,7 +220,7 @@ class Admin:
         after = topic_configs_after(
             {} if others_too else topic.configs,
             alterations,
-            lambda key: self._configs.settings.topic({}, key),
+            self._configs.settings,
         )
         if isinstance(after, AdminResult):
             return after
@@ -240,15 +241,17 @@ class Admin:
         self, broker: str, alterations: Sequence[Alteration], others_too: bool, validate_only: bool
     ) -> AdminResult:
         """Change the dynamic configurations of a broker, or of all brokers if `broker` is empty."""
-        configs, elr_enabled = self._metadata.image.broker_configs, self._elections.elr_enabled
+        configs, release = self._metadata.image.broker_configs, self._configs.settings.release
         in_force = {**self._configs.settings.explicit, **self._configs.of_broker(int(broker or -1))}
 
         def current(name: str) -> str | None:
-            config = find(name)
+            config = find(release.broker_configs, name)
             return in_force.get(name, config.default if config else None)
 
         before = configs.get(broker, {})
-        after = broker_configs_after(broker, before, alterations, others_too, current, elr_enabled)
+        after = broker_configs_after(broker, before, alterations, others_too, current, release)
+        if not isinstance(after, AdminResult) and self._elections.elr_enabled:
+            after = min_isr_refusal(broker, before, alterations, after) or after
         if isinstance(after, AdminResult):
             return after
         if not validate_only:
@@ -290,7 +293,9 @@ class Admin:
             return AdminResult(
                 ErrorCode.INVALID_CONFIG, "Too many subscriptions, or a name that is too long."
             )
-        after = metrics_configs_after({} if others_too else before, alterations)
+        after = metrics_configs_after(
+            {} if others_too else before, alterations, self._configs.settings.release
+        )
         if isinstance(after, AdminResult):
             return after
         if not validate_only and after != before:

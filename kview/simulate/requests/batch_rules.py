@@ -6,7 +6,11 @@ from kview.simulate.batch_check import APPEND_TIME, Rules
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.kernel import Kernel
+from kview.simulate.setting import LONG_MAX
 from kview.simulate.settings import NOTHING
+
+DIFFERENCE = "message.timestamp.difference.max.ms"
+"""What counted for both directions before Kafka 4.0, where they are not limited themselves."""
 
 KEPT_RULES_MAX = 20_000
 """Topics, per broker, whose rules for batches are remembered."""
@@ -34,12 +38,17 @@ class BatchRules:
         def value(name: str) -> str:
             return settings.topic(configs, name, of_broker)
 
+        def distance_ms(name: str) -> int:
+            own = int(value(name))
+            both = DIFFERENCE in settings.release.topic_keys and own == LONG_MAX
+            return int(value(DIFFERENCE)) if both else own
+
         rules = Rules(
             now_ms,
             int(value("max.message.bytes")),
             "compact" in value("cleanup.policy"),
-            int(value("message.timestamp.before.max.ms")),
-            int(value("message.timestamp.after.max.ms")),
+            distance_ms("message.timestamp.before.max.ms"),
+            distance_ms("message.timestamp.after.max.ms"),
             value("message.timestamp.type") == APPEND_TIME,
         )
         if len(self._kept) >= KEPT_RULES_MAX:

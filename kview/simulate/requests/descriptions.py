@@ -37,7 +37,7 @@ class Descriptions:
 
     def default_broker_configs(self, b: int) -> list[ConfigEntry]:
         """Return the dynamic configurations of all brokers, as broker `b` knows them."""
-        return default_broker_entries(self._brokers[b].image)
+        return default_broker_entries(self._settings, self._brokers[b].image)
 
     def loggers(self, b: int) -> Loggers:
         """Return the loggers of broker `b`."""
@@ -45,7 +45,7 @@ class Descriptions:
 
     def client_metrics(self, b: int, name: str) -> list[ConfigEntry]:
         """Return a subscription of client metrics, as broker `b` knows it. It need not exist."""
-        return metrics_entries(self._brokers[b].image.client_metrics.get(name, {}))
+        return metrics_entries(self._brokers[b].image.client_metrics.get(name, {}), self._settings.release)
 
     def group_configs(self, b: int, group: str) -> list[ConfigEntry]:
         """Return a group's settings in force, as broker `b` knows them. The group need not exist."""

@@ -96,9 +96,9 @@ class TopicRequests:
         def ask() -> CreateTopicResult:
             result = self._create(topic, validate_only)
             if not result.error_code:
-                entries = topic_entries(
-                    self._configs.settings, self._metadata.image, b, check_topic_configs(topic.configs)
-                )
+                settings = self._configs.settings
+                own = check_topic_configs(topic.configs, settings.release.topic_config_keys)
+                entries = topic_entries(settings, self._metadata.image, b, own)
                 result = replace(result, configs=tuple(entries))
             return result
 
@@ -161,9 +161,8 @@ class TopicRequests:
             partitions = settings.number("num.partitions")
         if replication == -1:
             replication = settings.number("default.replication.factor")
-        refused = refusal(
-            self._metadata.image, replace(asked, partitions=partitions, replication=replication)
-        )
+        counted = replace(asked, partitions=partitions, replication=replication)
+        refused = refusal(self._metadata.image, counted, settings.release)
         if refused is not None:
             return refused
         brokers = list(self._metadata.image.brokers.values())
@@ -184,7 +183,8 @@ class TopicRequests:
         topic_id = new_topic_id(self._kernel.random("topic-ids"))
         if validate_only:
             return CreateTopicResult(ErrorCode.NONE, None, topic_id, partitions, replication)
-        topic = new_topic(asked.name, topic_id, placed, asked.configs, active)
+        configs = check_topic_configs(asked.configs, settings.release.topic_config_keys)
+        topic = new_topic(asked.name, topic_id, placed, configs, active)
         self._metadata.commit({}, None, added=[topic])
         return CreateTopicResult(ErrorCode.NONE, None, topic.topic_id, partitions, replication)
 

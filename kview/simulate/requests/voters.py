@@ -14,6 +14,7 @@ from typing import NamedTuple
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.controllers.quorum import Quorum
+from kview.simulate.releases import Release
 from kview.simulate.results import AdminResult
 
 LISTENER = "CONTROLLER"
@@ -30,10 +31,6 @@ class Voter(NamedTuple):
     id: int
     directory: bytes
 
-    def __str__(self) -> str:
-        directory = urlsafe_b64encode(self.directory).decode().rstrip("=")
-        return f"ReplicaKey(id={self.id}, directoryId={directory})"
-
     @property
     def is_valid(self) -> bool:
         return self.id >= 0 and self.directory != NO_DIRECTORY
@@ -49,7 +46,8 @@ def directory_id(cluster_id: str, node: int) -> bytes:
 class VoterChanges:
     """Changes the voters, one at a time."""
 
-    def __init__(self, metadata: MetadataLog, quorum: Quorum) -> None:
+    def __init__(self, metadata: MetadataLog, quorum: Quorum, release: Release) -> None:
+        self._release = release
         self._metadata = metadata
         self._quorum = quorum
 
@@ -76,13 +74,14 @@ class VoterChanges:
             )
             return AdminResult(ErrorCode.INVALID_REQUEST, why)
         if voter.id in self._quorum.voters:
-            why = f"The voter id for {voter} is already part of the set of voters {self._voters()}."
+            named, voters = self._named(voter), self._voters()
+            why = f"The voter id for {named} is already part of the set of voters {voters}."
             return AdminResult(ErrorCode.DUPLICATE_VOTER, why)
         node = self._quorum.nodes.by_id.get(voter.id)
         if node is None or not node.is_controller or not node.running:
             return AdminResult(ErrorCode.REQUEST_TIMED_OUT, NOBODY)
         if voter != self._voter(voter.id) or not self._quorum.keeps_up(voter.id):
-            return AdminResult(ErrorCode.REQUEST_TIMED_OUT, LAGGING.format(voter))
+            return AdminResult(ErrorCode.REQUEST_TIMED_OUT, LAGGING.format(self._named(voter)))
         return self._change([*self._quorum.voters, voter.id])
 
     def remove(self, cluster_id: str | None, voter: Voter) -> AdminResult:
@@ -94,7 +93,7 @@ class VoterChanges:
             return AdminResult(ErrorCode.INVALID_REQUEST, "Remove voter request didn't include a valid voter")
         voters = self._quorum.voters
         if voter.id not in voters or voter != self._voter(voter.id) or len(voters) == 1:
-            why = f"Cannot remove voter {voter} from the set of voters {self._voters()}"
+            why = f"Cannot remove voter {self._named(voter)} from the set of voters {self._voters()}"
             return AdminResult(ErrorCode.VOTER_NOT_FOUND, why)
         return self._change([v for v in voters if v != voter.id])
 
@@ -111,5 +110,11 @@ class VoterChanges:
     def _voter(self, node: int) -> Voter:
         return Voter(node, directory_id(self._metadata.image.cluster_id, node))
 
+    def _named(self, voter: Voter) -> str:
+        directory = urlsafe_b64encode(voter.directory).decode().rstrip("=")
+        if self._release.optional_directories:
+            directory = f"Optional[{directory}]"
+        return f"ReplicaKey(id={voter.id}, directoryId={directory})"
+
     def _voters(self) -> str:
-        return f"[{', '.join(str(self._voter(voter)) for voter in self._quorum.voters)}]"
+        return f"[{', '.join(self._named(self._voter(voter)) for voter in self._quorum.voters)}]"

@@ -3,7 +3,8 @@ allows.
 
 It follows its coordinator as Kafka's client of version 2 does (KIP-890): brokers add partitions to the
 transaction with the first batch, and each end of a transaction gives the producer a new epoch, in which its
-sequence numbers start at 0. Sources: org.apache.kafka.clients.producer.internals.TransactionManager.
+sequence numbers start at 0. With brokers before KIP-890, it keeps its epoch, unless it has lost records.
+Sources: org.apache.kafka.clients.producer.internals.TransactionManager.
 """
 
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.coordinator_link import ANSWER_US, REQUEST_TIMEOUT_US, CoordinatorLink
 from kview.simulate.traffic.metadata import RETRY_BACKOFF_US, ClientMetadata
 from kview.simulate.transactions.coordinator import BUMPS_FROM
+from kview.simulate.transactions.records import NO_PRODUCER_ID
 from kview.simulate.transactions.results import EndResult
 from kview.simulate.world import TRANSACTION_MS_MAX, ProducerSpec
 
@@ -80,6 +82,8 @@ class Transactions:
         self._ends_us = 0
         self._aborts = False
         self._has_records = False
+        self._has_lost = False
+        """Whether records of this transaction were given up."""
         self._sequences: dict[int, int] = {}
         """Partition → the next sequence number."""
         self._batches: dict[int, tuple[int, bytes]] = {}
@@ -140,7 +144,7 @@ class Transactions:
         A program that has been replaced ends if its epoch is not valid any more. It could ask for the next
         one, again and again, and so keep its successor from beginning.
         """
-        self.phase, self._aborts = Phase.ENDING, True
+        self.phase, self._aborts, self._has_lost = Phase.ENDING, True, True
         if self.is_replaced and code in _FENCED:
             self.phase = Phase.FENCED
 
@@ -193,7 +197,7 @@ class Transactions:
 
     def _started(self, result: ProducerIdResult) -> None:
         if self._succeeded(result.error_code):
-            self.producer = (result.producer_id, result.producer_epoch)
+            self._is(result)
             self._begin()
 
     def _ended(self, result: EndResult) -> None:
@@ -203,8 +207,18 @@ class Transactions:
             self.aborted += 1
         else:
             self.committed += 1
-        self.producer = (result.producer_id, result.producer_epoch)
+        if result.producer_id != NO_PRODUCER_ID:
+            self._is(result)
+        elif self._has_lost:  # It does not know the sequence numbers that its next batches need.
+            self.phase = Phase.STARTING
+            return
         self._begin()
+
+    def _is(self, result: ProducerIdResult | EndResult) -> None:
+        """Take an id and epoch. Before KIP-890, sequence numbers go on over the ends of transactions."""
+        self.producer = (result.producer_id, result.producer_epoch)
+        self._has_lost = False
+        self._sequences.clear()
 
     def _succeeded(self, code: ErrorCode) -> bool:
         """Return whether a request succeeded. If not, it is made again, unless the producer is fenced."""
@@ -226,5 +240,4 @@ class Transactions:
         self.phase, self._has_records = Phase.OPEN, False
         self._aborts = every > 0 and (self.committed + self.aborted + 1) % every == 0
         self._ends_us = self._kernel.now_us + self._spec.transaction_ms * 1000
-        self._sequences.clear()
         self._batches.clear()

@@ -15,6 +15,7 @@ from kview.simulate.coordination.host import Host
 from kview.simulate.coordination.of_cluster import LOAD_MS
 from kview.simulate.coordination.placement import partition_of
 from kview.simulate.coordination.shard import Shard
+from kview.simulate.features import TRANSACTION_VERSION
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.records import Marker
 from kview.simulate.requests.records import EndedTransaction
@@ -73,6 +74,11 @@ class TransactionShard(Shard):
         self.epoch = epoch
         self.transactions: dict[str, Transaction] = {}
 
+    @property
+    def version(self) -> int:
+        """The transaction.version that is in force."""
+        return self.host.metadata().features.get(TRANSACTION_VERSION, 0)
+
     def load(self) -> None:
         """Load the transactional ids from the partition's log."""
         values: dict[str, TransactionValue] = {}
@@ -111,7 +117,7 @@ class TransactionShard(Shard):
                 known.pending = None
             answer(code)
 
-        self.append(encode_batch((name, value), self.now_ms), apply, answered)
+        self.append(encode_batch((name, value), self.now_ms, self.version > 0), apply, answered)
 
     def forget(self, name: str) -> None:
         """Write that a transactional id has expired."""
@@ -257,7 +263,7 @@ class TransactionCoordinator:
             timeout_ms=timeout_ms,
             state=S.EMPTY,
             partitions=(),
-            began_ms=NO_TIME,
+            began_ms=NO_TIME if self._settings.version >= BUMPS_FROM else before.began_ms,
         )
         if after.producer_epoch > EPOCH_MAX:
             given = self._new_producer_id()
@@ -308,6 +314,7 @@ class TransactionCoordinator:
         done: CodeDone,
     ) -> None:
         """Add partitions to the producer's transaction, which begins with the first."""
+        version = min(version, self._settings.version)
         found = self._known(name, *producer)
         if isinstance(found, ErrorCode):
             return done(found)
@@ -347,7 +354,7 @@ class TransactionCoordinator:
         """Commit or abort the producer's transaction. The answer comes when the decision is committed; the
         markers follow."""
         found = self._known(name, *producer)
-        bumps = version >= BUMPS_FROM
+        bumps = min(version, self._settings.version) >= BUMPS_FROM
         if found in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING) and bumps:
             return done(self._ended_again(name, producer, is_commit) or EndResult(found))
         if isinstance(found, ErrorCode):
@@ -416,7 +423,7 @@ class TransactionCoordinator:
             producer_epoch=min(value.producer_epoch + bumps, EPOCH_MAX + 1),
             partitions=value.partitions if value.state is S.ONGOING else (),
             began_ms=value.began_ms if value.state is S.ONGOING else shard.now_ms,
-            version=BUMPS_FROM if bumps else value.version,
+            version=BUMPS_FROM if bumps and shard.version >= BUMPS_FROM else value.version,
         )
         if after.producer_epoch > EPOCH_MAX and bumps and not fences:
             given = self._new_producer_id()
@@ -425,8 +432,9 @@ class TransactionCoordinator:
             after = after._replace(next_producer_id=given.producer_id)
 
         def decided() -> None:
-            if bumps:
-                shard.transactions[name].last_epoch = after.producer_epoch - 1
+            if bumps:  # Before KIP-890, a producer that is fenced cannot go on with the next epoch.
+                known = self._settings.version >= BUMPS_FROM
+                shard.transactions[name].last_epoch = after.producer_epoch - 1 if known else NO_EPOCH
             self._complete(shard, name)
 
         def written(code: ErrorCode) -> None:

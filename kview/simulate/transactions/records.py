@@ -1,7 +1,7 @@
 """The records of `__transaction_state`, as values and as bytes in Kafka's format.
 
 Key version 0 (TransactionLogKey), value version 1 (TransactionLogValue), whose tagged fields tell what
-KIP-890 added. A value of None is a tombstone.
+KIP-890 added, or 0, if the cluster does not know of that. A value of None is a tombstone.
 """
 
 from enum import IntEnum
@@ -59,30 +59,36 @@ class TransactionValue(NamedTuple):
 
 Change = tuple[str, TransactionValue | None]
 
-_KEY_VERSION, _VALUE_VERSION = 0, 1
+_KEY_VERSION, _VALUE_VERSION, _WITHOUT_TAGS = 0, 1, 0
 _PREVIOUS_ID_TAG, _NEXT_ID_TAG, _VERSION_TAG = 0, 1, 2
 
 
-def encode_batch(change: Change, time_ms: int) -> bytes:
+def encode_batch(change: Change, time_ms: int, has_tags: bool = True) -> bytes:
     """Encode the state of one transactional id as one v2 batch."""
     transactional_id, value = change
     key = Writer().int16(_KEY_VERSION).string(transactional_id).done()
-    return records.encode_batch([(key, None if value is None else _encode_value(value), time_ms)])
+    return records.encode_batch([(key, None if value is None else _encode_value(value, has_tags), time_ms)])
 
 
-def _encode_value(value: TransactionValue) -> bytes:
-    writer = Writer().int16(_VALUE_VERSION).int64(value.producer_id).int16(value.producer_epoch)
+def _encode_value(value: TransactionValue, has_tags: bool) -> bytes:
+    version = _VALUE_VERSION if has_tags else _WITHOUT_TAGS
+    writer = Writer().int16(version).int64(value.producer_id).int16(value.producer_epoch)
     writer.int32(value.timeout_ms).int8(value.state)
     by_topic: dict[str, list[int]] = {}
     for topic, partition in value.partitions:
         by_topic.setdefault(topic, []).append(partition)
-    writer.array_length(None if value.state is TransactionState.EMPTY else len(by_topic), compact=True)
+    is_empty = value.state is TransactionState.EMPTY
+    writer.array_length(None if is_empty else len(by_topic), compact=has_tags)
     for topic, numbers in by_topic.items():
-        writer.compact_string(topic).array_length(len(numbers), compact=True)
+        (writer.compact_string if has_tags else writer.string)(topic)
+        writer.array_length(len(numbers), compact=has_tags)
         for number in numbers:
             writer.int32(number)
-        writer.tagged_fields({})
+        if has_tags:
+            writer.tagged_fields({})
     writer.int64(value.updated_ms).int64(value.began_ms)
+    if not has_tags:
+        return writer.done()
     ids = {_PREVIOUS_ID_TAG: value.previous_producer_id, _NEXT_ID_TAG: value.next_producer_id}
     tags = {tag: INT64.pack(id) for tag, id in ids.items() if id != NO_PRODUCER_ID}
     if value.version:
@@ -103,16 +109,19 @@ def decode_batch(batch: bytes) -> list[Change]:
 
 def _decode_value(data: bytes) -> TransactionValue:
     reader = Reader(data)
-    if reader.int16() != _VALUE_VERSION:
+    version = reader.int16()
+    if version not in (_VALUE_VERSION, _WITHOUT_TAGS):
         raise MalformedBytes("a value of another version")
+    has_tags = version == _VALUE_VERSION
     producer_id, epoch, timeout_ms, state = reader.int64(), reader.int16(), reader.int32(), reader.int8()
     partitions: list[tuple[str, int]] = []
-    for _ in range(reader.array_length(compact=True)):
-        topic = reader.compact_string()
-        partitions += [(topic, reader.int32()) for _ in range(reader.array_length(compact=True))]
-        reader.tagged_fields()
+    for _ in range(reader.array_length(compact=has_tags)):
+        topic = reader.compact_string() if has_tags else reader.string()
+        partitions += [(topic, reader.int32()) for _ in range(reader.array_length(compact=has_tags))]
+        if has_tags:
+            reader.tagged_fields()
     updated_ms, began_ms = reader.int64(), reader.int64()
-    tags = reader.tagged_fields()
+    tags = reader.tagged_fields() if has_tags else {}
     if state not in STATES or producer_id < 0 or epoch < NO_EPOCH:
         raise MalformedBytes(f"state {state} of producer {producer_id}, epoch {epoch}")
 
