@@ -16,15 +16,13 @@ import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from kview.model.decoded import (
-    NOT_DECODED,
     NOTES,
     Decoded,
-    DecodedRecord,
     Fields,
     Items,
     Moment,
@@ -33,11 +31,11 @@ from kview.model.decoded import (
 )
 from kview.model.inspection import Payload, Record
 from kview.model.units import UNKNOWN
-from kview.where.patterns import matching
-from kview.where.tree import (
+from kview.model.where import (
     EVERY,
     NUMBERS,
     And,
+    Candidate,
     Condition,
     Literal,
     Not,
@@ -47,6 +45,7 @@ from kview.where.tree import (
     Subject,
     Where,
 )
+from kview.where.patterns import matching
 
 JSON_MAX = 4 << 20
 """Limit of the bytes of JSON that is decoded, which takes about ten times as much memory."""
@@ -66,14 +65,6 @@ _MISSING = object()
 
 Answer = bool | None
 """None: it is not known."""
-
-
-class Candidate(NamedTuple):
-    """A record, with what its schemas made of it."""
-
-    partition: int
-    record: Record
-    decoded: DecodedRecord = NOT_DECODED
 
 
 def matches(where: Where, candidates: Sequence[Candidate]) -> list[Answer]:

@@ -12,8 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from kview.model.units import UNKNOWN
-from kview.where.patterns import bad_pattern
-from kview.where.tree import (
+from kview.model.where import (
     EVERY,
     NUMBERS,
     ORDERS,
@@ -30,6 +29,7 @@ from kview.where.tree import (
     Subject,
     Where,
 )
+from kview.where.patterns import bad_pattern
 
 MOST_CHARACTERS = 2_000
 MOST_CONDITIONS = 50

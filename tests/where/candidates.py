@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from kview.model.decoded import NOT_DECODED, DecodedRecord
 from kview.model.inspection import NULL, Header, Payload, Record, TimeType
-from kview.where.judge import Answer, Candidate, matches
+from kview.model.where import Candidate, Problem
+from kview.where.judge import Answer, matches
 from kview.where.parse import parse
-from kview.where.tree import Problem
 
 
 def payload(data: bytes | None, size: int | None = None) -> Payload:

@@ -18,9 +18,9 @@ from kview.model.decoded import (
     SchemaKind,
     Symbol,
 )
+from kview.model.where import EVERY, Problem, Subject
 from kview.where.judge import matches, value_at
 from kview.where.parse import parse
-from kview.where.tree import EVERY, Problem, Subject
 from tests.where.candidates import candidate, judged
 
 ORDER = (

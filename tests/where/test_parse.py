@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kview.language.where import problem
+from kview.model.where import Mistake, Problem
 from kview.where.judge import matches
 from kview.where.parse import parse
-from kview.where.tree import Mistake, Problem
 from tests.where.candidates import candidate
 
 

@@ -1,10 +1,13 @@
-"""What a filter of records says, as a tree, and what can be wrong with one."""
+"""What a filter of records says, as a tree, what can be wrong with one, and what it judges."""
 
 from decimal import Decimal
 from enum import StrEnum
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from kview.model.decoded import NOT_DECODED, DecodedRecord
+from kview.model.inspection import Record
 from kview.model.units import UNKNOWN
 
 
@@ -137,3 +140,11 @@ class Problem(Struct, frozen=True):
     mistake: Mistake
     at: int = 0
     wrong: str = ""
+
+
+class Candidate(NamedTuple):
+    """A record of a partition, with what its schemas made of it."""
+
+    partition: int
+    record: Record
+    decoded: DecodedRecord = NOT_DECODED
