@@ -2,8 +2,8 @@
 
 from difflib import get_close_matches
 
-from kview.where.parse import MOST_CHARACTERS, MOST_CONDITIONS, MOST_DEPTH
 from kview.model.where import Mistake, Problem, Subject
+from kview.where.parse import MOST_CHARACTERS, MOST_CONDITIONS, MOST_DEPTH
 
 FORMS = (
     "value.customer.id = 42   key = order-17   headers.trace exists   value ~ /re/   a text   and or not ( )"
