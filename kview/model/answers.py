@@ -21,9 +21,12 @@ from kview.model.inspection import (
     SettingsAnswer,
     SettingsRequest,
 )
+from kview.model.search import SearchAnswer, SearchPlan, SearchPlanRequest, SearchRequest
 
 Answer = (
     RecordsAnswer
+    | SearchPlan
+    | SearchAnswer
     | SettingsAnswer
     | DirectoriesAnswer
     | FirstRecordAnswer
@@ -34,6 +37,8 @@ Answer = (
 
 _ANSWERS: dict[type, Any] = {
     RecordsRequest: RecordsAnswer,
+    SearchPlanRequest: SearchPlan,
+    SearchRequest: SearchAnswer,
     SettingsRequest: SettingsAnswer,
     DirectoriesRequest: DirectoriesAnswer,
     FirstRecordRequest: FirstRecordAnswer,

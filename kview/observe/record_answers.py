@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kview.model.inspection import NULL, Damage, DamageKind, Header, Payload, Record, TimeType
 from kview.model.units import UNKNOWN
@@ -38,18 +39,33 @@ class Part(Struct):
 
 
 class Keeper:
-    """Keeps payloads up to the limits above, for all parts of an answer."""
+    """Keeps payloads up to the limits above, for all parts of an answer, or `whole`, while somebody judges
+    them."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = False) -> None:
         self._kept = 0
+        self._whole = whole
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it keeps only the beginning of further payloads."""
+        return self._kept >= KEPT_ALL
 
     def payload(self, data: bytes | None) -> Payload:
         """Return a payload, which may be the beginning of `data`."""
         if data is None:
             return NULL
+        if self._whole:
+            return Payload(data, len(data))
         kept = data[: KEPT_PART if self._kept < KEPT_ALL else KEPT_THEN]
         self._kept += len(kept)
         return Payload(kept, len(data))
+
+    def cut(self, record: Record) -> Record:
+        """Return a record whose payloads may be cut."""
+        headers = (Header(self.payload(h.name.data), self.payload(h.value.data)) for h in record.headers)
+        key, value = self.payload(record.key.data), self.payload(record.value.data)
+        return replace(record, key=key, value=value, headers=tuple(headers))
 
     def record(self, raw: RawRecord, batch: Batch) -> Record:
         """Return a record of `batch`, whose payloads may be cut."""
@@ -129,11 +145,12 @@ def _records_of(
             return []
         return wire.records(batch, low, high, most, newest)
     except MalformedBytes as error:
-        part.damage.append(Damage(batch.first, _kind(error), batch.size))
+        part.damage.append(Damage(batch.first, damage_kind(error), batch.size))
         return []
 
 
-def _kind(error: MalformedBytes) -> DamageKind:
+def damage_kind(error: MalformedBytes) -> DamageKind:
+    """Return why a batch cannot be shown."""
     match error:
         case BadChecksum():
             return DamageKind.CORRUPT

@@ -24,7 +24,8 @@ CONSUMER = -1
 class FetchAnswer:
     """The answer about the partition asked for, whose error is None if it is not in the answer.
 
-    `aborted` are the aborted transactions as (producer, first offset). `malformed`: it cannot be decoded.
+    `aborted` are the aborted transactions as (producer, first offset). `malformed`: it cannot be decoded. A
+    broker that enforces a quota may answer without records, and wants to be left alone for `throttle_ms`.
     """
 
     error: int = 0
@@ -32,6 +33,7 @@ class FetchAnswer:
     partition_error: int | None = None
     aborted: tuple[tuple[int, int], ...] = ()
     records: bytes = field(default=b"", repr=False)
+    throttle_ms: int = 0
 
 
 class FetchMessage(Message[FetchAnswer]):
@@ -80,10 +82,11 @@ def request(
 
 def from_library(answer: Any, topic: str, partition: int) -> FetchAnswer:
     """Return what kafka-python's response object says about one partition."""
-    error = getattr(answer, "error_code", 0) or 0
+    error, throttle_ms = getattr(answer, "error_code", 0) or 0, answer.throttle_time_ms or 0
     for entry in answer.responses or ():
         for row in entry.partitions if entry.topic == topic else ():
             if row.partition_index == partition:
                 aborted = tuple((a.producer_id, a.first_offset) for a in row.aborted_transactions or ())
-                return FetchAnswer(error, False, row.error_code, aborted, bytes(row.records or b""))
+                records = bytes(row.records or b"")
+                return FetchAnswer(error, False, row.error_code, aborted, records, throttle_ms)
     return FetchAnswer(error)
