@@ -22,7 +22,7 @@ from kview.model.where import Candidate, Where
 
 MOST_FOUND = 200
 """Limit of the records that a step returns."""
-REQUEST_BYTES = 4 << 20
+REQUEST_BYTES = 8 << 20
 """How many bytes of records one request asks a broker for. A single larger batch comes nevertheless."""
 
 

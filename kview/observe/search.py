@@ -38,7 +38,7 @@ from kview.observe.registry import Registry
 from kview.observe.scan import DAMAGE_MAX, Scan
 from kview.observe.search_plan import Planner
 from kview.where.judge import Answer, about_payloads, matches
-from kview.where.needles import needles
+from kview.where.needles import has_fields, needles
 from kview.wire import list_offsets
 from kview.wire.fetch import FetchAnswer
 from kview.wire.primitives import MalformedBytes
@@ -149,6 +149,7 @@ class _Step:
         self._decoders = self._loop.access.security.decoders
         where = request.where
         self._needles = needles(where) if where is not None and not self._has_schemas() else ()
+        self._with_schemas = where is not None and has_fields(where)
         self.spans = list(request.spans)
         self.found: list[Candidate] = []
         self.tally = Tally()
@@ -238,7 +239,7 @@ class _Step:
                 )
             committed = self._request.isolation is Isolation.READ_COMMITTED
             aborted = answer.aborted if committed else ()
-            scan = Scan(answer.records, aborted, span.at, span.end, self._needles)
+            scan = Scan(answer.records, aborted, span.at, span.end, self._needles, self._with_schemas)
         await self._judge_all(scan, index)
 
     async def _fetched(self, reader: PartitionReader, place: Place) -> FetchAnswer:
