@@ -29,6 +29,7 @@ from kview.model.inspection import (
     StartKind,
     TimeType,
 )
+from kview.model.search import SearchPlanRequest, SearchRequest
 from kview.model.units import NO_BROKER, UNKNOWN
 
 RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
@@ -87,6 +88,8 @@ def failure(failed: InspectionFailure, answer: Answer) -> str:
 
 _NEEDS: Mapping[type, str] = {
     RecordsRequest: "Read on this topic",
+    SearchPlanRequest: "Read on this topic",
+    SearchRequest: "Read on this topic",
     FirstRecordRequest: "Describe on this topic",
     SettingsRequest: "DescribeConfigs",
     ProducersRequest: "Read on this topic",

@@ -58,7 +58,7 @@ def _why(mistake: Mistake, wrong: str) -> str:
         case Mistake.NO_CONDITION:
             return f"a condition is missing {f'before {wrong!r}' if wrong else 'at the end'}: add one"
         case Mistake.NOT_JOINED:
-            return f"{wrong!r} follows a condition: write and or or between them, or put a text in quotes"
+            return f"{wrong!r} follows a condition: join them with and, or with or, or put a text in quotes"
 
 
 def _meant(wrong: str) -> str:
