@@ -171,7 +171,10 @@ class Planner:
         topic = self._request.topic
         of_topic = DescribeLogDirsRequest.DescribableLogDirTopic
         asked = DescribeLogDirsRequest(topics=[of_topic(topic=topic, partitions=list(partitions))])
-        answer = await self._asking.ask(leader, lambda _: asked, self._ticket)
+        try:
+            answer = await self._asking.ask(leader, lambda _: asked, self._ticket)
+        except LinkError:  # such as a broker that does not know this request
+            return {}
         return {
             row.partition_index: row.partition_size
             for folder in answer.results
