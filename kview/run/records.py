@@ -14,7 +14,7 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.language import glyphs, inspection
 from kview.language import search as said
 from kview.language.payloads import Form
-from kview.model.inspection import Cost, InspectionFailureKind, Isolation
+from kview.model.inspection import InspectionFailureKind, Isolation
 from kview.model.search import (
     MOST_FOUND,
     Begin,
@@ -115,7 +115,7 @@ async def _search(source: ConnectedSource, options: RecordsOptions) -> int:
             status.clear()
             raise KviewError(ErrorKind.RECORDS_NOT_READ, reason=reason)
         spans, tally = answer.spans, tally + answer.tally
-        cost = Cost(cost.requests + answer.cost.requests, cost.bytes + answer.cost.bytes)
+        cost += answer.cost
         if answer.found:
             status.clear()
             output.print(answer.found)
@@ -154,7 +154,7 @@ class _Output:
         self._format = options.format
 
     def print(self, found: tuple[Candidate, ...]) -> None:
-        """Print records, and let whoever reads the output have them."""
+        """Print records at once."""
         self.printed += len(found)
         for each in found:
             sys.stdout.write(f"{self._line(each)}\n")
