@@ -22,10 +22,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import (
-    AdminClient,
-    NewTopic,  # type: ignore[attr-defined]
-)
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.jars import KAFKA_4, fetch_jars, find_java
