@@ -1,8 +1,13 @@
-"""What a filter of records may say, and why one is wrong, in words."""
+"""What a filter of records may say, why one is wrong, and its fields as columns, in words."""
 
+import json
 from difflib import get_close_matches
+from typing import Any
 
-from kview.model.where import Mistake, Problem, Subject
+from kview.language import trees
+from kview.language.glyphs import printable
+from kview.model.decoded import Fields, Items, Moment, Symbol
+from kview.model.where import EVERY, Field, Mistake, Problem, Subject
 from kview.where.parse import MOST_CHARACTERS, MOST_CONDITIONS, MOST_DEPTH
 
 FORMS = (
@@ -10,6 +15,8 @@ FORMS = (
 )
 """Examples for help and for the line in which a filter is typed."""
 _FIELDS = [subject.value for subject in Subject if subject]
+_LONGEST_VALUE = 400
+"""The characters of a value in a column."""
 _LONGEST = 40
 """What is quoted of a filter."""
 
@@ -67,3 +74,21 @@ def _meant(wrong: str) -> str:
     if near:
         return f"did you mean {near[0]}{wrong[len(first) :]}?"
     return f"did you mean value.{wrong}? The fields are {', '.join(_FIELDS)}"
+
+
+def name(field: Field) -> str:
+    """Return a field's name in a column's title, without `value.`, which most have."""
+    steps = "".join(
+        f".{step}" if isinstance(step, str) else "[]" if step == EVERY else f"[{step}]" for step in field.path
+    )
+    short = f"{field.subject}{steps}".removeprefix(f"{Subject.VALUE}.")
+    return printable(short)
+
+
+def value(node: Any) -> str:
+    """Return what a column shows of a node, decoded or of JSON."""
+    if isinstance(node, Fields | Items | Moment | Symbol | bytes | str):
+        return printable(trees.one_line(node))
+    if isinstance(node, dict | list):
+        return printable(json.dumps(node, ensure_ascii=False, default=str)[:_LONGEST_VALUE])
+    return trees.scalar(node)
