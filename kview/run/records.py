@@ -35,7 +35,7 @@ from kview.run.log import start_log
 from kview.run.printing import until_nobody_reads
 
 RETRIES_S = (2.0, 4.0, 6.0)
-"""The pauses before partitions are asked for again whose leader has not answered: the session of a dead broker
+"""The pauses before partitions are tried again whose leader has not answered. The session of a dead broker
 ends after 9 s by default, and then others lead."""
 PASSING = frozenset(
     {InspectionFailureKind.NO_LEADER, InspectionFailureKind.NO_ANSWER, InspectionFailureKind.TIMEOUT}
