@@ -22,8 +22,8 @@ class Scan:
     """Reads the batches of an answer with offsets from `low` up to, but not including, `high`.
 
     `next` is the offset after what `items` has yielded or left out, and `is_over` says whether there is no
-    more. Unless there are no `needles`, only records with one of them are read, and, if `with_schemas`, those
-    that may need a schema.
+    more. Unless there are no `needles`, only records with one of each group of them are read, and, if
+    `with_schemas`, those that may need a schema.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Scan:
         aborted: Iterable[tuple[int, int]],
         low: int,
         high: int,
-        needles: Sequence[bytes],
+        needles: Sequence[Sequence[bytes]],
         with_schemas: bool,
     ) -> None:
         self.next = low

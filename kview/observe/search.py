@@ -38,7 +38,7 @@ from kview.observe.registry import Registry
 from kview.observe.scan import DAMAGE_MAX, Scan
 from kview.observe.search_plan import Planner
 from kview.where.judge import Answer, about_payloads, matches
-from kview.where.needles import has_fields, needles
+from kview.where.needles import has_fields, needle_groups
 from kview.wire import list_offsets
 from kview.wire.fetch import FetchAnswer
 from kview.wire.primitives import MalformedBytes
@@ -159,7 +159,7 @@ class _Step:
         self._keeper, self._whole = Keeper(), Keeper(whole=True)
         self._decoders = self._loop.access.security.decoders
         where = request.where
-        self._needles = needles(where) if where is not None and not self._has_schemas() else ()
+        self._needles = needle_groups(where) if where is not None and not self._has_schemas() else ()
         self._with_schemas = where is not None and has_fields(where)
         self.spans = list(request.spans)
         self.found: list[Candidate] = []

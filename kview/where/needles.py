@@ -35,6 +35,14 @@ def needles(where: Where) -> tuple[bytes, ...]:
     return ()
 
 
+def needle_groups(where: Where) -> tuple[tuple[bytes, ...], ...]:
+    """Return groups of bytes like `needles`, of each of which at least one is in every record described."""
+    if isinstance(where, And):
+        return tuple(dict.fromkeys(group for part in where.parts for group in needle_groups(part)))
+    group = needles(where)
+    return (group,) if group else ()
+
+
 def has_fields(where: Where) -> bool:
     """Return whether a filter asks for fields within keys or values."""
     match where:

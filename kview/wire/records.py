@@ -177,24 +177,34 @@ def records(
 
 
 def records_with(
-    batch: Batch, low: int, high: int, checked_body: bytes, needles: Sequence[bytes], with_schemas: bool
+    batch: Batch,
+    low: int,
+    high: int,
+    checked_body: bytes,
+    groups: Sequence[Sequence[bytes]],
+    with_schemas: bool,
 ) -> list[RawRecord]:
-    """Return the records of a batch, whose body is `checked_body`, in whose bytes there is one of `needles`.
+    """Return the records of a batch, whose body is `checked_body`, in whose bytes there is one of each group.
 
     If `with_schemas`, those that look as if a schema was needed to decode their key or value come, too. All
     others are not read. Raises as `records` does.
     """
-    firsts = [(needle, at) for needle in needles if (at := _find(checked_body, needle)) >= 0]
-    if not firsts and not with_schemas:
+    is_possible = all(any(_find(checked_body, needle) >= 0 for needle in group) for group in groups)
+    if not is_possible and not with_schemas:
         return []
     places = _places(batch, checked_body)
-    starts = [at for at, _ in places]
-    chosen: set[int] = set()
-    for needle, at in firsts:
-        while at >= 0:
-            place = max(0, bisect_right(starts, at) - 1)
-            chosen.add(place)
-            at = checked_body.find(needle, places[place][1])
+    chosen = set[int]()
+    if is_possible:
+        rarest, *others = sorted(groups, key=lambda group: sum(map(checked_body.count, group)))
+        starts = [at for at, _ in places]
+        for needle in rarest:
+            at = _find(checked_body, needle)
+            while at >= 0:
+                place = max(0, bisect_right(starts, at) - 1)
+                begin, stop = places[place]
+                if all(any(checked_body.find(n, begin, stop) >= 0 for n in group) for group in others):
+                    chosen.add(place)
+                at = checked_body.find(needle, stop)
     if with_schemas:
         if _SCHEMA_HEADER in checked_body:
             chosen.update(range(len(places)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kview.model.where import Condition, Field, Literal, Operator, Problem, Subject
 from kview.where.judge import matches
-from kview.where.needles import has_fields, needles, wanted_keys
+from kview.where.needles import has_fields, needle_groups, needles, wanted_keys
 from kview.where.parse import parse
 from kview.where.patterns import bad_pattern
 from tests.where.candidates import candidate
@@ -94,6 +94,14 @@ def test_a_text_is_found_however_it_is_written(
         [answer] = matches(where, [candidate(None, data)])
         found = needles(where)
         assert not answer or not found or any(needle in data for needle in found)
+
+
+def test_groups_are_those_of_all_that_must_hold() -> None:
+    where = parse("key ~ /^order-1/ and (value contains FAILED and offset > 4) and not x")
+    assert not isinstance(where, Problem)
+    assert needle_groups(where) == ((b"order-1", b"\\u"), (b"FAILED", b"\\u"))
+    either = parse("order or offset > 4")
+    assert not isinstance(either, Problem) and needle_groups(either) == ()
 
 
 def test_fields_may_need_a_schema() -> None:

@@ -131,7 +131,7 @@ def test_records_with_needles_are_all_of_those_that_have_one(
     body = wire.body(batch)
     assert body is not None
     every = wire.records(batch, *EVERYTHING)
-    found = wire.records_with(batch, 0, 2**62, body, needles, with_schemas)
+    found = wire.records_with(batch, 0, 2**62, body, [needles], with_schemas)
     assert found == [record for record in every if record in found]
     for record in every:
         parts = [part for part in (record.key, record.value) if part is not None]
@@ -142,17 +142,32 @@ def test_records_with_needles_are_all_of_those_that_have_one(
     assert with_schemas or all(any(needle in body for needle in needles) for record in found)
 
 
+def test_records_have_one_needle_of_each_group() -> None:
+    written = [(b"ab", b"x", 0), (b"ab", b"y", 0), (b"b", b"xy", 0), (None, b"ab", 0), (b"y", b"ab", 0)]
+    [batch] = wire.batches(encode_batch(written, 40))
+    body = wire.body(batch)
+    assert body is not None
+
+    def found(*groups: list[bytes]) -> list[int]:
+        return [r.offset for r in wire.records_with(batch, 0, 99, body, groups, with_schemas=False)]
+
+    assert found([b"ab"]) == [40, 41, 43, 44]
+    assert found([b"ab"], [b"y"]) == [41, 44]
+    assert found([b"x", b"y"], [b"ab", b"xy"]) == [40, 41, 42, 44]
+    assert found([b"ab"], [b"nothing"]) == []
+
+
 def test_schemas_in_headers_count_and_damage_is_said() -> None:
     field = record_field(b"__value_schema_id") + record_field(b"\1" + bytes(16))
     record = b"\0\0\0" + record_field(b"k") + record_field(b"v") + varint(1) + field
     body = varint(len(record)) + record
     [batch] = wire.batches(raw_batch(0, body, 1))
-    assert len(wire.records_with(batch, 0, 9, body, [b"nothing"], with_schemas=True)) == 1
-    assert not wire.records_with(batch, 0, 9, body, [b"nothing"], with_schemas=False)
+    assert len(wire.records_with(batch, 0, 9, body, [[b"nothing"]], with_schemas=True)) == 1
+    assert not wire.records_with(batch, 0, 9, body, [[b"nothing"]], with_schemas=False)
     cut = varint(9) + b"\0\0\0" + varint(90) + b"vvvv"
     [batch] = wire.batches(raw_batch(0, cut, 1))
     with pytest.raises(MalformedBytes):
-        wire.records_with(batch, 0, 9, cut, [b"nothing"], with_schemas=True)
+        wire.records_with(batch, 0, 9, cut, [[b"nothing"]], with_schemas=True)
 
 
 @given(st.binary(max_size=80), st.booleans())
@@ -160,4 +175,4 @@ def test_hostile_bytes_raise_nothing_else(body: bytes, with_schemas: bool) -> No
     [batch] = wire.batches(raw_batch(0, body, 3))
     for needle in (b"nothing", body[:1] or b"x"):
         with contextlib.suppress(MalformedBytes):
-            wire.records_with(batch, 0, 9, body, [needle], with_schemas)
+            wire.records_with(batch, 0, 9, body, [[needle]], with_schemas)
