@@ -14,7 +14,7 @@ from kview.model.inspection import InspectionFailureKind as Kind
 from kview.model.murmur2 import partition_for_key
 from kview.model.search import BeginKind, SearchPlan, SearchPlanRequest, Span
 from kview.model.units import UNKNOWN
-from kview.observe.asking import Asking, OutOfTime, Ticket
+from kview.observe.asking import CONNECT_S, POLL_S, Asking, Cancelled, OutOfTime, Ticket
 from kview.observe.causes import LinkError
 from kview.observe.link import Link
 from kview.observe.partition import Failed
@@ -62,7 +62,12 @@ class Planner:
 
     async def _partitions(self) -> dict[int, int]:
         """Return the topic's partitions with their leaders."""
-        topic, brokers = self._request.topic, self._asking.brokers()
+        topic, loop = self._request.topic, self._asking.loop
+        until_s = min(self._ticket.deadline_s, loop.monotonic() + CONNECT_S)
+        while not (brokers := self._asking.brokers()) and loop.monotonic() < until_s:
+            if self._ticket.cancelled:
+                raise Cancelled
+            await loop.net.sleep(POLL_S)  # a broker that is late may answer any moment
         for place, broker in enumerate(brokers):
             try:
                 answer = await self._asking.metadata(broker, topic, self._ticket)

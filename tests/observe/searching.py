@@ -48,6 +48,7 @@ def searched(
     """Search a topic. `between` is called after the plan, and `more` are options of the steps."""
     wanted = filtered(where)
     plan: SearchPlan = answered(observer, SearchPlanRequest(topic, where=wanted, **plan_options))
+    assert not plan.failure, plan.failure
     between(plan)
     spans, tally, found, steps = plan.spans, Tally(), list[Candidate](), list[SearchAnswer]()
     isolation = plan.request.isolation
