@@ -76,7 +76,7 @@ def scalar(node: Node, unfolded: bool = False) -> str:
         case float():
             return repr(node) if math.isfinite(node) else str(node)
         case Decimal():
-            return f"{node:f}"
+            return f"{node:f}" if abs(node.adjusted()) < 100 else str(node)
         case Moment():
             return moment(node)
         case Symbol():

@@ -14,6 +14,7 @@ FORMS = (
     "value.customer.id = 42   key = order-17   headers.trace exists   value ~ /re/   a text   and or not ( )"
 )
 """Examples for help and for the line in which a filter is typed."""
+_JSON = json.JSONEncoder(ensure_ascii=False, default=str)
 _FIELDS = [subject.value for subject in Subject if subject]
 _LONGEST_VALUE = 400
 """The characters of a value in a column."""
@@ -90,5 +91,10 @@ def value(node: Any) -> str:
     if isinstance(node, Fields | Items | Moment | Symbol | bytes | str):
         return printable(trees.one_line(node))
     if isinstance(node, dict | list):
-        return printable(json.dumps(node, ensure_ascii=False, default=str)[:_LONGEST_VALUE])
+        pieces, length = list[str](), 0
+        for piece in _JSON.iterencode(node):  # no more of it is written than is shown
+            pieces.append(piece)
+            if (length := length + len(piece)) >= _LONGEST_VALUE:
+                break
+        return printable("".join(pieces)[:_LONGEST_VALUE])
     return trees.scalar(node)

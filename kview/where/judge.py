@@ -323,12 +323,17 @@ def _of_json(payload: Payload) -> tuple[Any, bool]:
         return _MISSING, not nested and not payload.cut
     try:
         return _JSON.decode(data), True
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeError, ArithmeticError):
         pass
     try:  # numbers beyond 64-bit floats, which msgspec refuses
-        return json.loads(data.decode(), parse_float=Decimal), True
+        return json.loads(data.decode(), parse_float=Decimal, parse_constant=_no_constant), True
     except (ValueError, RecursionError, ArithmeticError):
         return _MISSING, not nested
+
+
+def _no_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which are not JSON, so that a text in NaN is only looked for in its bytes."""
+    raise ValueError(name)
 
 
 def _nodes(tree: Any, path: tuple[Step, ...]) -> Iterator[Any]:

@@ -97,7 +97,7 @@ def _in_every_match(pattern: str) -> str:
     if _NOT_PLAIN.search(pattern):
         return ""
     # What may be missing or repeated is not in every match as it stands, and ends a text.
-    texts = re.split(r".[?*]|[.^$+]", pattern)
+    texts = re.split(r"(?s:.)[?*]|[.^$+]", pattern)
     return max(texts, key=lambda text: len(text) * (not _IN_NUMBERS.issuperset(text)))
 
 

@@ -204,7 +204,7 @@ def records_with(
                 begin, stop = places[place]
                 if all(any(checked_body.find(n, begin, stop) >= 0 for n in group) for group in others):
                     chosen.add(place)
-                at = checked_body.find(needle, stop)
+                at = checked_body.find(needle, max(stop, at + 1))  # it may be in the next one's length
     if with_schemas:
         if _SCHEMA_HEADER in checked_body:
             chosen.update(range(len(places)))

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 
+from kview.language import where as fields
 from kview.model.decoded import (
     Decoded,
     DecodedRecord,
@@ -248,6 +249,23 @@ def test_numbers_of_many_digits() -> None:
     digits = b"1" + b"0" * 5_000
     assert judged("value.a > 1", candidate(None, b'{"a": %s}' % digits)) in (True, None)
     assert judged("value contains x", candidate(None, b"[1" + b"0" * 4_290 + b"]")) is False
+
+
+def test_numbers_that_nothing_can_hold_and_what_only_python_takes_for_json() -> None:
+    huge = b'{"n": 1e9999999999999999999, "s": "found"}'
+    assert judged("value.n > 4", candidate(None, huge)) is None
+    assert judged("found", candidate(None, huge)) is True
+    assert judged("found", candidate(b"1e9999999999999999999", b"found")) is True
+    assert value_at(candidate(None, huge), Field(Subject.VALUE, ("n",))) == (False, None)
+    field = Field(Subject.VALUE, ("n",))
+    assert fields.value(value_at(candidate(None, b'{"n": 1e99999999}'), field)[1]) == "1E+99999999"
+    assert judged("value.n > 4", candidate(None, b'{"n": 1e99999999}')) is True
+    assert judged("value.n contains N", candidate(None, b'{"n": NaN}')) is None
+
+
+def test_a_column_of_a_large_tree_is_cut() -> None:
+    large = value_at(candidate(None, b'{"n": [%s]}' % b", ".join([b'"ab"'] * 1_000)), Field(Subject.VALUE))
+    assert fields.value(large[1]) == ('{"n": [' + '"ab", ' * 100)[:400]
 
 
 def test_a_column_of_a_field() -> None:

@@ -48,6 +48,7 @@ def of(text: str) -> tuple[bytes, ...]:
         ("key ~ /^order-.*9$/", (b"order-", b"\\u")),
         ("key ~ /^colou?r.x+y*$/", (b"colo", b"\\u")),
         ("key ~ /ab+/", (b"ab", b"\\u")),
+        ("key ~ /ab\n?cde/", (b"cde", b"\\u")),
         ("key ~ /^42/", ()),
         ("key ~ /a|b/", ()),
         ("key ~ /(?i)abc/", ()),
@@ -116,7 +117,7 @@ def test_fields_may_need_a_schema() -> None:
 
 PATTERNS = st.lists(
     st.sampled_from(
-        ["a", "b", "ab", "é", ".", "^", "$", "a?", "b*", "a+", "ba+", "a??", "b*?", " ", "4", "-"]
+        ["a", "b", "ab", "é", ".", "^", "$", "a?", "b*", "a+", "ba+", "a??", "b*?", "\n?", " ", "4", "-"]
     ),
     min_size=1,
     max_size=6,

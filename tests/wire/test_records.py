@@ -121,7 +121,9 @@ PARTS = st.one_of(
 
 @given(
     st.lists(st.tuples(PARTS, PARTS, st.integers(0, 2**40)), min_size=1, max_size=30),
-    st.lists(st.sampled_from([b"ab", b"bb", b"\0ab", b"xab", b"nothing"]), min_size=1, max_size=2),
+    st.lists(
+        st.sampled_from([b"ab", b"bb", b"\0ab", b"xab", b"nothing", b"\x12", b"\x14"]), min_size=1, max_size=2
+    ),
     st.booleans(),
 )
 def test_records_with_needles_are_all_of_those_that_have_one(
@@ -155,6 +157,7 @@ def test_records_have_one_needle_of_each_group() -> None:
     assert found([b"ab"], [b"y"]) == [41, 44]
     assert found([b"x", b"y"], [b"ab", b"xy"]) == [40, 41, 42, 44]
     assert found([b"ab"], [b"nothing"]) == []
+    found([body[:1]])  # a record's length ends this search, too
 
 
 def test_schemas_in_headers_count_and_damage_is_said() -> None:
