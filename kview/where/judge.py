@@ -52,6 +52,8 @@ JSON_MAX = 4 << 20
 """Limit of the bytes of JSON that is decoded, which takes about ten times as much memory."""
 NODES_MAX = 200_000
 """Limit of the parts of a payload that a condition looks at."""
+TEXTS_MAX = 10_000
+"""After so many texts, an expression is looked for in them."""
 _JSON = msgspec.json.Decoder(float_hook=Decimal)
 _JSON_BEGINS = b'{["0123456789-tfn'
 _ORDERS: dict[Operator, Callable[[Any, Any], bool]] = {
@@ -68,10 +70,15 @@ Answer = bool | None
 """None: it is not known."""
 
 
-def matches(where: Where, candidates: Sequence[Candidate]) -> list[Answer]:
-    """Return of each candidate whether the filter describes it: None if that is not known."""
-    judge = _Judge(candidates)
-    return [judge.holds(where, place) for place in range(len(candidates))]
+def matches(
+    where: Where, candidates: Sequence[Candidate], cancelled: Callable[[], bool] = lambda: False
+) -> list[Answer]:
+    """Return of each candidate whether the filter describes it: None if that is not known.
+
+    `cancelled` is asked before each one. Once it says so, nothing more is known.
+    """
+    judge = _Judge(candidates, cancelled)
+    return [None if cancelled() else judge.holds(where, place) for place in range(len(candidates))]
 
 
 def about_payloads(where: Where) -> bool:
@@ -98,8 +105,9 @@ def value_at(candidate: Candidate, field: Field) -> tuple[bool, Any]:
 
 
 class _Judge:
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, candidates: Sequence[Candidate], cancelled: Callable[[], bool]) -> None:
         self._candidates = candidates
+        self._cancelled = cancelled
         self._trees: dict[tuple[int, Subject], tuple[Any, bool]] = {}
         """(candidate, subject) → its tree, and whether that is all of it."""
         self._patterns: dict[Condition, list[Answer]] = {}
@@ -198,7 +206,16 @@ class _Judge:
                 owners.append(place)
             return False
 
+        def judge() -> None:
+            for place, found in zip(owners, matching(condition.literal.text, texts), strict=True):
+                if found:
+                    answers[place] = True
+            texts.clear()
+            owners.clear()
+
         for place in range(len(self._candidates)):
+            if self._cancelled():
+                return [None] * len(self._candidates)
             for payload in self._payloads(condition, place):
                 if payload.data is not None:
                     texts.append(payload.data.decode(errors="replace"))
@@ -206,9 +223,9 @@ class _Judge:
             answers.append(
                 self._any(condition, place, lambda node, place=place: note(node, place), is_text=True)  # type: ignore[misc]
             )
-        for place, found in zip(owners, matching(condition.literal.text, texts), strict=True):
-            if found:
-                answers[place] = True
+            if len(texts) >= TEXTS_MAX:
+                judge()
+        judge()
         return answers
 
     def _payloads(self, condition: Condition, place: int) -> Iterator[Payload]:

@@ -241,6 +241,28 @@ def test_many_candidates_are_asked_at_once() -> None:
     assert judged_all == [False, True, False, False]
 
 
+def test_what_is_cancelled_is_not_judged_any_further() -> None:
+    left = iter([False] * 4 + [True] * 99)
+    where = parse("value ~ /[0-9]/ or offset = 5")
+    assert not isinstance(where, Problem)
+    assert (
+        matches(where, [candidate(b"k", b"%d" % n) for n in range(9)], lambda: next(left))
+        == [True] + [None] * 8
+    )
+    left = iter([False] * 4 + [True] * 99)
+    plain = parse("offset = 5")
+    assert not isinstance(plain, Problem)
+    assert matches(plain, [candidate()] * 9, lambda: next(left)) == [True] * 4 + [None] * 5
+
+
+def test_expressions_are_looked_for_in_many_texts() -> None:
+    many = b"[%s]" % b",".join([b'"x"'] * 4_000)
+    some = [candidate(None, many if n % 4 else b'["found"]') for n in range(9)]
+    where = parse("value ~ /f..nd/")
+    assert not isinstance(where, Problem)
+    assert matches(where, some) == [n % 4 == 0 for n in range(9)]
+
+
 def test_no_expression_takes_more_than_linear_time() -> None:
     assert judged("value ~ /^(a+)+$/", candidate(None, b"a" * 200_000 + b"!")) is False
 
