@@ -36,6 +36,15 @@ def _where(ctx: click.Context, param: click.Parameter, given: str | None) -> "Wh
     return where
 
 
+def _topic(ctx: click.Context, param: click.Parameter, given: str) -> str:
+    """Return the topic's name. Fails with a usage error if it is not UTF-8, as all names are."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter("the name is not UTF-8: check it", ctx, param) from None
+    return given
+
+
 def _time(ctx: click.Context, param: click.Parameter, given: str | None) -> int | None:
     """Return a time in epoch ms. Fails with a usage error."""
     if given is None:
@@ -61,7 +70,7 @@ def _place(ctx: click.Context, param: click.Parameter, given: str | None) -> tup
 
 @click.command(context_settings={"max_content_width": 100})
 @target_options
-@click.argument("topic")
+@click.argument("topic", callback=_topic)
 @click.option(
     "--where",
     callback=_where,
@@ -81,7 +90,13 @@ def _place(ctx: click.Context, param: click.Parameter, given: str | None) -> tup
     metavar="TIME",
     help="Read records from this time on: 14:05, -1h or 2026-11-27T10:00.",
 )
-@click.option("--to", "until_ms", callback=_time, metavar="TIME", help="Read records before this time.")
+@click.option(
+    "--to",
+    "until_ms",
+    callback=_time,
+    metavar="TIME",
+    help="Print only records before this time. Later ones are read, too: times may be in any order.",
+)
 @click.option("--offset", "place", callback=_place, metavar="P:O", help="Read partition P from offset O on.")
 @click.option(
     "--partition",

@@ -80,6 +80,8 @@ def failure(failed: InspectionFailure, answer: Answer) -> str:
             return f"{broker} does not support the versions of Fetch that kview can use"
         case InspectionFailureKind.TOO_LARGE:
             return f"a batch in {what} is too large for kview to read"
+        case InspectionFailureKind.TOO_MANY:
+            return "a search reads no more partitions at a time: name them with --partition"
         case InspectionFailureKind.NOT_CONNECTED:
             return "no broker answers at the moment"
         case InspectionFailureKind.NO_ANSWER:
@@ -110,8 +112,10 @@ def _what(request: Question[Any]) -> str:
 
 
 def _out_of_range(failed: InspectionFailure, answer: Answer) -> str:
-    if not isinstance(answer, RecordsAnswer) or failed.offset == UNKNOWN:
+    if failed.offset == UNKNOWN:
         return "the records were deleted while kview read them; try again"
+    if not isinstance(answer, RecordsAnswer):
+        return f"offset {failed.offset:,} does not exist"
     return f"offset {failed.offset:,} does not exist: {has(answer)}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from kview.language import inspection, words
-from kview.model.inspection import Cost, InspectionFailure
+from kview.model.inspection import Cost, InspectionFailure, InspectionFailureKind
 from kview.model.search import SearchPlan, SearchPlanRequest, Span, Tally
 from kview.model.units import UNKNOWN
 
@@ -24,7 +24,7 @@ def left_size(spans: Sequence[Span]) -> int:
 
 def plan(planned: SearchPlan, most_bytes: int) -> str:
     """Return what a search will read at most: `up to 10,000,000 records in 4 partitions, ≈ 1.2 GB`."""
-    offsets = sum(span.end - span.begin for span in planned.spans)
+    offsets = sum(span.end - span.begin for span in planned.spans if not span.failure)
     many = len(planned.spans)
     size = left_size(planned.spans)
     about = "" if size == UNKNOWN else f", ≈ {words.size(size)}"
@@ -57,6 +57,8 @@ def unread(plan_request: SearchPlanRequest, spans: Sequence[Span]) -> list[str]:
         of_reason = list(some)
         first = of_reason[0]
         why = inspection.failure(first.failure, SearchPlan(plan_request))
+        if first.failure.kind is InspectionFailureKind.OFFSET_OUT_OF_RANGE:
+            why += f": they begin at {first.begin:,}, and the next one is {first.end:,}"
         lines.append(f"not all was read: {partitions([span.partition for span in of_reason])}: {why}")
     return lines
 

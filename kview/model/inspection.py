@@ -164,6 +164,8 @@ class InspectionFailureKind(StrEnum):
     """The broker is too old, or too new."""
     TOO_LARGE = "too_large"
     """A single batch is larger than what kview takes."""
+    TOO_MANY = "too_many"
+    """There are more partitions than kview takes at a time."""
     NOT_CONNECTED = "not_connected"
     """There is no connection to the cluster at the moment."""
 

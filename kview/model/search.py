@@ -66,14 +66,12 @@ class Span(Struct, frozen=True):
 class SearchPlanRequest(Question["SearchPlan"], frozen=True):
     """A question for the spans to search. `partitions` are all if it is empty.
 
-    `where` says which partition may be the best one to begin with. With `until_ms`, a span ends at the first
-    record at or after that time.
+    `where` says which partition may be the best one to begin with.
     """
 
     topic: str
     partitions: tuple[int, ...] = ()
     begin: Begin = Begin()
-    until_ms: int = UNKNOWN
     isolation: Isolation = Isolation.READ_COMMITTED
     where: Where | None = None
 
@@ -91,8 +89,8 @@ class SearchPlan(Struct, frozen=True):
 
 
 class SearchRequest(Question["SearchAnswer"], frozen=True):
-    """A question for the next records. A step ends after some time, after `most` records, and when
-    `most_bytes` bytes of records have been fetched.
+    """A question for the next records. A step ends after some time, after `most` records, and when what was
+    fetched has been judged, if that were `most_bytes` bytes of records.
 
     Records with a timestamp before `from_ms`, or not before `until_ms`, are left out.
     """
@@ -140,6 +138,8 @@ class SearchAnswer(Struct, frozen=True):
     tally: Tally = Tally()
     damage: tuple[tuple[int, Damage], ...] = ()
     """(partition, damage), of as many as are kept."""
+    is_spent: bool = False
+    """Whether it ended because there are no bytes left to fetch."""
     failure: InspectionFailure = NO_INSPECTION_FAILURE
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN

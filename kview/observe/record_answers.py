@@ -51,33 +51,42 @@ class Keeper:
         """Whether it keeps only the beginning of further payloads."""
         return self._kept >= KEPT_ALL
 
-    def payload(self, data: bytes | None) -> Payload:
+    @property
+    def _most(self) -> int | None:
+        """The most bytes that are kept of each part of the next record, None for all."""
+        return None if self._whole else KEPT_THEN if self.is_full else KEPT_PART
+
+    def _payload(self, data: bytes | None, most: int | None) -> Payload:
         """Return a payload, which may be the beginning of `data`."""
         if data is None:
             return NULL
-        if self._whole:
-            return Payload(data, len(data))
-        kept = data[: KEPT_PART if self._kept < KEPT_ALL else KEPT_THEN]
+        kept = data[:most]
         self._kept += len(kept)
         return Payload(kept, len(data))
 
     def cut(self, record: Record) -> Record:
         """Return a record whose payloads may be cut."""
-        headers = (Header(self.payload(h.name.data), self.payload(h.value.data)) for h in record.headers)
-        key, value = self.payload(record.key.data), self.payload(record.value.data)
-        return replace(record, key=key, value=value, headers=tuple(headers))
+        most = self._most
+        headers = tuple(
+            Header(self._payload(h.name.data, most), self._payload(h.value.data, most))
+            for h in record.headers
+        )
+        key, value = self._payload(record.key.data, most), self._payload(record.value.data, most)
+        return replace(record, key=key, value=value, headers=headers)
 
     def record(self, raw: RawRecord, batch: Batch) -> Record:
         """Return a record of `batch`, whose payloads may be cut."""
-        timeless = raw.timestamp_ms < 0
+        most, timeless = self._most, raw.timestamp_ms < 0
         created = TimeType.APPEND if raw.append_time else TimeType.CREATE
         return Record(
             offset=raw.offset,
             timestamp_ms=UNKNOWN if timeless else raw.timestamp_ms,
             time_type=TimeType.NONE if timeless else created,
-            key=self.payload(raw.key),
-            value=self.payload(raw.value),
-            headers=tuple(Header(self.payload(name), self.payload(value)) for name, value in raw.headers),
+            key=self._payload(raw.key, most),
+            value=self._payload(raw.value, most),
+            headers=tuple(
+                Header(self._payload(name, most), self._payload(value, most)) for name, value in raw.headers
+            ),
             header_count=raw.header_count,
             leader_epoch=batch.epoch if batch.magic > 1 and batch.epoch >= 0 else UNKNOWN,
             transactional=batch.transactional,

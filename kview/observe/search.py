@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from kview.config.decoders import DecoderKind
 from kview.model.decoded import NOT_DECODED, DecodedRecord, DecodeFailureKind, DecodeRequest
+from kview.model.failures import Cause, FailureKind
 from kview.model.inspection import (
     Damage,
     DamageKind,
@@ -48,10 +49,13 @@ STEP_S = 0.4
 """How long a step takes. Then somebody may want to know how far it is, or to stop."""
 SOME_RECORDS = 500
 """Limit of the records that are judged together."""
-SOME_BYTES = 32 << 20
-"""Limit of their bytes, but for the last one."""
+SOME_BYTES = 2 << 20
+"""Limit of their bytes, but for the last one. As JSON, they take up to fifty times as much memory."""
 THROTTLED_MOST_S = 5.0
 """Limit of how long a broker that enforces a quota is left alone at a time."""
+
+BEHIND_S = 0.2
+"""How often a new leader is asked that does not have yet what the last one had."""
 
 
 class Place(NamedTuple):
@@ -82,6 +86,8 @@ class Search:
         self._ahead: tuple[Place, Any] | None = None
         """A fetch that is on its way, and its future."""
         self._left: tuple[Place, Left] | None = None
+        self.behind: tuple[Place, float] | None = None
+        """What a leader does not have yet, and since when that is known (monotonic)."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -102,7 +108,11 @@ class Search:
         """Read on for a while. Raises Cancelled."""
         before, asked_ms = self.asking.cost, self.asking.loop.clock_ms()
         step = _Step(self, request, ticket)
-        await step.run()
+        try:
+            await step.run()
+        except Cancelled:  # most likely, nobody asks for the rest
+            self._ahead = self._left = None
+            raise
         if all(span.is_over for span in step.spans):
             self._ahead = self._left = None
         self.asking.idle()
@@ -112,6 +122,7 @@ class Search:
             tuple(step.spans),
             step.tally,
             tuple(step.damage),
+            is_spent=step.is_spent,
             cost=self.asking.spent_since(before),
             asked_ms=asked_ms,
         )
@@ -164,6 +175,7 @@ class _Step:
         self.spans = list(request.spans)
         self.found: list[Candidate] = []
         self.tally = Tally()
+        self.is_spent = False
         self.damage: list[tuple[int, Damage]] = []
 
     def _has_schemas(self) -> bool:
@@ -205,7 +217,7 @@ class _Step:
             self._loop.monotonic() >= self._ends_s
             or len(self.found) >= min(self._request.most, MOST_FOUND)
             or self._keeper.is_full
-            or self.tally.bytes >= self._request.most_bytes
+            or self.is_spent
         )
 
     def _fail(self, index: int, failure: InspectionFailure) -> None:
@@ -220,6 +232,9 @@ class _Step:
         place = self._place(span, span.at)
         left = self._search.take_left(place)
         if left is None:
+            if self.tally.bytes >= self._request.most_bytes:
+                self.is_spent = True
+                return
             if self._is_too_early and not self._search.is_ahead(place):
                 await self._pause(min(self._search.not_before_s, self._ends_s) - self._loop.monotonic())
                 return
@@ -232,10 +247,7 @@ class _Step:
                 return
             self.tally += Tally(bytes=len(answer.records))
             if not answer.records:
-                if answer.throttle_ms:
-                    await self._pause(min(answer.throttle_ms / 1000, THROTTLED_MOST_S))
-                else:
-                    self.spans[index] = replace(span, at=span.end)  # compaction has left nothing more
+                await self._without_records(reader, index, answer)
                 return
             try:
                 beyond = end_offset(answer.records)
@@ -266,6 +278,22 @@ class _Step:
             await self._loop.settle([future], POLL_S)
         answer: FetchAnswer = await future
         return answer
+
+    async def _without_records(self, reader: PartitionReader, index: int, answer: FetchAnswer) -> None:
+        """Go on after an answer without records: its broker enforces a quota, has no more, or not yet."""
+        span, search, now_s = self.spans[index], self._search, self._loop.monotonic()
+        committed = self._request.isolation is Isolation.READ_COMMITTED
+        place = self._place(span, span.at)
+        if answer.throttle_ms:
+            await self._pause(min(answer.throttle_ms / 1000, THROTTLED_MOST_S))
+        elif (answer.last_stable if committed else answer.high_watermark) >= span.end:
+            self.spans[index] = replace(span, at=span.end)  # compaction has left nothing more
+        elif search.behind is None or search.behind[0] != place:
+            search.behind = place, now_s
+        elif now_s >= search.behind[1] + DEADLINE_S:
+            self._fail(index, InspectionFailure(Kind.NO_ANSWER, reader.leader, Cause(FailureKind.INCOMPLETE)))
+        else:
+            await self._pause(BEHIND_S)
 
     async def _moved(self, reader: PartitionReader, index: int) -> None:
         """Go on where the log begins now, or stop where it ends now."""
@@ -337,7 +365,11 @@ class _Step:
             some = await self._decoded(some)
         answers: list[Answer] = [True] * len(some)
         if where is not None:
-            answers = await self._loop.in_thread(partial(matches, where, some), "search")
+            answers = await self._loop.in_thread(
+                partial(matches, where, some, lambda: self._ticket.cancelled), "search"
+            )
+            if self._ticket.cancelled:
+                raise Cancelled
         room = min(request.most, MOST_FOUND) - len(self.found)
         found: list[Candidate] = []
         undecoded, rest = 0, len(some)

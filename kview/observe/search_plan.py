@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from kview.model.inspection import InspectionFailureKind as Kind
 from kview.model.murmur2 import partition_for_key
 from kview.model.search import BeginKind, SearchPlan, SearchPlanRequest, Span
 from kview.model.units import UNKNOWN
-from kview.observe.asking import CONNECT_S, POLL_S, Asking, Cancelled, OutOfTime, Ticket
+from kview.observe.asking import CONNECT_S, DEADLINE_S, POLL_S, Asking, Cancelled, OutOfTime, Ticket
 from kview.observe.causes import LinkError
 from kview.observe.link import Link
 from kview.observe.partition import Failed
@@ -46,9 +47,11 @@ class Planner:
                 raise Failed(Kind.UNKNOWN_TOPIC)
             keys = wanted_keys(request.where) if request.where is not None else ()
             own = {partition_for_key(key, count) for key in keys}
-            chosen = request.partitions or sorted(self.leaders)[:MOST_PARTITIONS]
-            self.leaders = {partition: self.leaders[partition] for partition in chosen}
+            chosen = request.partitions or sorted(self.leaders)
+            left_out = chosen[MOST_PARTITIONS:]
+            self.leaders = {partition: self.leaders[partition] for partition in chosen[:MOST_PARTITIONS]}
             spans = await self._spans()
+            spans += (Span(partition, failure=InspectionFailure(Kind.TOO_MANY)) for partition in left_out)
         except Failed as failed:
             failure = failed.failure
         except OutOfTime:
@@ -88,7 +91,11 @@ class Planner:
         spans = await self._of(self.leaders)
         failed = [partition for partition, span in spans.items() if span.failure]
         if failed:
-            newer = await self._partitions()
+            self._ticket.deadline_s = self._asking.loop.monotonic() + DEADLINE_S
+            try:
+                newer = await self._partitions()
+            except (Failed, OutOfTime, LinkError):  # the others can be searched nevertheless
+                return list(spans.values())
             moved = {p: newer[p] for p in failed if p in newer and newer[p] != self.leaders[p]}
             self.leaders |= moved
             spans |= await self._of(moved)
@@ -98,51 +105,68 @@ class Planner:
         by_leader: dict[int, list[int]] = defaultdict(list)
         for partition, leader in leaders.items():
             by_leader[leader].append(partition)
-        spans: dict[int, Span] = {}
+        loop, tickets, futures = self._asking.loop, list[Ticket](), list[Any]()
         for leader, partitions in by_leader.items():
-            try:
-                spans |= await self._of_leader(leader, partitions)
-            except Failed as failed:
-                spans |= {partition: Span(partition, failure=failed.failure) for partition in partitions}
-            except LinkError as error:
-                failure = InspectionFailure(Kind.NO_ANSWER, leader, error.cause)
-                spans |= {partition: Span(partition, failure=failure) for partition in partitions}
+            tickets.append(Ticket(deadline_s=loop.monotonic() + DEADLINE_S))
+            futures.append(loop.begin(partial(self._safely, leader, partitions, tickets[-1])))
+            futures[-1].add_errback(lambda _: None)  # it is raised below
+        while not all(future.is_done for future in futures):
+            for ticket in tickets:
+                ticket.cancelled = self._ticket.cancelled
+            await loop.settle(futures, POLL_S)
+        spans: dict[int, Span] = {}
+        for future in futures:
+            spans |= await future
         return spans
 
-    async def _of_leader(self, leader: int, partitions: Sequence[int]) -> dict[int, Span]:
-        """Return the spans of partitions with the same leader. Raises Failed or LinkError."""
+    async def _safely(self, leader: int, partitions: Sequence[int], ticket: Ticket) -> dict[int, Span]:
+        """Return the spans of partitions with the same leader, or why it does not tell. Raises Cancelled."""
+        try:
+            return await self._of_leader(leader, partitions, ticket)
+        except Failed as failed:
+            failure = failed.failure
+        except OutOfTime:
+            failure = InspectionFailure(Kind.TIMEOUT, leader)
+        except LinkError as error:
+            failure = InspectionFailure(Kind.NO_ANSWER, leader, error.cause)
+        return {partition: Span(partition, failure=failure) for partition in partitions}
+
+    async def _of_leader(self, leader: int, partitions: Sequence[int], ticket: Ticket) -> dict[int, Span]:
+        """Return the spans of partitions with the same leader. Raises Failed, LinkError, OutOfTime or
+        Cancelled."""
         if leader < 0:
             raise Failed(Kind.NO_LEADER)
-        begin, until_ms = self._request.begin, self._request.until_ms
-        starts = await self._listed(leader, partitions, EARLIEST)
-        ends = await self._listed(leader, partitions, LATEST)
+        begin = self._request.begin
+        starts = await self._listed(leader, partitions, EARLIEST, ticket)
+        ends = await self._listed(leader, partitions, LATEST, ticket)
         firsts = starts
         if begin.kind is BeginKind.TIME:
-            firsts = await self._listed(leader, partitions, begin.value)
-        lasts = ends if until_ms == UNKNOWN else await self._listed(leader, partitions, until_ms)
-        sizes = await self._sizes(leader, partitions)
+            firsts = await self._listed(leader, partitions, begin.value, ticket)
+        sizes = await self._sizes(leader, partitions, ticket)
         spans: dict[int, Span] = {}
         for partition in partitions:
-            listed = [offsets.get(partition, (UNKNOWN, 0)) for offsets in (starts, ends, firsts, lasts)]
+            listed = [offsets.get(partition, (UNKNOWN, 0)) for offsets in (starts, ends, firsts)]
             code = next((code for _, code in listed if code), 0)
-            start, end, first, last = (offset for offset, _ in listed)
+            start, end, first = (offset for offset, _ in listed)
             if code in NOT_AUTHORIZED:
                 failure = InspectionFailure(Kind.NOT_AUTHORIZED, leader, refused(code))
                 spans[partition] = Span(partition, failure=failure)
             elif code or start < 0 or end < 0:
                 failure = InspectionFailure(Kind.NO_ANSWER, leader, refused(code))
                 spans[partition] = Span(partition, failure=failure)
+            elif begin.kind is BeginKind.OFFSET and not start <= begin.value <= end:
+                failure = InspectionFailure(Kind.OFFSET_OUT_OF_RANGE, leader, offset=begin.value)
+                spans[partition] = Span(partition, start, end, start, failure=failure)
             else:
-                stop = min(end, last) if last >= 0 else end
                 match begin.kind:
                     case BeginKind.OFFSET:
                         first = begin.value
                     case BeginKind.LAST:
-                        first = stop - begin.value
+                        first = end - begin.value
                     case BeginKind.TIME if first < 0:
-                        first = stop  # no record is so new
-                first = min(max(first, start), max(start, stop))
-                span = Span(partition, first, max(first, stop), first)
+                        first = end  # no record is so new
+                first = min(max(first, start), max(start, end))
+                span = Span(partition, first, max(first, end), first)
                 if partition in sizes and end > start:
                     size = sizes[partition] * (span.end - span.begin) // (end - start)
                     span = replace(span, size=size)
@@ -150,7 +174,7 @@ class Planner:
         return spans
 
     async def _listed(
-        self, leader: int, partitions: Sequence[int], timestamp: int
+        self, leader: int, partitions: Sequence[int], timestamp: int, ticket: Ticket
     ) -> dict[int, tuple[int, int]]:
         """Return the offset at a time by partition, each with an error number."""
         committed = self._request.isolation is Isolation.READ_COMMITTED
@@ -162,7 +186,7 @@ class Planner:
                 raise Failed(Kind.UNSUPPORTED, leader)
             return list_offsets_request(version, asked, timestamp, read_committed=committed)
 
-        answer = await self._asking.ask(leader, make, self._ticket)
+        answer = await self._asking.ask(leader, make, ticket)
         return {
             partition: (offset, error)
             for of_topic in answer.topics
@@ -171,14 +195,14 @@ class Planner:
             )
         }
 
-    async def _sizes(self, leader: int, partitions: Sequence[int]) -> dict[int, int]:
+    async def _sizes(self, leader: int, partitions: Sequence[int], ticket: Ticket) -> dict[int, int]:
         """Return the bytes of each partition's log at its leader, none of those that it does not tell."""
         topic = self._request.topic
         of_topic = DescribeLogDirsRequest.DescribableLogDirTopic
         asked = DescribeLogDirsRequest(topics=[of_topic(topic=topic, partitions=list(partitions))])
         try:
-            answer = await self._asking.ask(leader, lambda _: asked, self._ticket)
-        except LinkError:  # such as a broker that does not know this request
+            answer = await self._asking.ask(leader, lambda _: asked, ticket)
+        except (LinkError, OutOfTime):  # such as a broker that does not know this request
             return {}
         return {
             row.partition_index: row.partition_size

@@ -15,7 +15,7 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.language import glyphs, inspection
 from kview.language import search as said
 from kview.language.payloads import Form
-from kview.model.inspection import Cost, InspectionFailureKind, Isolation
+from kview.model.inspection import NO_INSPECTION_FAILURE, Cost, InspectionFailureKind, Isolation
 from kview.model.search import (
     MOST_FOUND,
     Begin,
@@ -104,7 +104,6 @@ class _Search:
             options.topic,
             options.partitions,
             options.begin,
-            options.until_ms,
             options.isolation,
             options.where,
         )
@@ -141,8 +140,7 @@ class _Search:
         """Ask for one step after the other, and print what each has found."""
         options, output = self._options, self._output
         while not all(span.is_over for span in self._spans):
-            left = options.most_bytes - self._tally.bytes
-            if left <= 0 or self._is_enough:
+            if self._is_enough:
                 return
             answer = await self._source.ask(
                 SearchRequest(
@@ -153,7 +151,7 @@ class _Search:
                     options.begin.value if options.begin.kind is BeginKind.TIME else UNKNOWN,
                     options.until_ms,
                     min(MOST_FOUND, options.most - output.printed) if options.most else MOST_FOUND,
-                    left,
+                    max(0, options.most_bytes - self._tally.bytes),
                     options.bytes_per_second,
                 )
             )
@@ -168,6 +166,8 @@ class _Search:
                 self._status.clear()
                 output.print(answer.found)
             self._status.show(said.progress(self._spans, self._tally, self._cost, output.printed))
+            if answer.is_spent:
+                return
 
     def _plan_again(self, plan: SearchPlan) -> None:
         """Go on with partitions whose leader could not be asked, where they were left."""
@@ -180,11 +180,15 @@ def _from_where_it_was(span: Span, newer: Span | None) -> Span:
     """Return the span to go on with, given what a newer plan says of a partition."""
     if newer is None:
         return span
-    if newer.failure:
+    is_known = span.end > 0
+    is_begun = is_known and newer.failure.kind is InspectionFailureKind.OFFSET_OUT_OF_RANGE
+    if newer.failure and not is_begun:
         return replace(span, failure=newer.failure)
-    is_begun = span.at > span.begin
-    at = min(max(newer.at, span.at), newer.end) if is_begun else newer.at
-    return replace(newer, begin=span.begin if is_begun else newer.begin, at=at)
+    if not is_known:
+        return newer
+    # What was deleted meanwhile is counted when it is asked for.
+    at = min(span.at, newer.end)
+    return replace(newer, begin=span.begin, at=at, failure=NO_INSPECTION_FAILURE)
 
 
 def _error(plan: SearchPlan, options: RecordsOptions) -> KviewError:

@@ -34,6 +34,8 @@ class FetchAnswer:
     aborted: tuple[tuple[int, int], ...] = ()
     records: bytes = field(default=b"", repr=False)
     throttle_ms: int = 0
+    high_watermark: int = -1
+    last_stable: int = -1
 
 
 class FetchMessage(Message[FetchAnswer]):
@@ -88,5 +90,14 @@ def from_library(answer: Any, topic: str, partition: int) -> FetchAnswer:
             if row.partition_index == partition:
                 aborted = tuple((a.producer_id, a.first_offset) for a in row.aborted_transactions or ())
                 records = bytes(row.records or b"")
-                return FetchAnswer(error, False, row.error_code, aborted, records, throttle_ms)
+                return FetchAnswer(
+                    error,
+                    False,
+                    row.error_code,
+                    aborted,
+                    records,
+                    throttle_ms,
+                    row.high_watermark,
+                    row.last_stable_offset,
+                )
     return FetchAnswer(error)

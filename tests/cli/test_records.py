@@ -144,6 +144,11 @@ def test_what_was_not_read_or_decoded_is_said_with_exit_code_1(cluster: str, top
         done = records(str(broker.address), "invoice", "--last", "5")
         assert done.returncode == 1 and "  good" in done.stdout
         assert done.stderr == "kview: not all was read: 1 damaged batch\n"
+        done = records(str(broker.address), "invoice", "--offset", "0:9")
+        assert (done.returncode, done.stdout) == (1, "") and done.stderr == (
+            "kview: not all was read: partition 0: offset 9 does not exist: they begin at 0, and the next one"
+            " is 2\n"
+        )
         broker.errors = [29] * 5
         done = records(str(broker.address), "invoice", "--last", "5")
         assert done.returncode == 1 and not done.stdout
@@ -158,6 +163,8 @@ def test_profiles_that_read_no_records_and_clusters_out_of_reach(cluster: str, t
     assert (done.returncode, done.stdout) == (2, "") and "has no-records" in done.stderr
     assert run_here("records", "127.0.0.1:1", "any").returncode == 3
     assert run_here("records", cluster, "not-there").returncode == 2
+    done = run_here("records", cluster, "\udcff")
+    assert done.returncode == 2 and "is not UTF-8" in done.stderr
 
 
 def test_a_reader_that_ends_early_is_not_an_error(cluster: str, topic: str) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from kview.model.search import SearchAnswer, SearchPlan, SearchPlanRequest, SearchRequest, Span, Tally
 from kview.model.where import Candidate, Problem, Where
 from kview.observe.observer import Observer
@@ -45,7 +47,8 @@ def searched(
     more: dict[str, Any] | None = None,
     **plan_options: Any,
 ) -> Searched:
-    """Search a topic. `between` is called after the plan, and `more` are options of the steps."""
+    """Search a topic. `between` is called after the plan, and `more` are options of the steps, of which
+    `most_bytes` is for all together."""
     wanted = filtered(where)
     plan: SearchPlan = answered(observer, SearchPlanRequest(topic, where=wanted, **plan_options))
     assert not plan.failure, plan.failure
@@ -53,11 +56,13 @@ def searched(
     spans, tally, found, steps = plan.spans, Tally(), list[Candidate](), list[SearchAnswer]()
     isolation = plan.request.isolation
     while not all(span.is_over for span in spans) and len(steps) < most_steps:
-        step: SearchAnswer = answered(
-            observer, SearchRequest(topic, spans, wanted, isolation, **(more or {}))
-        )
+        request = SearchRequest(topic, spans, wanted, isolation, **(more or {}))
+        left = max(0, request.most_bytes - tally.bytes)
+        step: SearchAnswer = answered(observer, replace(request, most_bytes=left))
         assert not step.failure, step.failure
         spans, tally = step.spans, tally + step.tally
         found += step.found
         steps.append(step)
+        if step.is_spent:
+            break
     return Searched(plan, found, spans, tally, steps)

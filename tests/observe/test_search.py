@@ -20,6 +20,9 @@ from kview.model.search import (
 from kview.model.units import UNKNOWN
 from kview.observe.apis import READ_ONLY, READ_RECORDS
 from kview.observe.observer import ObserveSettings
+from kview.observe.record_answers import KEPT_ALL, Keeper
+from kview.simulate.records import encode_batch
+from kview.wire import records as wire
 from kview.wire.compression import ZSTD
 from tests.observe.asking import FETCH, RecordBroker, answered
 from tests.observe.counting_proxy import CountingProxies
@@ -85,7 +88,6 @@ def test_ranges_by_offset_time_and_number(simulated_cluster: Served, orders: str
             observer,
             orders,
             begin=Begin(BeginKind.TIME, begin_ms),
-            until_ms=until_ms,
             more={"from_ms": begin_ms, "until_ms": until_ms},
         )
         assert numbers(timed.values) == list(range(100, 110))
@@ -235,6 +237,66 @@ def test_an_answer_without_records_because_of_a_quota_is_not_the_end() -> None:
         broker.throttled = [30, 30]
         got = searched(observer, "invoice")
         assert got.values == [b"a", b"b"] and not broker.throttled
+
+
+def test_a_new_leader_that_is_behind_is_not_the_end() -> None:
+    broker = RecordBroker([(0, batch(0, [b"a"])), (1, batch(1, [b"b"]))], end=2)
+    with asked(broker) as observer:
+        broker.behind = [0, 1]
+        got = searched(observer, "invoice", more={"request_bytes": 1})
+        assert got.values == [b"a", b"b"] and not broker.behind
+
+
+@pytest.mark.slow
+def test_a_leader_that_stays_behind_fails() -> None:
+    broker = RecordBroker([(0, batch(0, [b"a"]))], end=2)
+    with asked(broker) as observer:
+        got = searched(observer, "invoice", between=lambda plan: setattr(broker, "high_watermark", 1))
+        assert got.values == [b"a"] and got.spans[0].at == 1
+        assert got.spans[0].failure.kind is InspectionFailureKind.NO_ANSWER
+
+
+def test_what_was_fetched_is_judged_when_the_bytes_are_spent() -> None:
+    log = [(n, batch(n, [b"v" * 100])) for n in range(20)]
+    with asked(RecordBroker(log, end=20)) as observer:
+        got = searched(observer, "invoice", more={"most_bytes": 800, "request_bytes": 700, "most": 1})
+        assert len(got.found) == got.spans[0].at == got.tally.records > 1
+        assert got.steps[-1].is_spent and not got.spans[0].is_over
+        assert 800 <= got.tally.bytes == sum(len(data) for _, data in log[: len(got.found)])
+
+
+def test_records_whose_times_are_not_in_order_are_all_found() -> None:
+    times_ms = [1_000, 5_000, 2_000, 6_000, 3_000]
+    log = [(n, placed(encode_batch([(b"k", b"v", at_ms)]), n)) for n, at_ms in enumerate(times_ms)]
+    with asked(RecordBroker(log, end=5)) as observer:
+        got = searched(observer, "invoice", more={"until_ms": 4_000})
+        assert [offset for _, offset in got.places] == [0, 2, 4] and got.spans[0].is_over
+
+
+@pytest.mark.parametrize("offset", [2, 8])
+def test_an_offset_that_does_not_exist_is_said(offset: int) -> None:
+    broker = RecordBroker([(3, batch(3, [b"v"] * 4))], end=7)
+    broker.log_start = 3
+    with asked(broker) as observer:
+        plan: SearchPlan = answered(
+            observer, SearchPlanRequest("invoice", begin=Begin(BeginKind.OFFSET, offset))
+        )
+        [span] = plan.spans
+        assert (span.begin, span.end, span.failure.offset) == (3, 7, offset)
+        assert span.is_over and span.failure.kind is InspectionFailureKind.OFFSET_OUT_OF_RANGE
+        for valid, count in ((3, 4), (7, 0)):
+            assert len(searched(observer, "invoice", begin=Begin(BeginKind.OFFSET, valid)).found) == count
+
+
+def test_a_record_is_kept_in_part_or_whole() -> None:
+    [record] = wire.records(next(wire.batches(batch(0, [b"v" * 5_000]))), 0, 1, 1, newest=False)
+    keeper, some = Keeper(), next(wire.batches(batch(0, [b"v"])))
+    keeper.record(record._replace(value=b"x" * KEPT_ALL), some)
+    while not keeper.is_full:
+        kept = keeper.record(record._replace(key=b"x" * (1 << 20)), some)
+    assert kept.value.data == b"v" * 5_000
+    cut = keeper.record(record, some)
+    assert (cut.key.data, cut.value.data, cut.value.size) == (b"k", b"v" * 4_096, 5_000)
 
 
 def test_what_needs_a_schema_is_counted_if_there_is_none() -> None:

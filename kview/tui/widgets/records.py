@@ -287,12 +287,12 @@ class RecordsPanel(InspectingTable):
         found = self._found = replace(found, plan=plan, spans=plan.spans, cost=plan.cost)
         cancels = f"{app_of(self).keys.name('back')} cancels"
         self.message(f"{searches.plan(plan, SEARCH_BYTES)} … {cancels}", Role.TEXT)
-        kept = 0
+        kept, is_spent = 0, False
         while (
             not all(span.is_over for span in found.spans)
             and len(found.candidates) < MOST_FOUND
             and kept < KEPT_BYTES
-            and found.tally.bytes < SEARCH_BYTES
+            and not is_spent
         ):
             answer = await inspector.ask(
                 SearchRequest(
@@ -301,13 +301,14 @@ class RecordsPanel(InspectingTable):
                     where,
                     found.isolation,
                     most=MOST_FOUND - len(found.candidates),
-                    most_bytes=SEARCH_BYTES - found.tally.bytes,
+                    most_bytes=max(0, SEARCH_BYTES - found.tally.bytes),
                     bytes_per_second=SEARCH_RATE,
                 )
             )
             if answer.failure:
                 self.message(said.failure(answer.failure, answer), Role.WARN)
                 return
+            is_spent = answer.is_spent
             kept += sum(each.record.size for each in answer.found)
             cells: tuple[tuple[Span, ...], ...] = ()
             if found.columns and answer.found:
