@@ -132,8 +132,8 @@ def _place(ctx: click.Context, param: click.Parameter, given: str | None) -> tup
     type=click.Choice(["text", "json", "hex"]),
     default="text",
     show_default=True,
-    help="Print a line for each record: text, a JSON document (see `kview schema`), or keys and values in"
-    " hex.",
+    help="Print a line for each record: text, in which what is long ends with …, a JSON"
+    " document (see `kview schema`), or keys and values in hex.",
 )
 @click.option(
     "--schema-registry-url",

@@ -26,7 +26,7 @@ _SCHEMA_BYTES = 5
 _TEXT_CONTROLS = frozenset("\t\n\r")
 """Controls that occur in text, and do not make it binary. They are escaped in a row."""
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
-_ONE_LINE_BYTES = 4_096
+ONE_LINE_BYTES = 4_096
 """No more of a payload is looked at for a row."""
 
 
@@ -77,13 +77,15 @@ def _escape(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def one_line(payload: Payload, form: Form = Form.AUTO, null: str = "null") -> str:
+def one_line(
+    payload: Payload, form: Form = Form.AUTO, null: str = "null", most_bytes: int = ONE_LINE_BYTES
+) -> str:
     """Return a payload as one line, of which a row shows as much as fits."""
     if payload.data is None:
         return null
     if not payload.size:
         return '""'
-    data = payload.data[:_ONE_LINE_BYTES]
+    data = payload.data[:most_bytes]
     partly = len(data) < payload.size
     text = as_text(data, partly)
     if form is Form.HEX or (form is Form.AUTO and text is None):

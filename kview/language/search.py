@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from kview.language import inspection, words
-from kview.model.inspection import Cost, InspectionFailure, InspectionFailureKind
+from kview.model.inspection import Cost, Damage, InspectionFailure, InspectionFailureKind
 from kview.model.search import SearchPlan, SearchPlanRequest, Span, Tally
 from kview.model.units import UNKNOWN
 
@@ -75,18 +75,23 @@ def partitions(numbers: Sequence[int]) -> str:
     return f"partition {listed}{more}"
 
 
-def notes(tally: Tally) -> list[str]:
-    """Return what was read but not judged, or could not be read."""
+def notes(tally: Tally, damage: Sequence[tuple[int, Damage]] = ()) -> list[str]:
+    """Return what was read but not judged, or could not be read: of the damage, the first few places."""
     lines = []
     if tally.undecoded:
         some = words.plural(tally.undecoded, "record")
         lines.append(f"{some} could not be decoded, so the filter may have missed them")
     if tally.damaged:
         batches = "batch" if tally.damaged == 1 else "batches"
-        lines.append(f"not all was read: {tally.damaged:,} damaged {batches}")
+        lines.append(f"not all was read: {tally.damaged:,} damaged {batches}{_places(damage)}")
     if tally.deleted:
         lines.append(f"not all was read: {words.plural(tally.deleted, 'offset')} deleted meanwhile")
     return lines
+
+
+def _places(damage: Sequence[tuple[int, Damage]]) -> str:
+    some = ", ".join(f"{partition}:{each.offset} {each.kind}" for partition, each in damage[:MOST_NUMBERS])
+    return f" ({some}{', …' if len(damage) > MOST_NUMBERS else ''})" if some else ""
 
 
 def left_out(tally: Tally) -> str:

@@ -95,6 +95,29 @@ class Keeper:
         )
 
 
+class AbortedTransactions:
+    """Says which batches of an answer a Java client leaves out because their transaction was aborted.
+
+    `aborted` are those that a broker named, as (producer, first offset). All batches are given in order.
+    """
+
+    def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:
+        self._pending = sorted(aborted, key=lambda transaction: transaction[1])
+        self._begun = 0
+        self._producers: set[int] = set()
+
+    def have(self, batch: Batch) -> bool:
+        """Return whether a batch is part of one. Raises MalformedBytes for a marker that cannot be read."""
+        while self._begun < len(self._pending) and self._pending[self._begun][1] <= batch.last:
+            self._producers.add(self._pending[self._begun][0])
+            self._begun += 1
+        if batch.control:
+            if wire.ends_aborted(batch):
+                self._producers.discard(batch.producer)
+            return False
+        return batch.transactional and batch.producer in self._producers
+
+
 def read(
     data: bytes,
     aborted: Iterable[tuple[int, int]],
@@ -111,15 +134,12 @@ def read(
     """
     part = Part()
     kept: list[tuple[Batch, list[RawRecord]]] = []
-    pending = sorted(aborted, key=lambda transaction: transaction[1])
-    gone: set[int] = set()
+    transactions = AbortedTransactions(aborted)
     try:
         for batch in wire.batches(data):
             if part.first == UNKNOWN:
                 part.first = batch.first
-            while pending and pending[0][1] <= batch.last:
-                gone.add(pending.pop(0)[0])
-            batch_records = _records_of(batch, part, gone, low, high, most, newest)
+            batch_records = _records_of(batch, part, transactions, low, high, most, newest)
             if batch_records:
                 kept.append((batch, batch_records))
             part.next = max(batch.last, batch.first) + 1
@@ -138,7 +158,7 @@ def read(
 
 
 def _records_of(
-    batch: Batch, part: Part, gone: set[int], low: int, high: int, most: int, newest: bool
+    batch: Batch, part: Part, aborted: AbortedTransactions, low: int, high: int, most: int, newest: bool
 ) -> list[RawRecord]:
     """Return the records of a batch that are wanted, and note in `part` why there are none."""
     if batch.first >= high:
@@ -146,11 +166,9 @@ def _records_of(
     try:
         if batch.control:
             part.control.add(batch.first)
-            if wire.ends_aborted(batch):
-                gone.discard(batch.producer)
-            return []
-        if batch.transactional and batch.producer in gone:
+        if aborted.have(batch):
             part.aborted.add(batch.first)
+        if batch.control or batch.first in part.aborted:
             return []
         return wire.records(batch, low, high, most, newest)
     except MalformedBytes as error:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kview.model.inspection import Damage, DamageKind
 from kview.model.search import Tally
-from kview.observe.record_answers import damage_kind
+from kview.observe.record_answers import AbortedTransactions, damage_kind
 from kview.wire import records as wire
 from kview.wire.primitives import MalformedBytes
 from kview.wire.records import Batch, RawRecord
@@ -40,8 +40,7 @@ class Scan:
         self._records = self._control = self._aborted = self._damaged = 0
         self._damage: list[Damage] = []
         self._data = data
-        self._pending = sorted(aborted, key=lambda transaction: transaction[1])
-        self._gone: set[int] = set()
+        self._transactions = AbortedTransactions(aborted)
         self._low, self._high = low, high
         self._needles, self._with_schemas = needles, with_schemas
         self._inflated = 0
@@ -61,8 +60,6 @@ class Scan:
             for batch in wire.batches(self._data):
                 if batch.first >= self._high:
                     break
-                while self._pending and self._pending[0][1] <= batch.last:
-                    self._gone.add(self._pending.pop(0)[0])
                 for raw in self._of(batch):
                     self.next = max(self.next, raw.offset + 1)
                     yield raw, batch
@@ -78,17 +75,15 @@ class Scan:
     def _of(self, batch: Batch) -> Sequence[RawRecord]:
         """Return the records of a batch that may be looked for, and count what is left out."""
         try:
-            if batch.control:
-                self._control += 1
-                if wire.ends_aborted(batch):
-                    self._gone.discard(batch.producer)
-                return ()
-            if batch.transactional and batch.producer in self._gone:
-                self._aborted += 1
+            aborted = self._transactions.have(batch)
+            self._control += batch.control
+            self._aborted += aborted
+            if aborted or batch.control:
                 return ()
             body = wire.body(batch)
             self._inflated += len(body) if body is not None else batch.size
-            if body is not None and self._needles:
+            is_whole = self._low <= batch.first and batch.last < self._high  # else its count is too large
+            if body is not None and self._needles and is_whole:
                 self._records += batch.records
                 return wire.records_with(
                     batch, self._low, self._high, body, self._needles, self._with_schemas

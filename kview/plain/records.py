@@ -29,13 +29,15 @@ _KINDS = {SchemaKind.AVRO: PayloadKind.AVRO, SchemaKind.PROTOBUF: PayloadKind.PR
 
 
 def record_line(topic: str, found: Candidate, form: Form, zone: tzinfo | None) -> str:
-    """Return a record on one line: where it is, its timestamp, its key, its value and its headers."""
+    """Return a record on one line: where it is, its timestamp, its key, its value and its headers.
+
+    In hex, these are as long as they were kept, else they end after ONE_LINE_BYTES.
+    """
     record = found.record
     key = _text(record.key, found.decoded.key, form)
     value = _text(record.value, found.decoded.value, form)
     headers = "".join(
-        f"  {payloads.one_line(header.name)}={payloads.one_line(header.value, form)}"
-        for header in record.headers
+        f"  {payloads.one_line(header.name)}={_text(header.value, None, form)}" for header in record.headers
     )
     at = inspection.moment(record.timestamp_ms, zone)
     return f"{topic}-{found.partition}:{record.offset}  {at}  {key}  {value}{headers}"
@@ -43,7 +45,8 @@ def record_line(topic: str, found: Candidate, form: Form, zone: tzinfo | None) -
 
 def _text(payload: Payload, decoded: Decoded | None, form: Form) -> str:
     line = schemas.row(decoded) if decoded is not None and form is not Form.HEX else None
-    return line if line is not None else payloads.one_line(payload, form)
+    most_bytes = max(1, payload.size) if form is Form.HEX else payloads.ONE_LINE_BYTES
+    return line if line is not None else payloads.one_line(payload, form, most_bytes=most_bytes)
 
 
 def record_document(topic: str, found: Candidate) -> str:
@@ -127,7 +130,7 @@ def _plain(node: Node) -> Any:
         case bytes():
             return f"0x{node.hex()}"
         case Decimal():
-            return f"{node:f}"
+            return trees.scalar(node)
         case float():
             return node if math.isfinite(node) else str(node)
     return node

@@ -15,7 +15,7 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.language import glyphs, inspection
 from kview.language import search as said
 from kview.language.payloads import Form
-from kview.model.inspection import NO_INSPECTION_FAILURE, Cost, InspectionFailureKind, Isolation
+from kview.model.inspection import NO_INSPECTION_FAILURE, Cost, Damage, InspectionFailureKind, Isolation
 from kview.model.search import (
     MOST_FOUND,
     Begin,
@@ -96,6 +96,7 @@ class _Search:
         self._tally = Tally()
         self._cost = Cost()
         self._spans: tuple[Span, ...] = ()
+        self._damage: list[tuple[int, Damage]] = []
 
     async def run(self) -> int:
         """Print what there is to print, and return the exit code. Raises BadUse or KviewError."""
@@ -125,7 +126,7 @@ class _Search:
         status.note(said.progress(self._spans, self._tally, self._cost, self._output.printed))
         status.note(said.left_out(self._tally))
         stopped = "" if self._is_enough else said.stopped(self._spans, options.most_bytes)
-        every = (*said.unread(wanted, self._spans), stopped, *said.notes(self._tally))
+        every = (*said.unread(wanted, self._spans), stopped, *said.notes(self._tally, self._damage))
         lines = [line for line in every if line]
         for line in lines:
             print(glyphs.printable(f"kview: {line}"), file=sys.stderr, flush=True)
@@ -162,6 +163,7 @@ class _Search:
             self._spans = answer.spans
             self._tally += answer.tally
             self._cost += answer.cost
+            self._damage += answer.damage[: said.MOST_NUMBERS + 1 - len(self._damage)]
             if answer.found:
                 self._status.clear()
                 output.print(answer.found)

@@ -143,7 +143,7 @@ def test_what_was_not_read_or_decoded_is_said_with_exit_code_1(cluster: str, top
     with RecordBroker([(0, batch(0, [b"good"])), (1, bytes(flipped))], end=2) as broker:
         done = records(str(broker.address), "invoice", "--last", "5")
         assert done.returncode == 1 and "  good" in done.stdout
-        assert done.stderr == "kview: not all was read: 1 damaged batch\n"
+        assert done.stderr == "kview: not all was read: 1 damaged batch (0:1 corrupt)\n"
         done = records(str(broker.address), "invoice", "--offset", "0:9")
         assert (done.returncode, done.stdout) == (1, "") and done.stderr == (
             "kview: not all was read: partition 0: offset 9 does not exist: they begin at 0, and the next one"

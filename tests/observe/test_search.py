@@ -288,6 +288,13 @@ def test_an_offset_that_does_not_exist_is_said(offset: int) -> None:
             assert len(searched(observer, "invoice", begin=Begin(BeginKind.OFFSET, valid)).found) == count
 
 
+def test_the_same_records_are_counted_with_a_filter_and_without() -> None:
+    with asked(RecordBroker([(0, batch(0, [b"v"] * 8)), (8, batch(8, [b"v"] * 8))], end=12)) as observer:
+        begin = Begin(BeginKind.OFFSET, 3)
+        for where in ("", "v", "nothing"):
+            assert searched(observer, "invoice", where, begin=begin).tally.records == 9, where
+
+
 def test_a_record_is_kept_in_part_or_whole() -> None:
     [record] = wire.records(next(wire.batches(batch(0, [b"v" * 5_000]))), 0, 1, 1, newest=False)
     keeper, some = Keeper(), next(wire.batches(batch(0, [b"v"])))

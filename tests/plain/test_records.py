@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kview.language.payloads import Form
 from kview.model.decoded import (
     Decoded,
     DecodedRecord,
@@ -20,7 +21,7 @@ from kview.model.decoded import (
     Symbol,
 )
 from kview.model.inspection import Payload
-from kview.plain.records import record_document
+from kview.plain.records import record_document, record_line
 from tests.where.candidates import candidate
 
 TREE = Fields(
@@ -42,6 +43,14 @@ def value_of(data: bytes, **more: Any) -> dict[str, Any]:
     assert line.isprintable()
     value: dict[str, Any] = json.loads(line)["value"]
     return value
+
+
+def test_lines_are_whole_in_hex_and_end_early_as_text() -> None:
+    large = candidate(b"k", b"v" * 5_000, {"h": b"w" * 5_000})
+    in_hex = record_line("orders", large, Form.HEX, None)
+    assert in_hex.count("76") >= 5_000 and in_hex.count("77") >= 5_000 and "…" not in in_hex
+    text = record_line("orders", large, Form.AUTO, None)
+    assert text.count("v") == text.count("w") == 4_096 and text.count("…") == 2
 
 
 def test_a_decoded_value() -> None:
