@@ -175,22 +175,21 @@ class _Search:
         """Go on with partitions whose leader could not be asked, where they were left."""
         self._cost += plan.cost
         newer = {span.partition: span for span in plan.spans}
-        self._spans = tuple(_from_where_it_was(span, newer.get(span.partition)) for span in self._spans)
+        self._spans = tuple(resumed(span, newer.get(span.partition)) for span in self._spans)
 
 
-def _from_where_it_was(span: Span, newer: Span | None) -> Span:
+def resumed(span: Span, newer: Span | None) -> Span:
     """Return the span to go on with, given what a newer plan says of a partition."""
     if newer is None:
         return span
-    is_known = span.end > 0
-    is_begun = is_known and newer.failure.kind is InspectionFailureKind.OFFSET_OUT_OF_RANGE
-    if newer.failure and not is_begun:
+    is_planned = span.end > 0
+    begin_is_gone = newer.failure.kind is InspectionFailureKind.OFFSET_OUT_OF_RANGE
+    if newer.failure and not (is_planned and begin_is_gone):
         return replace(span, failure=newer.failure)
-    if not is_known:
+    if not is_planned:
         return newer
-    # What was deleted meanwhile is counted when it is asked for.
-    at = min(span.at, newer.end)
-    return replace(newer, begin=span.begin, at=at, failure=NO_INSPECTION_FAILURE)
+    at = min(span.at, newer.end)  # what was deleted meanwhile is counted when it is asked for
+    return replace(newer, begin=min(span.begin, at), at=at, failure=NO_INSPECTION_FAILURE)
 
 
 def _error(plan: SearchPlan, options: RecordsOptions) -> KviewError:

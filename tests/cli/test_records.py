@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from kview.model.inspection import InspectionFailure, InspectionFailureKind
 from kview.model.murmur2 import partition_for_key
+from kview.model.search import Span
 from kview.plain.schema import json_schema
+from kview.run.records import resumed
 from tests.cli.commands import KVIEW, ROOT, run_here
 from tests.observe.asking import RecordBroker
 from tests.observe.test_fetched_batches import batch
@@ -189,3 +192,17 @@ def test_a_leader_that_dies_is_waited_for_until_another_one_leads(simulated_clus
         assert len(done.stdout.splitlines()) == 2
     finally:
         simulated_cluster.do("start 5")
+
+
+def test_partitions_are_read_on_from_where_they_were_whatever_was_deleted_meanwhile() -> None:
+    silent = InspectionFailure(InspectionFailureKind.NO_ANSWER, 1)
+    out_of_range = InspectionFailure(InspectionFailureKind.OFFSET_OUT_OF_RANGE, 1, offset=0)
+    left = Span(0, 0, 40, 10, 4_000, silent)
+    assert resumed(left, Span(0, 25, 60, 25)) == Span(0, 0, 60, 10)
+    assert resumed(left, Span(0, 25, 60, 25, failure=out_of_range)) == Span(0, 0, 60, 10)
+    assert resumed(left, Span(0, failure=silent)) == left
+    assert resumed(left, Span(0, 0, 7, 0)) == Span(0, 0, 7, 7)  # an unclean leader has less
+    assert resumed(Span(0, 9, 40, 10, failure=silent), Span(0, 0, 7, 0)) == Span(0, 7, 7, 7)
+    unknown = Span(0, failure=silent)
+    assert resumed(unknown, Span(0, 25, 60, 25)) == Span(0, 25, 60, 25)
+    assert resumed(unknown, None) == unknown
