@@ -244,7 +244,9 @@ class RecordsPanel(InspectingTable):
         else:
             self.action_end(-1)
         self.post_message(self.Read())
-        if answer.records:
+        if answer.decoded is not None:
+            self._take_decoded(answer, answer.decoded)
+        elif answer.records:
             self.run_worker(self._decode(answer), exclusive=True, group="decode")
 
     async def _decode(self, answer: RecordsAnswer) -> None:
@@ -253,8 +255,10 @@ class RecordsPanel(InspectingTable):
         if inspector is None:
             return
         decoded = await inspector.ask(DecodeRequest(answer.request.topic, answer.records))
-        if self._answer is not answer or not self.is_attached:
-            return
+        if self._answer is answer and self.is_attached:
+            self._take_decoded(answer, decoded)
+
+    def _take_decoded(self, answer: RecordsAnswer, decoded: DecodeAnswer) -> None:
         if message := schemas.message(decoded):
             self.message("\n".join(filter(None, (said.damaged(answer), message))), Role.WARN)
         if decoded.decoded:

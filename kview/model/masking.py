@@ -1,0 +1,127 @@
+"""Which fields of a topic's records nobody may see, and the sign that stands in their place.
+
+A path is the names that lead to a field, the first of which is a part of the record: `("value", "card",
+"number")`. Arrays are not part of a path. Names count without regard to case, `_` and `-`, so that a field
+stays hidden however a format spells it, and a name with dots stands for several ones.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from unicodedata import normalize
+
+from msgspec import Struct
+
+MASKED = "<masked>"
+"""Stands in place of what is hidden. It does not depend on what that is."""
+ANY, ANY_DEPTH = "*", "**"
+"""Segments of a pattern for one name, and for any number of names. `*` may also be part of a segment."""
+
+
+class Part(StrEnum):
+    """The parts of a record, with which paths begin."""
+
+    KEY = "key"
+    VALUE = "value"
+    HEADERS = "headers"
+
+
+State = frozenset[tuple[int, int]]
+"""How far each pattern of a mask has been met on the way to a field, as (pattern, segments). Empty: nothing
+here or below is hidden."""
+
+
+class Mask(Struct, frozen=True):
+    """What is hidden of a topic's records: the fields of these patterns, with everything below them.
+
+    A pattern is a part and segments. `**` in place of the part is for every part.
+    """
+
+    patterns: tuple[tuple[str, ...], ...]
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing of a record is shown, names of headers included."""
+        return (ANY_DEPTH,) in self.patterns
+
+    def begin(self, part: Part) -> State:
+        """Return the state at a part of a record."""
+        found: set[tuple[int, int]] = set()
+        for place, pattern in enumerate(self.patterns):
+            if pattern[0] == ANY_DEPTH:
+                self._add(found, place, 0)
+            elif pattern[0] == part:
+                self._add(found, place, 1)
+        return frozenset(found)
+
+    def step(self, state: State, name: str) -> State:
+        """Return the state at a field that is called `name`. One below a hidden field is hidden."""
+        for each in name.split("."):
+            if not state or self.is_hidden(state):
+                return state
+            wanted, found = normal(each), set[tuple[int, int]]()
+            for place, met in state:
+                segment = self.patterns[place][met]
+                if segment == ANY_DEPTH:
+                    self._add(found, place, met)
+                elif fnmatchcase(wanted, segment):
+                    self._add(found, place, met + 1)
+            state = frozenset(found)
+        return state
+
+    def is_hidden(self, state: State) -> bool:
+        """Return whether a field with this state is hidden."""
+        return any(met == len(self.patterns[place]) for place, met in state)
+
+    def hides(self, path: Sequence[str]) -> bool:
+        """Return whether the field at a path is hidden, by itself or with something above it."""
+        state = self.begin(Part(path[0]))
+        for name in path[1:]:
+            state = self.step(state, name)
+        return self.is_hidden(state)
+
+    def touches(self, part: Part) -> bool:
+        """Return whether anything in a part may be hidden, so that its bytes are never shown as they are."""
+        return bool(self.begin(part))
+
+    def _add(self, found: set[tuple[int, int]], place: int, met: int) -> None:
+        found.add((place, met))
+        if met < len(self.patterns[place]) and self.patterns[place][met] == ANY_DEPTH:
+            self._add(found, place, met + 1)
+
+
+EVERYTHING = Mask(((ANY_DEPTH,),))
+
+
+class Masks(Struct, frozen=True):
+    """Masks by pattern of topics' names (`payments.*`), in which `*` and `?` stand for any characters."""
+
+    by_topic: tuple[tuple[str, Mask], ...] = ()
+
+    def of(self, topic: str) -> Mask | None:
+        """Return what is hidden of a topic's records: what any mask of it says. None if nothing is."""
+        return _of(self, topic)
+
+
+@lru_cache(maxsize=100)
+def _of(masks: Masks, topic: str) -> Mask | None:
+    patterns = [
+        pattern for names, mask in masks.by_topic if fnmatchcase(topic, names) for pattern in mask.patterns
+    ]
+    return Mask(tuple(dict.fromkeys(patterns))) if patterns else None
+
+
+_IGNORED = re.compile(r"[\s_-]")
+
+
+def normal(name: str) -> str:
+    """Return a name as it is compared: without regard to case, `_`, `-` and spaces."""
+    folded = (name if name.isascii() else normalize("NFKC", name)).casefold()
+    return _IGNORED.sub("", folded) or folded
+
+
+def joined(masks: Iterable[Mask]) -> Mask:
+    """Return a mask that hides what any of these hides."""
+    return Mask(tuple(dict.fromkeys(pattern for mask in masks for pattern in mask.patterns)))
