@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 
 from kview.where.parse import MOST_CHARACTERS, MOST_CONDITIONS, MOST_DEPTH
-from kview.model.where import Mistake, Problem, Subject
+from kview.model.where import EVERY, Condition, Mistake, Problem, Subject
 
 FORMS = (
     "value.customer.id = 42   key = order-17   headers.trace exists   value ~ /re/   a text   and or not ( )"
@@ -18,6 +18,18 @@ def problem(wrong: Problem) -> str:
     """Return where a filter is wrong, why, and what to do."""
     shown = wrong.wrong if len(wrong.wrong) <= _LONGEST else f"{wrong.wrong[: _LONGEST - 1]}…"
     return f"at character {wrong.at + 1}: {_why(wrong.mistake, shown)}"
+
+
+def masked(condition: Condition, topic: str) -> str:
+    """Return why a condition about something that a mask hides is refused."""
+    field = condition.field
+    name = str(field.subject)
+    for step in field.path:
+        name += f".{step}" if isinstance(step, str) else "[]" if step == EVERY else f"[{step}]"
+    return (
+        f"{name} cannot be looked for: the profile masks it in {topic}; leave out this condition, or change the"
+        " mask"
+    )
 
 
 def _why(mistake: Mistake, wrong: str) -> str:

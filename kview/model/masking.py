@@ -14,6 +14,8 @@ from unicodedata import normalize
 
 from msgspec import Struct
 
+from kview.model.where import And, Condition, Not, Operator, Or, Subject, Where
+
 MASKED = "<masked>"
 """Stands in place of what is hidden. It does not depend on what that is."""
 ANY, ANY_DEPTH = "*", "**"
@@ -125,3 +127,29 @@ def normal(name: str) -> str:
 def joined(masks: Iterable[Mask]) -> Mask:
     """Return a mask that hides what any of these hides."""
     return Mask(tuple(dict.fromkeys(pattern for mask in masks for pattern in mask.patterns)))
+
+
+def refused(where: Where, mask: Mask) -> Condition | None:
+    """Return a condition of a filter about what a mask hides, None if there is none.
+
+    Filters judge records as they are shown, so that they tell nothing about what is hidden. A condition that
+    could never hold for that reason is refused.
+    """
+    match where:
+        case Not():
+            return refused(where.part, mask)
+        case And() | Or():
+            return next((found for part in where.parts if (found := refused(part, mask)) is not None), None)
+    return where if _is_about_hidden(where, mask) else None
+
+
+def _is_about_hidden(condition: Condition, mask: Mask) -> bool:
+    subject, path = condition.field.subject, condition.field.path
+    if subject is Subject.SIZE:
+        return True
+    if subject not in (Subject.KEY, Subject.VALUE, Subject.HEADERS):
+        return False
+    part = Part(subject.value)
+    if not path and condition.operator in (Operator.EQUAL, Operator.NOT_EQUAL) and mask.touches(part):
+        return True  # of JSON, something may be hidden, and other texts are hidden whole
+    return mask.hides((part, *(step for step in path if isinstance(step, str))))

@@ -1,5 +1,6 @@
 """What a mask hides of records, whatever their format: nothing of it is left anywhere in what is returned."""
 
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -110,6 +111,7 @@ def bytes_of(*parts: Any) -> bytes:
         (["**"], CANARY),
         (["value.**"], f'{{"a": "{CANARY}"}}'),
     ],
+    ids=itertools.count(),
 )
 def test_nothing_that_is_masked_is_left_of_json(texts: Sequence[str], json_text: str) -> None:
     assert CANARY in json_text
