@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from typing import Any
 
-from kview.language import failures, glyphs, kafka_errors, words
+from kview.language import failures, glyphs, kafka_errors, where, words
 from kview.model.answers import Answer
 from kview.model.failures import FailureKind
 from kview.model.inspection import (
@@ -29,6 +29,7 @@ from kview.model.inspection import (
     StartKind,
     TimeType,
 )
+from kview.model.tail import TailAnswer, TailRequest
 from kview.model.units import NO_BROKER, UNKNOWN
 
 RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
@@ -81,12 +82,16 @@ def failure(failed: InspectionFailure, answer: Answer) -> str:
             return f"a batch in {what} is too large for kview to read"
         case InspectionFailureKind.NOT_CONNECTED:
             return "no broker answers at the moment"
+        case InspectionFailureKind.MASKED:
+            condition = answer.refused if isinstance(answer, TailAnswer) else None
+            return where.masked(condition, what) if condition is not None else ""
         case InspectionFailureKind.NO_ANSWER:
             return _no_answer(failed, what, broker, leads=of_partition)
 
 
 _NEEDS: Mapping[type, str] = {
     RecordsRequest: "Read on this topic",
+    TailRequest: "Read on this topic",
     FirstRecordRequest: "Describe on this topic",
     SettingsRequest: "DescribeConfigs",
     ProducersRequest: "Read on this topic",

@@ -2,8 +2,8 @@
 
 from difflib import get_close_matches
 
-from kview.where.parse import MOST_CHARACTERS, MOST_CONDITIONS, MOST_DEPTH
 from kview.model.where import EVERY, Condition, Mistake, Problem, Subject
+from kview.where.parse import MOST_CHARACTERS, MOST_CONDITIONS, MOST_DEPTH
 
 FORMS = (
     "value.customer.id = 42   key = order-17   headers.trace exists   value ~ /re/   a text   and or not ( )"
@@ -27,8 +27,8 @@ def masked(condition: Condition, topic: str) -> str:
     for step in field.path:
         name += f".{step}" if isinstance(step, str) else "[]" if step == EVERY else f"[{step}]"
     return (
-        f"{name} cannot be looked for: the profile masks it in {topic}; leave out this condition, or change the"
-        " mask"
+        f"{name} cannot be looked for: the profile masks it in {topic}; leave out this condition, or change"
+        " the mask"
     )
 
 

@@ -21,6 +21,7 @@ from kview.model.inspection import (
     SettingsAnswer,
     SettingsRequest,
 )
+from kview.model.tail import TailAnswer, TailRequest
 
 Answer = (
     RecordsAnswer
@@ -30,6 +31,7 @@ Answer = (
     | ProducersAnswer
     | QuotasAnswer
     | DecodeAnswer
+    | TailAnswer
 )
 
 _ANSWERS: dict[type, Any] = {
@@ -40,6 +42,7 @@ _ANSWERS: dict[type, Any] = {
     ProducersRequest: ProducersAnswer,
     QuotasRequest: QuotasAnswer,
     DecodeRequest: DecodeAnswer,
+    TailRequest: TailAnswer,
 }
 
 

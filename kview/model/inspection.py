@@ -184,6 +184,8 @@ class InspectionFailureKind(StrEnum):
     """A single batch is larger than what kview takes."""
     NOT_CONNECTED = "not_connected"
     """There is no connection to the cluster at the moment."""
+    MASKED = "masked"
+    """The filter is about something that the topic's mask hides."""
 
 
 class InspectionFailure(Struct, frozen=True):

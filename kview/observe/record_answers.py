@@ -129,11 +129,12 @@ def _records_of(
             return []
         return wire.records(batch, low, high, most, newest)
     except MalformedBytes as error:
-        part.damage.append(Damage(batch.first, _kind(error), batch.size))
+        part.damage.append(Damage(batch.first, damage_kind(error), batch.size))
         return []
 
 
-def _kind(error: MalformedBytes) -> DamageKind:
+def damage_kind(error: MalformedBytes) -> DamageKind:
+    """Return why a batch cannot be shown."""
     match error:
         case BadChecksum():
             return DamageKind.CORRUPT
