@@ -51,6 +51,8 @@ class TailPart(Struct):
     batches: list[Batch] = field(default_factory=list)
     """Those with records that the reader sees."""
     next: int = UNKNOWN
+    cut_bytes: int = 0
+    """The size of a last batch that is cut off, 0 if there is none."""
     damage: list[Damage] = field(default_factory=list)
 
 
@@ -118,9 +120,10 @@ class Tail:
     def next_positions(self) -> tuple[tuple[int, int], ...]:
         """Return where to read on, in the order in which partitions are read."""
         ordered = dict.fromkeys([*self._first, *self.positions])
-        for number in self._served:
+        served = [number for number in self._served if number not in self._first]
+        for number in served:
             del ordered[number]
-        return tuple((number, self.positions[number]) for number in [*ordered, *self._served])
+        return tuple((number, self.positions[number]) for number in [*ordered, *served])
 
     # -- leaders
 
@@ -235,9 +238,9 @@ class Tail:
             self.unread |= dict.fromkeys(numbers, InspectionFailure(Kind.NO_ANSWER, leader, cause))
             return
         for number in numbers:
-            self._take(leader, number, answer.partitions.get(number))
+            self._take(leader, number, answer.partitions.get(number), each)
 
-    def _take(self, leader: int, number: int, answer: FetchAnswer | None) -> None:
+    def _take(self, leader: int, number: int, answer: FetchAnswer | None, most_bytes: int) -> None:
         if answer is None:
             self.unread[number] = InspectionFailure(Kind.NO_ANSWER, leader, Cause(FailureKind.INCOMPLETE))
             return
@@ -251,13 +254,14 @@ class Tail:
         aborted = answer.aborted if self._committed else ()
         part = self.parts[number] = visible(answer.records, aborted, position)
         if part.next > position:
-            self._served.append(number)
             position = part.next
-        elif end > position and not part.damage:
-            self._first.append(number)
-            if answer.records:  # a batch that is larger than a partition's bytes: it comes whole if first
-                return
-        if end > position:
+            self._served.append(number)
+        is_short = 0 < len(answer.records) < most_bytes // 2
+        if end > position and (is_short or part.cut_bytes > most_bytes):
+            self._first.append(number)  # the next batch is large; in front, it comes whole
+        elif end > position:
+            if not answer.records:
+                self._first.append(number)
             self.skipped += end - position
             position = end
         self.positions[number] = position
@@ -284,8 +288,10 @@ def visible(data: bytes, aborted: Sequence[tuple[int, int]], low: int) -> TailPa
     part = TailPart(low)
     pending = sorted(aborted, key=lambda transaction: transaction[1])
     gone: set[int] = set()
+    at = 0
     try:
         for batch in wire.batches(data):
+            at += batch.size
             while pending and pending[0][1] <= batch.last:
                 gone.add(pending.pop(0)[0])
             part.next = max(batch.last, batch.first) + 1
@@ -299,6 +305,9 @@ def visible(data: bytes, aborted: Sequence[tuple[int, int]], low: int) -> TailPa
                 part.batches.append(batch)
     except MalformedBytes:
         part.damage.append(Damage(max(low, part.next), DamageKind.MALFORMED, len(data)))
+    else:
+        if len(data) - at >= wire.OVERHEAD:
+            part.cut_bytes = wire.OVERHEAD + int.from_bytes(data[at + 8 : at + wire.OVERHEAD], "big")
     return part
 
 
