@@ -1,5 +1,6 @@
 """The panel of a partition's records, which are read only when a key asks for them."""
 
+import asyncio
 import re
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from textual.message import Message
 from kview.derive.times import moment_of
 from kview.derive.view import View
 from kview.language import decoded as schemas
+from kview.language import glyphs, tail
 from kview.language import inspection as said
 from kview.language.inspection import RECORDS_FORMS
 from kview.language.payloads import Form, next_form
@@ -29,11 +31,16 @@ from kview.model.inspection import (
     Start,
     StartKind,
 )
+from kview.model.ports import Inspector
+from kview.model.tail import TailAnswer
+from kview.model.units import UNKNOWN
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
+from kview.tui.following import POLL_S, Following
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.records import RecordDetail, RecordRows
+from kview.tui.rows.tail import TailRows
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.inspecting import InspectingTable
@@ -41,7 +48,7 @@ from kview.tui.widgets.prompt import Question
 
 _OFFSET = re.compile(r"[0-9][0-9,_ ]{0,30}")
 _LAST = re.compile(r"last\s+([0-9]{1,9})", re.IGNORECASE)
-_READING = frozenset({"latest", "read_from", "partition", "isolation"})
+_READING = frozenset({"latest", "read_from", "partition", "isolation", "follow"})
 """The actions that lead to reading records."""
 _LONG_MAX = 2**63 - 1
 
@@ -66,6 +73,8 @@ class RecordsPanel(InspectingTable):
         """What a schema registry's schemas make of the answer's records, None while that is not known."""
         self._form = Form.AUTO
         self._partitions = 0
+        self._followed: Following | None = None
+        """The topic as it is followed, or was until a key stopped that."""
 
     @property
     def topic(self) -> str:
@@ -97,10 +106,23 @@ class RecordsPanel(InspectingTable):
     def show(self, view: View, options: Options) -> None:
         """Take from a view how many partitions the topic has. The records stay as they were read."""
         table = view.snapshot.partitions
-        self._partitions = int((table.topic == self._request.topic).sum())
+        rows = table.topic == self._request.topic
+        self._partitions = int(rows.sum())
+        followed = self._followed
+        if followed is not None and followed.paused and self.asking and view.moment.live:
+            ends = dict(zip(table.partition[rows].tolist(), table.high_watermark[rows].tolist(), strict=True))
+            key = app_of(self).keys.name("pause")
+            self.message(tail.paused(followed.passed_by(ends), key), Role.WARN)
 
     def refill(self) -> None:
         zone = app_of(self).zone
+        followed = self._followed
+        if followed is not None:
+            is_over, at_end = not self.asking, self.index >= len(self.rows) - 1
+            self.fill(lambda: TailRows(followed, is_over, self._form, zone))
+            if at_end and len(self.rows):
+                self.action_end(1)
+            return
         self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone, self._decoded))
 
     def _invite(self) -> None:
@@ -123,6 +145,9 @@ class RecordsPanel(InspectingTable):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action works: those that read records, only if records may be read."""
+        if action == "hold":
+            followed = self._followed
+            return followed is not None and self.asking and followed.paused == (parameters == ("on",))
         if action in _READING:
             inspector = app_of(self).inspector
             return inspector is not None and inspector.reads_records
@@ -188,7 +213,7 @@ class RecordsPanel(InspectingTable):
         """Show another partition, whose records are read when a key asks for them."""
         if partition != self._request.partition:
             self._request = replace(self._request, partition=partition, start=Start(), count=DEFAULT_RECORDS)
-            self._answer = self._decoded = None
+            self._answer = self._decoded = self._followed = None
             self.cancel()
             self._invite()
             self.refill()
@@ -197,11 +222,78 @@ class RecordsPanel(InspectingTable):
         """Switch the isolation. What is shown was read with the other one, so it is read again."""
         other = Isolation(1 - self._request.isolation)
         request = replace(self._request, isolation=other)
-        if self._answer is None:
+        if self._followed is not None and self.asking:
+            self._request, self._followed.isolation = request, other
+            self.refill()
+        elif self._answer is None:
             self._request = request
             self.refill()
         else:
             self._ask(request)
+
+    def action_follow(self) -> None:
+        """Show what is written to the topic, as it is written, until Escape."""
+        inspector = app_of(self).inspector
+        if inspector is None:
+            self.message(said.NOT_IN_A_RECORDING, Role.WARN)
+            return
+        self._answer = self._decoded = None
+        followed = self._followed = Following(self.topic, self._request.isolation)
+        self.start(self._nothing_new(), self._follow(inspector, followed))
+        self.refill()
+
+    async def _follow(self, inspector: Inspector, followed: Following) -> None:
+        """Ask for what is new, again and again, while it is on the screen."""
+        while True:
+            if followed.paused or self.app.screen is not self.screen:
+                await asyncio.sleep(POLL_S)
+                continue
+            answer = await inspector.ask(followed.question())
+            if followed.paused:
+                continue  # what came in between counts as passed
+            followed.take(answer)
+            self._say(followed, answer)
+            self.refill()
+            await asyncio.sleep(followed.wait_s())
+
+    def _nothing_new(self) -> str:
+        return f"nothing new yet {glyphs.DOT} {app_of(self).keys.name('back')} ends"
+
+    def _say(self, followed: Following, answer: TailAnswer) -> None:
+        """Say what is in the way of following, below the rows."""
+        notes = tail.notes(answer)
+        if notes:
+            self.message("\n".join(notes), Role.WARN)
+        elif not followed.items:
+            self.message(self._nothing_new(), Role.DIM)
+        else:
+            self.message("", Role.DIM)
+
+    def action_hold(self, what: str) -> None:
+        """Pause a topic that is followed, or go on."""
+        followed = self._followed
+        if followed is None:
+            return
+        if followed.paused:
+            followed.go_on()
+            self.message("", Role.DIM)
+        else:
+            followed.pause()
+            self.message(tail.paused(UNKNOWN, app_of(self).keys.name("pause")), Role.WARN)
+        self.refill()
+        self._keys()
+
+    def cancel(self) -> bool:
+        """Stop waiting for the answer, or following the topic."""
+        if not super().cancel():
+            return False
+        followed = self._followed
+        if followed is not None:
+            followed.paused = False
+            ended = tail.ended(followed.shown, followed.passed, followed.skipped, followed.bytes)
+            self.message(ended, Role.DIM)
+            self.refill()
+        return True
 
     def action_form(self) -> None:
         """Show the records as text, JSON or hex."""
@@ -211,6 +303,8 @@ class RecordsPanel(InspectingTable):
     def action_open(self) -> None:
         """Show the selected record in full."""
         index = self.rows.find(self.selected) if self.selected is not None else None
+        if index is not None and isinstance(self.rows, TailRows):
+            self._open_followed(self.rows, index)
         if index is None or not isinstance(self.rows, RecordRows):
             return
         record = self.rows.record(index)
@@ -220,13 +314,23 @@ class RecordsPanel(InspectingTable):
             detail = RecordDetail(self._request, record, app_of(self).zone, self.rows.decoded(index))
             app_of(self).go.detail(detail, self._form)
 
+    def _open_followed(self, rows: TailRows, index: int) -> None:
+        found = rows.candidate(index)
+        if found is None:
+            app_of(self).say(StatusMessage(rows.why(index), severity=Severity.WARN))
+            return
+        request = RecordsRequest(self.topic, found.partition)
+        app_of(self).go.detail(
+            RecordDetail(request, found.record, app_of(self).zone, found.decoded), self._form
+        )
+
     # -- asking
 
     def _ask(self, request: RecordsRequest) -> None:
         if app_of(self).inspector is None:
             self.message(said.NOT_IN_A_RECORDING, Role.WARN)
             return
-        self._request = request
+        self._request, self._followed = request, None
         what = f"{request.topic}-{request.partition}, {said.asked(request, app_of(self).zone)}"
         self.ask(request, what, self._take)
 
