@@ -29,7 +29,7 @@ from kview.model.inspection import (
     StartKind,
     TimeType,
 )
-from kview.model.tail import TailAnswer, TailRequest
+from kview.model.tail import TailRequest
 from kview.model.units import NO_BROKER, UNKNOWN
 
 RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
@@ -83,7 +83,7 @@ def failure(failed: InspectionFailure, answer: Answer) -> str:
         case InspectionFailureKind.NOT_CONNECTED:
             return "no broker answers at the moment"
         case InspectionFailureKind.MASKED:
-            condition = answer.refused if isinstance(answer, TailAnswer) else None
+            condition = getattr(answer, "refused", None)
             return where.masked(condition, what) if condition is not None else ""
         case InspectionFailureKind.NO_ANSWER:
             return _no_answer(failed, what, broker, leads=of_partition)

@@ -21,10 +21,13 @@ from kview.model.inspection import (
     SettingsAnswer,
     SettingsRequest,
 )
+from kview.model.search import SearchAnswer, SearchPlan, SearchPlanRequest, SearchRequest
 from kview.model.tail import TailAnswer, TailRequest
 
 Answer = (
     RecordsAnswer
+    | SearchPlan
+    | SearchAnswer
     | SettingsAnswer
     | DirectoriesAnswer
     | FirstRecordAnswer
@@ -36,6 +39,8 @@ Answer = (
 
 _ANSWERS: dict[type, Any] = {
     RecordsRequest: RecordsAnswer,
+    SearchPlanRequest: SearchPlan,
+    SearchRequest: SearchAnswer,
     SettingsRequest: SettingsAnswer,
     DirectoriesRequest: DirectoriesAnswer,
     FirstRecordRequest: FirstRecordAnswer,

@@ -74,6 +74,11 @@ class Asking:
         meter = self.loop.meter
         return Cost(meter.requests, meter.bytes_sent + meter.bytes_received)
 
+    def spent_since(self, before: Cost) -> Cost:
+        """Return what was spent since the cost was `before`."""
+        now = self.cost
+        return Cost(now.requests - before.requests, now.bytes - before.bytes)
+
     def close(self) -> None:
         """Close all connections."""
         for link in self._links.values():
@@ -119,9 +124,14 @@ class Asking:
         brokers = sorted(self.brokers(), key=lambda broker: broker == but)
         if not brokers:
             raise LinkError(Cause(FailureKind.NOT_CONNECTED))
-        answer = await self.ask(brokers[0], lambda _: topics.request([topic]), ticket)
-        self._named_addresses = {b.node_id: Address(b.host, b.port) for b in answer.brokers}
+        answer = await self.metadata(brokers[0], topic, ticket)
         return [row for entry in answer.topics if entry.name == topic for row in entry.partitions]
+
+    async def metadata(self, broker: int, topic: str, ticket: Ticket) -> Any:
+        """Return what a broker knows about a topic. Raises LinkError, Cancelled or OutOfTime."""
+        answer = await self.ask(broker, lambda _: topics.request([topic]), ticket)
+        self._named_addresses = {b.node_id: Address(b.host, b.port) for b in answer.brokers}
+        return answer
 
     def idle(self) -> None:
         """Close the connections some time after the last question."""

@@ -17,7 +17,6 @@ from kview.model.decoded import NOT_DECODED, DecodeAnswer, DecodeRequest
 from kview.model.failures import NOT_AUTHORIZED, FailureKind
 from kview.model.inspection import (
     MOST_RECORDS,
-    Cost,
     DirectoriesAnswer,
     DirectoriesRequest,
     Directory,
@@ -42,19 +41,22 @@ from kview.model.inspection import (
     SettingValue,
 )
 from kview.model.inspection import InspectionFailureKind as Kind
-from kview.model.masking import EVERYTHING, refused
+from kview.model.masking import refused
+from kview.model.search import SearchPlanRequest, SearchRequest
 from kview.model.tail import TailAnswer, TailRequest
 from kview.model.units import NO_BROKER
 from kview.model.where import Candidate
-from kview.observe import log_dirs, masking, transactions
+from kview.observe import log_dirs, transactions
 from kview.observe import tail as tails
 from kview.observe.asking import DEADLINE_S, POLL_S, Asking, Cancelled, OutOfTime, Ticket
 from kview.observe.causes import LinkError
 from kview.observe.configs import BROKER_RESOURCE, TOPIC_RESOURCE
 from kview.observe.links import Links
 from kview.observe.loop import Loop
-from kview.observe.peek import UNKNOWN_TOPIC, Peek
+from kview.observe.partition import UNKNOWN_TOPIC
+from kview.observe.peek import Peek
 from kview.observe.registry import Registry
+from kview.observe.search import Search
 from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
 from kview.observe.tail import Tail, Troubles
@@ -86,10 +88,12 @@ class Inspection:
         self._asking = Asking(loop, settings, state, links, with_records)
         self._registry = Registry(loop)
         self._troubles = Troubles()
-        self._busy = False
+        self._search = Search(Asking(loop, settings, state, links, with_records), self._registry)
+        self._busy = self._searching = False
 
     def close(self) -> None:
         self._asking.close()
+        self._search.close()
 
     async def answer(self, question: Question[Any], ticket: Ticket) -> Answer:
         """Answer a question. A bug in kview becomes a failure, and a traceback in the log.
@@ -107,6 +111,8 @@ class Inspection:
                 _log.exception("payloads could not be decoded")
                 bug: Answer = unanswered(question, Kind.NO_ANSWER)
                 return bug
+        if isinstance(question, SearchPlanRequest | SearchRequest):
+            return await self._searched(question, ticket)
         while self._busy:
             if ticket.cancelled or self._loop.monotonic() >= ticket.deadline_s:
                 late: Answer = unanswered(question, Kind.TIMEOUT)
@@ -135,6 +141,31 @@ class Inspection:
             self._asking.idle()
         return answer
 
+    async def _searched(self, question: Question[Any], ticket: Ticket) -> Answer:
+        """Answer a question of a search, which has connections of its own, so that others need not wait."""
+        if not self._with_records:
+            off: Answer = unanswered(question, Kind.SWITCHED_OFF)
+            return off
+        late: Answer = unanswered(question, Kind.TIMEOUT)
+        while self._searching:
+            if ticket.cancelled or self._loop.monotonic() >= ticket.deadline_s:
+                return late
+            await self._loop.net.sleep(POLL_S)
+        self._searching = True
+        try:
+            if isinstance(question, SearchPlanRequest):
+                return await self._search.plan(question, ticket)
+            assert isinstance(question, SearchRequest)
+            return await self._search.step(question, ticket)
+        except Cancelled:
+            return late
+        except Exception:
+            _log.exception("a search failed")
+            failed: Answer = unanswered(question, Kind.NO_ANSWER)
+            return failed
+        finally:
+            self._searching = False
+
     async def _records(self, request: RecordsRequest, ticket: Ticket) -> RecordsAnswer:
         if not self._with_records:
             return RecordsAnswer(request, failure=InspectionFailure(Kind.SWITCHED_OFF))
@@ -143,25 +174,17 @@ class Inspection:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
         peek = Peek(self._asking, request, ticket, self._leader(request.topic, request.partition))
         failure = await peek.run()
-        answer = peek.answer(failure, _spent(before, self._asking.cost), asked_ms)
+        answer = peek.answer(failure, self._asking.spent_since(before), asked_ms)
         if self._loop.access.security.masks.of(request.topic) is None:
             return answer
-        shown = await self._shown(DecodeRequest(request.topic, answer.records), ticket)
+        # What a mask hides is known only once records are decoded.
+        shown = await self._decoded(DecodeRequest(request.topic, answer.records), ticket)
         return replace(answer, records=shown.request.records, decoded=shown)
 
-    async def _shown(self, question: DecodeRequest, ticket: Ticket) -> DecodeAnswer:
-        """Decode records of a topic with a mask, and hide what the mask says, which needs them decoded.
-
-        This comes before anything else sees the records. A bug in kview hides everything.
-        """
+    async def _decoded(self, question: DecodeRequest, ticket: Ticket) -> DecodeAnswer:
+        """Decode records, and hide what a mask says, within a short time after the deadline."""
         until_s = max(self._loop.monotonic(), ticket.deadline_s) + DECODE_LATE_S
-        try:
-            return await self._registry.answer(question, lambda: ticket.cancelled, until_s)
-        except Exception as error:  # its text might quote a payload
-            _log.warning("payloads could not be decoded: %s", type(error).__name__)
-        records, nothing = masking.undecoded(question.records, EVERYTHING)
-        failure = InspectionFailure(Kind.NO_ANSWER)
-        return DecodeAnswer(replace(question, records=records), nothing, failure)
+        return await self._registry.answer(question, lambda: ticket.cancelled, until_s)
 
     def _leader(self, topic: str, partition: int) -> int:
         """Return the leader as the last observation had it, −1 if it has none."""
@@ -209,7 +232,7 @@ class Inspection:
             tuple(tail.restarted),
             None,
             failure,
-            _spent(before, self._asking.cost),
+            self._asking.spent_since(before),
             asked_ms,
         )
 
@@ -225,7 +248,7 @@ class Inspection:
         for at in range(0, len(ordered), MOST_RECORDS):
             some = ordered[at : at + MOST_RECORDS]
             question = DecodeRequest(request.topic, tuple(record for _, record in some))
-            answer = await self._shown(question, ticket)
+            answer = await self._decoded(question, ticket)
             if ticket.cancelled:
                 raise Cancelled
             made = answer.decoded or (NOT_DECODED,) * len(some)
@@ -244,13 +267,13 @@ class Inspection:
         whole = RecordsRequest(request.topic, request.partition, isolation=Isolation.READ_UNCOMMITTED)
         peek = Peek(self._asking, whole, ticket, self._leader(request.topic, request.partition))
         offset, timestamp_ms, failure = await peek.first_record()
-        cost = _spent(before, self._asking.cost)
+        cost = self._asking.spent_since(before)
         return FirstRecordAnswer(request, offset, timestamp_ms, failure, cost, asked_ms)
 
     async def _settings(self, request: SettingsRequest, ticket: Ticket) -> SettingsAnswer:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
         settings, failure = await self._described(request, ticket)
-        cost = _spent(before, self._asking.cost)
+        cost = self._asking.spent_since(before)
         return SettingsAnswer(request, settings, failure, cost, asked_ms)
 
     async def _described(
@@ -277,7 +300,7 @@ class Inspection:
             failure = _refusal(request.broker, answer.error_code)
         elif not failure:
             directories = log_dirs.directories(answer)
-        return DirectoriesAnswer(request, directories, failure, _spent(before, self._asking.cost), asked_ms)
+        return DirectoriesAnswer(request, directories, failure, self._asking.spent_since(before), asked_ms)
 
     async def _producers(self, request: ProducersRequest, ticket: Ticket) -> ProducersAnswer:
         before, asked_ms, layout = self._asking.cost, self._loop.clock_ms(), self._state.layout
@@ -303,7 +326,7 @@ class Inspection:
             request,
             tuple(sorted(producers, key=lambda each: (each.partition, each.id))),
             next(iter(unread.values()), InspectionFailure()),
-            _spent(before, self._asking.cost),
+            self._asking.spent_since(before),
             asked_ms,
             tuple(sorted(partition for partition in unread if partition >= 0)),
         )
@@ -321,7 +344,7 @@ class Inspection:
                 failure = _refusal(able[0], answer.error_code)
             elif not failure:
                 cluster_quotas = quotas(answer)
-        return QuotasAnswer(request, cluster_quotas, failure, _spent(before, self._asking.cost), asked_ms)
+        return QuotasAnswer(request, cluster_quotas, failure, self._asking.spent_since(before), asked_ms)
 
     async def _answered(self, broker: int, request: Any, ticket: Ticket) -> tuple[Any, InspectionFailure]:
         """Return a broker's answer, or why there is none."""
@@ -380,7 +403,3 @@ def _setting(row: Any) -> Setting:
         bool(row.read_only),
         synonyms,
     )
-
-
-def _spent(before: Cost, after: Cost) -> Cost:
-    return Cost(after.requests - before.requests, after.bytes - before.bytes)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kview.model.inspection import NULL, Damage, DamageKind, Header, Payload, Record, TimeType
 from kview.model.units import UNKNOWN
@@ -38,18 +39,35 @@ class Part(Struct):
 
 
 class Keeper:
-    """Keeps payloads up to the limits above, for all parts of an answer."""
+    """Keeps payloads up to the limits above, for all parts of an answer, or `whole`, while somebody judges
+    them."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = False) -> None:
         self._kept = 0
+        self._whole = whole
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it keeps only the beginning of further payloads."""
+        return self._kept >= KEPT_ALL
 
     def payload(self, data: bytes | None) -> Payload:
         """Return a payload, which may be the beginning of `data`."""
         if data is None:
             return NULL
+        if self._whole:
+            return Payload(data, len(data))
         kept = data[: KEPT_PART if self._kept < KEPT_ALL else KEPT_THEN]
         self._kept += len(kept)
         return Payload(kept, len(data))
+
+    def cut(self, record: Record) -> Record:
+        """Return a record whose payloads may be cut."""
+        headers = tuple(Header(self._cut(header.name), self._cut(header.value)) for header in record.headers)
+        return replace(record, key=self._cut(record.key), value=self._cut(record.value), headers=headers)
+
+    def _cut(self, payload: Payload) -> Payload:
+        return payload if payload.masked else self.payload(payload.data)
 
     def record(self, raw: RawRecord, batch: Batch) -> Record:
         """Return a record of `batch`, whose payloads may be cut."""

@@ -39,7 +39,7 @@ from kview.model.decoded import (
 )
 from kview.model.failures import REFUSALS, Cause, FailureKind
 from kview.model.inspection import Cost, InspectionFailure, InspectionFailureKind, Payload, Record
-from kview.model.masking import Mask
+from kview.model.masking import EVERYTHING, Mask
 from kview.observe import masking
 from kview.observe.causes import LinkError, Refused
 from kview.observe.loop import Loop
@@ -157,8 +157,15 @@ class Registry(Struct):
         self._busy = True
 
         def work() -> tuple[tuple[Record, ...], Sequence[DecodedRecord]]:
-            made = self._all(rest, request, decoders, spent, cancelled)
-            return (request.records, made) if mask is None else self._masked(request.records, made, mask)
+            if mask is None:
+                return request.records, self._all(rest, request, decoders, spent, cancelled)
+            try:
+                return self._masked(
+                    request.records, self._all(rest, request, decoders, spent, cancelled), mask
+                )
+            except Exception as error:  # A bug of kview hides everything. Its text might quote a payload.
+                _log.warning("payloads could not be masked: %s", type(error).__name__)
+                return masking.undecoded(request.records, EVERYTHING)
 
         try:
             records, all_decoded = await self.loop.in_thread(work, "schemas")

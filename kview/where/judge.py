@@ -73,6 +73,16 @@ def matches(where: Where, candidates: Sequence[Candidate]) -> list[Answer]:
     return [judge.holds(where, place) for place in range(len(candidates))]
 
 
+def about_payloads(where: Where) -> bool:
+    """Return whether a filter asks for keys, values or headers at all."""
+    match where:
+        case Not():
+            return about_payloads(where.part)
+        case And() | Or():
+            return any(map(about_payloads, where.parts))
+    return where.field.subject not in NUMBERS
+
+
 def value_at(candidate: Candidate, subject: Subject, path: tuple[Step, ...]) -> tuple[bool, Any]:
     """Return whether a key or a value has a field, and the node there: decoded, or of JSON as Python has it.
 

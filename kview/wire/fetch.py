@@ -26,7 +26,8 @@ CONSUMER = -1
 class FetchAnswer:
     """The answer about the partition asked for, whose error is None if it is not in the answer.
 
-    `aborted` are the aborted transactions as (producer, first offset). `malformed`: it cannot be decoded.
+    `aborted` are the aborted transactions as (producer, first offset). `malformed`: it cannot be decoded. A
+    broker that enforces a quota may answer without records, and wants to be left alone for `throttle_ms`.
     """
 
     error: int = 0
@@ -34,6 +35,7 @@ class FetchAnswer:
     partition_error: int | None = None
     aborted: tuple[tuple[int, int], ...] = ()
     records: bytes = field(default=b"", repr=False)
+    throttle_ms: int = 0
     high_watermark: int = -1
     last_stable: int = -1
 
@@ -149,6 +151,7 @@ def _partitions(answer: Any, error: int, topic: str) -> Iterator[tuple[int, Fetc
                     row.error_code,
                     tuple((a.producer_id, a.first_offset) for a in row.aborted_transactions or ()),
                     bytes(row.records or b""),
+                    answer.throttle_time_ms or 0,
                     row.high_watermark,
                     row.last_stable_offset,
                 ),

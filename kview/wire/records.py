@@ -112,6 +112,17 @@ def batches(data: bytes | memoryview) -> Iterator[Batch]:
         at = end
 
 
+def end_offset(data: bytes) -> int | None:
+    """Return the offset after the last complete batch of a Fetch answer, None if there is none.
+
+    Raises MalformedBytes where there is no frame.
+    """
+    last = None
+    for batch in batches(data):
+        last = batch
+    return None if last is None else max(last.last, last.first) + 1
+
+
 def _batch(data: memoryview, magic: int, offset: int) -> Batch:
     if magic > 1:
         _, _, epoch, _, _, attributes, last, base_ms, max_ms, *producer, _, count = _HEADER.unpack_from(data)
@@ -135,14 +146,33 @@ def _batch(data: memoryview, magic: int, offset: int) -> Batch:
     )
 
 
-def records(batch: Batch, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
+def records(
+    batch: Batch, low: int, high: int, most: int, newest: bool, checked_body: bytes | None = None
+) -> list[RawRecord]:
     """Return at most `most` records of a batch with offsets from `low` up to, but not including, `high`.
 
-    If there are more, they are the last ones if `newest`, else the first ones. Raises BadChecksum,
-    UnknownFormat, TooLarge, or MalformedBytes.
+    If there are more, they are the last ones if `newest`, else the first ones. `checked_body` is what `body`
+    returned, if it was asked. Raises BadChecksum, UnknownFormat, TooLarge, or MalformedBytes.
+    """
+    if batch.magic != 2:
+        check(batch)
+        return _messages(batch, low, high, most, newest)
+    data = body(batch) if checked_body is None else checked_body
+    assert data is not None
+    return _records(batch, data, low, high, most, newest)
+
+
+def body(batch: Batch) -> bytes | None:
+    """Check a batch and return its decompressed records, None if it has an older format.
+
+    Raises as `records` does.
     """
     check(batch)
-    return (_records if batch.magic == 2 else _messages)(batch, low, high, most, newest)
+    if batch.magic != 2:
+        return None
+    if not 0 <= batch.records <= RECORDS_MAX:
+        raise TooLarge(f"{batch.records} records") if batch.records > 0 else MalformedBytes("records < 0")
+    return _body(batch, bytes(batch.data[_HEADER.size :]))
 
 
 def check(batch: Batch) -> None:
@@ -151,7 +181,7 @@ def check(batch: Batch) -> None:
     if batch.magic > 2:
         raise UnknownFormat(f"magic {batch.magic}")
     if batch.magic == 2:
-        crc, computed = int.from_bytes(data[17:21], "big"), crc32c(bytes(data[_CRC_FROM:]))
+        crc, computed = int.from_bytes(data[17:21], "big"), crc32c(data[_CRC_FROM:])
     else:
         crc, computed = int.from_bytes(data[12:16], "big"), zlib.crc32(data[_OLD_CRC_FROM:])
     if crc != computed:
@@ -179,10 +209,7 @@ def _body(batch: Batch, body: bytes) -> bytes:
     return inflated(codec, body, INFLATED_MAX)
 
 
-def _records(batch: Batch, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
-    if not 0 <= batch.records <= RECORDS_MAX:
-        raise TooLarge(f"{batch.records} records") if batch.records > 0 else MalformedBytes("records < 0")
-    data = _body(batch, bytes(batch.data[_HEADER.size :]))
+def _records(batch: Batch, data: bytes, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
     places: list[tuple[int, int]] = []
     at = 0
     for _ in range(batch.records):

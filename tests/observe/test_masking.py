@@ -2,13 +2,16 @@
 
 import itertools
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kview.config.masks import masks
+from kview.config.security import PLAINTEXT
 from kview.model.decoded import (
     DECODED,
     HIDDEN,
@@ -17,6 +20,7 @@ from kview.model.decoded import (
     DecodedRecord,
     DecodeFailure,
     DecodeFailureKind,
+    DecodeRequest,
     Fields,
     Items,
     SchemaId,
@@ -25,7 +29,12 @@ from kview.model.decoded import (
 )
 from kview.model.inspection import NULL, Header, Payload, Record, TimeType
 from kview.model.masking import EVERYTHING, MASKED, Mask
+from kview.observe.access import access
+from kview.observe.clock import system_clock_ms
+from kview.observe.loop import Loop
 from kview.observe.masking import MOST_JSON, masked
+from kview.observe.registry import Registry
+from kview.observe.renewal import Renewal
 
 CANARY = "CANARY-7f3a"
 SEVEN = SchemaId(7)
@@ -230,3 +239,19 @@ def test_cut_payloads_are_hidden_whole() -> None:
     held = Record(0, 0, TimeType.CREATE, NULL, cut, (Header(payload("h"), cut),), 1)
     shown, _ = masked(held, NOT_DECODED, mask("email"))
     assert shown.value.data == shown.headers[0].value.data == MASKED.encode()
+
+
+def test_a_bug_hides_everything() -> None:
+    class Broken(Registry):
+        def _all(self, *arguments: Any) -> list[DecodedRecord]:
+            raise RuntimeError(CANARY)
+
+    registry = Broken(Loop(system_clock_ms, time.monotonic))
+    registry.loop.renewal = Renewal(access(replace(PLAINTEXT, masks=masks({"t": "other"}))))
+    registry.loop.start()
+    try:
+        question = DecodeRequest("t", (record(CANARY, CANARY, **{CANARY: CANARY}),))
+        answer = registry.loop.run(lambda: registry.answer(question, lambda: False))
+    finally:
+        registry.loop.stop()
+    assert answer.request.records[0].masked and CANARY.encode() not in bytes_of(answer)

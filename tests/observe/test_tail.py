@@ -1,7 +1,7 @@
-"""The end of a topic, as it grows: what passes is counted, what is shown is the newest, and trouble is said."""
+"""The end of a topic, as it grows: what passes is counted, what is shown is the newest, trouble is said."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
@@ -185,7 +185,7 @@ def test_an_open_transaction_holds_the_end_back(
         seen: list[bytes | None] = []
         passed = 0
 
-        def all_seen(expected: list[bytes | None] = expected, seen: list[bytes | None] = seen) -> bool:
+        def all_seen(expected: Sequence[bytes] = expected, seen: list[bytes | None] = seen) -> bool:
             nonlocal passed
             answer = tail.again()
             passed += answer.passed
@@ -224,8 +224,7 @@ def test_a_topic_that_is_deleted_and_made_again(
     write(simulated_cluster, topic, *((0, b"x") for _ in range(5)))
     tail = Following(observer, topic)
     tail.again()
-    name = DeleteTopicsRequest.DeleteTopicState(name=topic, topic_id=None) if False else topic
-    simulated_cluster.ask(0, DeleteTopicsRequest(version=3, topic_names=[name], timeout_ms=5_000))
+    simulated_cluster.ask(0, DeleteTopicsRequest(version=3, topic_names=[topic], timeout_ms=5_000))
     wait_until(
         lambda: tail.again().failure.kind is InspectionFailureKind.UNKNOWN_TOPIC, "the end of the topic"
     )

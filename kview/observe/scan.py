@@ -1,0 +1,103 @@
+"""From the bytes of a Fetch answer to the records that may be those that somebody looks for."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kview.model.inspection import Damage, DamageKind
+from kview.model.search import Tally
+from kview.observe.record_answers import damage_kind
+from kview.wire import records as wire
+from kview.wire.primitives import MalformedBytes
+from kview.wire.records import Batch, RawRecord
+
+PAUSE_BYTES = 64 << 20
+"""After so many bytes of records, decompressed, there is a pause: a few bytes may be a great many then."""
+DAMAGE_MAX = 10
+"""Limit of the damaged batches that are named. All are counted."""
+
+Item = tuple[RawRecord, Batch] | None
+"""A record with its batch, or a pause."""
+
+
+class Scan:
+    """Reads the batches of an answer with offsets from `low` up to, but not including, `high`.
+
+    `next` is the offset after what `items` has yielded or left out, and `is_over` says whether there is no
+    more. Of batches without any of the `needles` only the number of their records is read, unless there are
+    no needles.
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        aborted: Iterable[tuple[int, int]],
+        low: int,
+        high: int,
+        needles: Sequence[bytes],
+    ) -> None:
+        self.next = low
+        self.is_over = False
+        self._records = self._control = self._aborted = self._damaged = 0
+        self._damage: list[Damage] = []
+        self._data = data
+        self._pending = sorted(aborted, key=lambda transaction: transaction[1])
+        self._gone: set[int] = set()
+        self._low, self._high = low, high
+        self._needles = needles
+        self._inflated = 0
+        self.items = self._items()
+
+    def take(self) -> tuple[Tally, Sequence[Damage]]:
+        """Return what has been read since this was called last, and what could not be."""
+        tally = Tally(
+            records=self._records, control=self._control, aborted=self._aborted, damaged=self._damaged
+        )
+        self._records = self._control = self._aborted = self._damaged = 0
+        damage, self._damage = self._damage, []
+        return tally, damage
+
+    def _items(self) -> Iterator[Item]:
+        try:
+            for batch in wire.batches(self._data):
+                if batch.first >= self._high:
+                    break
+                while self._pending and self._pending[0][1] <= batch.last:
+                    self._gone.add(self._pending.pop(0)[0])
+                for raw in self._of(batch):
+                    self.next = max(self.next, raw.offset + 1)
+                    yield raw, batch
+                self.next = max(self.next, batch.last + 1, batch.first + 1)
+                if self._inflated > PAUSE_BYTES:
+                    self._inflated = 0
+                    yield None
+        except MalformedBytes:
+            self._note(Damage(self.next, DamageKind.MALFORMED, len(self._data)))
+            self.next = self._high  # nobody can tell where the next batch begins
+        self.is_over = True
+
+    def _of(self, batch: Batch) -> Sequence[RawRecord]:
+        """Return the records of a batch that may be looked for, and count what is left out."""
+        try:
+            if batch.control:
+                self._control += 1
+                if wire.ends_aborted(batch):
+                    self._gone.discard(batch.producer)
+                return ()
+            if batch.transactional and batch.producer in self._gone:
+                self._aborted += 1
+                return ()
+            body = wire.body(batch)
+            self._inflated += len(body) if body is not None else batch.size
+            if body is not None and self._needles and not any(needle in body for needle in self._needles):
+                self._records += batch.records
+                return ()
+            raws = wire.records(batch, self._low, self._high, wire.RECORDS_MAX, False, body)
+        except MalformedBytes as error:
+            self._note(Damage(batch.first, damage_kind(error), batch.size))
+            return ()
+        self._records += len(raws)
+        return raws
+
+    def _note(self, damage: Damage) -> None:
+        self._damaged += 1
+        if len(self._damage) < DAMAGE_MAX:
+            self._damage.append(damage)

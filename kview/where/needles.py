@@ -1,0 +1,83 @@
+"""What must be in a record's bytes for a filter to describe it, so that other batches need not be read."""
+
+from kview.model.where import And, Condition, Literal, Operator, Or, Subject, Where
+
+MOST_DIGITS = 20
+"""Limit of the digits of a number whose ways to be written are looked for."""
+_PAYLOADS = frozenset({Subject.KEY, Subject.VALUE, Subject.HEADERS, Subject.ANYWHERE})
+_IN_NUMBERS = frozenset("0123456789.eE+-")
+_ESCAPED = frozenset('"\\/')
+_ESCAPES = (b"\\", b"\\u")
+
+
+def needles(where: Where) -> tuple[bytes, ...]:
+    """Return bytes of which at least one is in the stored bytes of every record that the filter may describe.
+
+    It is () if nothing is known. It holds for keys, values and headers that are text or JSON, and for those
+    that a schema is needed for but is not there; and never for those that are decoded with a schema. What
+    needs decoded fields is never decided here, because records that cannot be decoded count.
+    """
+    match where:
+        case And():
+            return max(map(needles, where.parts), key=_sharpness)
+        case Or():
+            all_parts = [needles(part) for part in where.parts]
+            return tuple(dict.fromkeys(needle for part in all_parts for needle in part)) * all(all_parts)
+        case Condition(field, Operator.EQUAL | Operator.CONTAINS as operator, literal):
+            if field.subject in _PAYLOADS and (not field.path or field.subject is Subject.HEADERS):
+                return _of(literal, operator)
+    return ()
+
+
+def wanted_keys(where: Where) -> tuple[bytes, ...]:
+    """Return the keys of which a record must have one to be described, () if that is not known."""
+    match where:
+        case And():
+            return next(filter(None, map(wanted_keys, where.parts)), ())
+        case Or():
+            all_parts = [wanted_keys(part) for part in where.parts]
+            return tuple(dict.fromkeys(key for part in all_parts for key in part)) * all(all_parts)
+        case Condition(field, Operator.EQUAL, literal):
+            if field.subject is Subject.KEY and not field.path and not literal.null:
+                return (_bytes(literal.text), *filter(None, (literal.data,)))
+    return ()
+
+
+def _sharpness(some: tuple[bytes, ...]) -> int:
+    """Return how few bytes are likely to have one of these in them."""
+    return min((len(needle) for needle in some if needle not in _ESCAPES), default=0)
+
+
+def _of(literal: Literal, operator: Operator) -> tuple[bytes, ...]:
+    text = literal.text
+    if not text or literal.null:
+        return ()
+    if operator is Operator.CONTAINS and _IN_NUMBERS.issuperset(text):
+        return ()  # 42 is in 4.2e1, and 00 in 1e5
+    found = [_bytes(text)]
+    if literal.data:
+        found.append(literal.data)
+    if literal.number is not None and operator is Operator.EQUAL:
+        forms = _forms(str(literal.number))
+        if not forms:
+            return ()
+        found += forms
+    # In JSON, a character may be written as its number, and a few must be escaped.
+    needs_escape = any(c in _ESCAPED or c < " " for c in text)
+    found.append(_ESCAPES[0] if needs_escape else _ESCAPES[1])
+    return tuple(dict.fromkeys(found))
+
+
+def _forms(number: str) -> list[bytes]:
+    """Return what is in every way to write a number in JSON: its digits, with or without a point."""
+    digits = "".join(c for c in number.partition("E")[0] if c.isdigit()).strip("0")
+    if not 0 < len(digits) <= MOST_DIGITS:
+        return []
+    return [
+        digits.encode(),
+        *(f"{digits[:place]}.{digits[place:]}".encode() for place in range(1, len(digits))),
+    ]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
