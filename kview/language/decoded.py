@@ -160,6 +160,6 @@ def hex_note(decoded: Decoded, masked: bool = False) -> str:
     """Return what is said of a payload without a tree. `masked`: nor are its bytes shown."""
     why = failure(decoded.failure, decoded)
     if is_doubtful(decoded):
-        shown = "a mask hides it" if masked else "not text: hex"
+        shown = "hidden by a mask" if masked else "not text: hex"
         return f"{shown} ({why}, if a registry wrote it)"
     return f"{schema(decoded)} {glyphs.DOT} {why}"

@@ -111,7 +111,7 @@ def shown_as(payload: Payload, form: Form) -> str:
         return "empty"
     if payload.masked:
         is_json = form is not Form.HEX and pretty(payload) is not None
-        return SHOWN_AS_JSON if is_json else "a mask hides it"
+        return SHOWN_AS_JSON if is_json else "hidden by a mask"
     text = as_text(payload.data, payload.cut)
     if form is Form.HEX:
         return "hex"
