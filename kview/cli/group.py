@@ -18,6 +18,7 @@ COMMANDS = {
     "connect": "Show a cluster live: its brokers, partitions and consumer groups.",
     "report": "Report on recordings: throughput, availability, lag, incidents and growth.",
     "demo": "Play a demo on a simulated cluster, or list the demos.",
+    "records": "Print records of a topic, or look for some.",
     "replay": "Play a recording on the same dashboard, or step through it.",
     "schema": "Print the JSON Schema of the documents that --format json prints.",
     "serve": "Run the simulated cluster without a dashboard.",

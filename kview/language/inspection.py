@@ -29,6 +29,7 @@ from kview.model.inspection import (
     StartKind,
     TimeType,
 )
+from kview.model.search import SearchPlanRequest, SearchRequest
 from kview.model.tail import TailRequest
 from kview.model.units import NO_BROKER, UNKNOWN
 
@@ -91,6 +92,8 @@ def failure(failed: InspectionFailure, answer: Answer) -> str:
 
 _NEEDS: Mapping[type, str] = {
     RecordsRequest: "Read on this topic",
+    SearchPlanRequest: "Read on this topic",
+    SearchRequest: "Read on this topic",
     TailRequest: "Read on this topic",
     FirstRecordRequest: "Describe on this topic",
     SettingsRequest: "DescribeConfigs",

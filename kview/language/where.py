@@ -2,7 +2,7 @@
 
 from difflib import get_close_matches
 
-from kview.model.where import EVERY, Condition, Mistake, Problem, Subject
+from kview.model.where import EVERY, Condition, Field, Mistake, Problem, Subject
 from kview.where.parse import MOST_CHARACTERS, MOST_CONDITIONS, MOST_DEPTH
 
 FORMS = (
@@ -22,14 +22,18 @@ def problem(wrong: Problem) -> str:
 
 def masked(condition: Condition, topic: str) -> str:
     """Return why a condition about something that a mask hides is refused."""
-    field = condition.field
-    name = str(field.subject)
-    for step in field.path:
-        name += f".{step}" if isinstance(step, str) else "[]" if step == EVERY else f"[{step}]"
     return (
-        f"{name} cannot be looked for: the profile masks it in {topic}; leave out this condition, or change"
-        " the mask"
+        f"{field(condition.field)} cannot be looked for: the profile masks it in {topic}; leave out this"
+        " condition, or change the mask"
     )
+
+
+def field(of: Field) -> str:
+    """Return a field as a filter has it."""
+    name = str(of.subject)
+    for step in of.path:
+        name += f".{step}" if isinstance(step, str) else "[]" if step == EVERY else f"[{step}]"
+    return name
 
 
 def _why(mistake: Mistake, wrong: str) -> str:
@@ -70,7 +74,7 @@ def _why(mistake: Mistake, wrong: str) -> str:
         case Mistake.NO_CONDITION:
             return f"a condition is missing {f'before {wrong!r}' if wrong else 'at the end'}: add one"
         case Mistake.NOT_JOINED:
-            return f"{wrong!r} follows a condition: write and or or between them, or put a text in quotes"
+            return f"{wrong!r} follows a condition: join them with and, or with or, or put a text in quotes"
 
 
 def _meant(wrong: str) -> str:

@@ -20,9 +20,9 @@ from kview.model.inspection import (
 from kview.model.units import UNKNOWN
 from kview.model.where import Candidate, Condition, Where
 
-MOST_FOUND = 200
+MOST_FOUND = 1_000
 """Limit of the records that a step returns."""
-REQUEST_BYTES = 4 << 20
+REQUEST_BYTES = 8 << 20
 """How many bytes of records one request asks a broker for. A single larger batch comes nevertheless."""
 
 

@@ -22,8 +22,8 @@ class Scan:
     """Reads the batches of an answer with offsets from `low` up to, but not including, `high`.
 
     `next` is the offset after what `items` has yielded or left out, and `is_over` says whether there is no
-    more. Of batches without any of the `needles` only the number of their records is read, unless there are
-    no needles.
+    more. Unless there are no `needles`, only records with one of them are read, and, if `with_schemas`, those
+    that may need a schema.
     """
 
     def __init__(
@@ -33,6 +33,7 @@ class Scan:
         low: int,
         high: int,
         needles: Sequence[bytes],
+        with_schemas: bool,
     ) -> None:
         self.next = low
         self.is_over = False
@@ -42,7 +43,7 @@ class Scan:
         self._pending = sorted(aborted, key=lambda transaction: transaction[1])
         self._gone: set[int] = set()
         self._low, self._high = low, high
-        self._needles = needles
+        self._needles, self._with_schemas = needles, with_schemas
         self._inflated = 0
         self.items = self._items()
 
@@ -87,9 +88,11 @@ class Scan:
                 return ()
             body = wire.body(batch)
             self._inflated += len(body) if body is not None else batch.size
-            if body is not None and self._needles and not any(needle in body for needle in self._needles):
+            if body is not None and self._needles:
                 self._records += batch.records
-                return ()
+                return wire.records_with(
+                    batch, self._low, self._high, body, self._needles, self._with_schemas
+                )
             raws = wire.records(batch, self._low, self._high, wire.RECORDS_MAX, False, body)
         except MalformedBytes as error:
             self._note(Damage(batch.first, damage_kind(error), batch.size))

@@ -39,7 +39,7 @@ from kview.observe.registry import Registry
 from kview.observe.scan import DAMAGE_MAX, Scan
 from kview.observe.search_plan import Planner
 from kview.where.judge import Answer, about_payloads, matches
-from kview.where.needles import needles
+from kview.where.needles import has_fields, needles
 from kview.wire import list_offsets
 from kview.wire.fetch import FetchAnswer
 from kview.wire.primitives import MalformedBytes
@@ -64,6 +64,13 @@ class Place(NamedTuple):
     isolation: Isolation
 
 
+class Left(NamedTuple):
+    """An answer that has not been read to its end, and records of it that have not been judged."""
+
+    scan: Scan
+    rest: list[Candidate]
+
+
 class Search:
     """Answers plans and steps. `asking` has connections for this alone."""
 
@@ -75,8 +82,7 @@ class Search:
         """When the next fetch may be sent (monotonic), to keep the pace."""
         self._ahead: tuple[Place, Any] | None = None
         """A fetch that is on its way, and its future."""
-        self._left: tuple[Place, Scan] | None = None
-        """An answer that has not been read to its end."""
+        self._left: tuple[Place, Left] | None = None
 
     def close(self) -> None:
         """Close all connections."""
@@ -86,6 +92,7 @@ class Search:
     async def plan(self, request: SearchPlanRequest, ticket: Ticket) -> SearchPlan:
         """Return what there is to search. Raises Cancelled."""
         self._ahead = self._left = None
+        self.not_before_s = 0.0
         if condition := self._refused(request):
             return SearchPlan(request, refused=condition, failure=InspectionFailure(Kind.MASKED))
         planner = Planner(self.asking, request, ticket)
@@ -119,14 +126,14 @@ class Search:
         mask = self.asking.loop.access.security.masks.of(request.topic)
         return refused(request.where, mask) if request.where is not None and mask is not None else None
 
-    def take_left(self, place: Place) -> Scan | None:
+    def take_left(self, place: Place) -> Left | None:
         """Return the rest of an answer, if it is what comes next."""
         left, self._left = self._left, None
         return left[1] if left is not None and left[0] == place else None
 
-    def leave(self, place: Place, scan: Scan) -> None:
+    def leave(self, place: Place, left: Left) -> None:
         """Keep the rest of an answer for the next step."""
-        self._left = (place, scan)
+        self._left = (place, left)
 
     def fetch(self, reader: PartitionReader, place: Place, limit: int) -> Any:
         """Return the future of a fetch, which may already be on its way."""
@@ -134,6 +141,10 @@ class Search:
         if ahead is not None and ahead[0] == place:
             return ahead[1]
         return self._begin(reader, place, limit)
+
+    def is_ahead(self, place: Place) -> bool:
+        """Return whether a fetch is on its way."""
+        return self._ahead is not None and self._ahead[0] == place
 
     def fetch_ahead(self, reader: PartitionReader, place: Place, limit: int) -> None:
         """Begin the next fetch before its answer is needed."""
@@ -162,6 +173,7 @@ class _Step:
         masks = self._loop.access.security.masks.of(request.topic) is not None
         self._masks = masks
         self._needles = needles(where) if where is not None and not (masks or self._has_schemas()) else ()
+        self._with_schemas = where is not None and has_fields(where)
         self.spans = list(request.spans)
         self.found: list[Candidate] = []
         self.tally = Tally()
@@ -219,8 +231,11 @@ class _Step:
         """Fetch once from a span, if there is no rest of an answer, and read that."""
         span = self.spans[index]
         place = self._place(span, span.at)
-        scan = self._search.take_left(place)
-        if scan is None:
+        left = self._search.take_left(place)
+        if left is None:
+            if self._is_too_early and not self._search.is_ahead(place):
+                await self._pause(min(self._search.not_before_s, self._ends_s) - self._loop.monotonic())
+                return
             try:
                 answer = await self._fetched(reader, place)
             except ErrorCode as error:
@@ -244,15 +259,16 @@ class _Step:
                 self._fail(index, InspectionFailure(Kind.TOO_LARGE, reader.leader))
                 return
             budget = self._request.most_bytes - self.tally.bytes
-            if beyond < span.end and budget > 0:
-                await self._keep_pace(len(answer.records))
+            self._keep_pace(len(answer.records))
+            if beyond < span.end and budget > 0 and not self._is_too_early:
                 self._search.fetch_ahead(
                     reader, self._place(span, beyond), min(self._request.request_bytes, budget)
                 )
             committed = self._request.isolation is Isolation.READ_COMMITTED
             aborted = answer.aborted if committed else ()
-            scan = Scan(answer.records, aborted, span.at, span.end, self._needles)
-        await self._judge_all(scan, index)
+            scan = Scan(answer.records, aborted, span.at, span.end, self._needles, self._with_schemas)
+            left = Left(scan, [])
+        await self._judge_all(left, index)
 
     async def _fetched(self, reader: PartitionReader, place: Place) -> FetchAnswer:
         budget = self._request.most_bytes - self.tally.bytes
@@ -273,12 +289,15 @@ class _Step:
         self.tally += Tally(deleted=min(start, span.end) - span.at)
         self.spans[index] = replace(span, at=min(start, span.end))
 
-    async def _keep_pace(self, size: int) -> None:
-        """Wait as long as the bytes that were fetched may take."""
+    @property
+    def _is_too_early(self) -> bool:
+        """Whether the next fetch has to wait, to keep the pace."""
+        return self._loop.monotonic() < self._search.not_before_s
+
+    def _keep_pace(self, size: int) -> None:
+        """Note how long the bytes that were fetched may take."""
         if self._request.bytes_per_second > 0:
-            now_s = self._loop.monotonic()
-            await self._pause(self._search.not_before_s - now_s)
-            begin_s = max(self._search.not_before_s, now_s)
+            begin_s = max(self._search.not_before_s, self._loop.monotonic() - STEP_S)
             self._search.not_before_s = begin_s + size / self._request.bytes_per_second
 
     async def _pause(self, seconds: float) -> None:
@@ -288,24 +307,24 @@ class _Step:
                 raise Cancelled
             await self._loop.net.sleep(min(left_s, POLL_S))
 
-    async def _judge_all(self, scan: Scan, index: int) -> None:
+    async def _judge_all(self, left: Left, index: int) -> None:
         """Judge the records of an answer until the step is over, and note how far it came."""
-        span = self.spans[index]
+        span, scan, rest = self.spans[index], left.scan, left.rest
         while True:
-            some = await self._loop.in_thread(partial(self._some, scan, span.partition), "search")
-            last = await self._judge(some)
+            some = rest or await self._loop.in_thread(partial(self._some, scan, span.partition), "search")
+            rest = await self._judge(some, is_decoded=bool(rest))
             tally, damage = scan.take()
             self.tally += tally
             for each in damage:
                 self._note(span.partition, each)
-            at = scan.next if last == UNKNOWN else last + 1
+            at = rest[0].record.offset if rest else scan.next
             span = self.spans[index] = replace(span, at=min(max(span.at, at), span.end))
-            if scan.is_over or last != UNKNOWN:
+            if scan.is_over and not rest:
                 return
             if self._ticket.cancelled:
                 raise Cancelled
             if self._is_over:
-                self._search.leave(self._place(span, span.at), scan)
+                self._search.leave(self._place(span, span.at), Left(scan, rest))
                 return
 
     def _some(self, scan: Scan, partition: int) -> list[Candidate]:
@@ -322,36 +341,39 @@ class _Step:
                 break
         return out
 
-    async def _judge(self, some: Sequence[Candidate]) -> int:
-        """Add those that are looked for. Return UNKNOWN, or the last offset that there is room for."""
+    async def _judge(self, some: Sequence[Candidate], is_decoded: bool) -> list[Candidate]:
+        """Add those that are looked for, and return those for which there is no room any more.
+
+        `is_decoded`: they were judged before. With a mask, they could not be decoded again.
+        """
         request, where = self._request, self._request.where
         some = [each for each in some if self._is_in_time(each.record)]
         decoded = where is not None and (self._masks or about_payloads(where))
-        if decoded:
+        if decoded and not is_decoded:
             some = await self._decoded(some)
         answers: list[Answer] = [True] * len(some)
         if where is not None:
             answers = await self._loop.in_thread(partial(matches, where, some), "search")
         room = min(request.most, MOST_FOUND) - len(self.found)
         found: list[Candidate] = []
-        undecoded, last = 0, UNKNOWN
-        for candidate, answer in zip(some, answers, strict=True):
+        undecoded, rest = 0, len(some)
+        for place, answer in enumerate(answers):
             if answer and (len(found) == room or self._keeper.is_full):
-                last = found[-1].record.offset if found else candidate.record.offset - 1
+                rest = place
                 break
             undecoded += answer is None
             if answer:
-                found.append(candidate._replace(record=self._keeper.cut(candidate.record)))
+                found.append(some[place]._replace(record=self._keeper.cut(some[place].record)))
         self.tally += Tally(undecoded=undecoded)
         self.found += found if decoded else await self._decoded(found)
-        return last
+        return some[rest:]
 
     def _is_in_time(self, record: Record) -> bool:
         from_ms, until_ms, at_ms = self._request.from_ms, self._request.until_ms, record.timestamp_ms
         return (from_ms == UNKNOWN or at_ms >= from_ms) and (until_ms == UNKNOWN or at_ms < until_ms)
 
     async def _decoded(self, some: Sequence[Candidate]) -> list[Candidate]:
-        """Return records with what their schemas make of them."""
+        """Return records with what their schemas make of them, and without what a mask hides."""
         out: list[Candidate] = []
         while len(out) < len(some):
             left = some[len(out) :]

@@ -46,9 +46,8 @@ class Planner:
                 raise Failed(Kind.UNKNOWN_TOPIC)
             keys = wanted_keys(request.where) if request.where is not None else ()
             own = {partition_for_key(key, count) for key in keys}
-            for partition in self.leaders if request.partitions else sorted(self.leaders)[MOST_PARTITIONS:]:
-                if partition not in request.partitions:
-                    self.leaders.pop(partition, None)
+            chosen = request.partitions or sorted(self.leaders)[:MOST_PARTITIONS]
+            self.leaders = {partition: self.leaders[partition] for partition in chosen}
             spans = await self._spans()
         except Failed as failed:
             failure = failed.failure
@@ -172,7 +171,10 @@ class Planner:
         topic = self._request.topic
         of_topic = DescribeLogDirsRequest.DescribableLogDirTopic
         asked = DescribeLogDirsRequest(topics=[of_topic(topic=topic, partitions=list(partitions))])
-        answer = await self._asking.ask(leader, lambda _: asked, self._ticket)
+        try:
+            answer = await self._asking.ask(leader, lambda _: asked, self._ticket)
+        except LinkError:  # such as a broker that does not know this request
+            return {}
         return {
             row.partition_index: row.partition_size
             for folder in answer.results

@@ -1,6 +1,6 @@
 """What must be in a record's bytes for a filter to describe it, so that other batches need not be read."""
 
-from kview.model.where import And, Condition, Literal, Operator, Or, Subject, Where
+from kview.model.where import And, Condition, Literal, Not, Operator, Or, Subject, Where
 
 MOST_DIGITS = 20
 """Limit of the digits of a number whose ways to be written are looked for."""
@@ -13,9 +13,9 @@ _ESCAPES = (b"\\", b"\\u")
 def needles(where: Where) -> tuple[bytes, ...]:
     """Return bytes of which at least one is in the stored bytes of every record that the filter may describe.
 
-    It is () if nothing is known. It holds for keys, values and headers that are text or JSON, and for those
-    that a schema is needed for but is not there; and never for those that are decoded with a schema. What
-    needs decoded fields is never decided here, because records that cannot be decoded count.
+    It is () if nothing is known. It holds for keys, values and headers that are text or JSON, and not for
+    those that are decoded with a schema. If `has_fields`, a key or a value that needs a schema must be judged
+    nevertheless, because nobody knows its fields.
     """
     match where:
         case And():
@@ -24,9 +24,19 @@ def needles(where: Where) -> tuple[bytes, ...]:
             all_parts = [needles(part) for part in where.parts]
             return tuple(dict.fromkeys(needle for part in all_parts for needle in part)) * all(all_parts)
         case Condition(field, Operator.EQUAL | Operator.CONTAINS as operator, literal):
-            if field.subject in _PAYLOADS and (not field.path or field.subject is Subject.HEADERS):
+            if field.subject in _PAYLOADS:
                 return _of(literal, operator)
     return ()
+
+
+def has_fields(where: Where) -> bool:
+    """Return whether a filter asks for fields within keys or values."""
+    match where:
+        case Not():
+            return has_fields(where.part)
+        case And() | Or():
+            return any(map(has_fields, where.parts))
+    return bool(where.field.path) and where.field.subject is not Subject.HEADERS
 
 
 def wanted_keys(where: Where) -> tuple[bytes, ...]:

@@ -6,6 +6,7 @@ name is not UTF-8. Sources: DefaultRecordBatch, DefaultRecord, AbstractLegacyRec
 
 import struct
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -33,6 +34,11 @@ _CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _ZSTD = 4
 _ABORT, _COMMIT = 0, 1
 _NO_TIMESTAMP = -1
+_LEAST_FRAMED = 4
+"""What is framed with a schema's number has more bytes than this."""
+_SCHEMA_HEADER = b"_schema_id"
+"""The end of the names of headers with a schema's id."""
+_KEY_AND_VALUE = (0, 1)
 
 
 class BadChecksum(MalformedBytes):
@@ -159,7 +165,72 @@ def records(
         return _messages(batch, low, high, most, newest)
     data = body(batch) if checked_body is None else checked_body
     assert data is not None
-    return _records(batch, data, low, high, most, newest)
+    places = _places(batch, data)
+    out: list[RawRecord] = []
+    for at, stop in reversed(places) if newest else places:
+        if len(out) >= most:
+            break
+        record = _record(batch, data, at, stop, low, high)
+        if record is not None:
+            out.append(record)
+    return out[::-1] if newest else out
+
+
+def records_with(
+    batch: Batch, low: int, high: int, checked_body: bytes, needles: Sequence[bytes], with_schemas: bool
+) -> list[RawRecord]:
+    """Return the records of a batch, whose body is `checked_body`, in whose bytes there is one of `needles`.
+
+    If `with_schemas`, those that look as if a schema was needed to decode their key or value come, too. All
+    others are not read. Raises as `records` does.
+    """
+    firsts = [(needle, at) for needle in needles if (at := checked_body.find(needle)) >= 0]
+    if not firsts and not with_schemas:
+        return []
+    places = _places(batch, checked_body)
+    starts = [at for at, _ in places]
+    chosen: set[int] = set()
+    for needle, at in firsts:
+        while at >= 0:
+            place = max(0, bisect_right(starts, at) - 1)
+            chosen.add(place)
+            at = checked_body.find(needle, places[place][1])
+    if with_schemas:
+        if _SCHEMA_HEADER in checked_body:
+            chosen.update(range(len(places)))
+        else:
+            chosen.update(_framed(checked_body, places))
+    read = (_record(batch, checked_body, *places[place], low, high) for place in sorted(chosen))
+    return [record for record in read if record is not None]
+
+
+def _framed(data: bytes, places: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Yield the places of records whose key or value begins with a zero byte, as before a schema's number."""
+    for place, (at, stop) in enumerate(places):
+        try:
+            at += 1
+            while data[at] > 0x7F:  # the timestamp
+                at += 1
+            at += 1
+            while data[at] > 0x7F:  # the offset
+                at += 1
+            at += 1
+            for _ in _KEY_AND_VALUE:
+                length = data[at]
+                if length > 0x7F:
+                    length, at = read_varint(data, at, VARINT_BYTES)
+                else:
+                    length, at = (length >> 1) ^ -(length & 1), at + 1
+                if length > _LEAST_FRAMED and not data[at]:
+                    yield place
+                    break
+                if length > 0:
+                    at += length
+        except (IndexError, MalformedBytes):
+            yield place  # whoever reads it says what is wrong
+        else:
+            if at > stop:
+                yield place
 
 
 def body(batch: Batch) -> bytes | None:
@@ -209,26 +280,26 @@ def _body(batch: Batch, body: bytes) -> bytes:
     return inflated(codec, body, INFLATED_MAX)
 
 
-def _records(batch: Batch, data: bytes, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
+def _places(batch: Batch, data: bytes) -> list[tuple[int, int]]:
+    """Return where the records of a batch begin, after their lengths, and end."""
     places: list[tuple[int, int]] = []
-    at = 0
+    at, end = 0, len(data)
     for _ in range(batch.records):
-        length, at = read_varint(data, at, VARINT_BYTES)
+        if at + 2 <= end and data[at] < 0x80:  # as read_varint, which costs a call
+            length, at = (data[at] >> 1) ^ -(data[at] & 1), at + 1
+        elif at + 2 <= end and data[at + 1] < 0x80:
+            rest = data[at] & 0x7F | data[at + 1] << 7
+            length, at = (rest >> 1) ^ -(rest & 1), at + 2
+        else:
+            length, at = read_varint(data, at, VARINT_BYTES)
         stop = at + length
-        if length <= 0 or stop > len(data):
+        if length <= 0 or stop > end:
             raise MalformedBytes(f"a record of {length} bytes at {at}")
         places.append((at, stop))
         at = stop
-    if at != len(data):
-        raise MalformedBytes(f"{len(data) - at} bytes after the records")
-    out: list[RawRecord] = []
-    for at, stop in reversed(places) if newest else places:
-        if len(out) >= most:
-            break
-        record = _record(batch, data, at, stop, low, high)
-        if record is not None:
-            out.append(record)
-    return out[::-1] if newest else out
+    if at != end:
+        raise MalformedBytes(f"{end - at} bytes after the records")
+    return places
 
 
 def _record(batch: Batch, data: bytes, at: int, stop: int, low: int, high: int) -> RawRecord | None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kview.model.where import Condition, Field, Literal, Operator, Problem, Subject
 from kview.where.judge import matches
-from kview.where.needles import needles, wanted_keys
+from kview.where.needles import has_fields, needles, wanted_keys
 from kview.where.parse import parse
 from tests.where.candidates import candidate
 
@@ -39,7 +39,10 @@ def of(text: str) -> tuple[bytes, ...]:
         ("key = 0", ()),
         ("key = null", ()),
         ('key = ""', ()),
-        ("value.status = FAILED", ()),
+        ("value.status = FAILED", (b"FAILED", b"\\u")),
+        ("value.status != FAILED", ()),
+        ("value.status exists", ()),
+        ("value.id > 4", ()),
         ("value ~ abc", ()),
     ],
 )
@@ -81,6 +84,16 @@ def test_a_text_is_found_however_it_is_written(
         [answer] = matches(where, [candidate(None, data)])
         found = needles(where)
         assert not answer or not found or any(needle in data for needle in found)
+
+
+def test_fields_may_need_a_schema() -> None:
+    def asks(text: str) -> bool:
+        where = parse(text)
+        assert not isinstance(where, Problem)
+        return has_fields(where)
+
+    assert asks("a or not value.id = 1") and asks("key = a and key[0] exists")
+    assert not asks("key = a and headers.b.c = d or value contains x or offset > 4")
 
 
 def test_wanted_keys() -> None:
