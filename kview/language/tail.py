@@ -36,6 +36,14 @@ def missed(records: int) -> str:
     return f"{glyphs.ABOUT}{words.plural(records, 'record')} passed while it was paused"
 
 
+def passed_over(records: int) -> str:
+    """Return that more is written than is printed."""
+    return (
+        f"{glyphs.ABOUT}{words.plural(records, 'record')} passed over: more is written than --max-rate and"
+        " 1,000 records a second let through"
+    )
+
+
 def paused(records: int, key: str) -> str:
     """Return that nothing is read, and how many records have passed since, UNKNOWN if that is not known."""
     passing = f": {glyphs.ABOUT}{words.plural(records, 'record')} passed so far" if records != UNKNOWN else ""

@@ -10,11 +10,12 @@ from typing import TextIO
 
 from msgspec import Struct
 
+from kview.derive.following import Following
 from kview.errors import BadUse, ErrorKind, KviewError
-from kview.language import glyphs, inspection, where
+from kview.language import glyphs, inspection, tail, where
 from kview.language import search as said
 from kview.language.payloads import Form
-from kview.model.inspection import Cost, InspectionFailureKind, Isolation
+from kview.model.inspection import MOST_RECORDS, Cost, InspectionFailureKind, Isolation
 from kview.model.search import (
     MOST_FOUND,
     Begin,
@@ -24,6 +25,7 @@ from kview.model.search import (
     SearchRequest,
     Tally,
 )
+from kview.model.tail import TailAnswer
 from kview.model.units import UNKNOWN
 from kview.model.where import Candidate, Where
 from kview.plain.records import record_document, record_line
@@ -34,6 +36,8 @@ from kview.run.printing import until_nobody_reads
 
 COMPLETE, INCOMPLETE = 0, 1
 """Exit codes: whether all that was asked for could be read."""
+OVER_AGAIN_MS = 10_000
+"""How often it is said how much is passed over, at most."""
 
 
 class RecordFormat(StrEnum):
@@ -55,7 +59,10 @@ class RecordsOptions(Struct, frozen=True):
     isolation: Isolation = Isolation.READ_COMMITTED
     most: int = 0
     most_bytes: int = 1 << 30
+    """Of a search."""
     bytes_per_second: int = 0
+    follow: bool = False
+    """Whether to print what is written from now on, until somebody stops that."""
     format: RecordFormat = RecordFormat.TEXT
     ascii_only: bool = False
 
@@ -70,7 +77,7 @@ def print_records(source: ConnectedSource, options: RecordsOptions) -> int:
     try:
         source.connect()
         with until_nobody_reads():
-            return asyncio.run(_search(source, options))
+            return asyncio.run((_follow if options.follow else _search)(source, options))
         return COMPLETE  # nobody reads the output any more
     finally:
         source.close()
@@ -134,12 +141,48 @@ async def _search(source: ConnectedSource, options: RecordsOptions) -> int:
     return INCOMPLETE if lines else COMPLETE
 
 
-def _error(plan: SearchPlan, options: RecordsOptions) -> KviewError:
+async def _follow(source: ConnectedSource, options: RecordsOptions) -> int:
+    """Print what is written to the topic, until Ctrl-C or the last record that is wanted."""
+    followed = Following(
+        options.topic, options.isolation, options.where, MOST_RECORDS, options.bytes_per_second
+    )
+    status, output = _Status(sys.stderr), _Output(options)
+    said_before: list[str] = []
+    over, said_ms = 0, UNKNOWN
+    while not options.most or output.printed < options.most:
+        answer = await source.ask(followed.question())
+        if answer.refused is not None or (answer.failure and followed.answer is None):
+            raise _error(answer, options)
+        followed.take(answer)
+        notes = tail.notes(answer)
+        lines = notes if notes != said_before else []
+        said_before = notes
+        read_over = answer.passed - len(answer.records) if options.where is None else 0
+        over += read_over + answer.skipped
+        if over and answer.asked_ms >= said_ms + OVER_AGAIN_MS:
+            lines = [*lines, tail.passed_over(over)]
+            over, said_ms = 0, answer.asked_ms
+        for line in lines:
+            status.clear()
+            print(glyphs.printable(f"kview: {line}"), file=sys.stderr, flush=True)
+        left = options.most - output.printed if options.most else len(answer.records)
+        if answer.records:
+            status.clear()
+            output.print(answer.records[:left])
+        if (rates := followed.rates()) is not None:
+            shown = tail.rates(rates.shown, rates.passing, rates.is_estimate)
+            status.show(f"{shown}, {tail.cost(rates.bytes)}")
+        await asyncio.sleep(followed.wait_s())
+    status.clear()
+    return COMPLETE
+
+
+def _error(plan: SearchPlan | TailAnswer, options: RecordsOptions) -> KviewError:
     if plan.failure.kind is InspectionFailureKind.UNKNOWN_TOPIC:
         numbers = ", ".join(map(str, options.partitions))
         what = f"topic {options.topic!r}" + (f" with partition {numbers}" if numbers else "")
         return BadUse(ErrorKind.TOPIC_NOT_THERE, what=what)
-    if plan.refused is not None:
+    if plan.failure.kind is InspectionFailureKind.MASKED and plan.refused is not None:
         return BadUse(ErrorKind.FILTER_MASKED, field=where.field(plan.refused.field), topic=options.topic)
     return KviewError(ErrorKind.RECORDS_NOT_READ, reason=inspection.failure(plan.failure, plan))
 

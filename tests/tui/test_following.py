@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.following import BYTES_PER_SECOND, MOST_KEPT, MOST_KEPT_BYTES, POLL_S, Following, Gap
 from kview.language import tail as words
 from kview.model.failures import Cause, FailureKind
 from kview.model.inspection import (
@@ -23,7 +24,6 @@ from kview.model.inspection import (
 from kview.model.tail import Held, TailAnswer, TailRequest
 from kview.model.units import UNKNOWN
 from kview.model.where import Candidate
-from kview.tui.following import BYTES_PER_SECOND, MOST_KEPT, MOST_KEPT_BYTES, POLL_S, Following, Gap
 from tests.tui.harness import HEALTHY, dashboard, drawn_text, press, running, state, text, until
 from tests.tui.inspecting import FIRST, NOW_MS, FakeInspector, record
 from tests.tui.test_screens import agrees

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import tzinfo
 
+from kview.derive.following import Following, Gap
 from kview.language import glyphs, words
 from kview.language import inspection as said
 from kview.language import tail as tail_words
@@ -10,7 +11,6 @@ from kview.language.payloads import Form
 from kview.model.inspection import Isolation, Record
 from kview.model.units import UNKNOWN
 from kview.model.where import Candidate
-from kview.tui.following import Following, Gap
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.figures import count_figure, figure, moment_figure, number_figure

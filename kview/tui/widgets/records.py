@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 from textual.message import Message
 
+from kview.derive.following import POLL_S, Following
 from kview.derive.times import moment_of
 from kview.derive.view import View
 from kview.language import decoded as schemas
@@ -36,7 +37,6 @@ from kview.model.tail import TailAnswer
 from kview.model.units import UNKNOWN
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
-from kview.tui.following import POLL_S, Following
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.records import RecordDetail, RecordRows

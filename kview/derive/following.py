@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kview.model.decoded import Decoded
 from kview.model.inspection import Isolation, Record
-from kview.model.tail import Positions, TailAnswer, TailRequest
+from kview.model.tail import DEFAULT_TAIL_RECORDS, Positions, TailAnswer, TailRequest
 from kview.model.units import UNKNOWN
 from kview.model.where import Candidate, Where
 
@@ -50,10 +50,20 @@ class Rates(NamedTuple):
 class Following:
     """A topic that is followed. Time comes with the answers."""
 
-    def __init__(self, topic: str, isolation: Isolation, where: Where | None = None) -> None:
+    def __init__(
+        self,
+        topic: str,
+        isolation: Isolation,
+        where: Where | None = None,
+        count: int = DEFAULT_TAIL_RECORDS,
+        bytes_per_second: int = BYTES_PER_SECOND,
+    ) -> None:
+        """`count` is the most records of an answer, of which there are at most two a second."""
         self.topic = topic
         self.isolation = isolation
         self.where = where
+        self._count = count
+        self._bytes_per_second = bytes_per_second
         self.items: deque[tuple[int, Candidate | Gap]] = deque()
         """Numbered records and gaps, the newest last."""
         self.answer: TailAnswer | None = None
@@ -69,7 +79,8 @@ class Following:
 
     def question(self) -> TailRequest:
         """Return what to ask next."""
-        return TailRequest(self.topic, self._positions, isolation=self.isolation, where=self.where)
+        most_bytes = int(self._bytes_per_second * POLL_S)
+        return TailRequest(self.topic, self._positions, self._count, most_bytes, self.isolation, self.where)
 
     def take(self, answer: TailAnswer) -> None:
         """Take what came since the last answer."""
@@ -94,7 +105,7 @@ class Following:
     def wait_s(self) -> float:
         """Return for how long to wait before the next question, so that no more bytes come than may."""
         spent = self.answer.cost.bytes if self.answer is not None else 0
-        return max(POLL_S, spent / BYTES_PER_SECOND)
+        return max(POLL_S, spent / self._bytes_per_second)
 
     def rates(self) -> Rates | None:
         """Return what passed in the last seconds, None before the second answer."""
