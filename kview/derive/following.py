@@ -55,13 +55,15 @@ class Following:
         topic: str,
         isolation: Isolation,
         where: Where | None = None,
+        typed: str = "",
         count: int = DEFAULT_TAIL_RECORDS,
         bytes_per_second: int = BYTES_PER_SECOND,
     ) -> None:
-        """`count` is the most records of an answer, of which there are at most two a second."""
+        """`typed` is what stands for `where`. There are at most two answers a second, of `count` records."""
         self.topic = topic
         self.isolation = isolation
         self.where = where
+        self.typed = typed
         self._count = count
         self._bytes_per_second = bytes_per_second
         self.items: deque[tuple[int, Candidate | Gap]] = deque()

@@ -102,3 +102,23 @@ def stopped(spans: Sequence[Span], most_bytes: int) -> str:
     return (
         f"not all was read: stopped after {words.size(most_bytes)}, with {words.plural(left, 'offset')} left"
     )
+
+
+def ended(
+    plan_request: SearchPlanRequest,
+    spans: Sequence[Span],
+    tally: Tally,
+    found: int,
+    is_full: bool,
+    most_bytes: int,
+) -> list[str]:
+    """Return what a search that has ended came to on a screen, and what it has not read or judged."""
+    failed = unread(plan_request, spans)
+    notes_ = [*failed, *notes(tally)]
+    if is_full:
+        notes_.insert(0, f"not all was read: more than {found:,} are not shown; narrow the filter")
+    elif over := stopped(spans, most_bytes):
+        notes_.insert(0, f"{over}; kview records reads more")
+    what = words.plural(found, "record") if found else "no record"
+    whole = "" if notes_ else ": all was read"
+    return [f"{what} found{whole}", *filter(None, (*notes_, left_out(tally)))]

@@ -210,6 +210,9 @@ class Cost(Struct, frozen=True):
     requests: int = 0
     bytes: int = 0
 
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.requests + other.requests, self.bytes + other.bytes)
+
 
 class RecordsAnswer(Struct, frozen=True):
     """The records that were read, in the order of their offsets.

@@ -15,7 +15,7 @@ from kview.errors import BadUse, ErrorKind, KviewError
 from kview.language import glyphs, inspection, tail, where
 from kview.language import search as said
 from kview.language.payloads import Form
-from kview.model.inspection import MOST_RECORDS, Cost, InspectionFailureKind, Isolation
+from kview.model.inspection import MOST_RECORDS, InspectionFailureKind, Isolation
 from kview.model.search import (
     MOST_FOUND,
     Begin,
@@ -122,7 +122,7 @@ async def _search(source: ConnectedSource, options: RecordsOptions) -> int:
             status.clear()
             raise KviewError(ErrorKind.RECORDS_NOT_READ, reason=reason)
         spans, tally = answer.spans, tally + answer.tally
-        cost = Cost(cost.requests + answer.cost.requests, cost.bytes + answer.cost.bytes)
+        cost += answer.cost
         if answer.found:
             status.clear()
             output.print(answer.found)
@@ -144,7 +144,11 @@ async def _search(source: ConnectedSource, options: RecordsOptions) -> int:
 async def _follow(source: ConnectedSource, options: RecordsOptions) -> int:
     """Print what is written to the topic, until Ctrl-C or the last record that is wanted."""
     followed = Following(
-        options.topic, options.isolation, options.where, MOST_RECORDS, options.bytes_per_second
+        options.topic,
+        options.isolation,
+        options.where,
+        count=MOST_RECORDS,
+        bytes_per_second=options.bytes_per_second,
     )
     status, output = _Status(sys.stderr), _Output(options)
     said_before: list[str] = []
@@ -199,7 +203,7 @@ class _Output:
         self._format = options.format
 
     def print(self, found: tuple[Candidate, ...]) -> None:
-        """Print records, and let whoever reads the output have them."""
+        """Print records at once."""
         self.printed += len(found)
         for each in found:
             sys.stdout.write(f"{self._line(each)}\n")

@@ -1,13 +1,14 @@
 """The keys that save what is on the screen: a screenshot, and the table shown."""
 
 import asyncio
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kview.errors import KviewError
 from kview.language.errors import sentence
 from kview.model.events import Severity
-from kview.model.ports import Saving
+from kview.model.ports import Saves, Saving
 from kview.tui.export import Format, Writer, values
 from kview.tui.rows.row import Rows
 from kview.tui.widgets.bottom import StatusMessage
@@ -68,6 +69,43 @@ class SaveKeys:
             self._failed("screenshot not saved", error)
             return
         self._app.say(StatusMessage(f"screenshot saved: {path}", "and as .txt", Severity.GOOD))
+
+    # -- records
+
+    def save_lines(self, name: str, lines: Iterable[str]) -> None:
+        """Save lines of JSON, which are made when they are written."""
+        if self._saves is None:
+            self._app.say(StatusMessage("there is no folder to save to", severity=Severity.WARN))
+        elif self._is_exporting:
+            self._app.say(StatusMessage("an export is running", "Esc cancels it"))
+        else:
+            self._is_exporting, self._is_cancelled = True, False
+            self._app.run_worker(self._write_lines(self._saves, name, lines), group="export")
+
+    async def _write_lines(self, saves: Saves, name: str, lines: Iterable[str]) -> None:
+        saving: Saving | None = None
+        count = 0
+        try:
+            saving = saves.begin(self._name(name), "jsonl")
+            for text in lines:
+                await asyncio.to_thread(saving.add, f"{text}\n")
+                count += 1
+                if self._is_cancelled:
+                    saving.cancel()
+                    self._app.say(StatusMessage("export cancelled: no file was written"))
+                    return
+            path = await asyncio.to_thread(saving.finish)
+            self._app.say(StatusMessage(f"{count:,} records saved: {path}", severity=Severity.GOOD))
+        except KviewError as error:
+            if saving is not None:
+                saving.cancel()
+            self._failed("records not exported", error)
+        except BaseException:  # kview ends: leave no half of a file
+            if saving is not None:
+                saving.cancel()
+            raise
+        finally:
+            self._is_exporting = False
 
     # -- export
 

@@ -227,7 +227,7 @@ def _framed(data: bytes, places: Sequence[tuple[int, int]]) -> Iterator[int]:
                 if length > 0:
                     at += length
         except (IndexError, MalformedBytes):
-            yield place  # whoever reads it says what is wrong
+            yield place  # reading it says what is wrong
         else:
             if at > stop:
                 yield place

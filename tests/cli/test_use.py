@@ -67,7 +67,7 @@ def in_shell(script: str) -> subprocess.CompletedProcess[str]:
         ),
         (
             ["--ascii", "schema"],
-            "schema has no --ascii: use it with --simulate, check, connect, demo, replay or report",
+            "schema has no --ascii: use it with --simulate, check, connect, demo, records, replay or report",
         ),
         (["--simulate", "connect", "a:1"], "leave out --simulate or connect"),
     ],

@@ -27,6 +27,7 @@ from kview.derive.view import View
 from kview.language.lists import GroupList
 from kview.language.payloads import Form
 from kview.model.inspection import (
+    Isolation,
     ProducersAnswer,
     ProducersRequest,
     QuotasAnswer,
@@ -38,6 +39,7 @@ from kview.model.inspection import (
 )
 from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting, TopicSetting
 from kview.model.units import NEVER, UNKNOWN
+from kview.model.where import Candidate
 from kview.school.demos import Listed
 from kview.school.shows.answer_list import ChoiceRows
 from kview.school.shows.demo_list import DemoRows
@@ -49,6 +51,7 @@ from kview.tui.rows.broker_replicas import BrokerReplicaRows
 from kview.tui.rows.brokers import BrokerRows
 from kview.tui.rows.connectors import ConnectorRows
 from kview.tui.rows.figures import Figure
+from kview.tui.rows.found import Found, FoundRows
 from kview.tui.rows.groups import GroupRows
 from kview.tui.rows.incidents import EventRows, HitRows, IncidentRows
 from kview.tui.rows.lab import LabRows
@@ -151,6 +154,9 @@ def of_answers() -> Iterator[tuple[str, Rows]]:
     wanted = RecordsRequest("invoice", 0)
     answer = RecordsAnswer(wanted, RECORDS, DAMAGE, asked_ms=NOW_MS)
     yield "records", RecordRows(wanted, answer, Form.AUTO, None)
+    candidates = tuple(Candidate(3, record) for record in RECORDS)
+    found_records = Found("key = k", "invoice", Isolation.READ_COMMITTED, candidates=candidates)
+    yield "records", FoundRows(found_records, Form.AUTO, None)
     asked = ProducersRequest("invoice")
     yield "producers", ProducerRows(asked, ProducersAnswer(asked, PRODUCERS), None, None)
     yield "quotas", QuotaRows(QuotasAnswer(QuotasRequest(), QUOTAS), None)

@@ -24,8 +24,9 @@ from kview.model.inspection import (
 from kview.model.tail import Held, TailAnswer, TailRequest
 from kview.model.units import UNKNOWN
 from kview.model.where import Candidate
+from kview.where.parse import parse
 from tests.tui.harness import HEALTHY, dashboard, drawn_text, press, running, state, text, until
-from tests.tui.inspecting import FIRST, NOW_MS, FakeInspector, record
+from tests.tui.inspecting import COUNT, FIRST, NOW_MS, FakeInspector, record
 from tests.tui.test_screens import agrees
 
 STEP_MS = 500
@@ -52,15 +53,17 @@ class Tails(FakeInspector):
         super().__init__(**more)
         self._make = make
         self._most = most
+        self._tails = 0
 
     async def ask(self, question: Question[A]) -> A:
         """Return the next answer."""
         if not isinstance(question, TailRequest):
             return await super().ask(question)
-        if len(self.asked) >= self._most:
+        if self._tails >= self._most:
             await asyncio.Event().wait()
         self.asked.append(question)
-        return cast(A, self._make(question, len(self.asked) - 1))
+        self._tails += 1
+        return cast(A, self._make(question, self._tails - 1))
 
 
 def busy(request: TailRequest, number: int) -> TailAnswer:
@@ -141,6 +144,31 @@ async def test_paused_it_asks_for_nothing_and_says_what_passed() -> None:
         again = inspector.asked[asked]
         assert isinstance(again, TailRequest) and again.positions == ((3, UNKNOWN),)
         assert "FOLLOWING" in text(app)
+
+
+@running
+async def test_the_filter_of_a_search_holds_for_what_is_followed() -> None:
+    inspector = Tails(busy)
+    async with dashboard(state(HEALTHY), inspector=inspector, size=(120, 40)) as (app, pilot):
+        app.go.records("invoice", 3)
+        await press(pilot, ["slash", *"value.n=1", "enter"])
+        await until(pilot, lambda: "value.n=1" in text(app) and len(inspector.asked) > 1, "the search")
+        before = len(inspector.asked)
+        await press(pilot, ["w"])
+        await until(pilot, lambda: "RECORDS invoice FOLLOWING · value.n=1" in text(app), "the filter")
+        await until(pilot, lambda: len(inspector.asked) > before, "a question")
+        request = inspector.asked[before]
+        assert isinstance(request, TailRequest) and request.where == parse("value.n=1")
+        await press(pilot, ["u"])
+        await until(pilot, lambda: "read_uncommitted" in text(app), "the isolation")
+        await until(pilot, lambda: last(inspector).isolation is Isolation.READ_UNCOMMITTED, "asked with it")
+        await press(pilot, ["l"])
+        await until(pilot, lambda: f"{FIRST + COUNT - 1:,}" in text(app), "the last records")
+
+
+def last(inspector: Tails) -> TailRequest:
+    """The last question about the end of the topic."""
+    return next(each for each in reversed(inspector.asked) if isinstance(each, TailRequest))
 
 
 @running

@@ -71,7 +71,8 @@ def test_mistakes_say_what_to_do() -> None:
     )
     assert "did you mean value.id?" in said("vlaue.id = 42")
     assert said("value.status = NOT FOUND") == (
-        "at character 20: 'FOUND' follows a condition: join them with and, or with or, or put a text in quotes"
+        "at character 20: 'FOUND' follows a condition: join them with and, or with or,"
+        " or put a text in quotes"
     )
     assert said("headers = x") == "at character 1: = needs one header: write headers.NAME = …"
 

@@ -12,10 +12,13 @@ from kview.derive.following import POLL_S, Following
 from kview.derive.times import moment_of
 from kview.derive.view import View
 from kview.language import decoded as schemas
-from kview.language import glyphs, tail
+from kview.language import glyphs, tail, words
 from kview.language import inspection as said
+from kview.language import search as searches
 from kview.language.inspection import RECORDS_FORMS
 from kview.language.payloads import Form, next_form
+from kview.language.where import FORMS as WHERE_FORMS
+from kview.language.where import problem
 from kview.model.decoded import (
     NOT_DECODED,
     DecodeAnswer,
@@ -33,24 +36,35 @@ from kview.model.inspection import (
     StartKind,
 )
 from kview.model.ports import Inspector
+from kview.model.search import SearchPlanRequest, SearchRequest
 from kview.model.tail import TailAnswer
 from kview.model.units import UNKNOWN
+from kview.model.where import Problem
+from kview.model.where import Where as Filter
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
+from kview.tui.rows.found import MOST_FOUND, Found, FoundRows
 from kview.tui.rows.records import RecordDetail, RecordRows
 from kview.tui.rows.tail import TailRows
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.inspecting import InspectingTable
 from kview.tui.widgets.prompt import Question
+from kview.where.parse import parse
 
 _OFFSET = re.compile(r"[0-9][0-9,_ ]{0,30}")
 _LAST = re.compile(r"last\s+([0-9]{1,9})", re.IGNORECASE)
-_READING = frozenset({"latest", "read_from", "partition", "isolation", "follow"})
+_READING = frozenset({"latest", "read_from", "partition", "isolation", "search", "follow"})
 """The actions that lead to reading records."""
 _LONG_MAX = 2**63 - 1
+SEARCH_BYTES = 500_000_000
+"""How many bytes of records a search fetches at most. `kview records` may read more."""
+SEARCH_RATE = 100_000_000
+"""How many of them a second."""
+KEPT_BYTES = 32 << 20
+"""Limit of the bytes of the records that are kept."""
 
 
 class RecordsPanel(InspectingTable):
@@ -71,6 +85,8 @@ class RecordsPanel(InspectingTable):
         self._answer: RecordsAnswer | None = None
         self._decoded: DecodeAnswer | None = None
         """What a schema registry's schemas make of the answer's records, None while that is not known."""
+        self._found: Found | None = None
+        """A search, if that is what is shown."""
         self._form = Form.AUTO
         self._partitions = 0
         self._followed: Following | None = None
@@ -115,15 +131,16 @@ class RecordsPanel(InspectingTable):
             self.message(tail.paused(followed.passed_by(ends), key), Role.WARN)
 
     def refill(self) -> None:
-        zone = app_of(self).zone
-        followed = self._followed
+        zone, found, followed = app_of(self).zone, self._found, self._followed
         if followed is not None:
             is_over, at_end = not self.asking, self.index >= len(self.rows) - 1
             self.fill(lambda: TailRows(followed, is_over, self._form, zone))
             if at_end and len(self.rows):
                 self.action_end(1)
-            return
-        self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone, self._decoded))
+        elif found is not None:
+            self.fill(lambda: FoundRows(found, self._form, zone))
+        else:
+            self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone, self._decoded))
 
     def _invite(self) -> None:
         what = f"{self._request.topic}-{self._request.partition}"
@@ -134,10 +151,13 @@ class RecordsPanel(InspectingTable):
         if not inspector.reads_records:
             self.message(said.SWITCHED_OFF, Role.WARN)
             return
-        latest, place, other = map(app_of(self).keys.name, ("read-latest", "read-from", "read-partition"))
+        names = ("read-latest", "read-from", "read-partition", "filter", "follow")
+        latest, place, other, find, follow = map(app_of(self).keys.name, names)
         self.message(
             f"No record is read until you ask for it.\n{latest}  the last {DEFAULT_RECORDS} records of {what}"
-            f"\n{place}  {RECORDS_FORMS}\n{other}  another partition",
+            f"\n{place}  {RECORDS_FORMS}\n{other}  another partition"
+            f"\n{find}  find some in all partitions: {WHERE_FORMS}"
+            f"\n{follow}  follow what is written to all partitions",
             Role.DIM,
         )
 
@@ -213,7 +233,7 @@ class RecordsPanel(InspectingTable):
         """Show another partition, whose records are read when a key asks for them."""
         if partition != self._request.partition:
             self._request = replace(self._request, partition=partition, start=Start(), count=DEFAULT_RECORDS)
-            self._answer = self._decoded = self._followed = None
+            self._answer = self._decoded = self._found = self._followed = None
             self.cancel()
             self._invite()
             self.refill()
@@ -225,6 +245,9 @@ class RecordsPanel(InspectingTable):
         if self._followed is not None and self.asking:
             self._request, self._followed.isolation = request, other
             self.refill()
+        elif self._found is not None:
+            self._request = request
+            self._find(self._found.typed)
         elif self._answer is None:
             self._request = request
             self.refill()
@@ -232,13 +255,17 @@ class RecordsPanel(InspectingTable):
             self._ask(request)
 
     def action_follow(self) -> None:
-        """Show what is written to the topic, as it is written, until Escape."""
+        """Show what is written to the topic, as it is written, until Escape, with the filter of a search."""
         inspector = app_of(self).inspector
         if inspector is None:
             self.message(said.NOT_IN_A_RECORDING, Role.WARN)
             return
-        self._answer = self._decoded = None
-        followed = self._followed = Following(self.topic, self._request.isolation)
+        typed = self._found.typed if self._found is not None else ""
+        typed = self._followed.typed if self._followed is not None else typed
+        where = parse(typed, app_of(self).zone) if typed else None
+        assert not isinstance(where, Problem)  # it was a filter when it was typed
+        self._answer = self._decoded = self._found = None
+        followed = self._followed = Following(self.topic, self._request.isolation, where, typed)
         self.start(self._nothing_new(), self._follow(inspector, followed))
         self.refill()
 
@@ -305,6 +332,12 @@ class RecordsPanel(InspectingTable):
         index = self.rows.find(self.selected) if self.selected is not None else None
         if index is not None and isinstance(self.rows, TailRows):
             self._open_followed(self.rows, index)
+            return
+        if index is not None and isinstance(self.rows, FoundRows):
+            each = self.rows.candidate(index)
+            of = replace(self._request, partition=each.partition)
+            app_of(self).go.detail(RecordDetail(of, each.record, app_of(self).zone, each.decoded), self._form)
+            return
         if index is None or not isinstance(self.rows, RecordRows):
             return
         record = self.rows.record(index)
@@ -324,13 +357,94 @@ class RecordsPanel(InspectingTable):
             RecordDetail(request, found.record, app_of(self).zone, found.decoded), self._form
         )
 
+    # -- searching
+
+    def action_search(self) -> None:
+        """Ask what to look for."""
+        hint = f"{WHERE_FORMS}   (at most {words.size(SEARCH_BYTES)} are read)"
+        app_of(self).ask(Question("find", hint, "find", self._find, self._wrong))
+
+    def _wrong(self, typed: str) -> str:
+        where = parse(typed, app_of(self).zone) if typed else None
+        return problem(where) if isinstance(where, Problem) else ""
+
+    def _find(self, typed: str) -> None:
+        where, inspector = parse(typed, app_of(self).zone), app_of(self).inspector
+        if isinstance(where, Problem) or inspector is None:
+            return
+        self._answer = self._decoded = self._followed = None
+        self._found = Found(typed, self._request.topic, self._request.isolation)
+        self.start(
+            f"finding {typed} … {app_of(self).keys.name('back')} cancels", self._search(inspector, where)
+        )
+        self.refill()
+
+    async def _search(self, inspector: Inspector, where: Filter) -> None:
+        """Ask for one step after the other, and show what each has found."""
+        assert self._found is not None
+        found = self._found
+        request = SearchPlanRequest(found.topic, isolation=found.isolation, where=where)
+        plan = await inspector.ask(request)
+        if plan.failure:
+            self.message(said.failure(plan.failure, plan), Role.WARN)
+            return
+        found = self._found = replace(found, plan=plan, spans=plan.spans, cost=plan.cost)
+        cancels = f"{app_of(self).keys.name('back')} cancels"
+        self.message(f"{searches.plan(plan, SEARCH_BYTES)} … {cancels}", Role.TEXT)
+        kept = 0
+        while (
+            not all(span.is_over for span in found.spans)
+            and len(found.candidates) < MOST_FOUND
+            and kept < KEPT_BYTES
+            and found.tally.bytes < SEARCH_BYTES
+        ):
+            answer = await inspector.ask(
+                SearchRequest(
+                    found.topic,
+                    found.spans,
+                    where,
+                    found.isolation,
+                    most=MOST_FOUND - len(found.candidates),
+                    most_bytes=SEARCH_BYTES - found.tally.bytes,
+                    bytes_per_second=SEARCH_RATE,
+                )
+            )
+            if answer.failure:
+                self.message(said.failure(answer.failure, answer), Role.WARN)
+                return
+            kept += sum(each.record.size for each in answer.found)
+            found = self._found = replace(
+                found,
+                spans=answer.spans,
+                candidates=found.candidates + answer.found,
+                tally=found.tally + answer.tally,
+                cost=found.cost + answer.cost,
+            )
+            so_far = searches.progress(found.spans, found.tally, found.cost, len(found.candidates))
+            self.message(f"{so_far} … {cancels}", Role.TEXT)
+            self.refill()
+        is_full = len(found.candidates) >= MOST_FOUND or kept >= KEPT_BYTES
+        notes = searches.ended(
+            request, found.spans, found.tally, len(found.candidates), is_full, SEARCH_BYTES
+        )
+        self.message("\n".join(notes), Role.WARN if len(notes) > 1 else Role.DIM)
+
+    def action_export(self) -> None:
+        """Save what was found as JSON lines, or else the table."""
+        line, found = app_of(self).session.record_line, self._found
+        if found is None or line is None or not found.candidates:
+            app_of(self).action_save("export")
+            return
+        app_of(self).save_lines("records", (line(found.topic, each) for each in found.candidates))
+
     # -- asking
 
     def _ask(self, request: RecordsRequest) -> None:
         if app_of(self).inspector is None:
             self.message(said.NOT_IN_A_RECORDING, Role.WARN)
             return
-        self._request, self._followed = request, None
+        self._request = request
+        self._found = self._followed = None
         what = f"{request.topic}-{request.partition}, {said.asked(request, app_of(self).zone)}"
         self.ask(request, what, self._take)
 
