@@ -91,6 +91,17 @@ def walk(terminal: PseudoTerminal, topic: str, again: Served) -> list[str]:
         terminal.wait_for_text(rf"RECORDS {topic}-0")
         terminal.press("j")
         terminal.wait_for_text(rf"{MARK}\s+{row + 1 if row < 11 else row}\b")
+    terminal.press("/not offset = 99\r")
+    shows(r"12 found")
+    for form in ("as text", "as JSON", "as hex", ""):
+        terminal.press("x")
+        shows(form or "12 found")
+    terminal.press("\x05")
+    terminal.wait_for_text(r"\.jsonl")
+    terminal.press("/size > 3\r")
+    shows("size cannot be looked for: the profile masks it")
+    terminal.press("l")
+    terminal.wait_for_text(r"\d+ records, .* fetched")
     terminal.press("w")
     terminal.wait_for_text("FOLLOWING")
     time.sleep(1)
@@ -130,7 +141,7 @@ def test_no_door_of_the_dashboard_is_open(
             assert terminal.wait_for_end() == 0
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     suffixes = {path.suffix for path in files}
-    assert {".svg", ".json", ".csv", ".txt"} <= suffixes, suffixes
+    assert {".svg", ".json", ".jsonl", ".csv", ".txt"} <= suffixes, suffixes
     clean((str(path), path.read_bytes()) for path in files)
     clean([("the terminal", bytes(terminal.raw))])
     clean((screen, screen.encode()) for screen in screens)
