@@ -47,6 +47,8 @@ HIDDEN = "hidden by Kafka"
 NO_TIME = "no time"
 MOST_NUMBERS = 8
 """The most partitions that are listed."""
+MASKED = "masked"
+"""A mask of the profile hides something of the records."""
 UNCOMMITTED = "read_uncommitted"
 COMMITTED = "read_committed"
 

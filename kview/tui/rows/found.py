@@ -108,7 +108,8 @@ def _title(found: Found, form: Form) -> Line:
     if uncommitted:
         parts.append(Text(f" {glyphs.DOT} {said.UNCOMMITTED}", Role.WARN))
     parts.append(Text(f" {glyphs.DOT} {found.typed}", Role.KEY))
-    notes = [f"{len(found.candidates):,} found"]
+    notes = [said.MASKED] if any(each.record.masked for each in found.candidates) else []
+    notes.append(f"{len(found.candidates):,} found")
     if found.tally.records:
         notes.append(f"of {words.plural(found.tally.records, 'record')}")
         notes.append(f"{words.size(found.tally.bytes)}, {words.plural(found.cost.requests, 'request')}")

@@ -26,6 +26,8 @@ def tail_title(followed: Following, is_over: bool, form: Form) -> Line:
     if followed.typed:
         parts.append(Span(f" {glyphs.DOT} {printable(followed.typed)}", Role.BRIGHT))
     notes, rates = [], followed.rates()
+    if any(isinstance(item, Candidate) and item.record.masked for _, item in followed.items):
+        notes.append(said.MASKED)
     if rates is not None and not is_over:
         notes.append(tail_words.rates(rates.shown, rates.passing, rates.is_estimate))
         notes.append(tail_words.cost(rates.bytes))
