@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kview.errors import KviewError
+from kview.language import words
 from kview.language.errors import sentence
 from kview.model.events import Severity
 from kview.model.ports import Saves, Saving
@@ -95,7 +96,9 @@ class SaveKeys:
                     self._app.say(StatusMessage("export cancelled: no file was written"))
                     return
             path = await asyncio.to_thread(saving.finish)
-            self._app.say(StatusMessage(f"{count:,} records saved: {path}", severity=Severity.GOOD))
+            self._app.say(
+                StatusMessage(f"{words.plural(count, 'record')} saved: {path}", severity=Severity.GOOD)
+            )
         except KviewError as error:
             if saving is not None:
                 saving.cancel()

@@ -184,7 +184,7 @@ def records_with(
     If `with_schemas`, those that look as if a schema was needed to decode their key or value come, too. All
     others are not read. Raises as `records` does.
     """
-    firsts = [(needle, at) for needle in needles if (at := checked_body.find(needle)) >= 0]
+    firsts = [(needle, at) for needle in needles if (at := _find(checked_body, needle)) >= 0]
     if not firsts and not with_schemas:
         return []
     places = _places(batch, checked_body)
@@ -202,6 +202,15 @@ def records_with(
             chosen.update(_framed(checked_body, places))
     read = (_record(batch, checked_body, *places[place], low, high) for place in sorted(chosen))
     return [record for record in read if record is not None]
+
+
+def _find(data: bytes, needle: bytes) -> int:
+    """Return where a needle is first, −1 if it is not there.
+
+    To look for its first byte is much faster, if that is as rare as a backslash in most JSON.
+    """
+    at = data.find(needle[:1]) if needle[:1] == b"\\" else 0
+    return data.find(needle, at) if at >= 0 else at
 
 
 def _framed(data: bytes, places: Sequence[tuple[int, int]]) -> Iterator[int]:

@@ -361,7 +361,7 @@ class RecordsPanel(InspectingTable):
 
     def action_search(self) -> None:
         """Ask what to look for."""
-        hint = f"{WHERE_FORMS}   (at most {words.size(SEARCH_BYTES)} are read)"
+        hint = f"reads at most {words.size(SEARCH_BYTES)}: {WHERE_FORMS}"
         app_of(self).ask(Question("find", hint, "find", self._find, self._wrong))
 
     def _wrong(self, typed: str) -> str:
