@@ -61,6 +61,12 @@ def test_a_text_is_looked_for_only_in_what_is_shown(topic: str) -> None:
     assert done.stdout == ""
 
 
+def test_what_is_hidden_whole_is_not_judged(topic: str) -> None:
+    done = run_here("records", "prod", topic, "--where", "value.note = shown-5c1e")
+    assert done.returncode == 1 and len(done.stdout.splitlines()) == 2
+    assert "could not be decoded, so the filter may have missed them" in done.stderr
+
+
 def test_a_mistake_in_a_mask_prints_nothing(topic: str, tmp_path: Path) -> None:
     config = tmp_path / "kview" / "config.toml"
     config.write_text(config.read_text().replace("value.email", "vaule.email"))
