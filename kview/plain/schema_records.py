@@ -49,7 +49,7 @@ class RecordPayload(Struct, gc=False):
     failure: Annotated[Text | UnsetType, meaning("Why it is not decoded, or not to its end.")] = UNSET
     masked: Annotated[
         bool | UnsetType,
-        meaning("true if a mask of the profile hides some or all of it: data has <masked> instead."),
+        meaning("Whether a mask of the profile hides some or all of it: data has <masked> instead."),
     ] = UNSET
 
 
