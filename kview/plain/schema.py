@@ -493,9 +493,9 @@ ENUMS: Mapping[str, str] = {
     " or is stuck."
     " no_comparison: brokers take long to answer, and kview does not know how long they usually take."
     " rack_unknown: some brokers have a rack, and others have none.",
-    "PayloadKind": "How a key or a value is given. text: a string, by its UTF-8. json: as it is, if it is an"
-    " object or an array, or if it has a JSON Schema. avro and protobuf: decoded, as JSON. hex: 0x and two"
-    " digits for each byte, because it is not text, or could not be decoded.",
+    "PayloadKind": "How a key or a value is given. text: as a string. json: as it was written, if it is an"
+    " object or an array, or if its schema says so. avro and protobuf: decoded. hex: 0x and two digits for"
+    " each byte, because it is not text, or could not be decoded.",
     "TimeType": "What a record's timestamp says. create: when the producer made it. append: when the leader"
     " appended it. The empty string: it has none.",
     "Part": "A part of an observation, named after what its requests ask for.",
