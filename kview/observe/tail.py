@@ -254,7 +254,7 @@ class Tail:
         aborted = answer.aborted if self._committed else ()
         part = self.parts[number] = visible(answer.records, aborted, position)
         if part.next > position:
-            position = part.next
+            position = min(part.next, max(position, end))
             self._served.append(number)
         is_short = 0 < len(answer.records) < most_bytes // 2
         if end > position and (is_short or part.cut_bytes > most_bytes):
@@ -295,13 +295,16 @@ def visible(data: bytes, aborted: Sequence[tuple[int, int]], low: int) -> TailPa
             while pending and pending[0][1] <= batch.last:
                 gone.add(pending.pop(0)[0])
             part.next = max(batch.last, batch.first) + 1
+            try:
+                wire.check(batch)  # its header says how many records it has
+                if batch.control and wire.ends_aborted(batch):
+                    gone.discard(batch.producer)
+            except MalformedBytes as error:
+                part.damage.append(Damage(batch.first, damage_kind(error), batch.size))
+                continue
             if batch.control:
-                try:
-                    if wire.ends_aborted(batch):
-                        gone.discard(batch.producer)
-                except MalformedBytes as error:
-                    part.damage.append(Damage(batch.first, damage_kind(error), batch.size))
-            elif not (batch.transactional and batch.producer in gone) and batch.last >= low:
+                continue
+            if not (batch.transactional and batch.producer in gone) and batch.last >= low:
                 part.batches.append(batch)
     except MalformedBytes:
         part.damage.append(Damage(max(low, part.next), DamageKind.MALFORMED, len(data)))

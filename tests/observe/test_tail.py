@@ -1,5 +1,6 @@
 """The end of a topic, as it grows: what passes is counted, what is shown is the newest, trouble is said."""
 
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -11,16 +12,21 @@ from msgspec.structs import replace
 
 from kview.config.masks import masks
 from kview.config.security import PLAINTEXT
-from kview.model.inspection import InspectionFailureKind, Isolation
+from kview.model.failures import FailureKind
+from kview.model.inspection import DamageKind, InspectionFailureKind, Isolation
 from kview.model.tail import Held, TailAnswer, TailRequest
 from kview.model.units import UNKNOWN
 from kview.model.where import Condition, Where
 from kview.observe.observer import Observer, ObserveSettings
+from kview.observe.tail import DEADLINE_S
 from kview.where.parse import parse
-from tests.observe.asking import answered
+from kview.wire.compression import ZSTD
+from tests.observe.asking import RecordBroker, answered
 from tests.observe.observing import observing
+from tests.observe.test_fetched_batches import asked, batch, placed
 from tests.serve.clients import deliver, producer
 from tests.served import Served
+from tests.simulate.client_batches import compressed, raw_batch
 from tests.waiting import wait_until
 
 SETTINGS = ObserveSettings(interval_s=0.3)
@@ -36,7 +42,8 @@ class Following:
 
     def again(self, **more: Any) -> TailAnswer:
         """What was written since the last time."""
-        request = replace(self._request, positions=self.answers[-1].positions if self.answers else (), **more)
+        positions = self.answers[-1].positions if self.answers else ()
+        request = replace(self._request, **({"positions": positions} | more))
         self.answers.append(cast(TailAnswer, answered(self._observer, request)))
         return self.answers[-1]
 
@@ -267,3 +274,68 @@ def test_a_mask_holds_for_what_is_followed(simulated_cluster: Served, topic: str
         refused = tail.again(where=filter_of("value.email = CANARY-41"))
         assert refused.failure.kind is InspectionFailureKind.MASKED and refused.refused is not None
         assert tail.again(where=filter_of("CANARY-41")).records == ()
+
+
+def test_damage_is_named_and_does_not_count() -> None:
+    flipped = bytearray(batch(2, [b"bad"] * 3))
+    flipped[-2] ^= 1
+    lies = bytearray(batch(5, [b"many"]))
+    lies[57:61] = (2**31 - 1).to_bytes(4, "big")
+    bomb = placed(raw_batch(ZSTD, compressed(ZSTD, bytes(1 << 25)), 1), 6)
+    log = [
+        (0, batch(0, [b"a", b"b"])),
+        (2, bytes(flipped)),
+        (5, bytes(lies)),
+        (6, bomb),
+        (7, batch(7, [b"c"])),
+    ]
+    with asked(RecordBroker(log, end=8)) as observer:
+        tail = Following(observer, "invoice")
+        answer = tail.again(positions=((0, 0),))
+        assert values(answer) == [b"a", b"b", b"c"]
+        assert [(partition, each.offset, each.kind) for partition, each in answer.damage] == [
+            (0, 2, DamageKind.CORRUPT),
+            (0, 5, DamageKind.CORRUPT),
+            (0, 6, DamageKind.TOO_LARGE),
+        ]
+        assert (answer.passed, answer.skipped, answer.positions) == (
+            4,
+            0,
+            ((0, 8),),
+        )  # the bomb says that it has one
+
+
+def test_what_is_not_an_answer_is_said_and_asked_for_again() -> None:
+    broker = RecordBroker([(0, batch(0, [b"a"])), (1, b"\xff" * 80)], end=2)
+    with asked(broker) as observer:
+        tail = Following(observer, "invoice")
+        broker.nonsense = b"\0" * 3
+        answer = tail.again(positions=((0, 0),))
+        assert answer.failure.cause.kind is FailureKind.MALFORMED and answer.positions == ((0, 0),)
+        broker.nonsense = b""
+        answer = tail.again()
+        assert values(answer) == [b"a"] and [each.offset for _, each in answer.damage] == [1]
+        for code, kind in ((29, InspectionFailureKind.NOT_AUTHORIZED), (6, InspectionFailureKind.NO_ANSWER)):
+            broker.errors = [code]
+            assert tail.again(positions=((0, 0),)).failure.kind is kind
+        broker.errors = [1]
+        assert tail.again(positions=((0, 0),)).restarted == (0,)
+        assert tail.again().positions == ((0, 2),)
+
+
+def test_a_broker_that_hangs_holds_up_nobody_for_long(
+    simulated_cluster: Served, topic: str, observer: Observer
+) -> None:
+    observer.observe()
+    tail = Following(observer, topic)
+    tail.again()
+    simulated_cluster.do("hang 1")
+    try:
+        write(simulated_cluster, topic, (0, b"a"), (2, b"b"))
+        hung = tail.again()
+        assert [partition for partition, _ in hung.unread] == [1] and values(hung) == [b"a", b"b"]
+        began_s = time.monotonic()
+        tail.again()  # the broker is left out for a while, or another one leads by now
+        assert time.monotonic() - began_s < DEADLINE_S
+    finally:
+        simulated_cluster.do("start 1")
