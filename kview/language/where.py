@@ -1,7 +1,12 @@
-"""What a filter of records may say, and why one is wrong, in words."""
+"""What a filter of records may say, why one is wrong, and its fields as columns, in words."""
 
+import json
 from difflib import get_close_matches
+from typing import Any
 
+from kview.language import trees
+from kview.language.glyphs import printable
+from kview.model.decoded import Fields, Items, Moment, Symbol
 from kview.model.where import EVERY, Condition, Field, Mistake, Problem, Subject
 from kview.where.parse import MOST_CHARACTERS, MOST_CONDITIONS, MOST_DEPTH
 
@@ -10,6 +15,8 @@ FORMS = (
 )
 """Examples for help and for the line in which a filter is typed."""
 _FIELDS = [subject.value for subject in Subject if subject]
+_LONGEST_VALUE = 400
+"""The characters of a value in a column."""
 _LONGEST = 40
 """What is quoted of a filter."""
 
@@ -23,17 +30,17 @@ def problem(wrong: Problem) -> str:
 def masked(condition: Condition, topic: str) -> str:
     """Return why a condition about something that a mask hides is refused."""
     return (
-        f"{field(condition.field)} cannot be looked for: the profile masks it in {topic}; leave out this"
+        f"{in_full(condition.field)} cannot be looked for: the profile masks it in {topic}; leave out this"
         " condition, or change the mask"
     )
 
 
-def field(of: Field) -> str:
+def in_full(field: Field) -> str:
     """Return a field as a filter has it."""
-    name = str(of.subject)
-    for step in of.path:
-        name += f".{step}" if isinstance(step, str) else "[]" if step == EVERY else f"[{step}]"
-    return name
+    steps = (
+        f".{step}" if isinstance(step, str) else "[]" if step == EVERY else f"[{step}]" for step in field.path
+    )
+    return f"{field.subject}{''.join(steps)}"
 
 
 def _why(mistake: Mistake, wrong: str) -> str:
@@ -83,3 +90,17 @@ def _meant(wrong: str) -> str:
     if near:
         return f"did you mean {near[0]}{wrong[len(first) :]}?"
     return f"did you mean value.{wrong}? The fields are {', '.join(_FIELDS)}"
+
+
+def name(field: Field) -> str:
+    """Return a field's name in a column's title, without `value.`, which most have."""
+    return printable(in_full(field).removeprefix(f"{Subject.VALUE}."))
+
+
+def value(node: Any) -> str:
+    """Return what a column shows of a node, decoded or of JSON."""
+    if isinstance(node, Fields | Items | Moment | Symbol | bytes | str):
+        return printable(trees.one_line(node))
+    if isinstance(node, dict | list):
+        return printable(json.dumps(node, ensure_ascii=False, default=str)[:_LONGEST_VALUE])
+    return trees.scalar(node)

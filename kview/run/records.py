@@ -187,7 +187,7 @@ def _error(plan: SearchPlan | TailAnswer, options: RecordsOptions) -> KviewError
         what = f"topic {options.topic!r}" + (f" with partition {numbers}" if numbers else "")
         return BadUse(ErrorKind.TOPIC_NOT_THERE, what=what)
     if plan.failure.kind is InspectionFailureKind.MASKED and plan.refused is not None:
-        return BadUse(ErrorKind.FILTER_MASKED, field=where.field(plan.refused.field), topic=options.topic)
+        return BadUse(ErrorKind.FILTER_MASKED, field=where.in_full(plan.refused.field), topic=options.topic)
     return KviewError(ErrorKind.RECORDS_NOT_READ, reason=inspection.failure(plan.failure, plan))
 
 

@@ -39,6 +39,7 @@ from kview.model.where import (
     And,
     Candidate,
     Condition,
+    Field,
     Literal,
     Not,
     Operator,
@@ -85,14 +86,17 @@ def about_payloads(where: Where) -> bool:
     return where.field.subject not in NUMBERS
 
 
-def value_at(candidate: Candidate, subject: Subject, path: tuple[Step, ...]) -> tuple[bool, Any]:
-    """Return whether a key or a value has a field, and the node there: decoded, or of JSON as Python has it.
+def value_at(candidate: Candidate, field: Field) -> tuple[bool, Any]:
+    """Return whether a record has a field, and the node there: decoded, or of JSON as Python has it.
 
-    With EVERY in the path, it is the first one.
+    With EVERY in the path, it is the first one. That of a header is its payload.
     """
-    payload, decoded = _parts(candidate, subject)
-    tree, _ = _decoded(payload, decoded)
-    return next(((True, node) for node in _nodes(tree, path)), (False, None))
+    if field.subject is Subject.HEADERS:
+        name = str(field.path[0]).encode("utf-8", "surrogatepass")
+        values = (h.value for h in candidate.record.headers if h.name.data == name)
+        return next(((True, value) for value in values), (False, None))
+    tree, _ = _decoded(*_parts(candidate, field.subject))
+    return next(((True, node) for node in _nodes(tree, field.path)), (False, None))
 
 
 class _Judge:

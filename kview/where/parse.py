@@ -36,6 +36,8 @@ MOST_CONDITIONS = 50
 """Limit of the conditions of a filter. Each of them takes time for every record."""
 MOST_DEPTH = 20
 """Limit of how deep brackets and `not` are nested, and half of the steps of a path."""
+MOST_COLUMNS = 8
+"""Limit of the columns. More do not fit on a screen."""
 MOST_DIGITS = 1_000
 """Limit of the digits of a number."""
 
@@ -78,6 +80,34 @@ def parse(text: str, zone: tzinfo | None = None) -> Where | Problem:
         return _Parser(text, zone).whole()
     except _Wrong as wrong:
         return wrong.problem
+
+
+def parse_with_columns(
+    text: str, zone: tzinfo | None = None
+) -> tuple[Where | None, tuple[Field, ...]] | Problem:
+    """Return what a text says, and the fields that it names as columns: `value.id > 4 | key.a, headers.b`.
+
+    Without a filter before the bar, all records are meant: None.
+    """
+    before, bar, after = text.rpartition("|")
+    columns = _columns(after) if bar else ()
+    if not columns:
+        before, columns = text, ()
+    if columns and not before.strip():
+        return None, columns
+    where = parse(before, zone)
+    return where if isinstance(where, Problem) else (where, columns)
+
+
+def _columns(text: str) -> tuple[Field, ...]:
+    """Return the fields within keys, values and headers that a text lists, () if it lists anything else."""
+    fields: list[Field] = []
+    for written in text.split(","):
+        where = parse(f"{written.strip()} exists")
+        if not isinstance(where, Condition) or where.operator is not Operator.EXISTS or not where.field.path:
+            return ()
+        fields.append(where.field)
+    return tuple(fields[:MOST_COLUMNS])
 
 
 class _Parser:

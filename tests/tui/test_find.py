@@ -7,19 +7,30 @@ import pytest
 
 from kview.model.inspection import InspectionFailure, InspectionFailureKind, Isolation
 from kview.model.search import SearchPlanRequest, SearchRequest
+from kview.model.where import Candidate, Problem
 from kview.plain.records import record_document
 from kview.run.saves import FolderSaves
+from kview.tui.rows.found import own_cells
 from kview.tui.widgets.records import RecordsPanel
-from tests.tui.harness import HEALTHY, dashboard, press, running, state, text, until
-from tests.tui.inspecting import FakeInspector
+from kview.where.parse import parse_with_columns
+from tests.tui.harness import HEALTHY, dashboard, drawn_text, press, running, state, text, until
+from tests.tui.inspecting import RECORDS, FakeInspector
 from tests.tui.test_records import SIZES, fits
+from tests.tui.test_screens import agrees
 
 FILTER = "x"
 
 
 async def find(pilot: object, typed: str) -> None:
     """Type a filter."""
-    names = {" ": "space", "=": "equals_sign", "/": "slash"}
+    names = {
+        " ": "space",
+        "=": "equals_sign",
+        "/": "slash",
+        "|": "vertical_line",
+        ",": "comma",
+        ".": "full_stop",
+    }
     await press(pilot, ["slash", *(names.get(character, character) for character in typed), "enter"])  # type: ignore[arg-type]
 
 
@@ -51,6 +62,33 @@ async def test_a_filter_finds_records_of_all_partitions_and_says_what_was_not_re
         await press(pilot, ["l"])
         await until(pilot, lambda: "50 records" in text(app), "the last records again")
         assert "17 records found" not in text(app)
+
+
+@running
+async def test_fields_have_columns_of_their_own() -> None:
+    inspector = FakeInspector()
+    async with dashboard(state(HEALTHY), inspector=inspector, size=(120, 40)) as (app, pilot):
+        app.go.records("invoice", 3)
+        await pilot.pause()
+        await find(pilot, "| value.invoice, headers.x")
+        panel = app.screen.query_one(RecordsPanel)
+        await until(pilot, lambda: len(panel.rows) == 17 and not panel.asking, "the end of the search")
+        assert [column.title for column in panel.rows.columns][4:6] == ["invoice", "headers.x"]
+        assert isinstance(inspector.asked[1], SearchRequest) and inspector.asked[1].where is None
+
+
+def test_what_a_column_shows() -> None:
+    def shown(field: str) -> list[str]:
+        parsed = parse_with_columns(f"| {field}")
+        assert not isinstance(parsed, Problem)
+        both = [Candidate(0, RECORDS[0]), Candidate(0, RECORDS[-3])]
+        return [cells[0].text for cells in own_cells(both, parsed[1])]
+
+    assert shown("value.customer.name") == ["Grüner GmbH", "–"]
+    assert shown("value.total") == ["19.90", "–"]
+    assert shown("value.lines[].qty") == ["2", "–"]
+    assert shown("value.customer") == ['{"name": "Grüner GmbH", "tags": []}', "–"]
+    assert shown("headers.trace-id") == ["4bf92f35", "–"]
 
 
 @running
@@ -128,5 +166,20 @@ def test_every_size_and_form_holds_what_is_hostile(size: tuple[int, int]) -> Non
             for form in ("text", "JSON", "hex", ""):
                 await press(pilot, ["x"])
                 assert fits(app, size) and "could not be drawn" not in text(app), form
+
+    running(run)()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_the_screen_of_a_search(size: tuple[int, int], request: pytest.FixtureRequest) -> None:
+    async def run() -> None:
+        async with dashboard(state(HEALTHY), inspector=FakeInspector(), size=size) as (app, pilot):
+            app.go.records("invoice", 3)
+            await pilot.pause()
+            await find(pilot, "key exists | value.customer.name")
+            panel = app.screen.query_one(RecordsPanel)
+            await until(pilot, lambda: len(panel.rows) == 17 and not panel.asking, "the end of the search")
+            update = bool(request.config.getoption("--update-golden"))
+            agrees(f"find-{size[0]}x{size[1]}", drawn_text(app), update)
 
     running(run)()

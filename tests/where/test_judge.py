@@ -18,7 +18,7 @@ from kview.model.decoded import (
     SchemaKind,
     Symbol,
 )
-from kview.model.where import EVERY, Problem, Subject
+from kview.model.where import EVERY, Field, Problem, Subject
 from kview.where.judge import matches, value_at
 from kview.where.parse import parse
 from tests.where.candidates import candidate, judged
@@ -252,6 +252,9 @@ def test_numbers_of_many_digits() -> None:
 
 def test_a_column_of_a_field() -> None:
     record = candidate(b"k", ORDER)
-    assert value_at(record, Subject.VALUE, ("customer", "id")) == (True, Decimal("42.0"))
-    assert value_at(record, Subject.VALUE, ("lines", EVERY, "qty")) == (True, 1)
-    assert value_at(record, Subject.VALUE, ("nothing",)) == (False, None)
+    assert value_at(record, Field(Subject.VALUE, ("customer", "id"))) == (True, Decimal("42.0"))
+    assert value_at(record, Field(Subject.VALUE, ("lines", EVERY, "qty"))) == (True, 1)
+    assert value_at(record, Field(Subject.VALUE, ("nothing",))) == (False, None)
+    traced = candidate(b"k", None, {"trace": b"abc"})
+    assert value_at(traced, Field(Subject.HEADERS, ("trace",))) == (True, traced.record.headers[0].value)
+    assert value_at(traced, Field(Subject.HEADERS, ("other",))) == (False, None)

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kview.language.where import problem
-from kview.model.where import Mistake, Problem
+from kview.model.where import Field, Mistake, Problem, Subject
 from kview.where.judge import matches
-from kview.where.parse import parse
+from kview.where.parse import parse, parse_with_columns
 from tests.where.candidates import candidate
 
 
@@ -92,3 +92,16 @@ def test_any_text_is_a_filter_or_wrong(text: str) -> None:
         return
     hostile = candidate(b"\xff", b'{"a": [1, {"a": null}]}', {"a": b"\0"})
     assert matches(where, [hostile])[0] in (True, False, None)
+
+
+def test_columns_follow_a_bar() -> None:
+    both = parse_with_columns("value.id > 4 | key.a, headers.x.trace")
+    assert both == (
+        parse("value.id > 4"),
+        (Field(Subject.KEY, ("a",)), Field(Subject.HEADERS, ("x.trace",))),
+    )
+    assert parse_with_columns("| value.a[0]") == (None, (Field(Subject.VALUE, ("a", 0)),))
+    for text in ('"a | b"', "value ~ /a|b/", "a|b", "value contains | "):
+        assert parse_with_columns(text) == (parse(text), ())
+    wrong = parse_with_columns("a b | value.id")
+    assert isinstance(wrong, Problem) and wrong.at == 2

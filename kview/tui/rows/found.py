@@ -7,11 +7,12 @@ from msgspec import Struct
 
 from kview.language import glyphs, words
 from kview.language import inspection as said
+from kview.language import where as fields
 from kview.language.payloads import Form
-from kview.model.inspection import Cost, Isolation
+from kview.model.inspection import Cost, Isolation, Payload
 from kview.model.search import SearchPlan, Span, Tally
 from kview.model.units import UNKNOWN
-from kview.model.where import Candidate
+from kview.model.where import Candidate, Field
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.figures import count_figure, figure, moment_figure
@@ -19,9 +20,16 @@ from kview.tui.rows.records import payload, size
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, line, line_width
 from kview.tui.text import Span as Text
+from kview.where.judge import value_at
 
 MOST_FOUND = 1_000
 """Limit of the records that are kept. A person who reads this many wants another filter."""
+
+
+OWN_AT = 4
+"""The columns of one's own stand before the value's."""
+OWN_CELLS = 30
+"""The most cells of a column of one's own."""
 
 
 class Found(Struct, frozen=True):
@@ -30,9 +38,13 @@ class Found(Struct, frozen=True):
     typed: str
     topic: str
     isolation: Isolation
+    columns: tuple[Field, ...] = ()
+    """Fields that have columns of their own."""
     plan: SearchPlan | None = None
     spans: tuple[Span, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    cells: tuple[tuple[Text, ...], ...] = ()
+    """What those columns show of each candidate."""
     tally: Tally = Tally()
     cost: Cost = Cost()
 
@@ -48,14 +60,24 @@ class FoundRows(Keyed[tuple[int, int]]):
         self.empty = ""
         days = {said.moment(each.record.timestamp_ms, zone)[:10] for each in found.candidates}
         self._with_day = len(days) > 1
-        self.columns: Sequence[Column] = candidate_columns(found.candidates, form, self._with_day)
+        self._own, self._cells = found.columns, found.cells
+        shown = list(candidate_columns(found.candidates, form, self._with_day))
+        own = [self._column(place, field) for place, field in enumerate(self._own)] if shown else []
+        self.columns: Sequence[Column] = [*shown[:OWN_AT], *own, *shown[OWN_AT:]]
+
+    def _column(self, place: int, field: Field) -> Column:
+        title = fields.name(field)
+        cells = [line_width(line(of_row[place])) for of_row in self._cells[:100]]
+        return Column(f"own-{place}", title, min(OWN_CELLS, max([6, len(title), *cells])))
 
     def candidate(self, index: int) -> Candidate:
         """Return the record of a row."""
         return self._candidates[index]
 
     def row(self, index: int, now_ms: int) -> Row:
-        return Row(candidate_cells(self._candidates[index], self._form, self._zone, self._with_day))
+        cells = candidate_cells(self._candidates[index], self._form, self._zone, self._with_day)
+        own = (line(cell) for cell in (self._cells[index] if self._own else ()))
+        return Row((*cells[:OWN_AT], *own, *cells[OWN_AT:]))
 
 
 def candidate_columns(
@@ -99,6 +121,20 @@ def candidate_cells(
 
 def _key(each: Candidate, form: Form) -> Text:
     return payload(each.record.key, form, decoded=each.decoded.key)
+
+
+def own_cells(some: Sequence[Candidate], columns: Sequence[Field]) -> tuple[tuple[Text, ...], ...]:
+    """Return what columns show of records. Large JSON takes some time: this may run on a thread."""
+    return tuple(tuple(_own_cell(each, field) for field in columns) for each in some)
+
+
+def _own_cell(each: Candidate, field: Field) -> Text:
+    is_there, node = value_at(each, field)
+    if not is_there:
+        return Text(words.NONE, Role.DIM)
+    if isinstance(node, Payload):
+        return payload(node, Form.AUTO)
+    return Text(fields.value(node), Role.DIM if node is None else Role.TEXT)
 
 
 def _title(found: Found, form: Form) -> Line:

@@ -45,14 +45,14 @@ from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
-from kview.tui.rows.found import MOST_FOUND, Found, FoundRows
+from kview.tui.rows.found import MOST_FOUND, Found, FoundRows, own_cells
 from kview.tui.rows.records import RecordDetail, RecordRows
 from kview.tui.rows.tail import TailRows
-from kview.tui.text import Role
+from kview.tui.text import Role, Span
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.inspecting import InspectingTable
 from kview.tui.widgets.prompt import Question
-from kview.where.parse import parse
+from kview.where.parse import parse_with_columns
 
 _OFFSET = re.compile(r"[0-9][0-9,_ ]{0,30}")
 _LAST = re.compile(r"last\s+([0-9]{1,9})", re.IGNORECASE)
@@ -262,8 +262,8 @@ class RecordsPanel(InspectingTable):
             return
         typed = self._found.typed if self._found is not None else ""
         typed = self._followed.typed if self._followed is not None else typed
-        where = parse(typed, app_of(self).zone) if typed else None
-        assert not isinstance(where, Problem)  # it was a filter when it was typed
+        wanted = parse_with_columns(typed, app_of(self).zone) if typed else (None, ())
+        where = None if isinstance(wanted, Problem) else wanted[0]  # it was a filter when it was typed
         self._answer = self._decoded = self._found = None
         followed = self._followed = Following(self.topic, self._request.isolation, where, typed)
         self.start(self._nothing_new(), self._follow(inspector, followed))
@@ -365,21 +365,22 @@ class RecordsPanel(InspectingTable):
         app_of(self).ask(Question("find", hint, "find", self._find, self._wrong))
 
     def _wrong(self, typed: str) -> str:
-        where = parse(typed, app_of(self).zone) if typed else None
-        return problem(where) if isinstance(where, Problem) else ""
+        wanted = parse_with_columns(typed, app_of(self).zone) if typed else None
+        return problem(wanted) if isinstance(wanted, Problem) else ""
 
     def _find(self, typed: str) -> None:
-        where, inspector = parse(typed, app_of(self).zone), app_of(self).inspector
-        if isinstance(where, Problem) or inspector is None:
+        wanted, inspector = parse_with_columns(typed, app_of(self).zone), app_of(self).inspector
+        if isinstance(wanted, Problem) or inspector is None or not typed:
             return
+        where, columns = wanted
         self._answer = self._decoded = self._followed = None
-        self._found = Found(typed, self._request.topic, self._request.isolation)
+        self._found = Found(typed, self._request.topic, self._request.isolation, columns)
         self.start(
             f"finding {typed} … {app_of(self).keys.name('back')} cancels", self._search(inspector, where)
         )
         self.refill()
 
-    async def _search(self, inspector: Inspector, where: Filter) -> None:
+    async def _search(self, inspector: Inspector, where: Filter | None) -> None:
         """Ask for one step after the other, and show what each has found."""
         assert self._found is not None
         found = self._found
@@ -413,8 +414,12 @@ class RecordsPanel(InspectingTable):
                 self.message(said.failure(answer.failure, answer), Role.WARN)
                 return
             kept += sum(each.record.size for each in answer.found)
+            cells: tuple[tuple[Span, ...], ...] = ()
+            if found.columns and answer.found:
+                cells = await asyncio.to_thread(own_cells, answer.found, found.columns)
             found = self._found = replace(
                 found,
+                cells=found.cells + cells,
                 spans=answer.spans,
                 candidates=found.candidates + answer.found,
                 tally=found.tally + answer.tally,
