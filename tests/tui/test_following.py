@@ -147,6 +147,22 @@ async def test_paused_it_asks_for_nothing_and_says_what_passed() -> None:
 
 
 @running
+async def test_behind_another_tab_nothing_is_asked_for() -> None:
+    inspector = Tails(busy)
+    async with dashboard(state(HEALTHY), inspector=inspector, size=(120, 40)) as (app, pilot):
+        app.go.topic("invoice", 3)
+        await pilot.pause()
+        await press(pilot, ["m", "w"])
+        await until(pilot, lambda: len(inspector.asked) > 1, "an answer")
+        await press(pilot, ["right"])
+        await until(pilot, lambda: "SETTINGS invoice" in text(app), "the settings")
+        await pilot.pause(POLL_S)
+        asked = sum(isinstance(each, TailRequest) for each in inspector.asked)
+        await pilot.pause(2 * POLL_S)
+        assert sum(isinstance(each, TailRequest) for each in inspector.asked) == asked
+
+
+@running
 async def test_the_filter_of_a_search_holds_for_what_is_followed() -> None:
     inspector = Tails(busy)
     async with dashboard(state(HEALTHY), inspector=inspector, size=(120, 40)) as (app, pilot):

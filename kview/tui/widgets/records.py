@@ -272,7 +272,7 @@ class RecordsPanel(InspectingTable):
     async def _follow(self, inspector: Inspector, followed: Following) -> None:
         """Ask for what is new, again and again, while it is on the screen."""
         while True:
-            if followed.paused or self.app.screen is not self.screen:
+            if followed.paused or not self.is_shown or self.app.screen is not self.screen:
                 await asyncio.sleep(POLL_S)
                 continue
             answer = await inspector.ask(followed.question())
