@@ -57,7 +57,7 @@ def unread(plan_request: SearchPlanRequest, spans: Sequence[Span]) -> list[str]:
         of_reason = list(some)
         first = of_reason[0]
         why = inspection.failure(first.failure, SearchPlan(plan_request))
-        lines.append(f"not all was read: {_partitions([span.partition for span in of_reason])}: {why}")
+        lines.append(f"not all was read: {partitions([span.partition for span in of_reason])}: {why}")
     return lines
 
 
@@ -66,7 +66,8 @@ def _why(span: Span) -> tuple[str, int, str]:
     return (failure.kind, failure.broker, failure.cause.kind)
 
 
-def _partitions(numbers: Sequence[int]) -> str:
+def partitions(numbers: Sequence[int]) -> str:
+    """Return the first of these partitions: `partition 3, 5 + 2 more`."""
     listed = ", ".join(map(str, numbers[:MOST_NUMBERS]))
     more = f" + {len(numbers) - MOST_NUMBERS:,} more" if len(numbers) > MOST_NUMBERS else ""
     return f"partition {listed}{more}"

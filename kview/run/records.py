@@ -9,13 +9,14 @@ from enum import StrEnum
 from typing import TextIO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.derive.following import Following
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.language import glyphs, inspection, tail, where
 from kview.language import search as said
 from kview.language.payloads import Form
-from kview.model.inspection import MOST_RECORDS, InspectionFailureKind, Isolation
+from kview.model.inspection import MOST_RECORDS, Cost, InspectionFailureKind, Isolation
 from kview.model.search import (
     MOST_FOUND,
     Begin,
@@ -23,6 +24,7 @@ from kview.model.search import (
     SearchPlan,
     SearchPlanRequest,
     SearchRequest,
+    Span,
     Tally,
 )
 from kview.model.tail import TailAnswer
@@ -34,6 +36,13 @@ from kview.run.connected import ConnectedSource
 from kview.run.log import start_log
 from kview.run.printing import until_nobody_reads
 
+RETRIES_S = (2.0, 4.0, 6.0)
+"""The pauses before partitions are tried again whose leader has not answered. The session of a dead broker
+ends after 9 s by default, and then others lead."""
+PASSING = frozenset(
+    {InspectionFailureKind.NO_LEADER, InspectionFailureKind.NO_ANSWER, InspectionFailureKind.TIMEOUT}
+)
+"""The failures that may pass."""
 COMPLETE, INCOMPLETE = 0, 1
 """Exit codes: whether all that was asked for could be read."""
 OVER_AGAIN_MS = 10_000
@@ -77,68 +86,113 @@ def print_records(source: ConnectedSource, options: RecordsOptions) -> int:
     try:
         source.connect()
         with until_nobody_reads():
-            return asyncio.run((_follow if options.follow else _search)(source, options))
+            work = _follow(source, options) if options.follow else _Search(source, options).run()
+            return asyncio.run(work)
         return COMPLETE  # nobody reads the output any more
     finally:
         source.close()
 
 
-async def _search(source: ConnectedSource, options: RecordsOptions) -> int:
-    wanted = SearchPlanRequest(
-        options.topic,
-        options.partitions,
-        options.begin,
-        options.until_ms,
-        options.isolation,
-        options.where,
-    )
-    plan = await source.ask(wanted)
-    if plan.failure:
-        raise _error(plan, options)
-    status = _Status(sys.stderr)
-    status.note(said.plan(plan, options.most_bytes))
-    output = _Output(options)
-    spans, tally, cost = plan.spans, Tally(), plan.cost
-    while not all(span.is_over for span in spans):
-        left = options.most_bytes - tally.bytes
-        most = min(MOST_FOUND, options.most - output.printed) if options.most else MOST_FOUND
-        if left <= 0 or most <= 0:
-            break
-        answer = await source.ask(
-            SearchRequest(
-                options.topic,
-                spans,
-                options.where,
-                options.isolation,
-                options.begin.value if options.begin.kind is BeginKind.TIME else UNKNOWN,
-                options.until_ms,
-                most,
-                left,
-                options.bytes_per_second,
-            )
+class _Search:
+    """A search and what it has come to so far."""
+
+    def __init__(self, source: ConnectedSource, options: RecordsOptions) -> None:
+        self._source = source
+        self._options = options
+        self._status = _Status(sys.stderr)
+        self._output = _Output(options)
+        self._tally = Tally()
+        self._cost = Cost()
+        self._spans: tuple[Span, ...] = ()
+
+    async def run(self) -> int:
+        """Print what there is to print, and return the exit code. Raises BadUse or KviewError."""
+        options, status = self._options, self._status
+        wanted = SearchPlanRequest(
+            options.topic,
+            options.partitions,
+            options.begin,
+            options.until_ms,
+            options.isolation,
+            options.where,
         )
-        if answer.failure:
-            reason = inspection.failure(answer.failure, answer)
-            status.clear()
-            raise KviewError(ErrorKind.RECORDS_NOT_READ, reason=reason)
-        spans, tally = answer.spans, tally + answer.tally
-        cost += answer.cost
-        if answer.found:
-            status.clear()
-            output.print(answer.found)
-        status.show(said.progress(spans, tally, cost, output.printed))
-    status.clear()
-    status.note(said.progress(spans, tally, cost, output.printed))
-    status.note(said.left_out(tally))
-    is_enough = bool(options.most) and output.printed >= options.most
-    incomplete = [
-        *said.unread(wanted, spans),
-        *([] if is_enough else [said.stopped(spans, options.most_bytes)]),
-    ]
-    lines = [line for line in (*incomplete, *said.notes(tally)) if line]
-    for line in lines:
-        print(glyphs.printable(f"kview: {line}"), file=sys.stderr, flush=True)
-    return INCOMPLETE if lines else COMPLETE
+        plan = await self._source.ask(wanted)
+        if plan.failure:
+            raise _error(plan, options)
+        status.note(said.plan(plan, options.most_bytes))
+        self._spans, self._cost = plan.spans, plan.cost
+        await self._read()
+        for pause_s in RETRIES_S:
+            failed = tuple(span.partition for span in self._spans if span.failure.kind in PASSING)
+            if not failed or self._is_enough:
+                break
+            status.show(f"waiting for {said.partitions(failed)}")
+            await asyncio.sleep(pause_s)
+            self._plan_again(await self._source.ask(replace(wanted, partitions=failed)))
+            await self._read()
+        status.clear()
+        status.note(said.progress(self._spans, self._tally, self._cost, self._output.printed))
+        status.note(said.left_out(self._tally))
+        stopped = "" if self._is_enough else said.stopped(self._spans, options.most_bytes)
+        every = (*said.unread(wanted, self._spans), stopped, *said.notes(self._tally))
+        lines = [line for line in every if line]
+        for line in lines:
+            print(glyphs.printable(f"kview: {line}"), file=sys.stderr, flush=True)
+        return INCOMPLETE if lines else COMPLETE
+
+    @property
+    def _is_enough(self) -> bool:
+        """Whether there are as many records as were asked for."""
+        return bool(self._options.most) and self._output.printed >= self._options.most
+
+    async def _read(self) -> None:
+        """Ask for one step after the other, and print what each has found."""
+        options, output = self._options, self._output
+        while not all(span.is_over for span in self._spans):
+            left = options.most_bytes - self._tally.bytes
+            if left <= 0 or self._is_enough:
+                return
+            answer = await self._source.ask(
+                SearchRequest(
+                    options.topic,
+                    self._spans,
+                    options.where,
+                    options.isolation,
+                    options.begin.value if options.begin.kind is BeginKind.TIME else UNKNOWN,
+                    options.until_ms,
+                    min(MOST_FOUND, options.most - output.printed) if options.most else MOST_FOUND,
+                    left,
+                    options.bytes_per_second,
+                )
+            )
+            if answer.failure:
+                self._status.clear()
+                reason = inspection.failure(answer.failure, answer)
+                raise KviewError(ErrorKind.RECORDS_NOT_READ, reason=reason)
+            self._spans = answer.spans
+            self._tally += answer.tally
+            self._cost += answer.cost
+            if answer.found:
+                self._status.clear()
+                output.print(answer.found)
+            self._status.show(said.progress(self._spans, self._tally, self._cost, output.printed))
+
+    def _plan_again(self, plan: SearchPlan) -> None:
+        """Go on with partitions whose leader could not be asked, where they were left."""
+        self._cost += plan.cost
+        newer = {span.partition: span for span in plan.spans}
+        self._spans = tuple(_from_where_it_was(span, newer.get(span.partition)) for span in self._spans)
+
+
+def _from_where_it_was(span: Span, newer: Span | None) -> Span:
+    """Return the span to go on with, given what a newer plan says of a partition."""
+    if newer is None:
+        return span
+    if newer.failure:
+        return replace(span, failure=newer.failure)
+    is_begun = span.at > span.begin
+    at = min(max(newer.at, span.at), newer.end) if is_begun else newer.at
+    return replace(newer, begin=span.begin if is_begun else newer.begin, at=at)
 
 
 async def _follow(source: ConnectedSource, options: RecordsOptions) -> int:

@@ -166,3 +166,19 @@ def test_a_reader_that_ends_early_is_not_an_error(cluster: str, topic: str) -> N
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         assert (process.wait(30), process.stderr.read()) == (0, b"")
+
+
+def test_a_leader_that_dies_is_waited_for_until_another_one_leads(simulated_cluster: Served) -> None:
+    name = f"records-{uuid.uuid4().hex[:8]}"
+    simulated_cluster.create(name, [[0, 1, 2], [5, 4, 3]])
+    client = producer(simulated_cluster.bootstrap)
+    for partition in (0, 1):
+        client.produce(name, b"v", b"k%d" % partition, partition)
+    assert client.flush(20) == 0
+    try:
+        simulated_cluster.do("crash 5")
+        done = records(simulated_cluster.bootstrap, name, "--where", "k0 or k1")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert len(done.stdout.splitlines()) == 2
+    finally:
+        simulated_cluster.do("start 5")

@@ -45,7 +45,7 @@ async def test_a_filter_finds_records_of_all_partitions_and_says_what_was_not_re
         await press(pilot, ["escape"])
         assert not inspector.asked
         await find(pilot, "key = k")
-        await until(pilot, lambda: "17 records found" in text(app), "the end of the search")
+        await until(pilot, lambda: "12 records found" in text(app), "the end of the search")
         shown = text(app)
         assert "not all was read: partition 0: broker 4" in shown
         assert "3 records could not be decoded" in shown
@@ -61,7 +61,7 @@ async def test_a_filter_finds_records_of_all_partitions_and_says_what_was_not_re
         assert isinstance(again, SearchPlanRequest) and again.isolation is Isolation.READ_UNCOMMITTED
         await press(pilot, ["l"])
         await until(pilot, lambda: "50 records" in text(app), "the last records again")
-        assert "17 records found" not in text(app)
+        assert "12 records found" not in text(app)
 
 
 @running
@@ -72,7 +72,7 @@ async def test_fields_have_columns_of_their_own() -> None:
         await pilot.pause()
         await find(pilot, "| value.invoice, headers.x")
         panel = app.screen.query_one(RecordsPanel)
-        await until(pilot, lambda: len(panel.rows) == 17 and not panel.asking, "the end of the search")
+        await until(pilot, lambda: len(panel.rows) == 12 and not panel.asking, "the end of the search")
         assert [column.title for column in panel.rows.columns][4:6] == ["invoice", "headers.x"]
         assert isinstance(inspector.asked[1], SearchRequest) and inspector.asked[1].where is None
 
@@ -101,7 +101,7 @@ async def test_a_wrong_filter_stays_open_and_says_where_it_is_wrong() -> None:
         await until(pilot, lambda: "at character 3: 'b' follows a condition" in text(app), "what is wrong")
         assert not inspector.asked
         await press(pilot, ["backspace", "backspace", "enter"])
-        await until(pilot, lambda: "17 records found" in text(app), "the end of the search")
+        await until(pilot, lambda: "12 records found" in text(app), "the end of the search")
 
 
 @running
@@ -142,13 +142,13 @@ async def test_what_was_found_is_saved_as_json_lines(tmp_path: Path) -> None:
         app.go.records("invoice", 3)
         await pilot.pause()
         await find(pilot, FILTER)
-        await until(pilot, lambda: "17 records found" in text(app), "the end of the search")
+        await until(pilot, lambda: "12 records found" in text(app), "the end of the search")
         await press(pilot, ["ctrl+e"])
-        await until(pilot, lambda: "17 records saved: " in text(app), "the file")
+        await until(pilot, lambda: "12 records saved: " in text(app), "the file")
     [file] = tmp_path.iterdir()
     assert file.suffix == ".jsonl" and file.stat().st_mode & 0o777 == 0o600
     documents = [json.loads(line) for line in file.read_text().splitlines()]
-    assert len(documents) == 17 and {each["topic"] for each in documents} == {"invoice"}
+    assert len(documents) == 12 and {each["topic"] for each in documents} == {"invoice"}
     assert {each["partition"] for each in documents} == {0, 3}
     assert all(line.isprintable() for line in file.read_text().splitlines())
 
@@ -162,7 +162,7 @@ def test_every_size_and_form_holds_what_is_hostile(size: tuple[int, int]) -> Non
             await pilot.pause()
             await find(pilot, FILTER)
             panel = app.screen.query_one(RecordsPanel)
-            await until(pilot, lambda: len(panel.rows) == 17 and not panel.asking, "the end of the search")
+            await until(pilot, lambda: len(panel.rows) == 12 and not panel.asking, "the end of the search")
             for form in ("text", "JSON", "hex", ""):
                 await press(pilot, ["x"])
                 assert fits(app, size) and "could not be drawn" not in text(app), form
@@ -178,7 +178,7 @@ def test_the_screen_of_a_search(size: tuple[int, int], request: pytest.FixtureRe
             await pilot.pause()
             await find(pilot, "key exists | value.customer.name")
             panel = app.screen.query_one(RecordsPanel)
-            await until(pilot, lambda: len(panel.rows) == 17 and not panel.asking, "the end of the search")
+            await until(pilot, lambda: len(panel.rows) == 12 and not panel.asking, "the end of the search")
             update = bool(request.config.getoption("--update-golden"))
             agrees(f"find-{size[0]}x{size[1]}", drawn_text(app), update)
 
