@@ -77,6 +77,11 @@ class Mask(Struct, frozen=True):
         """Return whether a field with this state is hidden."""
         return any(met == len(self.patterns[place]) for place, met in state)
 
+    def is_hidden_leaf(self, state: State) -> bool:
+        """Return whether a field without fields is hidden: also if all fields that it might have are."""
+        rests = (self.patterns[place][met:] for place, met in state)
+        return any(all(segment in (ANY, ANY_DEPTH) for segment in rest) for rest in rests)
+
     def hides(self, path: Sequence[str]) -> bool:
         """Return whether the field at a path is hidden, by itself or with something above it."""
         state = self.begin(Part(path[0]))

@@ -95,7 +95,7 @@ class _Masker:
             if header.name.cut or name is None:
                 raise _NotSure
             state = self._mask.step(state, name.decode())
-            if self._mask.is_hidden(state):
+            if self._mask.is_hidden_leaf(state):
                 raise _NotSure
             if not state:
                 return header
@@ -124,6 +124,8 @@ class _Masker:
                 return Items([self._tree(child, state) for child in node.items])
             case bytes():
                 return HIDDEN  # whatever they hold
+            case _ if self._mask.is_hidden_leaf(state):
+                return HIDDEN
             case str():
                 try:
                     return self._text(node, state)
@@ -159,6 +161,8 @@ class _Masker:
                 return f"{{{', '.join(fields)}}}"
             case list():
                 return f"[{', '.join(self._json(child, state) for child in node)}]"
+            case _ if self._mask.is_hidden_leaf(state):
+                return f'"{MASKED}"'
             case _Literal():
                 return str(node)
             case str():

@@ -90,6 +90,9 @@ def bytes_of(*parts: Any) -> bytes:
         (["value.email"], f'{{"email": "{CANARY}"}}'),
         (["email"], f'{{"a": [{{"b": {{"eMail": "{CANARY}"}}}}]}}'),
         (["value.card.*"], f'{{"card": {{"number": "{CANARY}", "x": {{"y": "{CANARY}"}}}}}}'),
+        (["value.card.*"], f'{{"card": "{CANARY}"}}'),
+        (["value.card.*.*"], f'{{"card": [["{CANARY}"], {{"a": "{CANARY}"}}]}}'),
+        (["value.card.*"], json.dumps({"card": json.dumps({"number": CANARY})})),
         (["value.card"], f'{{"card": [["{CANARY}"]]}}'),
         (["value.items[].card"], f'[{{"items": [{{"card": "{CANARY}"}}, {{"card": {{"n": "{CANARY}"}}}}]}}]'),
         (["value.**.email"], f'{{"email": "{CANARY}", "a": {{"email": "{CANARY}"}}}}'),
@@ -165,6 +168,7 @@ def test_of_a_large_record_it_is_told_that_it_is_large() -> None:
             Fields("C", [("a", Items([Fields("", [("n", CANARY)])]))]),
             [("a", Items([Fields("", [("n", HIDDEN)])]))],
         ),
+        (["value.a.*"], Fields("C", [("a", CANARY), ("b", 1.5)]), [("a", HIDDEN), ("b", 1.5)]),
         (["value.*"], Fields("C", [("a", CANARY), ("b", 1.5)]), [("a", HIDDEN), ("b", HIDDEN)]),
         # What has no fields that are known: bytes, a field that the schema lacks, damaged JSON in a text.
         (
