@@ -1,11 +1,15 @@
 """What must be in a record's bytes for a filter to describe it, so that other batches need not be read."""
 
+import re
+
 from kview.model.where import And, Condition, Literal, Not, Operator, Or, Subject, Where
 
 MOST_DIGITS = 20
 """Limit of the digits of a number whose ways to be written are looked for."""
 _PAYLOADS = frozenset({Subject.KEY, Subject.VALUE, Subject.HEADERS, Subject.ANYWHERE})
 _IN_NUMBERS = frozenset("0123456789.eE+-")
+_NOT_PLAIN = re.compile(r"[\\()|\[\]{}\ufffd]|[+?*][+?*]")
+"""In expressions that are more than texts, dots, anchors and repeated characters."""
 _ESCAPED = frozenset('"\\/')
 _ESCAPES = (b"\\", b"\\u")
 
@@ -26,6 +30,8 @@ def needles(where: Where) -> tuple[bytes, ...]:
         case Condition(field, Operator.EQUAL | Operator.CONTAINS as operator, literal):
             if field.subject in _PAYLOADS:
                 return _of(literal, operator)
+        case Condition(field, Operator.MATCHES, literal) if field.subject in _PAYLOADS:
+            return _of(Literal(_in_every_match(literal.text)), Operator.CONTAINS)
     return ()
 
 
@@ -76,6 +82,15 @@ def _of(literal: Literal, operator: Operator) -> tuple[bytes, ...]:
     needs_escape = any(c in _ESCAPED or c < " " for c in text)
     found.append(_ESCAPES[0] if needs_escape else _ESCAPES[1])
     return tuple(dict.fromkeys(found))
+
+
+def _in_every_match(pattern: str) -> str:
+    """Return a text that is in all that an expression matches, '' if that takes more than a look."""
+    if _NOT_PLAIN.search(pattern):
+        return ""
+    # What may be missing or repeated is not in every match as it stands, and ends a text.
+    texts = re.split(r".[?*]|[.^$+]", pattern)
+    return max(texts, key=lambda text: len(text) * (not _IN_NUMBERS.issuperset(text)))
 
 
 def _forms(number: str) -> list[bytes]:

@@ -10,6 +10,7 @@ from kview.model.where import Condition, Field, Literal, Operator, Problem, Subj
 from kview.where.judge import matches
 from kview.where.needles import has_fields, needles, wanted_keys
 from kview.where.parse import parse
+from kview.where.patterns import bad_pattern
 from tests.where.candidates import candidate
 
 
@@ -43,7 +44,16 @@ def of(text: str) -> tuple[bytes, ...]:
         ("value.status != FAILED", ()),
         ("value.status exists", ()),
         ("value.id > 4", ()),
-        ("value ~ abc", ()),
+        ("value ~ abc", (b"abc", b"\\u")),
+        ("key ~ /^order-.*9$/", (b"order-", b"\\u")),
+        ("key ~ /^colou?r.x+y*$/", (b"colo", b"\\u")),
+        ("key ~ /ab+/", (b"ab", b"\\u")),
+        ("key ~ /^42/", ()),
+        ("key ~ /a|b/", ()),
+        ("key ~ /(?i)abc/", ()),
+        ("key ~ /ab\\d/", ()),
+        ("key ~ /a{0}b/", ()),
+        ("key ~ /.*/", ()),
     ],
 )
 def test_needles(text: str, found: tuple[bytes, ...]) -> None:
@@ -94,6 +104,26 @@ def test_fields_may_need_a_schema() -> None:
 
     assert asks("a or not value.id = 1") and asks("key = a and key[0] exists")
     assert not asks("key = a and headers.b.c = d or value contains x or offset > 4")
+
+
+PATTERNS = st.lists(
+    st.sampled_from(
+        ["a", "b", "ab", "é", ".", "^", "$", "a?", "b*", "a+", "ba+", "a??", "b*?", " ", "4", "-"]
+    ),
+    min_size=1,
+    max_size=6,
+).map("".join)
+
+
+@given(PATTERNS, st.text("ab é4-x", max_size=8), st.booleans())
+def test_what_every_match_has_is_in_every_match(pattern: str, text: str, is_json: bool) -> None:
+    if bad_pattern(pattern):
+        return
+    where = Condition(Field(Subject.VALUE), Operator.MATCHES, Literal(pattern))
+    data = json.dumps(["x", text]).encode() if is_json else text.encode()
+    [answer] = matches(where, [candidate(None, data)])
+    found = needles(where)
+    assert not answer or not found or any(needle in data for needle in found)
 
 
 def test_wanted_keys() -> None:
