@@ -53,7 +53,8 @@ def _pattern(topics: str, text: Any) -> tuple[str, ...]:
     if text == ALL:
         return (ANY_DEPTH,)
     names = [name.removesuffix(_ITEMS) for name in text.split(".")]
-    if not all(map(_SEGMENT.fullmatch, names)) or any(name != name.strip() for name in names):
+    spelled = [*names, *map(normal, names)]  # a full-width bracket is a bracket in names that are compared
+    if not all(map(_SEGMENT.fullmatch, spelled)) or any(name != name.strip() for name in names):
         raise NotAMask(topics)
     if any("**" in name and name != ANY_DEPTH for name in names):
         raise NotAMask(topics)

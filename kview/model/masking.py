@@ -2,7 +2,7 @@
 
 A path is the names that lead to a field, the first of which is a part of the record: `("value", "card",
 "number")`. Arrays are not part of a path. Names count without regard to case, `_` and `-`, so that a field
-stays hidden however a format spells it, and a name with dots stands for several ones.
+stays hidden however a format spells it. A name with dots stands for several ones, too.
 """
 
 import re
@@ -59,19 +59,26 @@ class Mask(Struct, frozen=True):
         return frozenset(found)
 
     def step(self, state: State, name: str) -> State:
-        """Return the state at a field that is called `name`. One below a hidden field is hidden."""
+        """Return the state at a field that is called `name`. One below a hidden field is hidden.
+
+        A name with dots is met as one name, and as several ones.
+        """
+        pieces = state
         for each in name.split("."):
-            if not state or self.is_hidden(state):
-                return state
-            wanted, found = normal(each), set[tuple[int, int]]()
-            for place, met in state:
-                segment = self.patterns[place][met]
-                if segment == ANY_DEPTH:
-                    self._add(found, place, met)
-                elif fnmatchcase(wanted, segment):
-                    self._add(found, place, met + 1)
-            state = frozenset(found)
-        return state
+            pieces = self._step(pieces, each)
+        return pieces | self._step(state, name) if "." in name else pieces
+
+    def _step(self, state: State, name: str) -> State:
+        if not state or self.is_hidden(state):
+            return state
+        wanted, found = normal(name), set[tuple[int, int]]()
+        for place, met in state:
+            segment = self.patterns[place][met]
+            if segment == ANY_DEPTH:
+                self._add(found, place, met)
+            elif fnmatchcase(wanted, segment):
+                self._add(found, place, met + 1)
+        return frozenset(found)
 
     def is_hidden(self, state: State) -> bool:
         """Return whether a field with this state is hidden."""
@@ -84,14 +91,14 @@ class Mask(Struct, frozen=True):
 
     def hides(self, path: Sequence[str]) -> bool:
         """Return whether the field at a path is hidden, by itself or with something above it."""
-        state = self.begin(Part(path[0]))
-        for name in path[1:]:
-            state = self.step(state, name)
-        return self.is_hidden(state)
+        return self.is_hidden(self.state(Part(path[0]), *path[1:]))
 
-    def touches(self, part: Part) -> bool:
-        """Return whether anything in a part may be hidden, so that its bytes are never shown as they are."""
-        return bool(self.begin(part))
+    def state(self, part: Part, *names: str) -> State:
+        """Return the state at the field of a part that these names lead to."""
+        state = self.begin(part)
+        for name in names:
+            state = self.step(state, name)
+        return state
 
     def _add(self, found: set[tuple[int, int]], place: int, met: int) -> None:
         found.add((place, met))
@@ -155,6 +162,9 @@ def _is_about_hidden(condition: Condition, mask: Mask) -> bool:
     if subject not in (Subject.KEY, Subject.VALUE, Subject.HEADERS):
         return False
     part = Part(subject.value)
-    if not path and condition.operator in (Operator.EQUAL, Operator.NOT_EQUAL) and mask.touches(part):
-        return True  # of JSON, something may be hidden, and other texts are hidden whole
-    return mask.hides((part, *(step for step in path if isinstance(step, str))))
+    names = [step for step in path if isinstance(step, str)]
+    is_whole = not path or (subject is Subject.HEADERS and len(path) == 1)
+    if is_whole and condition.operator in (Operator.EQUAL, Operator.NOT_EQUAL):
+        # Of JSON, something may be hidden, and other texts are hidden whole.
+        return bool(mask.state(part, *names))
+    return mask.hides((part, *names))

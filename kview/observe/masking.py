@@ -5,6 +5,7 @@ Anything else of it (other bytes, damaged or cut ones, text without fields, fiel
 """
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,10 @@ _SIGN = Payload(MASKED.encode(), len(MASKED), masked=True)
 _LARGE = 1 << 20
 _BEGINS = frozenset('{["')
 """What JSON begins with that may hold fields: an object, an array, and a text of another JSON."""
+_MAY_HOLD_FIELDS = re.compile(r"[{\[<\x00-\x1f\x7f-\x9f]")
+"""What stands somewhere in a text with fields that is not JSON: JSON in a log line, XML, lines, Protobuf."""
+_UNKNOWN_FIELD = re.compile(r"#[0-9]+")
+"""The name of a field that its schema does not know, so that it may be any field."""
 
 
 def masked(record: Record, decoded: DecodedRecord, mask: Mask) -> tuple[Record, DecodedRecord]:
@@ -99,13 +104,9 @@ class _Masker:
                 raise _NotSure
             if not state:
                 return header
-            text = value.data.decode()
-            if value.cut:
-                raise _NotSure
-            shown = self._text(text, state)
-        except (_NotSure, UnicodeDecodeError, RecursionError):
+        except (_NotSure, UnicodeDecodeError):
             return Header(header.name, _SIGN)
-        return header if shown == text else Header(header.name, _payload(shown))
+        return Header(header.name, self._json_payload(value, state))
 
     # -- trees of schemas
 
@@ -118,7 +119,15 @@ class _Masker:
             case Fields():
                 return Fields(
                     node.type,
-                    [(name, self._tree(child, self._mask.step(state, name))) for name, child in node.fields],
+                    [
+                        (
+                            name,
+                            HIDDEN
+                            if _UNKNOWN_FIELD.fullmatch(name)
+                            else self._tree(child, self._mask.step(state, name)),
+                        )
+                        for name, child in node.fields
+                    ],
                 )
             case Items():
                 return Items([self._tree(child, state) for child in node.items])
@@ -175,7 +184,11 @@ class _Masker:
     def _text(self, text: str, state: State) -> str:
         """Return what is shown of a text, which may be JSON with fields itself. Raises _NotSure."""
         stripped = text.lstrip("\ufeff \t\r\n")
-        if not state or stripped[:1] not in _BEGINS:
+        if not state:
+            return text
+        if stripped[:1] not in _BEGINS:
+            if _MAY_HOLD_FIELDS.search(stripped):
+                raise _NotSure
             return text
         if len(stripped) > MOST_JSON:
             raise _NotSure
