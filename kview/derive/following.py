@@ -3,8 +3,8 @@
 from collections import deque
 from typing import NamedTuple
 
-from kview.model.decoded import Decoded
-from kview.model.inspection import Isolation, Record
+from kview.model.decoded import Decoded, nodes
+from kview.model.inspection import Isolation
 from kview.model.tail import DEFAULT_TAIL_RECORDS, Positions, TailAnswer, TailRequest
 from kview.model.units import UNKNOWN
 from kview.model.where import Candidate, Where
@@ -18,8 +18,8 @@ WINDOW_MS = 5_000
 POLL_S = 0.5
 BYTES_PER_SECOND = 1 << 20
 """Limit of what is fetched: after a larger answer, the next one is asked for later."""
-A_DECODED_NODE = 4
-"""About how many times its bytes a decoded record takes, beyond them."""
+A_NODE = 200
+"""About how many bytes a node of a decoded tree takes, with its name, besides those of a text."""
 
 
 class Gap(NamedTuple):
@@ -77,6 +77,8 @@ class Following:
         self._paused_at: dict[int, int] = {}
         self._samples: deque[_Sample] = deque()
         self._next = 0
+        self._sizes: deque[int] = deque()
+        """Of the items."""
         self._kept_bytes = 0
 
     def question(self) -> TailRequest:
@@ -147,21 +149,28 @@ class Following:
     def _add(self, item: Candidate | Gap) -> None:
         self.items.append((self._next, item))
         self._next += 1
-        self._kept_bytes += _size(item)
+        self._sizes.append(_size(item))
+        self._kept_bytes += self._sizes[-1]
         while len(self.items) > MOST_KEPT or (self._kept_bytes > MOST_KEPT_BYTES and len(self.items) > 1):
-            self._kept_bytes -= _size(self.items.popleft()[1])
+            self.items.popleft()
+            self._kept_bytes -= self._sizes.popleft()
 
 
 def _size(item: Candidate | Gap) -> int:
     """Return about how many bytes an item takes."""
     if isinstance(item, Gap):
         return 0
-    parts: tuple[Decoded | None, ...] = (item.decoded.key, item.decoded.value)
-    times = 1 + A_DECODED_NODE * any(part is not None for part in parts)
-    return times * _kept(item.record)
-
-
-def _kept(record: Record) -> int:
+    record, decoded = item.record, item.decoded
     payloads = [record.key, record.value]
     payloads += [part for header in record.headers for part in (header.name, header.value)]
-    return sum(len(payload.data or b"") for payload in payloads)
+    return sum(len(payload.data or b"") for payload in payloads) + _tree(decoded.key) + _tree(decoded.value)
+
+
+def _tree(decoded: Decoded | None) -> int:
+    """Return about how many bytes take what was decoded. With a mask, its payload says nothing about it."""
+    if decoded is None:
+        return 0
+    json = len(decoded.json.data or b"") if decoded.json is not None else 0
+    return json + sum(
+        A_NODE + (len(node) if isinstance(node, str | bytes) else 0) for node in nodes(decoded.tree)
+    )

@@ -195,6 +195,15 @@ class DecodeAnswer(Struct, frozen=True):
     asked_ms: int = UNKNOWN
 
 
+def nodes(node: Node) -> Iterator[Any]:
+    """Yield a node and all that are below it."""
+    pending: list[Any] = [node]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += children(node)
+
+
 def children(node: Node) -> Iterator[Any]:
     """Yield the nodes below a node."""
     if isinstance(node, Fields):

@@ -67,7 +67,10 @@ class Keeper:
         return replace(record, key=self._cut(record.key), value=self._cut(record.value), headers=headers)
 
     def _cut(self, payload: Payload) -> Payload:
-        return payload if payload.masked else self.payload(payload.data)
+        if not payload.masked:
+            return self.payload(payload.data)
+        self._kept += len(payload.data or b"")  # which JSON stays whole
+        return payload
 
     def record(self, raw: RawRecord, batch: Batch) -> Record:
         """Return a record of `batch`, whose payloads may be cut."""

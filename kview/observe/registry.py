@@ -10,7 +10,6 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -35,7 +34,7 @@ from kview.model.decoded import (
     DecodeRequest,
     SchemaId,
     SchemaKind,
-    children,
+    nodes,
 )
 from kview.model.failures import REFUSALS, Cause, FailureKind
 from kview.model.inspection import Cost, InspectionFailure, InspectionFailureKind, Payload, Record
@@ -160,8 +159,9 @@ class Registry(Struct):
             if mask is None:
                 return request.records, self._all(rest, request, decoders, spent, cancelled)
             try:
+                made = self._all(rest, request, decoders, spent, cancelled)
                 return self._masked(
-                    request.records, self._all(rest, request, decoders, spent, cancelled), mask
+                    request.records, made, mask, lambda: cancelled() or self.loop.monotonic() >= ends_s
                 )
             except Exception as error:  # A bug of kview hides everything. Its text might quote a payload.
                 _log.warning("payloads could not be masked: %s", type(error).__name__)
@@ -212,17 +212,20 @@ class Registry(Struct):
             made = self._decoded(written, schemas[wanted], min(MOST_NODES, left))
             if left < MOST_NODES and made.failure.kind is DecodeFailureKind.TOO_MANY:
                 made = replace(made, failure=replace(made.failure, kind=DecodeFailureKind.ANSWER_FULL))
-            left = max(0, left - _size(made.tree)) if made.has_tree else left
+            left = max(0, left - sum(1 for _ in nodes(made.tree))) if made.has_tree else left
             return made
 
         return [DecodedRecord(*map(part, _parts(record, topic, decoders))) for record in request.records]
 
     @staticmethod
     def _masked(
-        records: Sequence[Record], decoded: Sequence[DecodedRecord], mask: Mask
+        records: Sequence[Record], decoded: Sequence[DecodedRecord], mask: Mask, is_late: Callable[[], bool]
     ) -> tuple[tuple[Record, ...], list[DecodedRecord]]:
-        """Return what is shown of records and of what was decoded of them."""
-        pairs = [masking.masked(*pair, mask) for pair in zip(records, decoded, strict=True)]
+        """Return what is shown of records and of what was decoded of them: nothing if it is late."""
+        pairs = [
+            masking.masked(*pair, EVERYTHING if is_late() else mask)
+            for pair in zip(records, decoded, strict=True)
+        ]
         return tuple(record for record, _ in pairs), [made for _, made in pairs]
 
     def _decoded(self, written: Framed, kept: _Kept, limit: int) -> Decoded:
@@ -375,12 +378,3 @@ def _is_down(failure: DecodeFailure) -> bool:
     return failure.kind is DecodeFailureKind.REGISTRY and (
         cause.kind not in _OF_ONE_ANSWER or cause.code in UNAUTHORIZED
     )
-
-
-def _size(tree: Any) -> int:
-    """Return the number of the nodes of a tree."""
-    count, pending = 0, [tree]
-    while pending:
-        count += 1
-        pending += children(pending.pop())
-    return count

@@ -3,7 +3,7 @@
 import itertools
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from kview.model.decoded import (
     DECODED,
     HIDDEN,
     NOT_DECODED,
+    DecodeAnswer,
     Decoded,
     DecodedRecord,
     DecodeFailure,
@@ -33,6 +34,7 @@ from kview.observe.access import access
 from kview.observe.clock import system_clock_ms
 from kview.observe.loop import Loop
 from kview.observe.masking import MOST_JSON, masked
+from kview.observe.record_answers import KEPT_ALL, Keeper
 from kview.observe.registry import Registry
 from kview.observe.renewal import Renewal
 
@@ -252,17 +254,38 @@ def test_cut_payloads_are_hidden_whole() -> None:
     assert shown.value.data == shown.headers[0].value.data == MASKED.encode()
 
 
+def test_what_a_mask_leaves_counts_for_what_is_kept() -> None:
+    shown, _ = masked(record(json.dumps({"a": "x" * 200_000})), NOT_DECODED, mask("email"))
+    keeper = Keeper()
+    for _ in range(1 + KEPT_ALL // 200_000):
+        keeper.cut(shown)
+    assert keeper.is_full
+
+
 def test_a_bug_hides_everything() -> None:
     class Broken(Registry):
         def _all(self, *arguments: Any) -> list[DecodedRecord]:
             raise RuntimeError(CANARY)
 
-    registry = Broken(Loop(system_clock_ms, time.monotonic))
+    answer = answer_of(Broken(Loop(system_clock_ms, time.monotonic)))
+    assert answer.request.records[0].masked and CANARY.encode() not in bytes_of(answer)
+
+
+def test_what_nobody_waits_for_is_hidden_without_a_look() -> None:
+    assert CANARY.encode() in bytes_of(answer_of(Registry(Loop(system_clock_ms, time.monotonic))))
+    for more in ({"cancelled": lambda: True}, {"until_s": time.monotonic() - 1}):
+        answer = answer_of(Registry(Loop(system_clock_ms, time.monotonic)), **more)
+        assert answer.request.records[0].masked and CANARY.encode() not in bytes_of(answer)
+
+
+def answer_of(registry: Registry, cancelled: Callable[[], bool] = lambda: False, **more: Any) -> DecodeAnswer:
+    """What is left of a record, of which the mask hides something else."""
     registry.loop.renewal = Renewal(access(replace(PLAINTEXT, masks=masks({"t": "other"}))))
     registry.loop.start()
     try:
-        question = DecodeRequest("t", (record(CANARY, CANARY, **{CANARY: CANARY}),))
-        answer = registry.loop.run(lambda: registry.answer(question, lambda: False))
+        text = f'{{"a": "{CANARY}"}}'
+        question = DecodeRequest("t", (record(text, text, **{CANARY: text}),))
+        answer: DecodeAnswer = registry.loop.run(lambda: registry.answer(question, cancelled, **more))
+        return answer
     finally:
         registry.loop.stop()
-    assert answer.request.records[0].masked and CANARY.encode() not in bytes_of(answer)

@@ -7,8 +7,17 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from kview.derive.following import BYTES_PER_SECOND, MOST_KEPT, MOST_KEPT_BYTES, POLL_S, Following, Gap
+from kview.derive.following import (
+    A_NODE,
+    BYTES_PER_SECOND,
+    MOST_KEPT,
+    MOST_KEPT_BYTES,
+    POLL_S,
+    Following,
+    Gap,
+)
 from kview.language import tail as words
+from kview.model.decoded import Decoded, DecodedRecord, Items, Node, SchemaId
 from kview.model.failures import Cause, FailureKind
 from kview.model.inspection import (
     A,
@@ -246,6 +255,10 @@ def test_what_is_kept_has_limits() -> None:
     assert isinstance(last, Candidate) and last.record.offset == FIRST + 1_499
     large = following(*(answer(REQUEST, n, records=candidates(n, 1, b"x" * (1 << 20))) for n in range(100)))
     assert len(large.items) * (1 << 20) <= MOST_KEPT_BYTES
+    tree = Decoded(SchemaId(7), tree=Items(list[Node](range(10_000))), has_tree=True)  # of a masked value
+    decoded = [each._replace(decoded=DecodedRecord(value=tree)) for each in candidates(0, 1, b"<masked>")]
+    trees = following(*(answer(REQUEST, n, records=tuple(decoded)) for n in range(100)))
+    assert len(trees.items) * 10_000 * A_NODE <= MOST_KEPT_BYTES
 
 
 def test_rates_are_of_the_last_seconds_and_estimates_are_marked() -> None:
