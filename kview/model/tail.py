@@ -72,3 +72,6 @@ class TailAnswer(Struct, frozen=True):
     """Why no partition could be read."""
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
+    matched: int = 0
+    """The number of records that the filter describes, of which `records` are the newest. Without a filter,
+    that is the number of `records`."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kview.model import failures
 from kview.model.answers import Answer, unanswered
-from kview.model.decoded import NOT_DECODED, DecodeAnswer, DecodeRequest
+from kview.model.decoded import NOT_DECODED, DecodeRequest
 from kview.model.failures import NOT_AUTHORIZED, FailureKind
 from kview.model.inspection import (
     MOST_RECORDS,
@@ -178,13 +178,13 @@ class Inspection:
         if self._loop.access.security.masks.of(request.topic) is None:
             return answer
         # What a mask hides is known only once records are decoded.
-        shown = await self._decoded(DecodeRequest(request.topic, answer.records), ticket)
+        question = DecodeRequest(request.topic, answer.records)
+        shown = await self._registry.answer(question, lambda: ticket.cancelled, self._late_s(ticket))
         return replace(answer, records=shown.request.records, decoded=shown)
 
-    async def _decoded(self, question: DecodeRequest, ticket: Ticket) -> DecodeAnswer:
-        """Decode records, and hide what a mask says, within a short time after the deadline."""
-        until_s = max(self._loop.monotonic(), ticket.deadline_s) + DECODE_LATE_S
-        return await self._registry.answer(question, lambda: ticket.cancelled, until_s)
+    def _late_s(self, ticket: Ticket) -> float:
+        """Return until when records are decoded and masked (monotonic), a short time after the deadline."""
+        return max(self._loop.monotonic(), ticket.deadline_s) + DECODE_LATE_S
 
     def _leader(self, topic: str, partition: int) -> int:
         """Return the leader as the last observation had it, −1 if it has none."""
@@ -211,13 +211,14 @@ class Inspection:
         failure = await tail.run()
         most = request.count if where is None else tails.EXAMINED_RECORDS
         examined = await self._loop.in_thread(
-            partial(tails.newest, tail.parts, most, tails.EXAMINED_BYTES), "tail"
+            partial(tails.newest, tail.parts, most, tails.EXAMINED_BYTES, where is not None), "tail"
         )
         # The timestamps of partitions are from several clocks, but nothing else orders them.
         ordered = sorted(examined.records, key=lambda pair: (pair[1].timestamp_ms, pair[0], pair[1].offset))
         if where is None:
             ordered = ordered[-request.count :]
-        candidates, unknown = await self._candidates(request, ordered, ticket)
+        candidates, unknown, late = await self._candidates(request, ordered, ticket)
+        examined.left += late
         is_gone = failure.kind is Kind.UNKNOWN_TOPIC
         return TailAnswer(
             request,
@@ -234,33 +235,39 @@ class Inspection:
             failure,
             self._asking.spent_since(before),
             asked_ms,
+            len(candidates),
         )
 
     async def _candidates(
         self, request: TailRequest, ordered: list[tuple[int, Record]], ticket: Ticket
-    ) -> tuple[list[Candidate], int]:
+    ) -> tuple[list[Candidate], int, int]:
         """Decode records, hide what a mask says, and return those that the filter describes.
 
-        Returns also the number of those of which that is not known.
+        Returns also the number of those of which that is not known, and of older ones for which there was no
+        time.
         """
         described: list[Candidate] = []
         unknown = 0
-        for at in range(0, len(ordered), MOST_RECORDS):
-            some = ordered[at : at + MOST_RECORDS]
+        until_s = self._late_s(ticket)
+        for end in range(len(ordered), 0, -MOST_RECORDS):
+            if end < len(ordered) and self._loop.monotonic() >= until_s:
+                return described, unknown, end
+            some = ordered[max(0, end - MOST_RECORDS) : end]
             question = DecodeRequest(request.topic, tuple(record for _, record in some))
-            answer = await self._decoded(question, ticket)
+            answer = await self._registry.answer(question, lambda: ticket.cancelled, until_s)
             if ticket.cancelled:
                 raise Cancelled
             made = answer.decoded or (NOT_DECODED,) * len(some)
             triples = zip((number for number, _ in some), answer.request.records, made, strict=True)
             candidates = [Candidate(*triple) for triple in triples]
             if request.where is None:
-                described += candidates
+                described = candidates + described
                 continue
             answers = await self._loop.in_thread(partial(matches, request.where, candidates), "filter")
-            described += [each for each, holds in zip(candidates, answers, strict=True) if holds]
+            found = [each for each, holds in zip(candidates, answers, strict=True) if holds]
+            described = found + described
             unknown += sum(holds is None for holds in answers)
-        return described, unknown
+        return described, unknown, 0
 
     async def _first_record(self, request: FirstRecordRequest, ticket: Ticket) -> FirstRecordAnswer:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()

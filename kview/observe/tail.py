@@ -39,7 +39,7 @@ LEAST_BYTES = 64 << 10
 EXAMINED_BYTES = 16 << 20
 """Limit of the bytes of records that a filter looks at for an answer. More of them are passed over."""
 EXAMINED_RECORDS = 20_000
-"""The same of the records of a partition."""
+"""The same of the records."""
 OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC = 1, 3
 
 
@@ -232,7 +232,15 @@ class Tail:
                 version, self._request.topic, positions, each, share, self._request.isolation
             )
 
-        answer: PartitionsAnswer = await self._asking.ask(leader, make, self._ticket)
+        try:
+            answer: PartitionsAnswer = await self._asking.ask(leader, make, self._ticket)
+        except LinkError as error:
+            if error.cause.kind is not FailureKind.NOT_KAFKA:
+                raise
+            # The frame is not an answer: a batch in front is larger than one may be. It would come again.
+            self.positions |= dict.fromkeys(numbers, UNKNOWN)
+            self.unread |= dict.fromkeys(numbers, InspectionFailure(Kind.TOO_LARGE, leader))
+            return
         if answer.malformed or answer.error:
             cause = Cause(FailureKind.MALFORMED) if answer.malformed else refused(answer.error)
             self.unread |= dict.fromkeys(numbers, InspectionFailure(Kind.NO_ANSWER, leader, cause))
@@ -256,7 +264,8 @@ class Tail:
         if part.next > position:
             position = min(part.next, max(position, end))
             self._served.append(number)
-        is_short = 0 < len(answer.records) < most_bytes // 2
+        is_broken = bool(part.damage) and part.next == UNKNOWN  # what comes from there on is not a batch
+        is_short = not is_broken and 0 < len(answer.records) < most_bytes // 2
         if end > position and (is_short or part.cut_bytes > most_bytes):
             self._first.append(number)  # the next batch is large; in front, it comes whole
         elif end > position:
@@ -316,9 +325,11 @@ def visible(data: bytes, aborted: Sequence[tuple[int, int]], low: int) -> TailPa
 
 def count(part: TailPart) -> int:
     """Return the number of the new records of a part, as its batches have it."""
-    return sum(
-        max(0, min(batch.records, batch.last - max(part.low, batch.first) + 1)) for batch in part.batches
-    )
+    return sum(_new(part, batch) for batch in part.batches)
+
+
+def _new(part: TailPart, batch: Batch) -> int:
+    return max(0, min(batch.records, batch.last - max(part.low, batch.first) + 1))
 
 
 class Examined(Struct):
@@ -327,29 +338,34 @@ class Examined(Struct):
     records: list[tuple[int, Record]] = field(default_factory=list)
     damage: list[tuple[int, Damage]] = field(default_factory=list)
     left: int = 0
-    """The number of records in batches that were not looked at, because there are too many bytes."""
+    """The number of new records that were not looked at, because there are too many of them, or bytes."""
 
 
-def newest(parts: dict[int, TailPart], most: int, limit: int) -> Examined:
+def newest(parts: dict[int, TailPart], most: int, limit: int, all_of_them: bool = False) -> Examined:
     """Return the newest records of parts by partition, at most `most` of each partition.
 
-    No more than about `limit` bytes of records are kept. This takes a while, as batches are decompressed.
+    Who wants `all_of_them`, such as a filter, gets at most `most` of all partitions together, and the others
+    are counted. No more than about `limit` bytes of records are kept. This takes a while, as batches are
+    decompressed.
     """
     examined, keeper, kept = Examined(), Keeper(), 0
-    for number, part in parts.items():
+    for at, (number, part) in enumerate(sorted(parts.items(), key=lambda pair: count(pair[1]))):
         examined.damage += [(number, damage) for damage in part.damage]
-        wanted = most
+        # What partitions with few records leave, others may have.
+        wanted = (most - len(examined.records)) // (len(parts) - at) if all_of_them else most
         for batch in reversed(part.batches):
-            if (wanted <= 0 or kept >= limit) and most < EXAMINED_RECORDS:
-                break  # the others are known to be older, and nobody asked to look at all
+            if (wanted <= 0 or kept >= limit) and not all_of_them:
+                break  # the others are known to be older
             if wanted <= 0 or kept >= limit:
-                examined.left += max(0, batch.records)
+                examined.left += _new(part, batch)
                 continue
             raws: list[RawRecord] = []
             try:
                 raws = wire.records(batch, part.low, batch.last + 1, wanted, newest=True)
             except MalformedBytes as error:
                 examined.damage.append((number, Damage(batch.first, damage_kind(error), batch.size)))
+            if all_of_them and len(raws) == wanted:
+                examined.left += max(0, _new(part, batch) - wanted)
             wanted -= len(raws)
             kept += sum(_size(raw) for raw in raws)
             examined.records += [(number, keeper.record(raw, batch)) for raw in reversed(raws)]

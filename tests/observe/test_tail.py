@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -17,8 +18,9 @@ from kview.model.inspection import DamageKind, InspectionFailureKind, Isolation
 from kview.model.tail import Held, TailAnswer, TailRequest
 from kview.model.units import UNKNOWN
 from kview.model.where import Condition, Where
+from kview.observe.asking import MOST_BYTES_AN_ANSWER
 from kview.observe.observer import Observer, ObserveSettings
-from kview.observe.tail import DEADLINE_S
+from kview.observe.tail import DEADLINE_S, EXAMINED_RECORDS, TailPart, newest, visible
 from kview.where.parse import parse
 from kview.wire.compression import ZSTD
 from tests.observe.asking import RecordBroker, answered
@@ -321,6 +323,44 @@ def test_what_is_not_an_answer_is_said_and_asked_for_again() -> None:
         broker.errors = [1]
         assert tail.again(positions=((0, 0),)).restarted == (0,)
         assert tail.again().positions == ((0, 2),)
+
+
+def test_a_place_that_cannot_be_read_is_left_and_said() -> None:
+    broker = RecordBroker([(0, b"\xff" * 80)], end=5)
+    with asked(broker) as observer:
+        tail = Following(observer, "invoice")
+        broken = tail.again(positions=((0, 0),))
+        assert (broken.skipped, broken.positions, len(broken.damage)) == (5, ((0, 5),), 1)
+        broker.batches, broker.high_watermark = [(5, batch(5, [b"a"]))], 6
+        assert values(tail.again()) == [b"a"]
+        broker.nonsense = bytes(MOST_BYTES_AN_ANSWER + 1)
+        large = tail.again()
+        assert large.failure.kind is InspectionFailureKind.TOO_LARGE and large.positions == ((0, UNKNOWN),)
+        broker.nonsense, broker.high_watermark = b"", 7
+        broker.batches = [(7, batch(7, [b"b"]))]
+        wait_until(lambda: tail.again().positions == ((0, 7),), "the end, behind the large batch")
+        broker.high_watermark = 8
+        assert values(tail.again()) == [b"b"]
+
+
+def test_records_that_are_not_looked_at_are_counted_as_skipped() -> None:
+    values_of = [b"%d" % n for n in range(EXAMINED_RECORDS + 1_000)]
+    with asked(RecordBroker([(0, batch(0, values_of))], end=len(values_of))) as observer:
+        tail = Following(observer, "invoice", where=filter_of("value >= 20000"), most_bytes=1 << 22, count=7)
+        answer = tail.again(positions=((0, 0),))
+        assert (answer.passed, answer.skipped, answer.matched) == (EXAMINED_RECORDS, 1_000, 1_000)
+        assert values(answer) == values_of[-7:]
+        without = Following(observer, "invoice", count=7).again(positions=((0, 0),))
+        assert (without.passed, without.skipped, without.matched) == (len(values_of), 0, 7)
+
+
+def test_partitions_share_what_a_filter_looks_at() -> None:
+    def part(records: int) -> TailPart:
+        return visible(batch(0, [b"x"] * records), (), 0)
+
+    examined = newest({0: part(90), 1: part(3), 2: part(30)}, 50, 1 << 20, all_of_them=True)
+    assert Counter(number for number, _ in examined.records) == {1: 3, 2: 23, 0: 24}
+    assert examined.left == 123 - 50
 
 
 def test_a_broker_that_hangs_holds_up_nobody_for_long(
