@@ -4,7 +4,9 @@ import json
 from difflib import get_close_matches
 from typing import Any
 
+from kview.errors import ErrorFacts, ErrorKind, ErrorValue
 from kview.language import trees
+from kview.language.errors import sentence
 from kview.language.glyphs import printable
 from kview.model.decoded import Fields, Items, Moment, Symbol
 from kview.model.where import EVERY, Condition, Field, Mistake, Problem, Subject
@@ -29,10 +31,8 @@ def problem(wrong: Problem) -> str:
 
 def masked(condition: Condition, topic: str) -> str:
     """Return why a condition about something that a mask hides is refused."""
-    return (
-        f"{in_full(condition.field)} cannot be looked for: the profile masks it in {topic}; leave out this"
-        " condition, or change the mask"
-    )
+    values: dict[str, ErrorValue] = {"field": in_full(condition.field), "topic": topic}
+    return sentence(ErrorFacts(ErrorKind.FILTER_MASKED, values))
 
 
 def in_full(field: Field) -> str:

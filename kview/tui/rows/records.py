@@ -37,7 +37,7 @@ def records_title(
     is_held = answer is not None and said.is_held(answer)
     if answer is not None and is_held:
         parts.append(Span(f" {glyphs.DOT} {said.has(answer)}", Role.WARN))
-    notes = [said.MASKED] if answer is not None and answer.decoded is not None else []
+    notes = [said.MASKED] if answer is not None and any(each.masked for each in answer.records) else []
     if answer is not None and answer.cost.requests:
         notes += [said.asked(answer.request, zone), said.cost(answer)]
         notes += schemas.written_with(decoded) if decoded is not None else []
