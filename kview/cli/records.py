@@ -21,7 +21,9 @@ DEFAULT_BYTES = "1g"
 DEFAULT_RATE = "200m"
 FOLLOW_RATE = "1m"
 """The same while a topic is followed."""
+MOST_FOLLOW_RATE = "32m"
 FOLLOWED = "1,000"
+"""Records a second. These are the limits of kview.derive.following."""
 _NOT_FOLLOWED = ("last", "from_ms", "until_ms", "place", "partitions")
 """Flags that say where to begin or end, which is the end of the topic with --follow."""
 _LONG_MAX = 2**63 - 1
@@ -119,7 +121,7 @@ def _place(ctx: click.Context, param: click.Parameter, given: str | None) -> tup
     show_default=True,
     metavar="SIZE",
     help="Fetch at most this many bytes of records a second; with --follow,"
-    f" {FOLLOW_RATE} unless you say so.",
+    f" {FOLLOW_RATE} unless you say so, and {MOST_FOLLOW_RATE} at most.",
 )
 @click.option(
     "--uncommitted", is_flag=True, help="Also read records of transactions that are open or were aborted."
@@ -207,6 +209,10 @@ def _options(ctx: click.Context, flags: dict[str, Any]) -> "RecordsOptions":
                 "--follow begins at the end of all partitions: leave out --last, --from, --to, --offset and"
                 " --partition",
                 ctx,
+            )
+        if ctx.get_parameter_source("max_bytes") is not ParameterSource.DEFAULT:
+            raise click.UsageError(
+                "--max-bytes is for what was written before: leave it out with --follow", ctx
             )
         if ctx.get_parameter_source("max_rate") is ParameterSource.DEFAULT:
             rate = ByteSize().convert(FOLLOW_RATE, None, ctx)

@@ -18,6 +18,8 @@ WINDOW_MS = 5_000
 POLL_S = 0.5
 BYTES_PER_SECOND = 1 << 20
 """Limit of what is fetched: after a larger answer, the next one is asked for later."""
+MOST_BYTES_PER_SECOND = 32_000_000
+"""Nobody fetches more: half of it fits into the memory for an answer, and into the time between two."""
 A_NODE = 200
 """About how many bytes a node of a decoded tree takes, with its name, besides those of a text."""
 
@@ -59,13 +61,16 @@ class Following:
         count: int = DEFAULT_TAIL_RECORDS,
         bytes_per_second: int = BYTES_PER_SECOND,
     ) -> None:
-        """`typed` is what stands for `where`. There are at most two answers a second, of `count` records."""
+        """`typed` is what stands for `where`. There are at most two answers a second, of `count` records.
+
+        No more than MOST_BYTES_PER_SECOND are fetched, whatever is asked for; 0 is as much as that.
+        """
         self.topic = topic
         self.isolation = isolation
         self.where = where
         self.typed = typed
         self._count = count
-        self._bytes_per_second = bytes_per_second
+        self._bytes_per_second = min(bytes_per_second or MOST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND)
         self.items: deque[tuple[int, Candidate | Gap]] = deque()
         """Numbered records and gaps, the newest last."""
         self.answer: TailAnswer | None = None
@@ -126,7 +131,7 @@ class Following:
         """Read nothing until `go_on`."""
         self.paused = True
         self._samples.clear()
-        self._paused_at = self._paused_at or {n: offset for n, offset in self._positions if offset >= 0}
+        self._paused_at = {n: offset for n, offset in self._positions if offset >= 0} | self._paused_at
 
     def go_on(self) -> None:
         """Read on at the end, wherever that is now."""
@@ -144,7 +149,10 @@ class Following:
         if missed > 0:
             self.skipped += missed
             self._add(Gap(missed))
-        self._paused_at = {}
+        # Of the others, nobody knows yet what was missed.
+        self._paused_at = {
+            n: offset for n, offset in self._paused_at.items() if positions.get(n, UNKNOWN) < 0
+        }
 
     def _add(self, item: Candidate | Gap) -> None:
         self.items.append((self._next, item))

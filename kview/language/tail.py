@@ -9,6 +9,7 @@ from kview.model.units import UNKNOWN
 
 MOST = 3
 """The most partitions that are named in a sentence."""
+NO_COLUMNS = "a topic that is followed has no columns of your own"
 
 
 def rates(shown: float, passing: float, is_estimate: bool) -> str:
@@ -36,11 +37,11 @@ def missed(records: int) -> str:
     return f"{glyphs.ABOUT}{words.plural(records, 'record')} passed while it was paused"
 
 
-def passed_over(records: int) -> str:
-    """Return that more is written than is printed."""
+def passed_over(records: int, most: int) -> str:
+    """Return that more is written than is printed, which is at most `most` records a second."""
     return (
         f"{glyphs.ABOUT}{words.plural(records, 'record')} passed over: more is written than --max-rate and"
-        " 1,000 records a second let through"
+        f" {words.count(most)} records a second let through"
     )
 
 

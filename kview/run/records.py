@@ -11,7 +11,7 @@ from typing import TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kview.derive.following import Following
+from kview.derive.following import POLL_S, Following
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.language import glyphs, inspection, tail, where
 from kview.language import search as said
@@ -196,7 +196,11 @@ def _from_where_it_was(span: Span, newer: Span | None) -> Span:
 
 
 async def _follow(source: ConnectedSource, options: RecordsOptions) -> int:
-    """Print what is written to the topic, until Ctrl-C or the last record that is wanted."""
+    """Print what is written to the topic, until Ctrl-C or the last record that is wanted.
+
+    Returns the exit code: whether something that was written could not be read or judged. What is passed over
+    because it is too much does not count.
+    """
     followed = Following(
         options.topic,
         options.isolation,
@@ -206,7 +210,7 @@ async def _follow(source: ConnectedSource, options: RecordsOptions) -> int:
     )
     status, output = _Status(sys.stderr), _Output(options)
     said_before: list[str] = []
-    over, said_ms = 0, UNKNOWN
+    over, said_ms, is_incomplete = 0, UNKNOWN, False
     while not options.most or output.printed < options.most:
         answer = await source.ask(followed.question())
         if answer.refused is not None or (answer.failure and followed.answer is None):
@@ -215,10 +219,12 @@ async def _follow(source: ConnectedSource, options: RecordsOptions) -> int:
         notes = tail.notes(answer)
         lines = notes if notes != said_before else []
         said_before = notes
-        read_over = answer.passed - len(answer.records) if options.where is None else 0
-        over += read_over + answer.skipped
+        is_incomplete |= bool(answer.failure or answer.unread or answer.damage or answer.restarted)
+        is_incomplete |= bool(answer.unknown)
+        wanted = answer.passed if options.where is None else answer.matched
+        over += wanted - len(answer.records) + answer.skipped
         if over and answer.asked_ms >= said_ms + OVER_AGAIN_MS:
-            lines = [*lines, tail.passed_over(over)]
+            lines = [*lines, tail.passed_over(over, int(MOST_RECORDS / POLL_S))]
             over, said_ms = 0, answer.asked_ms
         for line in lines:
             status.clear()
@@ -232,7 +238,7 @@ async def _follow(source: ConnectedSource, options: RecordsOptions) -> int:
             status.show(f"{shown}, {tail.cost(rates.bytes)}")
         await asyncio.sleep(followed.wait_s())
     status.clear()
-    return COMPLETE
+    return INCOMPLETE if is_incomplete else COMPLETE
 
 
 def _error(plan: SearchPlan | TailAnswer, options: RecordsOptions) -> KviewError:

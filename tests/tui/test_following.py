@@ -34,7 +34,7 @@ from kview.model.tail import Held, TailAnswer, TailRequest
 from kview.model.units import UNKNOWN
 from kview.model.where import Candidate
 from kview.where.parse import parse
-from tests.tui.harness import HEALTHY, dashboard, drawn_text, press, running, state, text, until
+from tests.tui.harness import HEALTHY, FakeFeed, dashboard, drawn_text, press, running, state, text, until
 from tests.tui.inspecting import COUNT, FIRST, NOW_MS, FakeInspector, record
 from tests.tui.test_screens import agrees
 
@@ -176,11 +176,12 @@ async def test_the_filter_of_a_search_holds_for_what_is_followed() -> None:
     inspector = Tails(busy)
     async with dashboard(state(HEALTHY), inspector=inspector, size=(120, 40)) as (app, pilot):
         app.go.records("invoice", 3)
-        await press(pilot, ["slash", *"value.n=1", "enter"])
-        await until(pilot, lambda: "value.n=1" in text(app) and len(inspector.asked) > 1, "the search")
+        await press(pilot, ["slash", *"value.n=1|key.a", "enter"])
+        await until(pilot, lambda: "value.n=1|key.a" in text(app) and len(inspector.asked) > 1, "the search")
         before = len(inspector.asked)
         await press(pilot, ["w"])
-        await until(pilot, lambda: "RECORDS invoice FOLLOWING · value.n=1" in text(app), "the filter")
+        await until(pilot, lambda: words.NO_COLUMNS in text(app), "that there are no columns")
+        await until(pilot, lambda: "RECORDS invoice FOLLOWING · value.n=1 ·" in text(app), "the filter")
         await until(pilot, lambda: len(inspector.asked) > before, "a question")
         request = inspector.asked[before]
         assert isinstance(request, TailRequest) and request.where == parse("value.n=1")
@@ -286,6 +287,57 @@ def test_what_passed_during_a_pause_is_counted_once() -> None:
     followed.take(answer(REQUEST, 3))
     followed.take(answer(REQUEST, 4))
     assert [item for _, item in followed.items] == [Gap(4_400)] and followed.skipped == 4_400
+
+
+def test_of_a_partition_that_is_not_read_after_a_pause_the_gap_comes_later() -> None:
+    followed = following(answer(REQUEST, 0, positions=((3, 100), (4, 100))))
+    followed.pause()
+    followed.go_on()
+    followed.take(answer(REQUEST, 1, positions=((3, 130), (4, UNKNOWN))))
+    followed.pause()
+    followed.go_on()
+    followed.take(answer(REQUEST, 2, positions=((3, UNKNOWN), (4, UNKNOWN))))
+    followed.take(answer(REQUEST, 3, positions=((3, 135), (4, 107))))
+    assert [item for _, item in followed.items] == [Gap(30), Gap(12)] and followed.skipped == 42
+
+
+@running
+async def test_an_answer_to_a_question_before_a_pause_counts_for_nothing() -> None:
+    held = asyncio.Event()
+
+    class Slow(Tails):
+        async def ask(self, question: Question[A]) -> A:
+            made = await super().ask(question)
+            if self._tails == 2:
+                await held.wait()
+            return made
+
+    inspector = Slow(lambda request, n: answer(request, n, records=candidates(7 * n, 1) if n < 2 else ()))
+    async with dashboard(state(HEALTHY), inspector=inspector, size=(120, 40)) as (app, pilot):
+        app.go.records("invoice", 3)
+        await press(pilot, ["w"])
+        await until(pilot, lambda: len(inspector.asked) == 2, "a question on its way")
+        await press(pilot, ["space", "space"])
+        held.set()
+        await until(pilot, lambda: "4,400 records passed while it was paused" in text(app), "the gap")
+        assert last(inspector).positions != ((3, FIRST),) and "k-7" not in text(app)
+
+
+@running
+async def test_what_has_passed_since_a_pause_counts_at_the_end() -> None:
+    inspector = Tails(lambda request, n: answer(request, n, positions=((3, FIRST - 1_000_000),)))
+    async with dashboard(state(HEALTHY), inspector=inspector, size=(120, 40)) as (app, pilot):
+        app.go.records("invoice", 3)
+        await press(pilot, ["w"])
+        await until(pilot, lambda: len(inspector.asked) > 1, "an answer")
+        await press(pilot, ["space"])
+        assert isinstance(app.session.feed, FakeFeed)
+        app.session.feed.show(state(HEALTHY))
+        await until(pilot, lambda: "passed so far" in text(app), "what passes")
+        so_far = text(app).split(" records passed so far")[0].split()[-1]
+        assert so_far.startswith("≈") and so_far != "≈0"
+        await press(pilot, ["escape"])
+        await until(pilot, lambda: f"not followed any more: {so_far} records passed" in text(app), "the end")
 
 
 @pytest.mark.parametrize(

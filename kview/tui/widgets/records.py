@@ -91,6 +91,8 @@ class RecordsPanel(InspectingTable):
         self._partitions = 0
         self._followed: Following | None = None
         """The topic as it is followed, or was until a key stopped that."""
+        self._missed = UNKNOWN
+        """How many records have passed since it is paused."""
 
     @property
     def topic(self) -> str:
@@ -127,8 +129,8 @@ class RecordsPanel(InspectingTable):
         followed = self._followed
         if followed is not None and followed.paused and self.asking and view.moment.live:
             ends = dict(zip(table.partition[rows].tolist(), table.high_watermark[rows].tolist(), strict=True))
-            key = app_of(self).keys.name("pause")
-            self.message(tail.paused(followed.passed_by(ends), key), Role.WARN)
+            key, self._missed = app_of(self).keys.name("pause"), followed.passed_by(ends)
+            self.message(tail.paused(self._missed, key), Role.WARN)
 
     def refill(self) -> None:
         zone, found, followed = app_of(self).zone, self._found, self._followed
@@ -263,7 +265,10 @@ class RecordsPanel(InspectingTable):
         typed = self._found.typed if self._found is not None else ""
         typed = self._followed.typed if self._followed is not None else typed
         wanted = parse_with_columns(typed, app_of(self).zone) if typed else (None, ())
-        where = None if isinstance(wanted, Problem) else wanted[0]  # it was a filter when it was typed
+        where, columns = (None, ()) if isinstance(wanted, Problem) else wanted  # it was one when it was typed
+        if columns:
+            typed = typed.rpartition("|")[0].strip()
+            app_of(self).say(StatusMessage(tail.NO_COLUMNS))
         self._answer = self._decoded = self._found = None
         followed = self._followed = Following(self.topic, self._request.isolation, where, typed)
         self.start(self._nothing_new(), self._follow(inspector, followed))
@@ -275,8 +280,10 @@ class RecordsPanel(InspectingTable):
             if followed.paused or not self.is_shown or self.app.screen is not self.screen:
                 await asyncio.sleep(POLL_S)
                 continue
-            answer = await inspector.ask(followed.question())
-            if followed.paused:
+            question = followed.question()
+            answer = await inspector.ask(question)
+            if followed.paused or question != followed.question():
+                followed.bytes += answer.cost.bytes
                 continue  # what came in between counts as passed
             followed.take(answer)
             self._say(followed, answer)
@@ -306,6 +313,7 @@ class RecordsPanel(InspectingTable):
             self.message("", Role.DIM)
         else:
             followed.pause()
+            self._missed = UNKNOWN
             self.message(tail.paused(UNKNOWN, app_of(self).keys.name("pause")), Role.WARN)
         self.refill()
         self._keys()
@@ -316,8 +324,9 @@ class RecordsPanel(InspectingTable):
             return False
         followed = self._followed
         if followed is not None:
+            skipped = followed.skipped + (max(0, self._missed) if followed.paused else 0)
             followed.paused = False
-            ended = tail.ended(followed.shown, followed.passed, followed.skipped, followed.bytes)
+            ended = tail.ended(followed.shown, followed.passed, skipped, followed.bytes)
             self.message(ended, Role.DIM)
             self.refill()
         return True
