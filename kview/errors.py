@@ -285,6 +285,7 @@ class ErrorKind(StrEnum):
     RECORDS_SWITCHED_OFF = "records switched off"
     TOPIC_NOT_THERE = "topic not there"
     RECORDS_NOT_READ = "records not read"
+    FILTER_MASKED = "filter masked"
     OUTPUT_FAILED = "output failed"
     FILE_NOT_WRITTEN = "file not written"
     DISPLAY_WRONG = "display wrong"

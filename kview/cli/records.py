@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from kview.cli.targets import target_of, target_options
 from kview.cli.values import ByteSize, rest_url
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 DEFAULT_LAST = 10
 DEFAULT_BYTES = "1g"
 DEFAULT_RATE = "200m"
+FOLLOW_RATE = "1m"
+"""The same while a topic is followed."""
+MOST_FOLLOW_RATE = "32m"
+FOLLOWED = "1,000"
+"""Records a second. These are the limits of kview.derive.following."""
+_NOT_FOLLOWED = ("last", "from_ms", "until_ms", "place", "partitions")
+"""Flags that say where to begin or end, which is the end of the topic with --follow."""
 _LONG_MAX = 2**63 - 1
 _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,19})")
 
@@ -106,6 +114,12 @@ def _place(ctx: click.Context, param: click.Parameter, given: str | None) -> tup
     metavar="P",
     help="Read this partition only. May be repeated.",
 )
+@click.option(
+    "--follow",
+    is_flag=True,
+    help=f"Print records as they are written to any partition, at most {FOLLOWED} a second, until Ctrl-C."
+    " What is passed over is said on standard error.",
+)
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop after N records.")
 @click.option(
     "--max-bytes",
@@ -121,7 +135,8 @@ def _place(ctx: click.Context, param: click.Parameter, given: str | None) -> tup
     default=DEFAULT_RATE,
     show_default=True,
     metavar="SIZE",
-    help="Fetch at most this many bytes of records a second.",
+    help="Fetch at most this many bytes of records a second; with --follow,"
+    f" {FOLLOW_RATE} unless you say so, and {MOST_FOLLOW_RATE} at most.",
 )
 @click.option(
     "--uncommitted", is_flag=True, help="Also read records of transactions that are open or were aborted."
@@ -170,6 +185,8 @@ def records(
       timestamp >= 2026-11-27T10:00       also: offset partition size
       FAILED and not (key = a or key = b)
 
+    What a profile masks is not printed in any format, and filters cannot look at it.
+
     A field that is missing is not equal to anything. Keys and values are fields if they are JSON or if their
     schema is known; whatever cannot be decoded is still searched as text (or 0x00ff), and counted.
 
@@ -200,6 +217,20 @@ def _options(ctx: click.Context, flags: dict[str, Any]) -> "RecordsOptions":
     from kview.model.units import UNKNOWN
     from kview.run.records import RecordFormat, RecordsOptions
 
+    rate = flags["max_rate"]
+    if flags["follow"]:
+        if any(flags[name] for name in _NOT_FOLLOWED):
+            raise click.UsageError(
+                "--follow begins at the end of all partitions: leave out --last, --from, --to, --offset and"
+                " --partition",
+                ctx,
+            )
+        if ctx.get_parameter_source("max_bytes") is not ParameterSource.DEFAULT:
+            raise click.UsageError(
+                "--max-bytes is for what was written before: leave it out with --follow", ctx
+            )
+        if ctx.get_parameter_source("max_rate") is ParameterSource.DEFAULT:
+            rate = ByteSize().convert(FOLLOW_RATE, None, ctx)
     begin, partitions = _begin(flags), flags["partitions"]
     if flags["place"] is not None:
         if partitions:
@@ -215,7 +246,8 @@ def _options(ctx: click.Context, flags: dict[str, Any]) -> "RecordsOptions":
         isolation=Isolation.READ_UNCOMMITTED if flags["uncommitted"] else Isolation.READ_COMMITTED,
         most=flags["limit"] or 0,
         most_bytes=flags["max_bytes"],
-        bytes_per_second=flags["max_rate"],
+        bytes_per_second=rate,
+        follow=flags["follow"],
         format=RecordFormat(flags["format"]),
         ascii_only=flags["ascii_only"],
     )

@@ -165,6 +165,7 @@ def of_profile(
         connect=profile.connect(str(path), name, environment),
         registry=profile.registry(str(path), name, environment),
         decoders=profile.decoders(str(path), name),
+        masks=profile.masks(str(path), name),
     )
     return replace(target, security=security, profile=profile)
 

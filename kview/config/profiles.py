@@ -10,13 +10,14 @@ from typing import Annotated, Any
 import msgspec
 import platformdirs
 
-from kview.config import connect_rest, decoders, schema_registry
+from kview.config import connect_rest, decoders, masks, schema_registry
 from kview.config.connect_rest import ConnectRest
 from kview.config.decoders import Decoder, Decoders
 from kview.config.display import DisplayDefaults
 from kview.config.references import read_file
 from kview.config.schema_registry import SchemaRegistry
 from kview.errors import BadUse, ErrorKind
+from kview.model.masking import Masks
 
 _LIKE_A_SERVER = frozenset(":,")
 """What tells bootstrap servers from the name of a profile."""
@@ -43,6 +44,9 @@ _EXPECTED: Mapping[str, str] = {
     decoders.VALUES: 'a table by topic, such as decoder.invoice = "avro:invoice.avsc",'
     ' "protobuf:invoice.desc:com.acme.Invoice", "plain" or "registry"',
     decoders.KEYS: 'a table by topic, such as key-decoder.invoice = "plain"',
+    masks.KEY: 'a table by topic, such as mask."payments.*" = "all" or mask.customers = ["key",'
+    ' "value.card.*", "email"]: key, value or headers, paths that begin with one of them or with "**", and'
+    " names of fields at any depth",
     schema_registry.URL: 'the address of the registry, such as "https://registry:8081", without a user,'
     " password or query",
     schema_registry.USER: 'a user name without ":", such as "kview"',
@@ -80,6 +84,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     schema_registry_token: str | None = None
     decoder: dict[str, Any] = {}
     key_decoder: dict[str, Any] = {}
+    mask: dict[str, Any] = {}
 
     def flags(self) -> dict[str, str]:
         """Return the flags that only say how to show the cluster, by name, and their values."""
@@ -133,6 +138,16 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
                 ) from None
 
         return Decoders(of(decoders.VALUES, self.decoder), of(decoders.KEYS, self.key_decoder))
+
+    def masks(self, file: str, name: str) -> Masks:
+        """Return what is hidden of records, by topic. Raises BadUse."""
+        try:
+            return masks.masks(self.mask)
+        except masks.NotAMask as error:
+            key = f"{masks.KEY}.{error}"
+            raise BadUse(
+                ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[masks.KEY]
+            ) from None
 
 
 def _not_usable(file: str, name: str, error: connect_rest.NotUsable) -> BadUse:

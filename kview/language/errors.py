@@ -153,6 +153,10 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.TOPIC_NOT_THERE: ErrorWords(
         "the cluster has no {what}", "check the name and the number of its partitions"
     ),
+    ErrorKind.FILTER_MASKED: ErrorWords(
+        "{field} cannot be looked for: the profile masks it in {topic}",
+        "leave out this condition, or change the mask",
+    ),
     ErrorKind.RECORDS_NOT_READ: ErrorWords("nothing was read: {reason}", "try again once that is put right"),
     ErrorKind.OUTPUT_FAILED: ErrorWords(
         "cannot write to standard output ({reason})",

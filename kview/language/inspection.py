@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from typing import Any
 
-from kview.language import failures, glyphs, kafka_errors, words
+from kview.language import failures, glyphs, kafka_errors, where, words
 from kview.model.answers import Answer
 from kview.model.failures import FailureKind
 from kview.model.inspection import (
@@ -30,6 +30,7 @@ from kview.model.inspection import (
     TimeType,
 )
 from kview.model.search import SearchPlanRequest, SearchRequest
+from kview.model.tail import TailRequest
 from kview.model.units import NO_BROKER, UNKNOWN
 
 RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
@@ -46,6 +47,8 @@ HIDDEN = "hidden by Kafka"
 NO_TIME = "no time"
 MOST_NUMBERS = 8
 """The most partitions that are listed."""
+MASKED = "masked"
+"""A mask of the profile hides something of the records."""
 UNCOMMITTED = "read_uncommitted"
 COMMITTED = "read_committed"
 
@@ -84,6 +87,9 @@ def failure(failed: InspectionFailure, answer: Answer) -> str:
             return "a search reads no more partitions at a time: name them with --partition"
         case InspectionFailureKind.NOT_CONNECTED:
             return "no broker answers at the moment"
+        case InspectionFailureKind.MASKED:
+            condition = getattr(answer, "refused", None)
+            return where.masked(condition, what) if condition is not None else ""
         case InspectionFailureKind.NO_ANSWER:
             return _no_answer(failed, what, broker, leads=of_partition)
 
@@ -92,6 +98,7 @@ _NEEDS: Mapping[type, str] = {
     RecordsRequest: "Read on this topic",
     SearchPlanRequest: "Read on this topic",
     SearchRequest: "Read on this topic",
+    TailRequest: "Read on this topic",
     FirstRecordRequest: "Describe on this topic",
     SettingsRequest: "DescribeConfigs",
     ProducersRequest: "Read on this topic",

@@ -11,6 +11,7 @@ from enum import StrEnum
 from kview.language import glyphs, trees, words
 from kview.language.glyphs import ELLIPSIS, printable
 from kview.model.inspection import Payload
+from kview.model.masking import MASKED
 
 PRETTY_MAX = 256 << 10
 """JSON of more bytes than this is not laid out, but shown as text: parsing it would hold up the screen."""
@@ -85,6 +86,8 @@ def one_line(
         return null
     if not payload.size:
         return '""'
+    if payload.masked and form is Form.HEX:
+        return MASKED
     data = payload.data[:most_bytes]
     partly = len(data) < payload.size
     text = as_text(data, partly)
@@ -108,6 +111,9 @@ def shown_as(payload: Payload, form: Form) -> str:
         return "null"
     if not payload.size:
         return "empty"
+    if payload.masked:
+        is_json = form is not Form.HEX and pretty(payload) is not None
+        return SHOWN_AS_JSON if is_json else "hidden by a mask"
     text = as_text(payload.data, payload.cut)
     if form is Form.HEX:
         return "hex"
@@ -179,6 +185,8 @@ def lines(payload: Payload, form: Form, hex_bytes_a_line: int = 16) -> list[str]
         return ["null"]
     if not payload.size:
         return []
+    if payload.masked and form is Form.HEX:
+        return [MASKED]
     text = as_text(payload.data, payload.cut)
     all_lines = pretty(payload) if form in (Form.AUTO, Form.JSON) else None
     is_json = all_lines is not None

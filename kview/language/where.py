@@ -4,10 +4,12 @@ import json
 from difflib import get_close_matches
 from typing import Any
 
+from kview.errors import ErrorFacts, ErrorKind, ErrorValue
 from kview.language import trees
+from kview.language.errors import sentence
 from kview.language.glyphs import printable
 from kview.model.decoded import Fields, Items, Moment, Symbol
-from kview.model.where import EVERY, Field, Mistake, Problem, Subject
+from kview.model.where import EVERY, Condition, Field, Mistake, Problem, Subject
 from kview.where.parse import MOST_CHARACTERS, MOST_CONDITIONS, MOST_DEPTH
 
 FORMS = (
@@ -26,6 +28,20 @@ def problem(wrong: Problem) -> str:
     """Return where a filter is wrong, why, and what to do."""
     shown = wrong.wrong if len(wrong.wrong) <= _LONGEST else f"{wrong.wrong[: _LONGEST - 1]}…"
     return f"at character {wrong.at + 1}: {_why(wrong.mistake, shown)}"
+
+
+def masked(condition: Condition, topic: str) -> str:
+    """Return why a condition about something that a mask hides is refused."""
+    values: dict[str, ErrorValue] = {"field": in_full(condition.field), "topic": topic}
+    return sentence(ErrorFacts(ErrorKind.FILTER_MASKED, values))
+
+
+def in_full(field: Field) -> str:
+    """Return a field as a filter has it."""
+    steps = (
+        f".{step}" if isinstance(step, str) else "[]" if step == EVERY else f"[{step}]" for step in field.path
+    )
+    return f"{field.subject}{''.join(steps)}"
 
 
 def _why(mistake: Mistake, wrong: str) -> str:
@@ -79,11 +95,7 @@ def _meant(wrong: str) -> str:
 
 def name(field: Field) -> str:
     """Return a field's name in a column's title, without `value.`, which most have."""
-    steps = "".join(
-        f".{step}" if isinstance(step, str) else "[]" if step == EVERY else f"[{step}]" for step in field.path
-    )
-    short = f"{field.subject}{steps}".removeprefix(f"{Subject.VALUE}.")
-    return printable(short)
+    return printable(in_full(field).removeprefix(f"{Subject.VALUE}."))
 
 
 def value(node: Any) -> str:

@@ -22,6 +22,7 @@ from kview.model.inspection import (
     SettingsRequest,
 )
 from kview.model.search import SearchAnswer, SearchPlan, SearchPlanRequest, SearchRequest
+from kview.model.tail import TailAnswer, TailRequest
 
 Answer = (
     RecordsAnswer
@@ -33,6 +34,7 @@ Answer = (
     | ProducersAnswer
     | QuotasAnswer
     | DecodeAnswer
+    | TailAnswer
 )
 
 _ANSWERS: dict[type, Any] = {
@@ -45,6 +47,7 @@ _ANSWERS: dict[type, Any] = {
     ProducersRequest: ProducersAnswer,
     QuotasRequest: QuotasAnswer,
     DecodeRequest: DecodeAnswer,
+    TailRequest: TailAnswer,
 }
 
 

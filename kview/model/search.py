@@ -18,7 +18,7 @@ from kview.model.inspection import (
     Question,
 )
 from kview.model.units import UNKNOWN
-from kview.model.where import Candidate, Where
+from kview.model.where import Candidate, Condition, Where
 
 MOST_FOUND = 1_000
 """Limit of the records that a step returns."""
@@ -86,6 +86,8 @@ class SearchPlan(Struct, frozen=True):
     failure: InspectionFailure = NO_INSPECTION_FAILURE
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
+    refused: Condition | None = None
+    """With MASKED: the condition about something that the topic's mask hides."""
 
 
 class SearchRequest(Question["SearchAnswer"], frozen=True):
@@ -143,3 +145,5 @@ class SearchAnswer(Struct, frozen=True):
     failure: InspectionFailure = NO_INSPECTION_FAILURE
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
+    refused: Condition | None = None
+    """With MASKED: the condition about something that the topic's mask hides."""

@@ -1,17 +1,20 @@
-"""Answers what somebody asks on demand: records of a partition, when its first record was written, all
-settings of a topic or a broker, the log directories of a broker, the producers of a topic, and quotas. It
-also decodes what was read."""
+"""Answers what somebody asks on demand: records of a partition or at the end of a topic, when a first record
+was written, all settings of a topic or a broker, the log directories of a broker, the producers of a topic,
+and quotas. It also decodes what was read."""
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from kafka.protocol.admin import DescribeClientQuotasRequest, DescribeConfigsRequest
+from msgspec.structs import replace
 
+from kview.model import failures
 from kview.model.answers import Answer, unanswered
-from kview.model.decoded import DecodeRequest
-from kview.model.failures import NOT_AUTHORIZED, FailureKind, refused
+from kview.model.decoded import NOT_DECODED, DecodeRequest
+from kview.model.failures import NOT_AUTHORIZED, FailureKind
 from kview.model.inspection import (
     MOST_RECORDS,
     DirectoriesAnswer,
@@ -28,6 +31,7 @@ from kview.model.inspection import (
     Quota,
     QuotasAnswer,
     QuotasRequest,
+    Record,
     RecordsAnswer,
     RecordsRequest,
     Setting,
@@ -37,9 +41,13 @@ from kview.model.inspection import (
     SettingValue,
 )
 from kview.model.inspection import InspectionFailureKind as Kind
+from kview.model.masking import refused
 from kview.model.search import SearchPlanRequest, SearchRequest
+from kview.model.tail import TailAnswer, TailRequest
 from kview.model.units import NO_BROKER
+from kview.model.where import Candidate
 from kview.observe import log_dirs, transactions
+from kview.observe import tail as tails
 from kview.observe.asking import DEADLINE_S, POLL_S, Asking, Cancelled, OutOfTime, Ticket
 from kview.observe.causes import LinkError
 from kview.observe.configs import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -51,6 +59,8 @@ from kview.observe.registry import Registry
 from kview.observe.search import Search
 from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
+from kview.observe.tail import Tail, Troubles
+from kview.where.judge import matches
 
 _log = logging.getLogger(__name__)
 
@@ -62,6 +72,8 @@ _SOURCES = {
     5: SettingSource.DEFAULT,
 }
 """Kafka's numbers of where a setting comes from."""
+DECODE_LATE_S = 2.0
+"""How long after its deadline an answer may come, because its records must be decoded to be masked."""
 
 
 class Inspection:
@@ -75,6 +87,7 @@ class Inspection:
         self._with_records = with_records
         self._asking = Asking(loop, settings, state, links, with_records)
         self._registry = Registry(loop)
+        self._troubles = Troubles()
         self._search = Search(Asking(loop, settings, state, links, with_records), self._registry)
         self._busy = self._searching = False
 
@@ -115,6 +128,7 @@ class Inspection:
                 FirstRecordRequest: self._first_record,
                 ProducersRequest: self._producers,
                 QuotasRequest: self._quotas,
+                TailRequest: self._tail,
             }
             answer = await works[type(question)](question, ticket)
         except Cancelled:
@@ -160,7 +174,17 @@ class Inspection:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
         peek = Peek(self._asking, request, ticket, self._leader(request.topic, request.partition))
         failure = await peek.run()
-        return peek.answer(failure, self._asking.spent_since(before), asked_ms)
+        answer = peek.answer(failure, self._asking.spent_since(before), asked_ms)
+        if self._loop.access.security.masks.of(request.topic) is None:
+            return answer
+        # What a mask hides is known only once records are decoded.
+        question = DecodeRequest(request.topic, answer.records)
+        shown = await self._registry.answer(question, lambda: ticket.cancelled, self._late_s(ticket))
+        return replace(answer, records=shown.request.records, decoded=shown)
+
+    def _late_s(self, ticket: Ticket) -> float:
+        """Return until when records are decoded and masked (monotonic), a short time after the deadline."""
+        return max(self._loop.monotonic(), ticket.deadline_s) + DECODE_LATE_S
 
     def _leader(self, topic: str, partition: int) -> int:
         """Return the leader as the last observation had it, −1 if it has none."""
@@ -170,6 +194,83 @@ class Inspection:
             if layout.partition[row] == partition:
                 return int(layout.leader[row])
         return NO_BROKER
+
+    async def _tail(self, request: TailRequest, ticket: Ticket) -> TailAnswer:
+        if not self._with_records:
+            return TailAnswer(request, failure=InspectionFailure(Kind.SWITCHED_OFF))
+        if not 0 < request.count <= MOST_RECORDS:
+            raise ValueError(f"{request.count} records")
+        mask, where = self._loop.access.security.masks.of(request.topic), request.where
+        condition = refused(where, mask) if where is not None and mask is not None else None
+        if condition is not None:
+            return TailAnswer(request, refused=condition, failure=InspectionFailure(Kind.MASKED))
+        before, asked_ms, layout = self._asking.cost, self._loop.clock_ms(), self._state.layout
+        rows = slice(*layout.first.get(request.topic, (0, 0)))
+        leaders = dict(zip(layout.partition[rows].tolist(), layout.leader[rows].tolist(), strict=True))
+        tail = Tail(self._asking, request, ticket, leaders, self._troubles)
+        failure = await tail.run()
+        most = request.count if where is None else tails.EXAMINED_RECORDS
+        examined = await self._loop.in_thread(
+            partial(tails.newest, tail.parts, most, tails.EXAMINED_BYTES, where is not None), "tail"
+        )
+        # The timestamps of partitions are from several clocks, but nothing else orders them.
+        ordered = sorted(examined.records, key=lambda pair: (pair[1].timestamp_ms, pair[0], pair[1].offset))
+        if where is None:
+            ordered = ordered[-request.count :]
+        candidates, unknown, late = await self._candidates(request, ordered, ticket)
+        examined.left += late
+        is_gone = failure.kind is Kind.UNKNOWN_TOPIC
+        return TailAnswer(
+            request,
+            tuple(candidates[-request.count :]),
+            () if is_gone else tail.next_positions() or request.positions,
+            sum(map(tails.count, tail.parts.values())) - examined.left,
+            tail.skipped + examined.left,
+            unknown,
+            tuple(tail.held),
+            tuple(examined.damage),
+            tuple(sorted(tail.unread.items())),
+            tuple(tail.restarted),
+            None,
+            failure,
+            self._asking.spent_since(before),
+            asked_ms,
+            len(candidates),
+        )
+
+    async def _candidates(
+        self, request: TailRequest, ordered: list[tuple[int, Record]], ticket: Ticket
+    ) -> tuple[list[Candidate], int, int]:
+        """Decode records, hide what a mask says, and return those that the filter describes.
+
+        Returns also the number of those of which that is not known, and of older ones for which there was no
+        time.
+        """
+        described: list[Candidate] = []
+        unknown = 0
+        until_s = self._late_s(ticket)
+        for end in range(len(ordered), 0, -MOST_RECORDS):
+            if end < len(ordered) and self._loop.monotonic() >= until_s:
+                return described, unknown, end
+            some = ordered[max(0, end - MOST_RECORDS) : end]
+            question = DecodeRequest(request.topic, tuple(record for _, record in some))
+            answer = await self._registry.answer(question, lambda: ticket.cancelled, until_s)
+            if ticket.cancelled:
+                raise Cancelled
+            made = answer.decoded or (NOT_DECODED,) * len(some)
+            triples = zip((number for number, _ in some), answer.request.records, made, strict=True)
+            candidates = [Candidate(*triple) for triple in triples]
+            if request.where is None:
+                described = candidates + described
+                continue
+            judge = partial(matches, request.where, candidates, lambda: ticket.cancelled)
+            answers = await self._loop.in_thread(judge, "filter")
+            if ticket.cancelled:
+                raise Cancelled
+            found = [each for each, holds in zip(candidates, answers, strict=True) if holds]
+            described = found + described
+            unknown += sum(holds is None for holds in answers)
+        return described, unknown, 0
 
     async def _first_record(self, request: FirstRecordRequest, ticket: Ticket) -> FirstRecordAnswer:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
@@ -267,10 +368,10 @@ class Inspection:
 
 def _refusal(broker: int, code: int) -> InspectionFailure:
     if code in NOT_AUTHORIZED:
-        return InspectionFailure(Kind.NOT_AUTHORIZED, broker, refused(code))
+        return InspectionFailure(Kind.NOT_AUTHORIZED, broker, failures.refused(code))
     if code == UNKNOWN_TOPIC:
         return InspectionFailure(Kind.UNKNOWN_TOPIC, broker)
-    return InspectionFailure(Kind.NO_ANSWER, broker, refused(code))
+    return InspectionFailure(Kind.NO_ANSWER, broker, failures.refused(code))
 
 
 def settings_request(request: SettingsRequest) -> Any:

@@ -67,12 +67,15 @@ class Keeper:
     def cut(self, record: Record) -> Record:
         """Return a record whose payloads may be cut."""
         most = self._most
-        headers = tuple(
-            Header(self._payload(h.name.data, most), self._payload(h.value.data, most))
-            for h in record.headers
-        )
-        key, value = self._payload(record.key.data, most), self._payload(record.value.data, most)
+        headers = tuple(Header(self._cut(h.name, most), self._cut(h.value, most)) for h in record.headers)
+        key, value = self._cut(record.key, most), self._cut(record.value, most)
         return replace(record, key=key, value=value, headers=headers)
+
+    def _cut(self, payload: Payload, most: int | None) -> Payload:
+        if not payload.masked:
+            return self._payload(payload.data, most)
+        self._kept += len(payload.data or b"")  # which JSON stays whole
+        return payload
 
     def record(self, raw: RawRecord, batch: Batch) -> Record:
         """Return a record of `batch`, whose payloads may be cut."""

@@ -21,6 +21,7 @@ from kview.model.inspection import (
     Record,
 )
 from kview.model.inspection import InspectionFailureKind as Kind
+from kview.model.masking import refused
 from kview.model.search import (
     MOST_FOUND,
     SearchAnswer,
@@ -31,7 +32,7 @@ from kview.model.search import (
     Tally,
 )
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.model.where import Candidate
+from kview.model.where import Candidate, Condition
 from kview.observe.asking import DEADLINE_S, POLL_S, Asking, Cancelled, OutOfTime, Ticket
 from kview.observe.partition import OFFSET_OUT_OF_RANGE, ErrorCode, Failed, PartitionReader
 from kview.observe.record_answers import Keeper
@@ -98,6 +99,8 @@ class Search:
         """Return what there is to search. Raises Cancelled."""
         self._ahead = self._left = None
         self.not_before_s = 0.0
+        if condition := self._refused(request):
+            return SearchPlan(request, refused=condition, failure=InspectionFailure(Kind.MASKED))
         planner = Planner(self.asking, request, ticket)
         plan = await planner.plan(self.asking.cost, self.asking.loop.clock_ms())
         self.leaders = planner.leaders
@@ -106,6 +109,8 @@ class Search:
 
     async def step(self, request: SearchRequest, ticket: Ticket) -> SearchAnswer:
         """Read on for a while. Raises Cancelled."""
+        if condition := self._refused(request):
+            return SearchAnswer(request, refused=condition, failure=InspectionFailure(Kind.MASKED))
         before, asked_ms = self.asking.cost, self.asking.loop.clock_ms()
         step = _Step(self, request, ticket)
         try:
@@ -126,6 +131,11 @@ class Search:
             cost=self.asking.spent_since(before),
             asked_ms=asked_ms,
         )
+
+    def _refused(self, request: SearchPlanRequest | SearchRequest) -> Condition | None:
+        """Return a condition about what the topic's mask hides, None if there is none."""
+        mask = self.asking.loop.access.security.masks.of(request.topic)
+        return refused(request.where, mask) if request.where is not None and mask is not None else None
 
     def take_left(self, place: Place) -> Left | None:
         """Return the rest of an answer, if it is what comes next."""
@@ -170,7 +180,12 @@ class _Step:
         self._keeper, self._whole = Keeper(), Keeper(whole=True)
         self._decoders = self._loop.access.security.decoders
         where = request.where
-        self._needles = needle_groups(where) if where is not None and not self._has_schemas() else ()
+        # With a mask, records are judged as they are shown, which is not what their bytes are.
+        masks = self._loop.access.security.masks.of(request.topic) is not None
+        self._masks = masks
+        self._needles = (
+            needle_groups(where) if where is not None and not (masks or self._has_schemas()) else ()
+        )
         self._with_schemas = where is not None and has_fields(where)
         self.spans = list(request.spans)
         self.found: list[Candidate] = []
@@ -327,7 +342,7 @@ class _Step:
         span, scan, rest = self.spans[index], left.scan, left.rest
         while True:
             some = rest or await self._loop.in_thread(partial(self._some, scan, span.partition), "search")
-            rest = await self._judge(some)
+            rest = await self._judge(some, is_decoded=bool(rest))
             tally, damage = scan.take()
             self.tally += tally
             for each in damage:
@@ -356,12 +371,15 @@ class _Step:
                 break
         return out
 
-    async def _judge(self, some: Sequence[Candidate]) -> list[Candidate]:
-        """Add those that are looked for, and return those for which there is no room any more."""
+    async def _judge(self, some: Sequence[Candidate], is_decoded: bool) -> list[Candidate]:
+        """Add those that are looked for, and return those for which there is no room any more.
+
+        `is_decoded`: they were judged before. With a mask, they could not be decoded again.
+        """
         request, where = self._request, self._request.where
         some = [each for each in some if self._is_in_time(each.record)]
-        decoded = where is not None and about_payloads(where)
-        if decoded:
+        decoded = where is not None and (self._masks or about_payloads(where))
+        if decoded and not is_decoded:
             some = await self._decoded(some)
         answers: list[Answer] = [True] * len(some)
         if where is not None:
@@ -389,7 +407,7 @@ class _Step:
         return (from_ms == UNKNOWN or at_ms >= from_ms) and (until_ms == UNKNOWN or at_ms < until_ms)
 
     async def _decoded(self, some: Sequence[Candidate]) -> list[Candidate]:
-        """Return records with what their schemas make of them."""
+        """Return records with what their schemas make of them, and without what a mask hides."""
         out: list[Candidate] = []
         while len(out) < len(some):
             left = some[len(out) :]
@@ -399,7 +417,9 @@ class _Step:
                 raise Cancelled
             decoded = answer.decoded or (NOT_DECODED,) * len(left)
             done = next((place for place, each in enumerate(decoded) if place and _is_full(each)), len(left))
-            out += (c._replace(decoded=d) for c, d in zip(left[:done], decoded[:done], strict=True))
+            shown = answer.request.records  # without what a mask hides
+            triples = zip(left[:done], shown[:done], decoded[:done], strict=True)
+            out += (each._replace(record=record, decoded=made) for each, record, made in triples)
         return out
 
     def _note(self, partition: int, damage: Damage) -> None:

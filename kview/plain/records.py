@@ -10,8 +10,9 @@ import msgspec
 from kview.language import decoded as schemas
 from kview.language import inspection, payloads, trees
 from kview.language.payloads import Form
-from kview.model.decoded import Decoded, Fields, Items, Moment, Node, SchemaKind, Symbol
+from kview.model.decoded import Decoded, Fields, Hidden, Items, Moment, Node, SchemaKind, Symbol
 from kview.model.inspection import Payload, Record
+from kview.model.masking import MASKED
 from kview.model.units import UNKNOWN
 from kview.model.where import Candidate
 from kview.plain.documents import json_line
@@ -71,7 +72,7 @@ def record_document_of(topic: str, found: Candidate) -> RecordDocument:
             for header in record.headers
         ],
         header_count=record.header_count,
-        size_bytes=record.size,
+        size_bytes=None if record.masked else record.size,
         transactional=record.transactional,
         producer_id=_known(record.producer_id),
         producer_epoch=_known(record.producer_epoch),
@@ -93,7 +94,9 @@ def _payload(payload: Payload, decoded: Decoded | None) -> RecordPayload | None:
     else:
         made = _as_it_is(payload, scalars=False)
     kind, data = made
-    out = RecordPayload(kind, data, payload.size, payload.cut)
+    out = RecordPayload(kind, data, None if payload.masked else payload.size, payload.cut)
+    if payload.masked:
+        out.masked = True
     if decoded is not None:
         schema = decoded.schema
         number = None if schema.number == UNKNOWN else schema.number
@@ -131,6 +134,8 @@ def _plain(node: Node) -> Any:
             return f"0x{node.hex()}"
         case Decimal():
             return trees.scalar(node)
+        case Hidden():
+            return MASKED
         case float():
             return node if math.isfinite(node) else str(node)
     return node

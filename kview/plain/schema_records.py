@@ -39,12 +39,18 @@ class RecordPayload(Struct, gc=False):
             "digits for each, and numbers that JSON does not have are strings."
         ),
     ]
-    size_bytes: Annotated[int, meaning("Its size as stored.", "bytes")]
+    size_bytes: Annotated[
+        int | None, meaning("Its size as stored; null if a mask hides something of it.", "bytes")
+    ]
     cut: Annotated[bool, meaning("Whether data is only its beginning, because it is longer than 1 MiB.")]
     schema: Annotated[
         RecordSchema | UnsetType, meaning("The schema that it was written with, if it says so.")
     ] = UNSET
     failure: Annotated[Text | UnsetType, meaning("Why it is not decoded, or not to its end.")] = UNSET
+    masked: Annotated[
+        bool | UnsetType,
+        meaning("Whether a mask of the profile hides some or all of it: data has <masked> instead."),
+    ] = UNSET
 
 
 class RecordHeader(Struct, gc=False):
@@ -68,7 +74,11 @@ class RecordDocument(Struct, gc=False):
     headers: Annotated[list[RecordHeader], meaning("Its headers in their order, at most 100.")]
     header_count: Annotated[int, meaning("How many headers it has.", "headers")]
     size_bytes: Annotated[
-        int, meaning("The size of its key, its value and the headers that are listed.", "bytes")
+        int | None,
+        meaning(
+            "The size of its key, its value and the headers that are listed; null if a mask hides something.",
+            "bytes",
+        ),
     ]
     transactional: Annotated[bool, meaning("Whether it was written in a transaction.")]
     producer_id: Annotated[int | None, meaning("Its producer's id; null if that has none.")]

@@ -11,11 +11,19 @@ from typing import TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kview.derive.following import POLL_S, Following
 from kview.errors import BadUse, ErrorKind, KviewError
-from kview.language import glyphs, inspection
+from kview.language import glyphs, inspection, tail, where
 from kview.language import search as said
 from kview.language.payloads import Form
-from kview.model.inspection import NO_INSPECTION_FAILURE, Cost, Damage, InspectionFailureKind, Isolation
+from kview.model.inspection import (
+    MOST_RECORDS,
+    NO_INSPECTION_FAILURE,
+    Cost,
+    Damage,
+    InspectionFailureKind,
+    Isolation,
+)
 from kview.model.search import (
     MOST_FOUND,
     Begin,
@@ -26,6 +34,7 @@ from kview.model.search import (
     Span,
     Tally,
 )
+from kview.model.tail import TailAnswer
 from kview.model.units import UNKNOWN
 from kview.model.where import Candidate, Where
 from kview.plain.records import record_document, record_line
@@ -43,6 +52,8 @@ PASSING = frozenset(
 """The failures that may pass."""
 COMPLETE, INCOMPLETE = 0, 1
 """Exit codes: whether all that was asked for could be read."""
+OVER_AGAIN_MS = 10_000
+"""How often it is said how much is passed over, at most."""
 
 
 class RecordFormat(StrEnum):
@@ -64,7 +75,10 @@ class RecordsOptions(Struct, frozen=True):
     isolation: Isolation = Isolation.READ_COMMITTED
     most: int = 0
     most_bytes: int = 1 << 30
+    """Of a search."""
     bytes_per_second: int = 0
+    follow: bool = False
+    """Whether to print what is written from now on, until somebody stops that."""
     format: RecordFormat = RecordFormat.TEXT
     ascii_only: bool = False
 
@@ -79,7 +93,8 @@ def print_records(source: ConnectedSource, options: RecordsOptions) -> int:
     try:
         source.connect()
         with until_nobody_reads():
-            return asyncio.run(_Search(source, options).run())
+            work = _follow(source, options) if options.follow else _Search(source, options).run()
+            return asyncio.run(work)
         return COMPLETE  # nobody reads the output any more
     finally:
         source.close()
@@ -192,11 +207,59 @@ def resumed(span: Span, newer: Span | None) -> Span:
     return replace(newer, begin=min(span.begin, at), at=at, failure=NO_INSPECTION_FAILURE)
 
 
-def _error(plan: SearchPlan, options: RecordsOptions) -> KviewError:
+async def _follow(source: ConnectedSource, options: RecordsOptions) -> int:
+    """Print what is written to the topic, until Ctrl-C or the last record that is wanted.
+
+    Returns the exit code: whether something that was written could not be read or judged. What is passed over
+    because it is too much does not count.
+    """
+    followed = Following(
+        options.topic,
+        options.isolation,
+        options.where,
+        count=MOST_RECORDS,
+        bytes_per_second=options.bytes_per_second,
+    )
+    status, output = _Status(sys.stderr), _Output(options)
+    said_before: list[str] = []
+    over, said_ms, is_incomplete = 0, UNKNOWN, False
+    while not options.most or output.printed < options.most:
+        answer = await source.ask(followed.question())
+        if answer.refused is not None or (answer.failure and followed.answer is None):
+            raise _error(answer, options)
+        followed.take(answer)
+        notes = tail.notes(answer)
+        lines = notes if notes != said_before else []
+        said_before = notes
+        is_incomplete |= bool(answer.failure or answer.unread or answer.damage or answer.restarted)
+        is_incomplete |= bool(answer.unknown)
+        wanted = answer.passed if options.where is None else answer.matched
+        over += wanted - len(answer.records) + answer.skipped
+        if over and answer.asked_ms >= said_ms + OVER_AGAIN_MS:
+            lines = [*lines, tail.passed_over(over, int(MOST_RECORDS / POLL_S))]
+            over, said_ms = 0, answer.asked_ms
+        for line in lines:
+            status.clear()
+            print(glyphs.printable(f"kview: {line}"), file=sys.stderr, flush=True)
+        left = options.most - output.printed if options.most else len(answer.records)
+        if answer.records:
+            status.clear()
+            output.print(answer.records[:left])
+        if (rates := followed.rates()) is not None:
+            shown = tail.rates(rates.shown, rates.passing, rates.is_estimate)
+            status.show(f"{shown}, {tail.cost(rates.bytes)}")
+        await asyncio.sleep(followed.wait_s())
+    status.clear()
+    return INCOMPLETE if is_incomplete else COMPLETE
+
+
+def _error(plan: SearchPlan | TailAnswer, options: RecordsOptions) -> KviewError:
     if plan.failure.kind is InspectionFailureKind.UNKNOWN_TOPIC:
         numbers = ", ".join(map(str, options.partitions))
         what = f"topic {options.topic!r}" + (f" with partition {numbers}" if numbers else "")
         return BadUse(ErrorKind.TOPIC_NOT_THERE, what=what)
+    if plan.failure.kind is InspectionFailureKind.MASKED and plan.refused is not None:
+        return BadUse(ErrorKind.FILTER_MASKED, field=where.in_full(plan.refused.field), topic=options.topic)
     return KviewError(ErrorKind.RECORDS_NOT_READ, reason=inspection.failure(plan.failure, plan))
 
 

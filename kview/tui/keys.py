@@ -450,6 +450,18 @@ OWN_ACTIONS = (
     ),
     Action("read-from", ("f",), "read_from", "from …", f"read from {RECORDS_FORMS}", 3, Where.RECORDS),
     Action(
+        "follow",
+        ("w",),
+        "follow",
+        "follow",
+        "watch the end of the topic: records of all partitions as they are written, at most 1 MiB/s; {back}"
+        " ends",
+        3,
+        Where.RECORDS,
+    ),
+    Action("pause", ("space",), "hold('off')", "pause", "pause a topic that is followed", 1, Where.RECORDS),
+    Action("pause", ("space",), "hold('on')", "go on", "go on at the end of the topic", 1, Where.RECORDS),
+    Action(
         "read-partition",
         ("o",),
         "partition",

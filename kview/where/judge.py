@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from kview.model.decoded import (
+    HIDDEN,
     NOTES,
     Decoded,
     Fields,
@@ -30,6 +31,7 @@ from kview.model.decoded import (
     Symbol,
 )
 from kview.model.inspection import Payload, Record
+from kview.model.masking import MASKED
 from kview.model.units import UNKNOWN
 from kview.model.where import (
     EVERY,
@@ -322,7 +324,7 @@ def _decoded(payload: Payload, decoded: Decoded | None) -> tuple[Any, bool]:
         return None, True
     if decoded is None or decoded.json is not None:
         return _of_json(payload if decoded is None else decoded.json or payload)
-    if not decoded.has_tree:
+    if not decoded.has_tree or decoded.tree == HIDDEN:
         return _MISSING, False
     return decoded.tree, not decoded.failure or decoded.failure.kind in NOTES
 
@@ -330,8 +332,10 @@ def _decoded(payload: Payload, decoded: Decoded | None) -> tuple[Any, bool]:
 def _of_json(payload: Payload) -> tuple[Any, bool]:
     """Return JSON, and whether the payload was read: other bytes are not JSON, and have no fields.
 
-    What begins as an object or an array, but is not one, is not known.
+    What begins as an object or an array, but is not one, is not known. Nor is what a mask hides whole.
     """
+    if payload.masked and payload.data == MASKED.encode():
+        return _MISSING, False
     data = (payload.data or b"").strip(b" \t\r\n")
     if not data or data[0] not in _JSON_BEGINS:
         return _MISSING, not payload.cut

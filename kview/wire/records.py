@@ -22,7 +22,7 @@ RECORDS_MAX = 250_000
 HEADERS_MAX = 100
 """Limit of the headers of a record that are kept."""
 
-_OVERHEAD = 12
+OVERHEAD = 12
 """Every format begins with an offset and the number of the bytes that follow."""
 _MAGIC_AT = 16
 _CRC_FROM = 21
@@ -108,9 +108,9 @@ def batches(data: bytes | memoryview) -> Iterator[Batch]:
     view, at = memoryview(data), 0
     while at + _MAGIC_AT < len(view):
         offset, length = struct.unpack_from(">qi", view, at)
-        end = at + _OVERHEAD + length
+        end = at + OVERHEAD + length
         magic = view[at + _MAGIC_AT]
-        if length < (_HEADER.size - _OVERHEAD if magic > 1 else _OLD_LEAST):
+        if length < (_HEADER.size - OVERHEAD if magic > 1 else _OLD_LEAST):
             raise MalformedBytes(f"a batch of {length} bytes at {at}")
         if end > len(view):
             return

@@ -24,7 +24,7 @@ from kview.plain.documents import document
 from kview.plain.records import record_document
 from kview.plain.schema import ENUMS, FORMAT, json_schema
 from tests.plain.checked import outcome
-from tests.where.candidates import candidate
+from tests.where.candidates import candidate, hidden
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.connect import EXITING, FAILED, SQL, with_connectors
 from tests.worlds.histories import HAPPENINGS, Plan
@@ -147,6 +147,7 @@ def test_what_is_described_is_there_in_a_real_document() -> None:
     undecoded = Decoded(SchemaId(7), failure=DecodeFailure(DecodeFailureKind.NO_REGISTRY))
     record = candidate(b"k", b"\0\0\0\0\7", {"trace": b"abc"}, decoded=DecodedRecord(None, undecoded))
     walk(json.loads(record_document("orders", record)))
+    walk(json.loads(record_document("orders", hidden(record))))
     of_a_report = {name for name in structs() if name.startswith("Report")}  # see tests/plain/report
     assert {field for name, field, _ in fields() if name not in of_a_report} == found
 

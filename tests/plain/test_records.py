@@ -13,6 +13,7 @@ from kview.model.decoded import (
     DecodeFailure,
     DecodeFailureKind,
     Fields,
+    Hidden,
     Items,
     Moment,
     MomentKind,
@@ -22,7 +23,7 @@ from kview.model.decoded import (
 )
 from kview.model.inspection import Payload
 from kview.plain.records import record_document, record_line
-from tests.where.candidates import candidate
+from tests.where.candidates import candidate, hidden
 
 TREE = Fields(
     "Order",
@@ -103,3 +104,17 @@ def test_a_json_schemas_value_may_be_a_scalar_and_a_cut_one_is_text() -> None:
     assert value_of(b"\0\0\0\0\x0742", decoded=DecodedRecord(None, decoded))["data"] == 42
     cut = value_of(b'{"a": 1}', value_size=2_000_000)
     assert (cut["kind"], cut["cut"], cut["size_bytes"]) == ("text", True, 2_000_000)
+
+
+def test_what_a_mask_hides_has_no_size() -> None:
+    tree = Fields("Order", [("id", 1), ("email", Hidden()), ("card", Items([Hidden()]))])
+    decoded = Decoded(SchemaId(7), SchemaKind.AVRO, "Order", tree, has_tree=True)
+    record = hidden(candidate(b"k", b"x", decoded=DecodedRecord(None, decoded)))
+    document = json.loads(record_document("orders", record))
+    assert document["value"]["data"] == {"id": 1, "email": "<masked>", "card": ["<masked>"]}
+    assert (document["value"]["masked"], document["value"]["size_bytes"], document["size_bytes"]) == (
+        True,
+        None,
+        None,
+    )
+    assert "masked" not in document["key"]

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from kview.model.decoded import NOT_DECODED, DecodedRecord
 from kview.model.inspection import NULL, Header, Payload, Record, TimeType
 from kview.model.where import Candidate, Problem
@@ -39,3 +41,8 @@ def judged(text: str, of: Candidate) -> Answer:
     assert not isinstance(where, Problem), where
     [answer] = matches(where, [of])
     return answer
+
+
+def hidden(of: Candidate) -> Candidate:
+    """The same record with its value hidden by a mask."""
+    return of._replace(record=replace(of.record, value=Payload(b"<masked>", 8, masked=True)))

@@ -15,17 +15,19 @@ from kview.model.units import UNKNOWN
 from kview.model.where import Candidate, Field
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
-from kview.tui.rows.figures import count_figure, figure, moment_figure, size_figure
-from kview.tui.rows.records import payload
+from kview.tui.rows.figures import count_figure, figure, moment_figure
+from kview.tui.rows.records import payload, size
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, line, line_width
 from kview.tui.text import Span as Text
 from kview.where.judge import value_at
 
-MOST_FOUND = 1_000
+MOST_KEPT = 1_000
 """Limit of the records that are kept. A person who reads this many wants another filter."""
 
 
+OWN_AT = 4
+"""The columns of one's own stand before the value's."""
 OWN_CELLS = 30
 """The most cells of a column of one's own."""
 
@@ -59,21 +61,9 @@ class FoundRows(Keyed[tuple[int, int]]):
         days = {said.moment(each.record.timestamp_ms, zone)[:10] for each in found.candidates}
         self._with_day = len(days) > 1
         self._own, self._cells = found.columns, found.cells
-        keys = [line_width(line(self._key(each))) for each in found.candidates[:100]]
-        self.columns: Sequence[Column] = self._shown(keys) if found.candidates else ()
-
-    def _shown(self, keys: Sequence[int]) -> Sequence[Column]:
-        offsets = [len(words.count(offset)) for _, offset in self.keys]
-        return (
-            Column("partition", "part.", 5, right=True),
-            Column("offset", "offset", max([8, *offsets]), right=True),
-            Column("time", "time", 23 if self._with_day else 12, rank=1),
-            Column("key", "key", min(12, max([6, *keys])), flex=1, most=min(60, max([6, *keys]))),
-            *(self._column(place, field) for place, field in enumerate(self._own)),
-            Column("value", "value", 30, flex=2),
-            Column("size", "size", 7, right=True, rank=2, exported=("size bytes",)),
-            Column("headers", "headers", 7, right=True, rank=3),
-        )
+        shown = list(candidate_columns(found.candidates, form, self._with_day))
+        own = [self._column(place, field) for place, field in enumerate(self._own)] if shown else []
+        self.columns: Sequence[Column] = [*shown[:OWN_AT], *own, *shown[OWN_AT:]]
 
     def _column(self, place: int, field: Field) -> Column:
         title = fields.name(field)
@@ -84,28 +74,53 @@ class FoundRows(Keyed[tuple[int, int]]):
         """Return the record of a row."""
         return self._candidates[index]
 
-    def _key(self, each: Candidate) -> Text:
-        return payload(each.record.key, self._form, decoded=each.decoded.key)
-
     def row(self, index: int, now_ms: int) -> Row:
-        each = self._candidates[index]
-        record = each.record
-        moment = said.moment(record.timestamp_ms, self._zone)
-        if record.timestamp_ms != UNKNOWN and len(moment) == 23 and not self._with_day:
-            moment = moment[11:]
-        headers = words.count(record.header_count) if record.header_count else ""
-        return Row(
-            (
-                count_figure(each.partition, Role.DIM),
-                count_figure(record.offset, Role.DIM),
-                moment_figure(moment, record.timestamp_ms),
-                line(self._key(each)),
-                *(line(cell) for cell in (self._cells[index] if self._own else ())),
-                line(payload(record.value, self._form, "null (tombstone)", each.decoded.value)),
-                size_figure(record.key.size + record.value.size, Role.DIM),
-                figure(headers, record.header_count, role=Role.DIM),
-            )
-        )
+        cells = candidate_cells(self._candidates[index], self._form, self._zone, self._with_day)
+        own = (line(cell) for cell in (self._cells[index] if self._own else ()))
+        return Row((*cells[:OWN_AT], *own, *cells[OWN_AT:]))
+
+
+def candidate_columns(
+    candidates: Sequence[Candidate], form: Form, with_day: bool = False
+) -> Sequence[Column]:
+    """Return the columns of records of several partitions, none if there are no records."""
+    keys = [line_width(line(_key(each, form))) for each in candidates[:100]]
+    offsets = [len(words.count(each.record.offset)) for each in candidates]
+    if not candidates:
+        return ()  # a head above nothing would look like a table that failed to fill
+    return (
+        Column("partition", "part.", 5, right=True),
+        Column("offset", "offset", max([8, *offsets]), right=True),
+        Column("time", "time", 23 if with_day else 12, rank=1),
+        Column("key", "key", min(12, max([6, *keys])), flex=1, most=min(60, max([6, *keys]))),
+        Column("value", "value", 30, flex=2),
+        Column("size", "size", 7, right=True, rank=2, exported=("size bytes",)),
+        Column("headers", "headers", 7, right=True, rank=3),
+    )
+
+
+def candidate_cells(
+    each: Candidate, form: Form, zone: tzinfo | None, with_day: bool = False
+) -> tuple[Line, ...]:
+    """Return the cells of a record for `candidate_columns`."""
+    record = each.record
+    moment = said.moment(record.timestamp_ms, zone)
+    if record.timestamp_ms != UNKNOWN and len(moment) == 23 and not with_day:
+        moment = moment[11:]
+    headers = words.count(record.header_count) if record.header_count else ""
+    return (
+        count_figure(each.partition, Role.DIM),
+        count_figure(record.offset, Role.DIM),
+        moment_figure(moment, record.timestamp_ms),
+        line(_key(each, form)),
+        line(payload(record.value, form, "null (tombstone)", each.decoded.value)),
+        size(record),
+        figure(headers, record.header_count, role=Role.DIM),
+    )
+
+
+def _key(each: Candidate, form: Form) -> Text:
+    return payload(each.record.key, form, decoded=each.decoded.key)
 
 
 def own_cells(some: Sequence[Candidate], columns: Sequence[Field]) -> tuple[tuple[Text, ...], ...]:
@@ -129,7 +144,8 @@ def _title(found: Found, form: Form) -> Line:
     if uncommitted:
         parts.append(Text(f" {glyphs.DOT} {said.UNCOMMITTED}", Role.WARN))
     parts.append(Text(f" {glyphs.DOT} {found.typed}", Role.KEY))
-    notes = [f"{len(found.candidates):,} found"]
+    notes = [said.MASKED] if any(each.record.masked for each in found.candidates) else []
+    notes.append(f"{len(found.candidates):,} found")
     if found.tally.records:
         notes.append(f"of {words.plural(found.tally.records, 'record')}")
         notes.append(f"{words.size(found.tally.bytes)}, {words.plural(found.cost.requests, 'request')}")

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 from textual.message import Message
 
+from kview.derive.following import POLL_S, Following
 from kview.derive.times import moment_of
 from kview.derive.view import View
 from kview.language import decoded as schemas
+from kview.language import glyphs, tail, words
 from kview.language import inspection as said
 from kview.language import search as searches
-from kview.language import words
 from kview.language.inspection import RECORDS_FORMS
 from kview.language.payloads import Form, next_form
 from kview.language.where import FORMS as WHERE_FORMS
@@ -36,14 +37,17 @@ from kview.model.inspection import (
 )
 from kview.model.ports import Inspector
 from kview.model.search import SearchPlanRequest, SearchRequest
+from kview.model.tail import TailAnswer
+from kview.model.units import UNKNOWN
 from kview.model.where import Problem
 from kview.model.where import Where as Filter
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
-from kview.tui.rows.found import MOST_FOUND, Found, FoundRows, own_cells
+from kview.tui.rows.found import MOST_KEPT, Found, FoundRows, own_cells
 from kview.tui.rows.records import RecordDetail, RecordRows
+from kview.tui.rows.tail import TailRows
 from kview.tui.text import Role, Span
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.inspecting import InspectingTable
@@ -52,7 +56,7 @@ from kview.where.parse import parse_with_columns
 
 _OFFSET = re.compile(r"[0-9][0-9,_ ]{0,30}")
 _LAST = re.compile(r"last\s+([0-9]{1,9})", re.IGNORECASE)
-_READING = frozenset({"latest", "read_from", "partition", "isolation", "search"})
+_READING = frozenset({"latest", "read_from", "partition", "isolation", "search", "follow"})
 """The actions that lead to reading records."""
 _LONG_MAX = 2**63 - 1
 SEARCH_BYTES = 500_000_000
@@ -85,6 +89,10 @@ class RecordsPanel(InspectingTable):
         """A search, if that is what is shown."""
         self._form = Form.AUTO
         self._partitions = 0
+        self._followed: Following | None = None
+        """The topic as it is followed, or was until a key stopped that."""
+        self._missed = UNKNOWN
+        """How many records have passed since it is paused."""
 
     @property
     def topic(self) -> str:
@@ -116,11 +124,22 @@ class RecordsPanel(InspectingTable):
     def show(self, view: View, options: Options) -> None:
         """Take from a view how many partitions the topic has. The records stay as they were read."""
         table = view.snapshot.partitions
-        self._partitions = int((table.topic == self._request.topic).sum())
+        rows = table.topic == self._request.topic
+        self._partitions = int(rows.sum())
+        followed = self._followed
+        if followed is not None and followed.paused and self.asking and view.moment.live:
+            ends = dict(zip(table.partition[rows].tolist(), table.high_watermark[rows].tolist(), strict=True))
+            key, self._missed = app_of(self).keys.name("pause"), followed.passed_by(ends)
+            self.message(tail.paused(self._missed, key), Role.WARN)
 
     def refill(self) -> None:
-        zone, found = app_of(self).zone, self._found
-        if found is not None:
+        zone, found, followed = app_of(self).zone, self._found, self._followed
+        if followed is not None:
+            is_over, at_end = not self.asking, self.index >= len(self.rows) - 1
+            self.fill(lambda: TailRows(followed, is_over, self._form, zone))
+            if at_end and len(self.rows):
+                self.action_end(1)
+        elif found is not None:
             self.fill(lambda: FoundRows(found, self._form, zone))
         else:
             self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone, self._decoded))
@@ -134,12 +153,13 @@ class RecordsPanel(InspectingTable):
         if not inspector.reads_records:
             self.message(said.SWITCHED_OFF, Role.WARN)
             return
-        names = ("read-latest", "read-from", "read-partition", "filter")
-        latest, place, other, find = map(app_of(self).keys.name, names)
+        names = ("read-latest", "read-from", "read-partition", "filter", "follow")
+        latest, place, other, find, follow = map(app_of(self).keys.name, names)
         self.message(
             f"No record is read until you ask for it.\n{latest}  the last {DEFAULT_RECORDS} records of {what}"
             f"\n{place}  {RECORDS_FORMS}\n{other}  another partition"
-            f"\n{find}  find some in all partitions: {WHERE_FORMS}",
+            f"\n{find}  find some in all partitions: {WHERE_FORMS}"
+            f"\n{follow}  follow what is written to all partitions",
             Role.DIM,
         )
 
@@ -147,6 +167,9 @@ class RecordsPanel(InspectingTable):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action works: those that read records, only if records may be read."""
+        if action == "hold":
+            followed = self._followed
+            return followed is not None and self.asking and followed.paused == (parameters == ("on",))
         if action in _READING:
             inspector = app_of(self).inspector
             return inspector is not None and inspector.reads_records
@@ -212,7 +235,7 @@ class RecordsPanel(InspectingTable):
         """Show another partition, whose records are read when a key asks for them."""
         if partition != self._request.partition:
             self._request = replace(self._request, partition=partition, start=Start(), count=DEFAULT_RECORDS)
-            self._answer = self._decoded = self._found = None
+            self._answer = self._decoded = self._found = self._followed = None
             self.cancel()
             self._invite()
             self.refill()
@@ -221,7 +244,10 @@ class RecordsPanel(InspectingTable):
         """Switch the isolation. What is shown was read with the other one, so it is read again."""
         other = Isolation(1 - self._request.isolation)
         request = replace(self._request, isolation=other)
-        if self._found is not None:
+        if self._followed is not None and self.asking:
+            self._request, self._followed.isolation = request, other
+            self.refill()
+        elif self._found is not None:
             self._request = request
             self._find(self._found.typed)
         elif self._answer is None:
@@ -229,6 +255,81 @@ class RecordsPanel(InspectingTable):
             self.refill()
         else:
             self._ask(request)
+
+    def action_follow(self) -> None:
+        """Show what is written to the topic, as it is written, until Escape, with the filter of a search."""
+        inspector = app_of(self).inspector
+        if inspector is None:
+            self.message(said.NOT_IN_A_RECORDING, Role.WARN)
+            return
+        typed = self._found.typed if self._found is not None else ""
+        typed = self._followed.typed if self._followed is not None else typed
+        wanted = parse_with_columns(typed, app_of(self).zone) if typed else (None, ())
+        where, columns = (None, ()) if isinstance(wanted, Problem) else wanted  # it was one when it was typed
+        if columns:
+            typed = typed.rpartition("|")[0].strip()
+            app_of(self).say(StatusMessage(tail.NO_COLUMNS))
+        self._answer = self._decoded = self._found = None
+        followed = self._followed = Following(self.topic, self._request.isolation, where, typed)
+        self.start(self._nothing_new(), self._follow(inspector, followed))
+        self.refill()
+
+    async def _follow(self, inspector: Inspector, followed: Following) -> None:
+        """Ask for what is new, again and again, while it is on the screen."""
+        while True:
+            if followed.paused or not self.is_shown or self.app.screen is not self.screen:
+                await asyncio.sleep(POLL_S)
+                continue
+            question = followed.question()
+            answer = await inspector.ask(question)
+            if followed.paused or question != followed.question():
+                followed.bytes += answer.cost.bytes
+                continue  # what came in between counts as passed
+            followed.take(answer)
+            self._say(followed, answer)
+            self.refill()
+            await asyncio.sleep(followed.wait_s())
+
+    def _nothing_new(self) -> str:
+        return f"nothing new yet {glyphs.DOT} {app_of(self).keys.name('back')} ends"
+
+    def _say(self, followed: Following, answer: TailAnswer) -> None:
+        """Say what is in the way of following, below the rows."""
+        notes = tail.notes(answer)
+        if notes:
+            self.message("\n".join(notes), Role.WARN)
+        elif not followed.items:
+            self.message(self._nothing_new(), Role.DIM)
+        else:
+            self.message("", Role.DIM)
+
+    def action_hold(self, what: str) -> None:
+        """Pause a topic that is followed, or go on."""
+        followed = self._followed
+        if followed is None:
+            return
+        if followed.paused:
+            followed.go_on()
+            self.message("", Role.DIM)
+        else:
+            followed.pause()
+            self._missed = UNKNOWN
+            self.message(tail.paused(UNKNOWN, app_of(self).keys.name("pause")), Role.WARN)
+        self.refill()
+        self._keys()
+
+    def cancel(self) -> bool:
+        """Stop waiting for the answer, or following the topic."""
+        if not super().cancel():
+            return False
+        followed = self._followed
+        if followed is not None:
+            skipped = followed.skipped + (max(0, self._missed) if followed.paused else 0)
+            followed.paused = False
+            ended = tail.ended(followed.shown, followed.passed, skipped, followed.bytes)
+            self.message(ended, Role.DIM)
+            self.refill()
+        return True
 
     def action_form(self) -> None:
         """Show the records as text, JSON or hex."""
@@ -238,6 +339,9 @@ class RecordsPanel(InspectingTable):
     def action_open(self) -> None:
         """Show the selected record in full."""
         index = self.rows.find(self.selected) if self.selected is not None else None
+        if index is not None and isinstance(self.rows, TailRows):
+            self._open_followed(self.rows, index)
+            return
         if index is not None and isinstance(self.rows, FoundRows):
             each = self.rows.candidate(index)
             of = replace(self._request, partition=each.partition)
@@ -251,6 +355,16 @@ class RecordsPanel(InspectingTable):
         else:
             detail = RecordDetail(self._request, record, app_of(self).zone, self.rows.decoded(index))
             app_of(self).go.detail(detail, self._form)
+
+    def _open_followed(self, rows: TailRows, index: int) -> None:
+        found = rows.candidate(index)
+        if found is None:
+            app_of(self).say(StatusMessage(rows.why(index), severity=Severity.WARN))
+            return
+        request = RecordsRequest(self.topic, found.partition)
+        app_of(self).go.detail(
+            RecordDetail(request, found.record, app_of(self).zone, found.decoded), self._form
+        )
 
     # -- searching
 
@@ -268,7 +382,7 @@ class RecordsPanel(InspectingTable):
         if isinstance(wanted, Problem) or inspector is None or not typed:
             return
         where, columns = wanted
-        self._answer = self._decoded = None
+        self._answer = self._decoded = self._followed = None
         self._found = Found(typed, self._request.topic, self._request.isolation, columns)
         self.start(
             f"finding {typed} … {app_of(self).keys.name('back')} cancels", self._search(inspector, where)
@@ -290,7 +404,7 @@ class RecordsPanel(InspectingTable):
         kept, is_spent = 0, False
         while (
             not all(span.is_over for span in found.spans)
-            and len(found.candidates) < MOST_FOUND
+            and len(found.candidates) < MOST_KEPT
             and kept < KEPT_BYTES
             and not is_spent
         ):
@@ -300,7 +414,7 @@ class RecordsPanel(InspectingTable):
                     found.spans,
                     where,
                     found.isolation,
-                    most=MOST_FOUND - len(found.candidates),
+                    most=MOST_KEPT - len(found.candidates),
                     most_bytes=max(0, SEARCH_BYTES - found.tally.bytes),
                     bytes_per_second=SEARCH_RATE,
                 )
@@ -324,7 +438,7 @@ class RecordsPanel(InspectingTable):
             so_far = searches.progress(found.spans, found.tally, found.cost, len(found.candidates))
             self.message(f"{so_far} … {cancels}", Role.TEXT)
             self.refill()
-        is_full = len(found.candidates) >= MOST_FOUND or kept >= KEPT_BYTES
+        is_full = len(found.candidates) >= MOST_KEPT or kept >= KEPT_BYTES
         notes = searches.ended(
             request, found.spans, found.tally, len(found.candidates), is_full, SEARCH_BYTES
         )
@@ -344,7 +458,8 @@ class RecordsPanel(InspectingTable):
         if app_of(self).inspector is None:
             self.message(said.NOT_IN_A_RECORDING, Role.WARN)
             return
-        self._request, self._found = request, None
+        self._request = request
+        self._found = self._followed = None
         what = f"{request.topic}-{request.partition}, {said.asked(request, app_of(self).zone)}"
         self.ask(request, what, self._take)
 
@@ -362,7 +477,9 @@ class RecordsPanel(InspectingTable):
         else:
             self.action_end(-1)
         self.post_message(self.Read())
-        if answer.records:
+        if answer.decoded is not None:
+            self._take_decoded(answer, answer.decoded)
+        elif answer.records:
             self.run_worker(self._decode(answer), exclusive=True, group="decode")
 
     async def _decode(self, answer: RecordsAnswer) -> None:
@@ -371,8 +488,10 @@ class RecordsPanel(InspectingTable):
         if inspector is None:
             return
         decoded = await inspector.ask(DecodeRequest(answer.request.topic, answer.records))
-        if self._answer is not answer or not self.is_attached:
-            return
+        if self._answer is answer and self.is_attached:
+            self._take_decoded(answer, decoded)
+
+    def _take_decoded(self, answer: RecordsAnswer, decoded: DecodeAnswer) -> None:
         if message := schemas.message(decoded):
             self.message("\n".join(filter(None, (said.damaged(answer), message))), Role.WARN)
         if decoded.decoded:
