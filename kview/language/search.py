@@ -57,8 +57,10 @@ def unread(plan_request: SearchPlanRequest, spans: Sequence[Span]) -> list[str]:
         of_reason = list(some)
         first = of_reason[0]
         why = inspection.failure(first.failure, SearchPlan(plan_request))
-        if first.failure.kind is InspectionFailureKind.OFFSET_OUT_OF_RANGE:
-            why += f": they begin at {first.begin:,}, and the next one is {first.end:,}"
+        is_gone = first.failure.kind is InspectionFailureKind.OFFSET_OUT_OF_RANGE
+        if is_gone and not first.begin <= first.failure.offset <= first.end:
+            there = f"{first.begin:,} to {first.end - 1:,}" if first.end > first.begin else "none"
+            why += f": the partition has {there}"
         lines.append(f"not all was read: {partitions([span.partition for span in of_reason])}: {why}")
     return lines
 
