@@ -72,7 +72,7 @@ class ErrorKind(StrEnum):
     NODES_MISSING = "nodes missing"
     NODE_ID_WRONG = "node id wrong"
     NAME_TWICE = "name twice"
-    TOPIC_NOT_THERE = "topic not there"
+    CLIENT_WITHOUT_TOPIC = "client without topic"
     VALUE_IMPOSSIBLE = "value impossible"
     NOTHING_TO_COPY = "nothing to copy"
     TOO_MANY_BROKERS = "too many brokers"
@@ -295,6 +295,10 @@ class ErrorKind(StrEnum):
     METRICS_NOT_SERVED = "metrics not served"
 
     # -- output
+    RECORDS_SWITCHED_OFF = "records switched off"
+    TOPIC_NOT_THERE = "topic not there"
+    RECORDS_NOT_READ = "records not read"
+    FILTER_MASKED = "filter masked"
     OUTPUT_FAILED = "output failed"
     FILE_NOT_WRITTEN = "file not written"
     DISPLAY_WRONG = "display wrong"

@@ -200,9 +200,10 @@ def _keys() -> Iterator[str]:
 
 def _in_force(target: Target) -> Iterator[str]:
     """Yield a line for each setting, under the name that it has in a file. Raises BadUse."""
+    from kview.config.masks import text_of
     from kview.run.connected import check_security
 
-    security = target.security
+    security, masks = target.security, target.security.masks
     check_security(security)
     flags = target.profile.flags() if target.profile is not None else {}
     rows: list[tuple[str, str]] = [*flags.items(), ("servers", ",".join(map(str, target.servers)))]
@@ -216,6 +217,7 @@ def _in_force(target: Target) -> Iterator[str]:
     rows += _decoders("decoder", security.decoders.values) + _decoders("key-decoder", security.decoders.keys)
     hook = target.hook()
     rows += _hook(hook) if hook else []
+    rows += [(f"mask.{topics}", ", ".join(map(text_of, mask.patterns))) for topics, mask in masks.by_topic]
     rows += [("not used", ", ".join(target.unused))] if target.unused else []
     for name, value in rows:
         yield f"{name:{WIDTH - 1}} {value}"

@@ -56,6 +56,9 @@ def connect(
 
     One server is enough if it answers. Without an argument, this lists the profiles in config.toml. kview
     only reads: it sends nothing that could change the cluster.
+
+    A profile's masks hide fields of records: mask.TOPIC = "all", or a list of paths such as "key",
+    "value.card.*" and "headers.token". "email" is that field at any depth.
     """
     if target is None:
         _list_profiles()

@@ -19,6 +19,7 @@ COMMANDS = {
     "metrics": "Print alert rules or a Grafana dashboard for the metrics of --metrics.",
     "report": "Report on recordings: throughput, availability, lag, incidents and growth.",
     "demo": "Play a demo on a simulated cluster, or list the demos.",
+    "records": "Print records of a topic, or look for some.",
     "replay": "Play a recording on the same dashboard, or step through it.",
     "schema": "Print the JSON Schema of the documents that --format json prints.",
     "twin": "Make a simulated cluster like an observed one, to break it instead.",

@@ -177,6 +177,7 @@ def of_profile(
         connect=profile.connect(str(path), name, environment),
         registry=profile.registry(str(path), name, environment),
         decoders=profile.decoders(str(path), name),
+        masks=profile.masks(str(path), name),
     )
     hook = partial(profile.hook, str(path), name, environment)
     return replace(target, security=security, profile=profile, hook=hook)

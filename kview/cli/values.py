@@ -11,6 +11,8 @@ from kview.errors import BadUse, ErrorKind
 from kview.model.address import HIGHEST_PORT, Address, AddressError, AddressFault, Place
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "": 1_000}
+_UNITS_BYTES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)([kmgt]?)b?")
 _DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|)")
 
 
@@ -35,6 +37,22 @@ class Duration(click.ParamType[int]):
         if not self.least_ms <= duration_ms <= self.most_ms:
             self.fail(f"{value} is not between {words(self.least_ms)} and {words(self.most_ms)}.", param, ctx)
         return duration_ms
+
+
+class ByteSize(click.ParamType[int]):
+    """A number of bytes: `500k`, `20m`, `1.5g`, in units of 1,000."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the bytes. Fails with a usage error if `value` is not a size."""
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(value.strip().lower())
+        size = round(float(match[1]) * _UNITS_BYTES[match[2]]) if match else 0
+        if size <= 0:
+            self.fail(f"{value!r} is not a valid size: write 500k, 20m or 1g.", param, ctx)
+        return size
 
 
 class Amount(click.ParamType[float]):

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 import platformdirs
 
-from kview.config import connect_rest, decoders, hooks, schema_registry
+from kview.config import connect_rest, decoders, hooks, masks, schema_registry
 from kview.config.connect_rest import ConnectRest
 from kview.config.decoders import Decoder, Decoders
 from kview.config.display import DisplayDefaults
@@ -18,6 +18,7 @@ from kview.config.hooks import Hook
 from kview.config.references import read_file
 from kview.config.schema_registry import SchemaRegistry
 from kview.errors import BadUse, ErrorKind
+from kview.model.masking import Masks
 from kview.model.name_patterns import BadPattern, NamePattern
 
 _LIKE_A_SERVER = frozenset(":,")
@@ -47,6 +48,9 @@ _EXPECTED: Mapping[str, str] = {
     decoders.VALUES: 'a table by topic, such as decoder.invoice = "avro:invoice.avsc",'
     ' "protobuf:invoice.desc:com.acme.Invoice", "plain" or "registry"',
     decoders.KEYS: 'a table by topic, such as key-decoder.invoice = "plain"',
+    masks.KEY: 'a table by topic, such as mask."payments.*" = "all" or mask.customers = ["key",'
+    ' "value.card.*", "email"]: key, value or headers, paths that begin with one of them or with "**", and'
+    " names of fields at any depth",
     schema_registry.URL: 'the address of the registry, such as "https://registry:8081", without a user,'
     " password or query",
     schema_registry.USER: 'a user name without ":", such as "kview"',
@@ -93,6 +97,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     on_finding: str | tuple[str, ...] | None = None
     on_finding_severity: str | None = None
     on_finding_hold: str | None = None
+    mask: dict[str, Any] = {}
 
     def flags(self) -> dict[str, str]:
         """Return the flags that only say how to show the cluster, by name, and their values."""
@@ -158,6 +163,16 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
                 raise _wrong(file, name, key) from None
 
         return Decoders(of(decoders.VALUES, self.decoder), of(decoders.KEYS, self.key_decoder))
+
+    def masks(self, file: str, name: str) -> Masks:
+        """Return what is hidden of records, by topic. Raises BadUse."""
+        try:
+            return masks.masks(self.mask)
+        except masks.NotAMask as error:
+            key = f"{masks.KEY}.{error}"
+            raise BadUse(
+                ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[masks.KEY]
+            ) from None
 
 
 def _not_usable(file: str, name: str, error: connect_rest.NotUsable) -> BadUse:

@@ -12,6 +12,7 @@ from kview.config.decoders import Decoders
 from kview.config.schema_registry import SchemaRegistry
 from kview.config.secret import HIDDEN, Secret
 from kview.model.address import Address
+from kview.model.masking import Masks
 
 
 class Protocol(StrEnum):
@@ -104,7 +105,8 @@ class Security(Struct, frozen=True):
 
     `tls` and `login` are set if, and only if, the protocol has them. `routes` says where to connect instead
     of the address that a broker advertises. `connect` and `registry` are set if a profile names them; with
-    TLS, they are trusted as brokers are. `decoders` say how records are decoded, by topic.
+    TLS, they are trusted as brokers are. `decoders` and `masks` say how records are decoded,
+    and what is hidden of them, by topic.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
@@ -114,6 +116,7 @@ class Security(Struct, frozen=True):
     connect: ConnectRest | None = None
     registry: SchemaRegistry | None = None
     decoders: Decoders = Decoders()
+    masks: Masks = Masks()
 
     def route(self, address: Address) -> Address:
         """Return where to connect for `address`: what the user mapped it to, else itself."""

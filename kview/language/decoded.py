@@ -41,7 +41,7 @@ def schema(decoded: Decoded) -> str:
 def failure(failed: DecodeFailure, of: Decoded) -> str:
     """Return why a key or a value is not decoded, or not completely."""
     place = f" in {failed.path}" if failed.path else ""
-    at = f"at byte {words.count(failed.at)}"
+    at = f", at byte {words.count(failed.at)}" if failed.at != UNKNOWN else ""
     match failed.kind:
         case DecodeFailureKind.NONE:
             return ""
@@ -60,13 +60,13 @@ def failure(failed: DecodeFailure, of: Decoded) -> str:
         case DecodeFailureKind.MANY_SCHEMAS:
             return "not asked for: too many different schemas"
         case DecodeFailureKind.ENDS:
-            return f"does not decode: it ends{place}, {at}"
+            return f"does not decode: it ends{place}{at}"
         case DecodeFailureKind.WRONG:
-            return f"does not decode: the bytes{place} are not what the schema says, {at}"
+            return f"does not decode: the bytes{place} are not what the schema says{at}"
         case DecodeFailureKind.LEFT_OVER:
-            return f"more bytes follow {at}, where the schema ends: most readers ignore them"
+            return f"more bytes follow{at.removeprefix(',')}, where the schema ends: most readers ignore them"
         case DecodeFailureKind.NOT_UTF8:
-            return f"a text{place} is not UTF-8, {at}: some readers refuse it"
+            return f"a text{place} is not UTF-8{at}: some readers refuse it"
         case DecodeFailureKind.TOO_MANY:
             return f"only the beginning: it has more parts than kview decodes{place}"
         case DecodeFailureKind.ANSWER_FULL:
@@ -156,9 +156,10 @@ def _not_decoded(number: int) -> str:
     return "1 key or value is not decoded" if number == 1 else f"{number:,} keys or values are not decoded"
 
 
-def hex_note(decoded: Decoded) -> str:
-    """Return what is said of a payload without a tree."""
+def hex_note(decoded: Decoded, masked: bool = False) -> str:
+    """Return what is said of a payload without a tree. `masked`: nor are its bytes shown."""
     why = failure(decoded.failure, decoded)
     if is_doubtful(decoded):
-        return f"not text: hex ({why}, if a registry wrote it)"
+        shown = "hidden by a mask" if masked else "not text: hex"
+        return f"{shown} ({why}, if a registry wrote it)"
     return f"{schema(decoded)} {glyphs.DOT} {why}"

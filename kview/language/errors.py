@@ -146,6 +146,18 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "give --metrics an address of this machine, and a port that you may use",
     ),
     # -- output
+    ErrorKind.RECORDS_SWITCHED_OFF: ErrorWords(
+        "the profile {name!r} has no-records, so that kview reads none",
+        "use another profile, or the address of a server",
+    ),
+    ErrorKind.TOPIC_NOT_THERE: ErrorWords(
+        "the cluster has no {what}", "check the name and the number of its partitions"
+    ),
+    ErrorKind.FILTER_MASKED: ErrorWords(
+        "{field} cannot be looked for: the profile masks it in {topic}",
+        "leave out this condition, or change the mask",
+    ),
+    ErrorKind.RECORDS_NOT_READ: ErrorWords("nothing was read: {reason}", "try again once that is put right"),
     ErrorKind.OUTPUT_FAILED: ErrorWords(
         "cannot write to standard output ({reason})",
         "check where it goes and, if that is a file, the free space",
@@ -292,7 +304,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NAME_TWICE: ErrorWords(
         "the name {name!r} is there twice", "choose another name for one of them"
     ),
-    ErrorKind.TOPIC_NOT_THERE: ErrorWords(
+    ErrorKind.CLIENT_WITHOUT_TOPIC: ErrorWords(
         "{name} is to write or read the topic {topic!r}, which is not there",
         "add the topic, or name another one",
     ),

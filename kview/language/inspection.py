@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from typing import Any
 
-from kview.language import failures, glyphs, kafka_errors, words
+from kview.language import failures, glyphs, kafka_errors, where, words
 from kview.model.answers import Answer
 from kview.model.failures import FailureKind
 from kview.model.inspection import (
@@ -29,6 +29,8 @@ from kview.model.inspection import (
     StartKind,
     TimeType,
 )
+from kview.model.search import SearchPlanRequest, SearchRequest
+from kview.model.tail import TailRequest
 from kview.model.units import NO_BROKER, UNKNOWN
 
 RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
@@ -45,6 +47,8 @@ HIDDEN = "hidden by Kafka"
 NO_TIME = "no time"
 MOST_NUMBERS = 8
 """The most partitions that are listed."""
+MASKED = "masked"
+"""A mask of the profile hides something of the records."""
 UNCOMMITTED = "read_uncommitted"
 COMMITTED = "read_committed"
 
@@ -79,14 +83,22 @@ def failure(failed: InspectionFailure, answer: Answer) -> str:
             return f"{broker} does not support the versions of Fetch that kview can use"
         case InspectionFailureKind.TOO_LARGE:
             return f"a batch in {what} is too large for kview to read"
+        case InspectionFailureKind.TOO_MANY:
+            return "a search reads no more partitions at a time: name them with --partition"
         case InspectionFailureKind.NOT_CONNECTED:
             return "no broker answers at the moment"
+        case InspectionFailureKind.MASKED:
+            condition = getattr(answer, "refused", None)
+            return where.masked(condition, what) if condition is not None else ""
         case InspectionFailureKind.NO_ANSWER:
             return _no_answer(failed, what, broker, leads=of_partition)
 
 
 _NEEDS: Mapping[type, str] = {
     RecordsRequest: "Read on this topic",
+    SearchPlanRequest: "Read on this topic",
+    SearchRequest: "Read on this topic",
+    TailRequest: "Read on this topic",
     FirstRecordRequest: "Describe on this topic",
     SettingsRequest: "DescribeConfigs",
     ProducersRequest: "Read on this topic",
@@ -107,8 +119,10 @@ def _what(request: Question[Any]) -> str:
 
 
 def _out_of_range(failed: InspectionFailure, answer: Answer) -> str:
-    if not isinstance(answer, RecordsAnswer) or failed.offset == UNKNOWN:
+    if failed.offset == UNKNOWN:
         return "the records were deleted while kview read them; try again"
+    if not isinstance(answer, RecordsAnswer):
+        return f"offset {failed.offset:,} does not exist"
     return f"offset {failed.offset:,} does not exist: {has(answer)}"
 
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from kview.language import glyphs, trees, words
 from kview.language.glyphs import ELLIPSIS, printable
 from kview.model.inspection import Payload
+from kview.model.masking import MASKED
 
 PRETTY_MAX = 256 << 10
 """JSON of more bytes than this is not laid out, but shown as text: parsing it would hold up the screen."""
@@ -26,7 +27,7 @@ _SCHEMA_BYTES = 5
 _TEXT_CONTROLS = frozenset("\t\n\r")
 """Controls that occur in text, and do not make it binary. They are escaped in a row."""
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
-_ONE_LINE_BYTES = 4_096
+ONE_LINE_BYTES = 4_096
 """No more of a payload is looked at for a row."""
 
 
@@ -77,13 +78,17 @@ def _escape(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def one_line(payload: Payload, form: Form = Form.AUTO, null: str = "null") -> str:
+def one_line(
+    payload: Payload, form: Form = Form.AUTO, null: str = "null", most_bytes: int = ONE_LINE_BYTES
+) -> str:
     """Return a payload as one line, of which a row shows as much as fits."""
     if payload.data is None:
         return null
     if not payload.size:
         return '""'
-    data = payload.data[:_ONE_LINE_BYTES]
+    if payload.masked and form is Form.HEX:
+        return MASKED
+    data = payload.data[:most_bytes]
     partly = len(data) < payload.size
     text = as_text(data, partly)
     if form is Form.HEX or (form is Form.AUTO and text is None):
@@ -106,6 +111,9 @@ def shown_as(payload: Payload, form: Form) -> str:
         return "null"
     if not payload.size:
         return "empty"
+    if payload.masked:
+        is_json = form is not Form.HEX and pretty(payload) is not None
+        return SHOWN_AS_JSON if is_json else "hidden by a mask"
     text = as_text(payload.data, payload.cut)
     if form is Form.HEX:
         return "hex"
@@ -177,6 +185,8 @@ def lines(payload: Payload, form: Form, hex_bytes_a_line: int = 16) -> list[str]
         return ["null"]
     if not payload.size:
         return []
+    if payload.masked and form is Form.HEX:
+        return [MASKED]
     text = as_text(payload.data, payload.cut)
     all_lines = pretty(payload) if form in (Form.AUTO, Form.JSON) else None
     is_json = all_lines is not None

@@ -47,17 +47,18 @@ def of_record(
     if record.offset > offset:
         why = "compaction, an aborted transaction or a transaction's marker"
         facts.append((False, f"offset {words.count(offset)} has no record ({why}): the next one is shown"))
-    if record.size > FETCH_BYTES:
+    if record.size > FETCH_BYTES or record.least_size >= FETCH_BYTES:
         limit = (
             "more than max.partition.fetch.bytes by default, which counts it compressed; a broker sends a"
             " first batch whole nevertheless"
         )
-        facts.append((False, f"the record has {words.size(record.size)}, {limit}"))
+        size = f"{'more than ' if record.masked else ''}{words.size(record.size)}"
+        facts.append((False, f"the record has {size}, {limit}"))
     if not is_explained and not any(wrong for wrong, _ in facts):
         facts.append((False, NOTHING_KNOWN))
     producer = inspection.producer(record)
     about = [
-        f"record {words.count(record.offset)}: {words.size(record.size)}",
+        f"record {words.count(record.offset)}: {'masked' if record.masked else words.size(record.size)}",
         *([producer] if producer else []),
         *([words.plural(record.header_count, "header")] if record.header_count else []),
         *(["written in a transaction"] if record.transactional else []),

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from kview.language import words
 from kview.language.glyphs import ELLIPSIS
-from kview.model.decoded import Fields, Items, Moment, MomentKind, Node, Symbol
+from kview.model.decoded import Fields, Hidden, Items, Moment, MomentKind, Node, Symbol
+from kview.model.masking import MASKED
 
 INDENT = "  "
 FOLDED_TEXT, FOLDED_BYTES = 300, 100
@@ -76,9 +77,11 @@ def scalar(node: Node, unfolded: bool = False) -> str:
         case float():
             return repr(node) if math.isfinite(node) else str(node)
         case Decimal():
-            return f"{node:f}"
+            return f"{node:f}" if abs(node.adjusted()) < 100 else str(node)
         case Moment():
             return moment(node)
+        case Hidden():
+            return MASKED
         case Symbol():
             return node.name if node.name.isprintable() else quoted(node.name)
     return str(node)

@@ -21,25 +21,33 @@ from kview.model.inspection import (
     SettingsAnswer,
     SettingsRequest,
 )
+from kview.model.search import SearchAnswer, SearchPlan, SearchPlanRequest, SearchRequest
+from kview.model.tail import TailAnswer, TailRequest
 
 Answer = (
     RecordsAnswer
+    | SearchPlan
+    | SearchAnswer
     | SettingsAnswer
     | DirectoriesAnswer
     | FirstRecordAnswer
     | ProducersAnswer
     | QuotasAnswer
     | DecodeAnswer
+    | TailAnswer
 )
 
 _ANSWERS: dict[type, Any] = {
     RecordsRequest: RecordsAnswer,
+    SearchPlanRequest: SearchPlan,
+    SearchRequest: SearchAnswer,
     SettingsRequest: SettingsAnswer,
     DirectoriesRequest: DirectoriesAnswer,
     FirstRecordRequest: FirstRecordAnswer,
     ProducersRequest: ProducersAnswer,
     QuotasRequest: QuotasAnswer,
     DecodeRequest: DecodeAnswer,
+    TailRequest: TailAnswer,
 }
 
 

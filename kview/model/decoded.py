@@ -48,6 +48,13 @@ class Symbol(Struct, frozen=True):
     name: str
 
 
+class Hidden(Struct, frozen=True):
+    """Stands in place of what a mask hides."""
+
+
+HIDDEN = Hidden()
+
+
 class Fields(Struct, frozen=True):
     """A record, a message or a map: names and nodes, in the order of the bytes. `type` is '' for a map."""
 
@@ -61,7 +68,7 @@ class Items(Struct, frozen=True):
     items: list["Node"]
 
 
-Scalar = bool | int | float | str | bytes | Decimal | Moment | Symbol
+Scalar = bool | int | float | str | bytes | Decimal | Moment | Symbol | Hidden
 Node = Fields | Items | Scalar | None
 """A tree of what was decoded. `None` is null."""
 
@@ -176,13 +183,25 @@ class DecodeRequest(Question["DecodeAnswer"], frozen=True):
 
 
 class DecodeAnswer(Struct, frozen=True):
-    """The records of a request, in its order, and what their schemas cost: requests, and bytes of answers."""
+    """The records of a request, in its order, and what their schemas cost: requests, and bytes of answers.
+
+    With a mask on the topic, the records in `request` are masked, whatever those in the question were.
+    """
 
     request: DecodeRequest
     decoded: tuple[DecodedRecord, ...] = ()
     failure: InspectionFailure = NO_INSPECTION_FAILURE
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
+
+
+def nodes(node: Node) -> Iterator[Any]:
+    """Yield a node and all that are below it."""
+    pending: list[Any] = [node]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += children(node)
 
 
 def children(node: Node) -> Iterator[Any]:

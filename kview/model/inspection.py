@@ -7,12 +7,15 @@ nothing here is recorded.
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
 
 from kview.model.failures import NO_FAILURE, Cause
 from kview.model.units import NO_BROKER, UNKNOWN
+
+if TYPE_CHECKING:
+    from kview.model.decoded import DecodeAnswer
 
 DEFAULT_RECORDS = 50
 MOST_RECORDS = 500
@@ -83,6 +86,9 @@ class Payload:
 
     data: bytes | None = field(repr=False)
     size: int
+    masked: bool = False
+    """Whether a mask hides some or all of it. `data` is JSON then, or the sign alone, and `size` is that of
+    `data`: it says nothing about what is hidden."""
 
     @property
     def cut(self) -> bool:
@@ -117,12 +123,24 @@ class Record(Struct, frozen=True):
     producer_id: int = UNKNOWN
     """The id of its producer, UNKNOWN if that has none: it is neither idempotent nor transactional."""
     producer_epoch: int = UNKNOWN
+    least_size: int = 0
+    """With a mask: it has more bytes than this, in whole MiB. Nothing else is known of its size."""
 
     @property
     def size(self) -> int:
-        """The bytes of its key, its value and the headers that are kept."""
+        """The bytes of its key, its value and the headers that are kept. With a mask, it has more."""
         headers = sum(header.name.size + header.value.size for header in self.headers)
-        return self.key.size + self.value.size + headers
+        return max(self.least_size, self.key.size + self.value.size + headers)
+
+    @property
+    def masked(self) -> bool:
+        """Whether a mask hides something of it."""
+        parts = (
+            self.key,
+            self.value,
+            *(part for header in self.headers for part in (header.name, header.value)),
+        )
+        return any(part.masked for part in parts)
 
 
 class DamageKind(StrEnum):
@@ -164,8 +182,12 @@ class InspectionFailureKind(StrEnum):
     """The broker is too old, or too new."""
     TOO_LARGE = "too_large"
     """A single batch is larger than what kview takes."""
+    TOO_MANY = "too_many"
+    """There are more partitions than kview takes at a time."""
     NOT_CONNECTED = "not_connected"
     """There is no connection to the cluster at the moment."""
+    MASKED = "masked"
+    """The filter is about something that the topic's mask hides."""
 
 
 class InspectionFailure(Struct, frozen=True):
@@ -189,6 +211,9 @@ class Cost(Struct, frozen=True):
 
     requests: int = 0
     bytes: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.requests + other.requests, self.bytes + other.bytes)
 
 
 class RecordsAnswer(Struct, frozen=True):
@@ -214,6 +239,9 @@ class RecordsAnswer(Struct, frozen=True):
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
     high_watermark: int = UNKNOWN
+    decoded: "DecodeAnswer | None" = None
+    """Of a topic with a mask: what was decoded before it was hidden. Else records are decoded when that is
+    asked for."""
 
 
 class SettingSource(StrEnum):

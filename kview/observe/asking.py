@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from kview.model.address import Address
 from kview.model.failures import Cause, FailureKind
 from kview.model.inspection import Cost
+from kview.model.units import NO_BROKER
 from kview.observe import topics
 from kview.observe.apis import READ_ONLY, READ_RECORDS
 from kview.observe.bootstrap import until
@@ -73,6 +74,11 @@ class Asking:
         meter = self.loop.meter
         return Cost(meter.requests, meter.bytes_sent + meter.bytes_received)
 
+    def spent_since(self, before: Cost) -> Cost:
+        """Return what was spent since the cost was `before`."""
+        now = self.cost
+        return Cost(now.requests - before.requests, now.bytes - before.bytes)
+
     def close(self) -> None:
         """Close all connections."""
         for link in self._links.values():
@@ -107,13 +113,25 @@ class Asking:
 
         It is None if there is no such partition. Raises LinkError, Cancelled or OutOfTime.
         """
+        rows = await self.partitions(topic, ticket, but)
+        return next((row for row in rows if row.partition_index == partition), None)
+
+    async def partitions(self, topic: str, ticket: Ticket, but: int = NO_BROKER) -> Sequence[Any]:
+        """Return a topic's rows in the metadata of a broker, preferably another one than `but`.
+
+        There are none if there is no such topic. Raises LinkError, Cancelled or OutOfTime.
+        """
         brokers = sorted(self.brokers(), key=lambda broker: broker == but)
         if not brokers:
             raise LinkError(Cause(FailureKind.NOT_CONNECTED))
-        answer = await self.ask(brokers[0], lambda _: topics.request([topic]), ticket)
+        answer = await self.metadata(brokers[0], topic, ticket)
+        return [row for entry in answer.topics if entry.name == topic for row in entry.partitions]
+
+    async def metadata(self, broker: int, topic: str, ticket: Ticket) -> Any:
+        """Return what a broker knows about a topic. Raises LinkError, Cancelled or OutOfTime."""
+        answer = await self.ask(broker, lambda _: topics.request([topic]), ticket)
         self._named_addresses = {b.node_id: Address(b.host, b.port) for b in answer.brokers}
-        rows = [row for entry in answer.topics if entry.name == topic for row in entry.partitions]
-        return next((row for row in rows if row.partition_index == partition), None)
+        return answer
 
     def idle(self) -> None:
         """Close the connections some time after the last question."""

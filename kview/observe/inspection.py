@@ -1,20 +1,22 @@
-"""Answers what somebody asks on demand: records of a partition, when its first record was written, all
-settings of a topic or a broker, the log directories of a broker, the producers of a topic, and quotas. It
-also decodes what was read."""
+"""Answers what somebody asks on demand: records of a partition or at the end of a topic, when a first record
+was written, all settings of a topic or a broker, the log directories of a broker, the producers of a topic,
+and quotas. It also decodes what was read."""
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from kafka.protocol.admin import DescribeClientQuotasRequest, DescribeConfigsRequest
+from msgspec.structs import replace
 
+from kview.model import failures
 from kview.model.answers import Answer, unanswered
-from kview.model.decoded import DecodeRequest
-from kview.model.failures import NOT_AUTHORIZED, FailureKind, refused
+from kview.model.decoded import NOT_DECODED, DecodeRequest
+from kview.model.failures import NOT_AUTHORIZED, FailureKind
 from kview.model.inspection import (
     MOST_RECORDS,
-    Cost,
     DirectoriesAnswer,
     DirectoriesRequest,
     Directory,
@@ -29,6 +31,7 @@ from kview.model.inspection import (
     Quota,
     QuotasAnswer,
     QuotasRequest,
+    Record,
     RecordsAnswer,
     RecordsRequest,
     Setting,
@@ -38,17 +41,26 @@ from kview.model.inspection import (
     SettingValue,
 )
 from kview.model.inspection import InspectionFailureKind as Kind
+from kview.model.masking import refused
+from kview.model.search import SearchPlanRequest, SearchRequest
+from kview.model.tail import TailAnswer, TailRequest
 from kview.model.units import NO_BROKER
+from kview.model.where import Candidate
 from kview.observe import log_dirs, transactions
+from kview.observe import tail as tails
 from kview.observe.asking import DEADLINE_S, POLL_S, Asking, Cancelled, OutOfTime, Ticket
 from kview.observe.causes import LinkError
 from kview.observe.configs import BROKER_RESOURCE, TOPIC_RESOURCE
 from kview.observe.links import Links
 from kview.observe.loop import Loop
-from kview.observe.peek import UNKNOWN_TOPIC, Peek
+from kview.observe.partition import UNKNOWN_TOPIC
+from kview.observe.peek import Peek
 from kview.observe.registry import Registry
+from kview.observe.search import Search
 from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
+from kview.observe.tail import Tail, Troubles
+from kview.where.judge import matches
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +72,8 @@ _SOURCES = {
     5: SettingSource.DEFAULT,
 }
 """Kafka's numbers of where a setting comes from."""
+DECODE_LATE_S = 2.0
+"""How long after its deadline an answer may come, because its records must be decoded to be masked."""
 
 
 class Inspection:
@@ -73,10 +87,13 @@ class Inspection:
         self._with_records = with_records
         self._asking = Asking(loop, settings, state, links, with_records)
         self._registry = Registry(loop)
-        self._busy = False
+        self._troubles = Troubles()
+        self._search = Search(Asking(loop, settings, state, links, with_records), self._registry)
+        self._busy = self._searching = False
 
     def close(self) -> None:
         self._asking.close()
+        self._search.close()
 
     async def answer(self, question: Question[Any], ticket: Ticket) -> Answer:
         """Answer a question. A bug in kview becomes a failure, and a traceback in the log.
@@ -94,6 +111,8 @@ class Inspection:
                 _log.exception("payloads could not be decoded")
                 bug: Answer = unanswered(question, Kind.NO_ANSWER)
                 return bug
+        if isinstance(question, SearchPlanRequest | SearchRequest):
+            return await self._searched(question, ticket)
         while self._busy:
             if ticket.cancelled or self._loop.monotonic() >= ticket.deadline_s:
                 late: Answer = unanswered(question, Kind.TIMEOUT)
@@ -109,6 +128,7 @@ class Inspection:
                 FirstRecordRequest: self._first_record,
                 ProducersRequest: self._producers,
                 QuotasRequest: self._quotas,
+                TailRequest: self._tail,
             }
             answer = await works[type(question)](question, ticket)
         except Cancelled:
@@ -121,6 +141,31 @@ class Inspection:
             self._asking.idle()
         return answer
 
+    async def _searched(self, question: Question[Any], ticket: Ticket) -> Answer:
+        """Answer a question of a search, which has connections of its own, so that others need not wait."""
+        if not self._with_records:
+            off: Answer = unanswered(question, Kind.SWITCHED_OFF)
+            return off
+        late: Answer = unanswered(question, Kind.TIMEOUT)
+        while self._searching:
+            if ticket.cancelled or self._loop.monotonic() >= ticket.deadline_s:
+                return late
+            await self._loop.net.sleep(POLL_S)
+        self._searching = True
+        try:
+            if isinstance(question, SearchPlanRequest):
+                return await self._search.plan(question, ticket)
+            assert isinstance(question, SearchRequest)
+            return await self._search.step(question, ticket)
+        except Cancelled:
+            return late
+        except Exception:
+            _log.exception("a search failed")
+            failed: Answer = unanswered(question, Kind.NO_ANSWER)
+            return failed
+        finally:
+            self._searching = False
+
     async def _records(self, request: RecordsRequest, ticket: Ticket) -> RecordsAnswer:
         if not self._with_records:
             return RecordsAnswer(request, failure=InspectionFailure(Kind.SWITCHED_OFF))
@@ -129,7 +174,17 @@ class Inspection:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
         peek = Peek(self._asking, request, ticket, self._leader(request.topic, request.partition))
         failure = await peek.run()
-        return peek.answer(failure, _spent(before, self._asking.cost), asked_ms)
+        answer = peek.answer(failure, self._asking.spent_since(before), asked_ms)
+        if self._loop.access.security.masks.of(request.topic) is None:
+            return answer
+        # What a mask hides is known only once records are decoded.
+        question = DecodeRequest(request.topic, answer.records)
+        shown = await self._registry.answer(question, lambda: ticket.cancelled, self._late_s(ticket))
+        return replace(answer, records=shown.request.records, decoded=shown)
+
+    def _late_s(self, ticket: Ticket) -> float:
+        """Return until when records are decoded and masked (monotonic), a short time after the deadline."""
+        return max(self._loop.monotonic(), ticket.deadline_s) + DECODE_LATE_S
 
     def _leader(self, topic: str, partition: int) -> int:
         """Return the leader as the last observation had it, −1 if it has none."""
@@ -140,18 +195,95 @@ class Inspection:
                 return int(layout.leader[row])
         return NO_BROKER
 
+    async def _tail(self, request: TailRequest, ticket: Ticket) -> TailAnswer:
+        if not self._with_records:
+            return TailAnswer(request, failure=InspectionFailure(Kind.SWITCHED_OFF))
+        if not 0 < request.count <= MOST_RECORDS:
+            raise ValueError(f"{request.count} records")
+        mask, where = self._loop.access.security.masks.of(request.topic), request.where
+        condition = refused(where, mask) if where is not None and mask is not None else None
+        if condition is not None:
+            return TailAnswer(request, refused=condition, failure=InspectionFailure(Kind.MASKED))
+        before, asked_ms, layout = self._asking.cost, self._loop.clock_ms(), self._state.layout
+        rows = slice(*layout.first.get(request.topic, (0, 0)))
+        leaders = dict(zip(layout.partition[rows].tolist(), layout.leader[rows].tolist(), strict=True))
+        tail = Tail(self._asking, request, ticket, leaders, self._troubles)
+        failure = await tail.run()
+        most = request.count if where is None else tails.EXAMINED_RECORDS
+        examined = await self._loop.in_thread(
+            partial(tails.newest, tail.parts, most, tails.EXAMINED_BYTES, where is not None), "tail"
+        )
+        # The timestamps of partitions are from several clocks, but nothing else orders them.
+        ordered = sorted(examined.records, key=lambda pair: (pair[1].timestamp_ms, pair[0], pair[1].offset))
+        if where is None:
+            ordered = ordered[-request.count :]
+        candidates, unknown, late = await self._candidates(request, ordered, ticket)
+        examined.left += late
+        is_gone = failure.kind is Kind.UNKNOWN_TOPIC
+        return TailAnswer(
+            request,
+            tuple(candidates[-request.count :]),
+            () if is_gone else tail.next_positions() or request.positions,
+            sum(map(tails.count, tail.parts.values())) - examined.left,
+            tail.skipped + examined.left,
+            unknown,
+            tuple(tail.held),
+            tuple(examined.damage),
+            tuple(sorted(tail.unread.items())),
+            tuple(tail.restarted),
+            None,
+            failure,
+            self._asking.spent_since(before),
+            asked_ms,
+            len(candidates),
+        )
+
+    async def _candidates(
+        self, request: TailRequest, ordered: list[tuple[int, Record]], ticket: Ticket
+    ) -> tuple[list[Candidate], int, int]:
+        """Decode records, hide what a mask says, and return those that the filter describes.
+
+        Returns also the number of those of which that is not known, and of older ones for which there was no
+        time.
+        """
+        described: list[Candidate] = []
+        unknown = 0
+        until_s = self._late_s(ticket)
+        for end in range(len(ordered), 0, -MOST_RECORDS):
+            if end < len(ordered) and self._loop.monotonic() >= until_s:
+                return described, unknown, end
+            some = ordered[max(0, end - MOST_RECORDS) : end]
+            question = DecodeRequest(request.topic, tuple(record for _, record in some))
+            answer = await self._registry.answer(question, lambda: ticket.cancelled, until_s)
+            if ticket.cancelled:
+                raise Cancelled
+            made = answer.decoded or (NOT_DECODED,) * len(some)
+            triples = zip((number for number, _ in some), answer.request.records, made, strict=True)
+            candidates = [Candidate(*triple) for triple in triples]
+            if request.where is None:
+                described = candidates + described
+                continue
+            judge = partial(matches, request.where, candidates, lambda: ticket.cancelled)
+            answers = await self._loop.in_thread(judge, "filter")
+            if ticket.cancelled:
+                raise Cancelled
+            found = [each for each, holds in zip(candidates, answers, strict=True) if holds]
+            described = found + described
+            unknown += sum(holds is None for holds in answers)
+        return described, unknown, 0
+
     async def _first_record(self, request: FirstRecordRequest, ticket: Ticket) -> FirstRecordAnswer:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
         whole = RecordsRequest(request.topic, request.partition, isolation=Isolation.READ_UNCOMMITTED)
         peek = Peek(self._asking, whole, ticket, self._leader(request.topic, request.partition))
         offset, timestamp_ms, failure = await peek.first_record()
-        cost = _spent(before, self._asking.cost)
+        cost = self._asking.spent_since(before)
         return FirstRecordAnswer(request, offset, timestamp_ms, failure, cost, asked_ms)
 
     async def _settings(self, request: SettingsRequest, ticket: Ticket) -> SettingsAnswer:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
         settings, failure = await self._described(request, ticket)
-        cost = _spent(before, self._asking.cost)
+        cost = self._asking.spent_since(before)
         return SettingsAnswer(request, settings, failure, cost, asked_ms)
 
     async def _described(
@@ -178,7 +310,7 @@ class Inspection:
             failure = _refusal(request.broker, answer.error_code)
         elif not failure:
             directories = log_dirs.directories(answer)
-        return DirectoriesAnswer(request, directories, failure, _spent(before, self._asking.cost), asked_ms)
+        return DirectoriesAnswer(request, directories, failure, self._asking.spent_since(before), asked_ms)
 
     async def _producers(self, request: ProducersRequest, ticket: Ticket) -> ProducersAnswer:
         before, asked_ms, layout = self._asking.cost, self._loop.clock_ms(), self._state.layout
@@ -204,7 +336,7 @@ class Inspection:
             request,
             tuple(sorted(producers, key=lambda each: (each.partition, each.id))),
             next(iter(unread.values()), InspectionFailure()),
-            _spent(before, self._asking.cost),
+            self._asking.spent_since(before),
             asked_ms,
             tuple(sorted(partition for partition in unread if partition >= 0)),
         )
@@ -222,7 +354,7 @@ class Inspection:
                 failure = _refusal(able[0], answer.error_code)
             elif not failure:
                 cluster_quotas = quotas(answer)
-        return QuotasAnswer(request, cluster_quotas, failure, _spent(before, self._asking.cost), asked_ms)
+        return QuotasAnswer(request, cluster_quotas, failure, self._asking.spent_since(before), asked_ms)
 
     async def _answered(self, broker: int, request: Any, ticket: Ticket) -> tuple[Any, InspectionFailure]:
         """Return a broker's answer, or why there is none."""
@@ -236,10 +368,10 @@ class Inspection:
 
 def _refusal(broker: int, code: int) -> InspectionFailure:
     if code in NOT_AUTHORIZED:
-        return InspectionFailure(Kind.NOT_AUTHORIZED, broker, refused(code))
+        return InspectionFailure(Kind.NOT_AUTHORIZED, broker, failures.refused(code))
     if code == UNKNOWN_TOPIC:
         return InspectionFailure(Kind.UNKNOWN_TOPIC, broker)
-    return InspectionFailure(Kind.NO_ANSWER, broker, refused(code))
+    return InspectionFailure(Kind.NO_ANSWER, broker, failures.refused(code))
 
 
 def settings_request(request: SettingsRequest) -> Any:
@@ -281,7 +413,3 @@ def _setting(row: Any) -> Setting:
         bool(row.read_only),
         synonyms,
     )
-
-
-def _spent(before: Cost, after: Cost) -> Cost:
-    return Cost(after.requests - before.requests, after.bytes - before.bytes)

@@ -1,4 +1,4 @@
-"""Fetch (1) and ListOffsets (2): the records of a partition that somebody asks for.
+"""The records of a partition that somebody asks for.
 
 Nothing is written, no group is joined, no offset is committed.
 """
@@ -7,9 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from kview.model.failures import NO_FAILURE, NOT_AUTHORIZED, Cause, FailureKind, refused
 from kview.model.inspection import (
     NO_INSPECTION_FAILURE,
     Cost,
@@ -23,14 +20,11 @@ from kview.model.inspection import (
     StartKind,
 )
 from kview.model.inspection import InspectionFailureKind as Kind
-from kview.model.units import NO_BROKER, UNKNOWN
-from kview.observe import apis
+from kview.model.units import UNKNOWN
 from kview.observe.asking import Asking, OutOfTime, Ticket
-from kview.observe.causes import LinkError
-from kview.observe.link import Link
+from kview.observe.partition import OFFSET_OUT_OF_RANGE, ErrorCode, Failed, PartitionReader
 from kview.observe.record_answers import DAMAGE_MAX, Keeper, Part, read
-from kview.wire import fetch, list_offsets
-from kview.wire.fetch import FetchAnswer
+from kview.wire import list_offsets
 
 FIRST_BYTES = 64 << 10
 """What the first fetch asks for. Each further one asks for four times as much, up to the request's limit."""
@@ -39,26 +33,6 @@ ANSWER_BYTES = 4 << 20
 MOST_FETCHES = 24
 """Limit of the fetches for an answer, such as from a compacted log with few records left."""
 
-OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE = 1, 3, 5
-MOVED = frozenset({3, 5, 6, 9, 56, 74, 75, 100, 103})
-"""Kafka's error numbers that say that the partition is led elsewhere, or may be."""
-
-
-class Failed(Exception):
-    """Raised when a request cannot be answered."""
-
-    def __init__(self, kind: Kind, broker: int = NO_BROKER, cause: Cause = NO_FAILURE, offset: int = UNKNOWN):
-        super().__init__(kind)
-        self.failure = InspectionFailure(kind, broker, cause, offset)
-
-
-class _Code(Exception):
-    """Raised for a partition's error number."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
-
 
 class Peek:
     """One request for records. `records` and what else is known are those read so far."""
@@ -66,10 +40,8 @@ class Peek:
     def __init__(self, asking: Asking, request: RecordsRequest, ticket: Ticket, leader: int) -> None:
         self._asking = asking
         self._request = request
-        self._ticket = ticket
-        self._leader = leader
+        self._partition = PartitionReader(asking, request.topic, request.partition, ticket, leader)
         self._committed = request.isolation is Isolation.READ_COMMITTED
-        self._looked_up = False
         self._records: list[Record] = []
         self._damage: dict[int, Damage] = {}
         self._aborted: set[int] = set()
@@ -82,13 +54,12 @@ class Peek:
     async def run(self) -> InspectionFailure:
         """Read the records, and return what went wrong, if anything. Raises Cancelled."""
         try:
-            if self._leader < 0:
-                await self._look_up()
+            await self._partition.find()
             await self._offsets_again(self._read)
         except Failed as failed:
             return failed.failure
         except OutOfTime:
-            return InspectionFailure(Kind.TIMEOUT, self._leader)
+            return InspectionFailure(Kind.TIMEOUT, self._partition.leader)
         return NO_INSPECTION_FAILURE
 
     async def first_record(self) -> tuple[int, int, InspectionFailure]:
@@ -97,13 +68,12 @@ class Peek:
         They are UNKNOWN if there is none. No record is fetched. Raises Cancelled.
         """
         try:
-            if self._leader < 0:
-                await self._look_up()
-            offset, timestamp_ms = await self._listed_offset(0, self._committed)
+            await self._partition.find()
+            offset, timestamp_ms = await self._partition.listed_offset(0, self._committed)
         except Failed as failed:
             return UNKNOWN, UNKNOWN, failed.failure
         except OutOfTime:
-            return UNKNOWN, UNKNOWN, InspectionFailure(Kind.TIMEOUT, self._leader)
+            return UNKNOWN, UNKNOWN, InspectionFailure(Kind.TIMEOUT, self._partition.leader)
         if offset < 0 or timestamp_ms < 0:
             return UNKNOWN, UNKNOWN, NO_INSPECTION_FAILURE
         return offset, timestamp_ms, NO_INSPECTION_FAILURE
@@ -120,7 +90,7 @@ class Peek:
             len(self._control),
             self._over_budget,
             failure,
-            self._leader,
+            self._partition.leader,
             cost,
             asked_ms,
             self._watermark,
@@ -132,16 +102,16 @@ class Peek:
             self._log_start = await self._offset(list_offsets.EARLIEST)
             self._end = await self._offset(list_offsets.LATEST)
             if self._committed:
-                self._watermark, _ = await self._listed_offset(list_offsets.LATEST, committed=False)
+                self._watermark, _ = await self._partition.listed_offset(list_offsets.LATEST, committed=False)
             try:
                 await work()
-            except _Code as error:
+            except ErrorCode as error:
                 asked = self._request.start
                 if error.code != OFFSET_OUT_OF_RANGE:
-                    raise self._failed(error) from error
+                    raise self._partition.failed(error) from error
                 if last or asked.kind is StartKind.OFFSET:
                     offset = asked.value if asked.kind is StartKind.OFFSET else UNKNOWN
-                    raise Failed(Kind.OFFSET_OUT_OF_RANGE, self._leader, offset=offset) from error
+                    raise Failed(Kind.OFFSET_OUT_OF_RANGE, self._partition.leader, offset=offset) from error
                 self._records.clear()
             else:
                 return
@@ -226,26 +196,10 @@ class Peek:
 
     async def _fetch(self, offset: int, low: int, high: int, most: int, newest: bool = False) -> Part:
         """Fetch from `offset` on, and read at most `most` records from `low` up to below `high`."""
-        topic, partition = self._request.topic, self._request.partition
         limit = min(self._request.request_bytes, FIRST_BYTES << 2 * self._fetches)
 
-        def make(link: Link) -> Any:
-            version = min(apis.highest(link.versions, apis.FETCH), fetch.VERSIONS[1])
-            if version < fetch.VERSIONS[0] or link.versions[apis.FETCH][0] > fetch.VERSIONS[1]:
-                raise Failed(Kind.UNSUPPORTED, self._leader)
-            return fetch.request(version, topic, partition, offset, limit, self._request.isolation)
-
-        def taken(answer: FetchAnswer) -> FetchAnswer:
-            if answer.malformed:
-                raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.MALFORMED))
-            if code := answer.error or answer.partition_error:
-                raise _Code(code)
-            if answer.partition_error is None:
-                raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.INCOMPLETE))
-            return answer
-
         self._fetches += 1
-        answer: FetchAnswer = await self._leader_says(make, taken)
+        answer = await self._partition.fetch(offset, limit, self._request.isolation)
         data, aborted = answer.records, answer.aborted
         self._fetched += len(data)
         if self._request.isolation is Isolation.READ_UNCOMMITTED:
@@ -258,72 +212,5 @@ class Peek:
 
     async def _offset(self, timestamp: int) -> int:
         """Return the first offset at that time, or the one that EARLIEST or LATEST stands for; −1: none."""
-        offset, _ = await self._listed_offset(timestamp, self._committed)
+        offset, _ = await self._partition.listed_offset(timestamp, self._committed)
         return offset
-
-    async def _listed_offset(self, timestamp: int, committed: bool) -> tuple[int, int]:
-        """Return the offset for a timestamp, and the timestamp of its record, −1 if there is none."""
-        topic = [(self._request.topic, np.array([self._request.partition], np.int32))]
-
-        def make(link: Link) -> Any:
-            version = list_offsets.best_version(*link.versions.get(list_offsets.API_KEY, (0, -1)))
-            if version < 2:
-                raise Failed(Kind.UNSUPPORTED, self._leader)
-            return list_offsets.request(version, topic, timestamp, read_committed=committed)
-
-        def taken(answer: list_offsets.ListOffsetsAnswer) -> tuple[int, int]:
-            for of_topic in answer.topics:
-                if len(of_topic.error) and of_topic.error[0]:
-                    raise _Code(int(of_topic.error[0]))
-                if len(of_topic.offset):
-                    return int(of_topic.offset[0]), int(of_topic.timestamp[0])
-            raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.INCOMPLETE))
-
-        try:
-            pair: tuple[int, int] = await self._leader_says(make, taken)
-        except _Code as error:
-            raise self._failed(error) from error
-        return pair
-
-    async def _leader_says(self, make: Callable[[Link], Any], taken: Callable[[Any], Any]) -> Any:
-        """Return what `taken` makes of the leader's answer. If the leader has moved, it is looked up once."""
-        while True:
-            try:
-                return taken(await self._asking.ask(self._leader, make, self._ticket))
-            except _Code as error:
-                if error.code not in MOVED or self._looked_up:
-                    raise
-                await self._look_up()
-            except LinkError as error:
-                before = self._leader
-                if not self._looked_up:
-                    await self._look_up()
-                if self._leader == before:
-                    raise self._unanswered(error) from error
-
-    async def _look_up(self) -> None:
-        """Ask another broker who leads the partition. Raises Failed if nobody does."""
-        self._looked_up = True
-        try:
-            row = await self._asking.leader(
-                self._request.topic, self._request.partition, self._ticket, but=self._leader
-            )
-        except LinkError as error:
-            raise self._unanswered(error) from error
-        if row is None:
-            raise Failed(Kind.UNKNOWN_TOPIC)
-        if row.leader_id < 0:
-            raise Failed(Kind.NO_LEADER)
-        self._leader = row.leader_id
-
-    def _unanswered(self, error: LinkError) -> Failed:
-        return Failed(Kind.NO_ANSWER, self._leader, error.cause)
-
-    def _failed(self, error: _Code) -> Failed:
-        if error.code in NOT_AUTHORIZED:
-            return Failed(Kind.NOT_AUTHORIZED, self._leader, refused(error.code))
-        if error.code == UNKNOWN_TOPIC:
-            return Failed(Kind.UNKNOWN_TOPIC, self._leader)
-        if error.code == LEADER_NOT_AVAILABLE:
-            return Failed(Kind.NO_LEADER)
-        return Failed(Kind.NO_ANSWER, self._leader, refused(error.code))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kview.model.inspection import NULL, Damage, DamageKind, Header, Payload, Record, TimeType
 from kview.model.units import UNKNOWN
@@ -38,36 +39,86 @@ class Part(Struct):
 
 
 class Keeper:
-    """Keeps payloads up to the limits above, for all parts of an answer."""
+    """Keeps payloads up to the limits above, for all parts of an answer, or `whole`, while somebody judges
+    them."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = False) -> None:
         self._kept = 0
+        self._whole = whole
 
-    def payload(self, data: bytes | None) -> Payload:
+    @property
+    def is_full(self) -> bool:
+        """Whether it keeps only the beginning of further payloads."""
+        return self._kept >= KEPT_ALL
+
+    @property
+    def _most(self) -> int | None:
+        """The most bytes that are kept of each part of the next record, None for all."""
+        return None if self._whole else KEPT_THEN if self.is_full else KEPT_PART
+
+    def _payload(self, data: bytes | None, most: int | None) -> Payload:
         """Return a payload, which may be the beginning of `data`."""
         if data is None:
             return NULL
-        kept = data[: KEPT_PART if self._kept < KEPT_ALL else KEPT_THEN]
+        kept = data[:most]
         self._kept += len(kept)
         return Payload(kept, len(data))
 
+    def cut(self, record: Record) -> Record:
+        """Return a record whose payloads may be cut."""
+        most = self._most
+        headers = tuple(Header(self._cut(h.name, most), self._cut(h.value, most)) for h in record.headers)
+        key, value = self._cut(record.key, most), self._cut(record.value, most)
+        return replace(record, key=key, value=value, headers=headers)
+
+    def _cut(self, payload: Payload, most: int | None) -> Payload:
+        if not payload.masked:
+            return self._payload(payload.data, most)
+        self._kept += len(payload.data or b"")  # which JSON stays whole
+        return payload
+
     def record(self, raw: RawRecord, batch: Batch) -> Record:
         """Return a record of `batch`, whose payloads may be cut."""
-        timeless = raw.timestamp_ms < 0
+        most, timeless = self._most, raw.timestamp_ms < 0
         created = TimeType.APPEND if raw.append_time else TimeType.CREATE
         return Record(
             offset=raw.offset,
             timestamp_ms=UNKNOWN if timeless else raw.timestamp_ms,
             time_type=TimeType.NONE if timeless else created,
-            key=self.payload(raw.key),
-            value=self.payload(raw.value),
-            headers=tuple(Header(self.payload(name), self.payload(value)) for name, value in raw.headers),
+            key=self._payload(raw.key, most),
+            value=self._payload(raw.value, most),
+            headers=tuple(
+                Header(self._payload(name, most), self._payload(value, most)) for name, value in raw.headers
+            ),
             header_count=raw.header_count,
             leader_epoch=batch.epoch if batch.magic > 1 and batch.epoch >= 0 else UNKNOWN,
             transactional=batch.transactional,
             producer_id=batch.producer if batch.producer >= 0 else UNKNOWN,
             producer_epoch=batch.producer_epoch if batch.producer >= 0 else UNKNOWN,
         )
+
+
+class AbortedTransactions:
+    """Says which batches of an answer a Java client leaves out because their transaction was aborted.
+
+    `aborted` are those that a broker named, as (producer, first offset). All batches are given in order.
+    """
+
+    def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:
+        self._pending = sorted(aborted, key=lambda transaction: transaction[1])
+        self._begun = 0
+        self._producers: set[int] = set()
+
+    def have(self, batch: Batch) -> bool:
+        """Return whether a batch is part of one. Raises MalformedBytes for a marker that cannot be read."""
+        while self._begun < len(self._pending) and self._pending[self._begun][1] <= batch.last:
+            self._producers.add(self._pending[self._begun][0])
+            self._begun += 1
+        if batch.control:
+            if wire.ends_aborted(batch):
+                self._producers.discard(batch.producer)
+            return False
+        return batch.transactional and batch.producer in self._producers
 
 
 def read(
@@ -86,15 +137,12 @@ def read(
     """
     part = Part()
     kept: list[tuple[Batch, list[RawRecord]]] = []
-    pending = sorted(aborted, key=lambda transaction: transaction[1])
-    gone: set[int] = set()
+    transactions = AbortedTransactions(aborted)
     try:
         for batch in wire.batches(data):
             if part.first == UNKNOWN:
                 part.first = batch.first
-            while pending and pending[0][1] <= batch.last:
-                gone.add(pending.pop(0)[0])
-            batch_records = _records_of(batch, part, gone, low, high, most, newest)
+            batch_records = _records_of(batch, part, transactions, low, high, most, newest)
             if batch_records:
                 kept.append((batch, batch_records))
             part.next = max(batch.last, batch.first) + 1
@@ -113,7 +161,7 @@ def read(
 
 
 def _records_of(
-    batch: Batch, part: Part, gone: set[int], low: int, high: int, most: int, newest: bool
+    batch: Batch, part: Part, aborted: AbortedTransactions, low: int, high: int, most: int, newest: bool
 ) -> list[RawRecord]:
     """Return the records of a batch that are wanted, and note in `part` why there are none."""
     if batch.first >= high:
@@ -121,19 +169,18 @@ def _records_of(
     try:
         if batch.control:
             part.control.add(batch.first)
-            if wire.ends_aborted(batch):
-                gone.discard(batch.producer)
-            return []
-        if batch.transactional and batch.producer in gone:
+        if aborted.have(batch):
             part.aborted.add(batch.first)
+        if batch.control or batch.first in part.aborted:
             return []
         return wire.records(batch, low, high, most, newest)
     except MalformedBytes as error:
-        part.damage.append(Damage(batch.first, _kind(error), batch.size))
+        part.damage.append(Damage(batch.first, damage_kind(error), batch.size))
         return []
 
 
-def _kind(error: MalformedBytes) -> DamageKind:
+def damage_kind(error: MalformedBytes) -> DamageKind:
+    """Return why a batch cannot be shown."""
     match error:
         case BadChecksum():
             return DamageKind.CORRUPT

@@ -6,10 +6,10 @@ Failures count for a short time, so that a registry in trouble is not asked for 
 """
 
 import logging
+import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -34,10 +34,12 @@ from kview.model.decoded import (
     DecodeRequest,
     SchemaId,
     SchemaKind,
-    children,
+    nodes,
 )
 from kview.model.failures import REFUSALS, Cause, FailureKind
 from kview.model.inspection import Cost, InspectionFailure, InspectionFailureKind, Payload, Record
+from kview.model.masking import EVERYTHING, Mask
+from kview.observe import masking
 from kview.observe.causes import LinkError, Refused
 from kview.observe.loop import Loop
 from kview.observe.rest import UNAUTHORIZED, Rest, get
@@ -123,15 +125,26 @@ class Registry(Struct):
     """Why the registry itself does not answer, as long as that counts."""
     _busy: bool = False
 
-    async def answer(self, request: DecodeRequest, cancelled: Callable[[], bool]) -> DecodeAnswer:
-        """Decode the payloads of a request. `cancelled` says whether nobody wants the answer any more."""
-        asked_ms, ends_s = self.loop.clock_ms(), self.loop.monotonic() + self.answer_s
+    async def answer(
+        self, request: DecodeRequest, cancelled: Callable[[], bool], until_s: float = math.inf
+    ) -> DecodeAnswer:
+        """Decode the payloads of a request, and hide what a mask of the topic says.
+
+        `cancelled` says whether nobody wants the answer any more, and `until_s` (monotonic) until when it is
+        of use.
+        """
+        asked_ms, ends_s = self.loop.clock_ms(), min(until_s, self.loop.monotonic() + self.answer_s)
         access = self.loop.access
         of, decoders = access.security.registry, access.security.decoders
+        mask = access.security.masks.of(request.topic)
         while self._busy and self.loop.monotonic() < ends_s and not cancelled():
             await self.loop.net.sleep(POLL_S)
         if self._busy:
-            return DecodeAnswer(request, failure=InspectionFailure(InspectionFailureKind.TIMEOUT))
+            late = InspectionFailure(InspectionFailureKind.TIMEOUT)
+            if mask is None:
+                return DecodeAnswer(request, failure=late)
+            records, nothing = masking.undecoded(request.records, mask)
+            return DecodeAnswer(replace(request, records=records), nothing, late)
         if of != self._of:  # the profile has been changed
             self._kept.clear()
             self._of, self._down = of, None
@@ -141,18 +154,30 @@ class Registry(Struct):
             rest = Rest(of.url, MOST_BYTES, of.user, of.password, of.token, context, ACCEPTS)
         spent = _Spent(ends_s)
         self._busy = True
+
+        def work() -> tuple[tuple[Record, ...], Sequence[DecodedRecord]]:
+            if mask is None:
+                return request.records, self._all(rest, request, decoders, spent, cancelled)
+            try:
+                made = self._all(rest, request, decoders, spent, cancelled)
+                return self._masked(
+                    request.records, made, mask, lambda: cancelled() or self.loop.monotonic() >= ends_s
+                )
+            except Exception as error:  # A bug of kview hides everything. Its text might quote a payload.
+                _log.warning("payloads could not be masked: %s", type(error).__name__)
+                return masking.undecoded(request.records, EVERYTHING)
+
         try:
-            all_decoded = await self.loop.in_thread(
-                lambda: self._all(rest, request, decoders, spent, cancelled), "schemas"
-            )
+            records, all_decoded = await self.loop.in_thread(work, "schemas")
         finally:
             self._busy = False
         both = (part for record in all_decoded for part in (record.key, record.value))
         causes = {part.failure.cause for part in both if part is not None}
         if any(cause.kind in REFUSALS or cause.code in UNAUTHORIZED for cause in causes):
             await self.loop.renewal.renew(self.loop)
+        shown = request if mask is None else replace(request, records=records)
         return DecodeAnswer(
-            request, tuple(all_decoded), cost=Cost(spent.requests, spent.bytes), asked_ms=asked_ms
+            shown, tuple(all_decoded), cost=Cost(spent.requests, spent.bytes), asked_ms=asked_ms
         )
 
     # -- on a thread of its own
@@ -187,10 +212,21 @@ class Registry(Struct):
             made = self._decoded(written, schemas[wanted], min(MOST_NODES, left))
             if left < MOST_NODES and made.failure.kind is DecodeFailureKind.TOO_MANY:
                 made = replace(made, failure=replace(made.failure, kind=DecodeFailureKind.ANSWER_FULL))
-            left = max(0, left - _size(made.tree)) if made.has_tree else left
+            left = max(0, left - sum(1 for _ in nodes(made.tree))) if made.has_tree else left
             return made
 
         return [DecodedRecord(*map(part, _parts(record, topic, decoders))) for record in request.records]
+
+    @staticmethod
+    def _masked(
+        records: Sequence[Record], decoded: Sequence[DecodedRecord], mask: Mask, is_late: Callable[[], bool]
+    ) -> tuple[tuple[Record, ...], list[DecodedRecord]]:
+        """Return what is shown of records and of what was decoded of them: nothing if it is late."""
+        pairs = [
+            masking.masked(*pair, EVERYTHING if is_late() else mask)
+            for pair in zip(records, decoded, strict=True)
+        ]
+        return tuple(record for record, _ in pairs), [made for _, made in pairs]
 
     def _decoded(self, written: Framed, kept: _Kept, limit: int) -> Decoded:
         if kept.schema is None:
@@ -304,6 +340,8 @@ def _parts(record: Record, topic: str, decoders: Decoders) -> tuple[Framed | Non
     """Return a record's key and value with their schemas' ids."""
 
     def part(payload: Payload, header: bytes, decoder: Decoder | None) -> Framed | None:
+        if payload.masked:
+            return None
         if decoder is None or decoder.kind is DecoderKind.REGISTRY:
             return framed(payload, record.headers, header)
         if decoder.kind is DecoderKind.PLAIN or not payload.data:
@@ -340,12 +378,3 @@ def _is_down(failure: DecodeFailure) -> bool:
     return failure.kind is DecodeFailureKind.REGISTRY and (
         cause.kind not in _OF_ONE_ANSWER or cause.code in UNAUTHORIZED
     )
-
-
-def _size(tree: Any) -> int:
-    """Return the number of the nodes of a tree."""
-    count, pending = 0, [tree]
-    while pending:
-        count += 1
-        pending += children(pending.pop())
-    return count

@@ -30,6 +30,7 @@ from kview.plain.schema_findings import Finding
 from kview.plain.schema_groups import Group
 from kview.plain.schema_hook import HookDocument
 from kview.plain.schema_incidents import Incident
+from kview.plain.schema_records import RecordDocument
 
 FORMAT = 2
 """The format's version, which rises when a field changes its meaning or is removed, but not for new
@@ -494,6 +495,11 @@ ENUMS: Mapping[str, str] = {
     " or is stuck."
     " no_comparison: brokers take long to answer, and kview does not know how long they usually take."
     " rack_unknown: some brokers have a rack, and others have none.",
+    "PayloadKind": "How a key or a value is given. text: as a string. json: as it was written, if it is an"
+    " object or an array, or if its schema says so. avro and protobuf: decoded. hex: 0x and two digits for"
+    " each byte, because it is not text, or could not be decoded.",
+    "TimeType": "What a record's timestamp says. create: when the producer made it. append: when the leader"
+    " appended it. The empty string: it has none.",
     "Part": "A part of an observation, named after what its requests ask for.",
 }
 """The description of each enumeration, by its name in the schema's `$defs`."""
@@ -502,7 +508,7 @@ ENUMS: Mapping[str, str] = {
 def json_schema() -> Mapping[str, Any]:
     """Return the JSON Schema (draft 2020-12) of all documents. `unit` is kview's own annotation."""
     documents, named = msgspec.json.schema_components(
-        (Document, CheckDocument, HookDocument), ref_template="#/$defs/{name}"
+        (Document, CheckDocument, HookDocument, RecordDocument), ref_template="#/$defs/{name}"
     )
     for name, each in named.items():
         # of structs the docstring, without its line breaks and indents; those of enums are for developers

@@ -17,6 +17,7 @@ from kview.errors import BadUse
 from kview.language.errors import sentence
 from kview.model.ports import Feed, Timeline
 from kview.model.units import UNKNOWN
+from kview.model.where import Candidate
 from kview.recording.names import saved_folder, state_folder
 from kview.run.log import log_file
 from kview.run.memory import ChoiceFiles
@@ -155,7 +156,9 @@ def drive(run: Run, session: "Session", spark: Spark | None, recording: Callable
     tell_escape_apart()
     saved = saved_folder(state_folder())
     reports = ReportMaker(recording, saved)
-    app = KviewApp(replace(session, spark=spark, saves=FolderSaves(saved), reports=reports))
+    app = KviewApp(
+        replace(session, spark=spark, saves=FolderSaves(saved), reports=reports, record_line=_record_line)
+    )
     try:
         code = asyncio.run(_drive(app, run))
     finally:
@@ -195,3 +198,10 @@ async def _drive(app: Any, run: Run) -> int:
     if app.bug is not None:
         raise app.bug
     return code
+
+
+def _record_line(topic: str, found: Candidate) -> str:
+    """Return a record as `kview records --format json` prints it. Few need it, so it is imported late."""
+    from kview.plain.records import record_document
+
+    return record_document(topic, found)

@@ -148,7 +148,7 @@ def _check_clients(world: World) -> None:
     read = [(group.name, topic) for group in world.groups for topic in group.topics]
     for name, topic in [*((each.client_id, each.topic) for each in world.producers), *read]:
         if topic not in topics:
-            raise BadUse(ErrorKind.TOPIC_NOT_THERE, name=name, topic=topic)
+            raise BadUse(ErrorKind.CLIENT_WITHOUT_TOPIC, name=name, topic=topic)
     for producer in world.producers:
         for field in ("records_per_second", "keys", "skew", "transaction_ms", "abort_every"):
             _check_least(producer.client_id, field, getattr(producer, field), 0)

@@ -320,6 +320,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if screen := self.shown():
             screen.say()
 
+    def save_lines(self, name: str, lines: Iterable[str]) -> None:
+        """Save lines of JSON in a file of the folder for what is saved."""
+        self._saves.save_lines(name, lines)
+
     def ask(self, question: Question) -> None:
         """Ask for a line of text."""
         if screen := self.shown():

@@ -9,6 +9,7 @@ from kview.derive.times import FORMS
 from kview.language.filters import FORMS as FILTER_FORMS
 from kview.language.inspection import RECORDS_FORMS
 from kview.language.panels import DELETE_HELP
+from kview.language.where import FORMS as WHERE_FORMS
 from kview.model.inspection import DEFAULT_RECORDS
 from kview.tui.actions import Action, Keys, Kind, Where, bindings
 from kview.tui.faults import FAULT_ACTIONS
@@ -449,6 +450,18 @@ OWN_ACTIONS = (
     ),
     Action("read-from", ("f",), "read_from", "from …", f"read from {RECORDS_FORMS}", 3, Where.RECORDS),
     Action(
+        "follow",
+        ("w",),
+        "follow",
+        "follow",
+        "watch the end of the topic: records of all partitions as they are written, at most 1 MiB/s; {back}"
+        " ends",
+        3,
+        Where.RECORDS,
+    ),
+    Action("pause", ("space",), "hold('off')", "pause", "pause a topic that is followed", 1, Where.RECORDS),
+    Action("pause", ("space",), "hold('on')", "go on", "go on at the end of the topic", 1, Where.RECORDS),
+    Action(
         "read-partition",
         ("o",),
         "partition",
@@ -465,6 +478,24 @@ OWN_ACTIONS = (
         "switch between read_committed and read_uncommitted, which also shows records of transactions that"
         " are open or were aborted",
         12,
+        Where.RECORDS,
+    ),
+    Action(
+        "filter",
+        ("slash",),
+        "search",
+        "find",
+        f"find records in all partitions of the topic: {WHERE_FORMS}",
+        3,
+        Where.RECORDS,
+    ),
+    Action(
+        "export",
+        ("ctrl+e",),
+        "export",
+        "export",
+        "save the records that were found as JSON lines, a document each as `kview records` prints it",
+        0,
         Where.RECORDS,
     ),
     Action("form", ("x",), "form", "text/JSON/hex", "show records as text, JSON or hex", 11, Where.RECORDS),

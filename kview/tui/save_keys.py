@@ -1,10 +1,13 @@
 """The keys that save what is on the screen: a screenshot, and the table shown."""
 
 import asyncio
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from kview.errors import KviewError
+from kview.language import words
 from kview.language.errors import sentence
 from kview.model.events import Severity
 from kview.model.ports import Saving
@@ -69,6 +72,26 @@ class SaveKeys:
             return
         self._app.say(StatusMessage(f"screenshot saved: {path}", "and as .txt", Severity.GOOD))
 
+    # -- records
+
+    def save_lines(self, name: str, lines: Iterable[str]) -> None:
+        """Save lines of JSON, which are made when they are written."""
+        if self._saves is None:
+            self._app.say(StatusMessage("there is no folder to save to", severity=Severity.WARN))
+        elif self._is_exporting:
+            self._app.say(StatusMessage("an export is running", "Esc cancels it"))
+        else:
+            self._begin(name, "jsonl", "records", partial(self._write_lines, lines))
+
+    async def _write_lines(self, lines: Iterable[str], saving: Saving) -> str:
+        count = 0
+        for text in lines:
+            await asyncio.to_thread(saving.add, f"{text}\n")
+            count += 1
+            if self._is_cancelled:
+                break
+        return words.plural(count, "record")
+
     # -- export
 
     def _ask(self) -> None:
@@ -93,52 +116,64 @@ class SaveKeys:
             said = f"{typed!r} is not a format for tables"
             self._app.say(StatusMessage(said, "write csv or json", Severity.WARN))
             return
-        self._is_exporting, self._is_cancelled = True, False
-        self._app.run_worker(self._write(format, name, rows, now_ms), group="export")
+        self._begin(
+            name, format, "table", partial(self._write_rows, Writer(format, rows.columns), rows, now_ms)
+        )
 
-    async def _write(self, format: Format, name: str, rows: Rows, now_ms: int) -> None:
-        """Write all rows to a file, a few at a time, so that keys work meanwhile."""
-        saving: Saving | None = None
-        try:
-            assert self._saves is not None
-            saving = self._saves.begin(self._name(name), format)
-            await self._write_rows(saving, Writer(format, rows.columns), rows, now_ms)
-            if self._is_cancelled:
-                saving.cancel()
-                self._app.say(StatusMessage("export cancelled: no file was written"))
-                return
-            path = await asyncio.to_thread(saving.finish)
-            done = StatusMessage(f"{len(rows):,} rows saved: {path}", severity=Severity.GOOD)
-            self._app.say(done)
-        except KviewError as error:
-            if saving is not None:
-                saving.cancel()
-            self._failed("table not exported", error)
-        except BaseException as error:  # Kview ends, or a row cannot be made: leave no half of a file.
-            if saving is not None:
-                saving.cancel()
-            if not isinstance(error, Exception):
-                raise
-            self._failures.failed(error)
-            said = "table not exported: a row could not be made"
-            self._app.say(StatusMessage(said, severity=Severity.WARN))
-        finally:
-            self._is_exporting = False
-
-    async def _write_rows(self, saving: Saving, writer: Writer, rows: Rows, now_ms: int) -> None:
+    async def _write_rows(self, writer: Writer, rows: Rows, now_ms: int, saving: Saving) -> str:
         unwritten = [writer.begin()]
         for index in range(len(rows)):
             unwritten.append(writer.row(values(rows, index, now_ms)))
             if index % ROWS_AT_A_TIME == ROWS_AT_A_TIME - 1:
                 await asyncio.sleep(0)
             if self._is_cancelled:
-                return
+                break
             if index % ROWS_A_WRITE == ROWS_A_WRITE - 1:
                 await asyncio.to_thread(saving.add, "".join(unwritten))
                 unwritten.clear()
                 said = f"exporting: {index + 1:,} of {len(rows):,} rows"
                 self._app.say(StatusMessage(said, "Esc cancels"), keep=True)
         await asyncio.to_thread(saving.add, "".join([*unwritten, writer.end()]))
+        return f"{len(rows):,} rows"
+
+    # -- files
+
+    def _begin(
+        self, name: str, suffix: str, what: str, write: Callable[[Saving], Coroutine[Any, Any, str]]
+    ) -> None:
+        """Export `what` to a file with `write`, which ends early when it is cancelled."""
+        self._is_exporting, self._is_cancelled = True, False
+        self._app.run_worker(self._write(name, suffix, what, write), group="export")
+
+    async def _write(
+        self, name: str, suffix: str, what: str, write: Callable[[Saving], Coroutine[Any, Any, str]]
+    ) -> None:
+        """Write a file a few rows at a time, so that keys work meanwhile."""
+        saving: Saving | None = None
+        try:
+            assert self._saves is not None
+            saving = self._saves.begin(self._name(name), suffix)
+            written = await write(saving)
+            if self._is_cancelled:
+                saving.cancel()
+                self._app.say(StatusMessage("export cancelled: no file was written"))
+                return
+            path = await asyncio.to_thread(saving.finish)
+            self._app.say(StatusMessage(f"{written} saved: {path}", severity=Severity.GOOD))
+        except KviewError as error:
+            if saving is not None:
+                saving.cancel()
+            self._failed(f"{what} not exported", error)
+        except BaseException as error:  # Kview ends, or a row cannot be made: leave no half of a file.
+            if saving is not None:
+                saving.cancel()
+            if not isinstance(error, Exception):
+                raise
+            self._failures.failed(error)
+            said = f"{what} not exported: a row could not be made"
+            self._app.say(StatusMessage(said, severity=Severity.WARN))
+        finally:
+            self._is_exporting = False
 
     def _failed(self, what: str, error: KviewError) -> None:
         self._app.say(StatusMessage(f"{what}: {sentence(error.facts)}", severity=Severity.WARN))

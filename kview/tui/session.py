@@ -12,6 +12,7 @@ from kview.model.choices import Memory
 from kview.model.lab import Lab
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
 from kview.model.reporting import Reports
+from kview.model.where import Candidate
 from kview.tui.actions import Keys
 from kview.tui.keys import DEFAULT_KEYS
 from kview.tui.widgets.header import SourceInfo
@@ -44,6 +45,8 @@ class Session:
     profiles: Profiles | None = None
     """None if kview cannot switch to another cluster."""
     saves: Saves | None = None
+    record_line: Callable[[str, Candidate], str] | None = None
+    """Returns a record of a topic as one line of JSON."""
     reports: Reports | None = None
     memory: Memory | None = None
     """None if nothing is kept for the next time."""

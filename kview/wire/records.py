@@ -6,6 +6,7 @@ name is not UTF-8. Sources: DefaultRecordBatch, DefaultRecord, AbstractLegacyRec
 
 import struct
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ RECORDS_MAX = 250_000
 HEADERS_MAX = 100
 """Limit of the headers of a record that are kept."""
 
-_OVERHEAD = 12
+OVERHEAD = 12
 """Every format begins with an offset and the number of the bytes that follow."""
 _MAGIC_AT = 16
 _CRC_FROM = 21
@@ -33,6 +34,11 @@ _CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _ZSTD = 4
 _ABORT, _COMMIT = 0, 1
 _NO_TIMESTAMP = -1
+_LEAST_FRAMED = 4
+"""What is framed with a schema's number has more bytes than this."""
+_SCHEMA_HEADER = b"_schema_id"
+"""The end of the names of headers with a schema's id."""
+_KEY_AND_VALUE = (0, 1)
 
 
 class BadChecksum(MalformedBytes):
@@ -102,14 +108,25 @@ def batches(data: bytes | memoryview) -> Iterator[Batch]:
     view, at = memoryview(data), 0
     while at + _MAGIC_AT < len(view):
         offset, length = struct.unpack_from(">qi", view, at)
-        end = at + _OVERHEAD + length
+        end = at + OVERHEAD + length
         magic = view[at + _MAGIC_AT]
-        if length < (_HEADER.size - _OVERHEAD if magic > 1 else _OLD_LEAST):
+        if length < (_HEADER.size - OVERHEAD if magic > 1 else _OLD_LEAST):
             raise MalformedBytes(f"a batch of {length} bytes at {at}")
         if end > len(view):
             return
         yield _batch(view[at:end], magic, offset)
         at = end
+
+
+def end_offset(data: bytes) -> int | None:
+    """Return the offset after the last complete batch of a Fetch answer, None if there is none.
+
+    Raises MalformedBytes where there is no frame.
+    """
+    last = None
+    for batch in batches(data):
+        last = batch
+    return None if last is None else max(last.last, last.first) + 1
 
 
 def _batch(data: memoryview, magic: int, offset: int) -> Batch:
@@ -135,14 +152,117 @@ def _batch(data: memoryview, magic: int, offset: int) -> Batch:
     )
 
 
-def records(batch: Batch, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
+def records(
+    batch: Batch, low: int, high: int, most: int, newest: bool, checked_body: bytes | None = None
+) -> list[RawRecord]:
     """Return at most `most` records of a batch with offsets from `low` up to, but not including, `high`.
 
-    If there are more, they are the last ones if `newest`, else the first ones. Raises BadChecksum,
-    UnknownFormat, TooLarge, or MalformedBytes.
+    If there are more, they are the last ones if `newest`, else the first ones. `checked_body` is what `body`
+    returned, if it was asked. Raises BadChecksum, UnknownFormat, TooLarge, or MalformedBytes.
+    """
+    if batch.magic != 2:
+        check(batch)
+        return _messages(batch, low, high, most, newest)
+    data = body(batch) if checked_body is None else checked_body
+    assert data is not None
+    places = _places(batch, data)
+    out: list[RawRecord] = []
+    for at, stop in reversed(places) if newest else places:
+        if len(out) >= most:
+            break
+        record = _record(batch, data, at, stop, low, high)
+        if record is not None:
+            out.append(record)
+    return out[::-1] if newest else out
+
+
+def records_with(
+    batch: Batch,
+    low: int,
+    high: int,
+    checked_body: bytes,
+    groups: Sequence[Sequence[bytes]],
+    with_schemas: bool,
+) -> list[RawRecord]:
+    """Return the records of a batch, whose body is `checked_body`, in whose bytes there is one of each group.
+
+    If `with_schemas`, those that look as if a schema was needed to decode their key or value come, too. All
+    others are not read. Raises as `records` does.
+    """
+    is_possible = all(any(_find(checked_body, needle) >= 0 for needle in group) for group in groups)
+    if not is_possible and not with_schemas:
+        return []
+    places = _places(batch, checked_body)
+    chosen = set[int]()
+    if is_possible:
+        rarest, *others = sorted(groups, key=lambda group: sum(map(checked_body.count, group)))
+        starts = [at for at, _ in places]
+        for needle in rarest:
+            at = _find(checked_body, needle)
+            while at >= 0:
+                place = max(0, bisect_right(starts, at) - 1)
+                begin, stop = places[place]
+                if all(any(checked_body.find(n, begin, stop) >= 0 for n in group) for group in others):
+                    chosen.add(place)
+                at = checked_body.find(needle, max(stop, at + 1))  # it may be in the next one's length
+    if with_schemas:
+        if _SCHEMA_HEADER in checked_body:
+            chosen.update(range(len(places)))
+        else:
+            chosen.update(_framed(checked_body, places))
+    read = (_record(batch, checked_body, *places[place], low, high) for place in sorted(chosen))
+    return [record for record in read if record is not None]
+
+
+def _find(data: bytes, needle: bytes) -> int:
+    """Return where a needle is first, −1 if it is not there.
+
+    To look for its first byte is much faster, if that is as rare as a backslash in most JSON.
+    """
+    at = data.find(needle[:1]) if needle[:1] == b"\\" else 0
+    return data.find(needle, at) if at >= 0 else at
+
+
+def _framed(data: bytes, places: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Yield the places of records whose key or value begins with a zero byte, as before a schema's number."""
+    for place, (at, stop) in enumerate(places):
+        try:
+            at += 1
+            while data[at] > 0x7F:  # the timestamp
+                at += 1
+            at += 1
+            while data[at] > 0x7F:  # the offset
+                at += 1
+            at += 1
+            for _ in _KEY_AND_VALUE:
+                length = data[at]
+                if length > 0x7F:
+                    length, at = read_varint(data, at, VARINT_BYTES)
+                else:
+                    length, at = (length >> 1) ^ -(length & 1), at + 1
+                if length > _LEAST_FRAMED and not data[at]:
+                    yield place
+                    break
+                if length > 0:
+                    at += length
+        except (IndexError, MalformedBytes):
+            yield place  # reading it says what is wrong
+        else:
+            if at > stop:
+                yield place
+
+
+def body(batch: Batch) -> bytes | None:
+    """Check a batch and return its decompressed records, None if it has an older format.
+
+    Raises as `records` does.
     """
     check(batch)
-    return (_records if batch.magic == 2 else _messages)(batch, low, high, most, newest)
+    if batch.magic != 2:
+        return None
+    if not 0 <= batch.records <= RECORDS_MAX:
+        raise TooLarge(f"{batch.records} records") if batch.records > 0 else MalformedBytes("records < 0")
+    return _body(batch, bytes(batch.data[_HEADER.size :]))
 
 
 def check(batch: Batch) -> None:
@@ -151,7 +271,7 @@ def check(batch: Batch) -> None:
     if batch.magic > 2:
         raise UnknownFormat(f"magic {batch.magic}")
     if batch.magic == 2:
-        crc, computed = int.from_bytes(data[17:21], "big"), crc32c(bytes(data[_CRC_FROM:]))
+        crc, computed = int.from_bytes(data[17:21], "big"), crc32c(data[_CRC_FROM:])
     else:
         crc, computed = int.from_bytes(data[12:16], "big"), zlib.crc32(data[_OLD_CRC_FROM:])
     if crc != computed:
@@ -179,29 +299,26 @@ def _body(batch: Batch, body: bytes) -> bytes:
     return inflated(codec, body, INFLATED_MAX)
 
 
-def _records(batch: Batch, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
-    if not 0 <= batch.records <= RECORDS_MAX:
-        raise TooLarge(f"{batch.records} records") if batch.records > 0 else MalformedBytes("records < 0")
-    data = _body(batch, bytes(batch.data[_HEADER.size :]))
+def _places(batch: Batch, data: bytes) -> list[tuple[int, int]]:
+    """Return where the records of a batch begin, after their lengths, and end."""
     places: list[tuple[int, int]] = []
-    at = 0
+    at, end = 0, len(data)
     for _ in range(batch.records):
-        length, at = read_varint(data, at, VARINT_BYTES)
+        if at + 2 <= end and data[at] < 0x80:  # as read_varint, which costs a call
+            length, at = (data[at] >> 1) ^ -(data[at] & 1), at + 1
+        elif at + 2 <= end and data[at + 1] < 0x80:
+            rest = data[at] & 0x7F | data[at + 1] << 7
+            length, at = (rest >> 1) ^ -(rest & 1), at + 2
+        else:
+            length, at = read_varint(data, at, VARINT_BYTES)
         stop = at + length
-        if length <= 0 or stop > len(data):
+        if length <= 0 or stop > end:
             raise MalformedBytes(f"a record of {length} bytes at {at}")
         places.append((at, stop))
         at = stop
-    if at != len(data):
-        raise MalformedBytes(f"{len(data) - at} bytes after the records")
-    out: list[RawRecord] = []
-    for at, stop in reversed(places) if newest else places:
-        if len(out) >= most:
-            break
-        record = _record(batch, data, at, stop, low, high)
-        if record is not None:
-            out.append(record)
-    return out[::-1] if newest else out
+    if at != end:
+        raise MalformedBytes(f"{end - at} bytes after the records")
+    return places
 
 
 def _record(batch: Batch, data: bytes, at: int, stop: int, low: int, high: int) -> RawRecord | None:

@@ -187,6 +187,19 @@ def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> N
         (REGISTRY + f'schema-registry-url = "http://u:{PASSWORD}@r"\n', "no schema-registry-url that can"),
         (REGISTRY + 'decoder.orders = "thrift:a"\n', "no decoder that can be used: give it a table"),
         (REGISTRY + 'key-decoder.orders = "avro:no.avsc"\n', "no.avsc"),
+        *[
+            (f'{REGISTRY}mask{mask}\n', "that can be used: give it a table by topic, such as mask.")
+            for mask in (
+                ' = "all"', " = []", ".orders = []", ".orders = 7", ".orders = true", ".orders = [7]",
+                ".orders = {}", '."or[ders" = "all"', '."" = "all"', '."or ders" = "all"',
+                *(f'.orders = ["key", "{text}"]' for text in (
+                    "", "vaule.email", "Value", "values", "customer.email", "$.email", "value..email",
+                    "value.email.", "value.a[3]", "value.a**", "value. email", "value.(a|b)", "value/email",
+                    "**.**a", "ALL", "header.a", "value.em\\u0000ail",
+                )),
+            )
+        ],
+        (REGISTRY + 'mask.orders.eu = ["vaule.email"]\n', "has no mask.orders.eu that can be used: give it"),
         (REGISTRY + f'schema-registry-password = "{PASSWORD}"\n', "has no schema-registry-url that can"),
         (REGISTRY + f'{REGISTRY_URL}schema-registry-user = "bob"\n', "has no schema-registry-password that"),
         (REGISTRY + f'{REGISTRY_URL}schema-registry-token = "a b{PASSWORD}"\n', "no schema-registry-token"),
@@ -282,6 +295,16 @@ def test_the_schema_registry_is_shown_without_its_secrets(home: Home) -> None:
     assert code == 0 and rows["schema-registry-url"] == "https://r:8081/api"
     assert rows["schema-registry-token"] == "***"
     assert (rows["decoder.or.ders"], rows["key-decoder.orders"]) == ("avro:order.avsc", "plain")
+
+
+def test_masks_are_shown(home: Home) -> None:
+    home.config.write_text(
+        f'{REGISTRY}mask."pay.*" = "all"\nmask.orders.eu = ["key", "value.items[].Card_No", "email"]\n'
+    )
+    code, out, _ = home.kview("config", "a")
+    rows = dict(line.split(None, 1) for line in out.splitlines())
+    assert (code, rows["mask.pay.*"]) == (0, "all")
+    assert rows["mask.orders.eu"] == "key, value.items.cardno, **.email"
 
 
 def test_the_flag_for_another_registry_does_not_take_the_login_along(

@@ -204,10 +204,10 @@ def test_a_twin_is_written_and_read_again(tmp_path: Path) -> None:
         ({"brokers": [{"id": -1, "rack": ""}]}, ErrorKind.NODE_ID_WRONG),
         ({"controllers": [0]}, ErrorKind.NODE_ID_WRONG),
         ({"topics": 2 * [{"name": "t", "partitions": 1, "replication": 1}]}, ErrorKind.NAME_TWICE),
-        ({"groups": [{"name": "g", "topics": ["no"], "members": 1}]}, ErrorKind.TOPIC_NOT_THERE),
+        ({"groups": [{"name": "g", "topics": ["no"], "members": 1}]}, ErrorKind.CLIENT_WITHOUT_TOPIC),
         (
             {"producers": [{"client_id": "p", "topic": "no", "records_per_second": 1}]},
-            ErrorKind.TOPIC_NOT_THERE,
+            ErrorKind.CLIENT_WITHOUT_TOPIC,
         ),
         ({"groups": [{"name": "g", "topics": ["t"], "members": -1}]}, ErrorKind.VALUE_IMPOSSIBLE),
         (

@@ -56,6 +56,10 @@ class RecordBroker(FakeBroker):
         self.errors: list[int] = []
         self.fetched: list[Any] = []
         """The Fetch requests that came."""
+        self.throttled: list[int] = []
+        """The throttle times of the next answers, which have no records then."""
+        self.behind: list[int] = []
+        """The high watermarks of the next answers, which have no records then."""
         self.nonsense = b""
         """What it answers instead, if anything."""
         super().__init__(versions={**VERSIONS, FETCH: (4, 11)}, **options)
@@ -75,6 +79,9 @@ class RecordBroker(FakeBroker):
             if last >= asked.fetch_offset and (not data or len(data) < asked.partition_max_bytes):
                 data += batch
         error = self.errors.pop(0) if self.errors else 0
+        throttle_ms = self.throttled.pop(0) if self.throttled else 0
+        behind = self.behind.pop(0) if self.behind else None
+        end = self.high_watermark if behind is None else behind
         topic = FetchResponse.FetchableTopicResponse
         row = topic.PartitionData
         aborted = [
@@ -85,16 +92,16 @@ class RecordBroker(FakeBroker):
             version=version,
             partition_index=0,
             error_code=error,
-            high_watermark=self.high_watermark,
-            last_stable_offset=self.high_watermark,
+            high_watermark=end,
+            last_stable_offset=end,
             log_start_offset=self.log_start,
             aborted_transactions=aborted if request.isolation_level else None,
             preferred_read_replica=-1,
-            records=b"" if error else data,
+            records=b"" if error or throttle_ms or behind is not None else data,
         )
         answer = FetchResponse(
             version=version,
-            throttle_time_ms=0,
+            throttle_time_ms=throttle_ms,
             error_code=0,
             session_id=0,
             responses=[topic(version=version, topic="invoice", partitions=[partition])],

@@ -18,9 +18,11 @@ from kview.model.inspection import SettingsRequest
 from kview.observe.observer import Observer, ObserveSettings
 from tests.decode.test_avro import INVOICE, VALUE, written
 from tests.decode.test_protobuf import TEXTS, Invoice
-from tests.observe.asking import answered, records
+from tests.observe.asking import RecordBroker, answered, records
 from tests.observe.observing import observing
 from tests.observe.rest_server import RestServer, http
+from tests.observe.searching import searched
+from tests.observe.test_fetched_batches import batch
 from tests.observe.test_registry import GUID
 from tests.observe.test_registry import answered as schema
 from tests.real_kafka.cluster import RealKafka
@@ -136,3 +138,49 @@ def test_the_same_on_a_real_cluster(real_kafka: RealKafka, registry: RestServer)
     with observing(servers, SETTINGS, security=with_registry(registry)) as observer:
         observer.observe()
         decodes_everything(observer, topic)
+
+
+def test_fields_are_found_in_what_schemas_decode(simulated_cluster: Served, registry: RestServer) -> None:
+    topic = f"decode-{uuid.uuid4().hex[:8]}"
+    simulated_cluster.create(topic, [[0, 1, 2]])
+    produce(simulated_cluster.bootstrap, topic)
+    with observing(simulated_cluster.addresses, SETTINGS, security=with_registry(registry)) as observer:
+        for where, kinds, undecoded in (
+            ("value.id = -4711 and value.total = -19.9", [0, 1, 6, 8], 2),
+            ("value.lines[].state = OPEN and value.made < 2027-01-01", [0, 1, 8], 4),
+            ("value.rate = 0.1 and value.note = null", [0, 1], 4),
+            ("value.total = 19.9", [2], 4),
+            ("value.a_string = x", [3], 4),
+            ("value.plain = true", [5], 4),
+            ("value = null", [4], 0),
+            ("PAID", [0, 1, 8], 0),
+        ):
+            got = searched(observer, topic, where)
+            assert [offset for _, offset in got.places if offset < 9] == kinds, where
+            assert [offset - 9 for _, offset in got.places if offset >= 9] == kinds, where
+            assert got.tally.undecoded == undecoded, where
+        by_key = searched(observer, topic, "key = order-1", more={"most": 4})
+        assert len(by_key.found) == 18 and by_key.plan.own == (0,)
+        assert all(each.decoded.key is not None for each in by_key.found)
+
+
+def test_all_records_of_many_parts_are_decoded(registry: RestServer) -> None:
+    lines = [{"qty": 1, "state": "OPEN"}] * 130
+    values = [prefixed(7, written(INVOICE, VALUE | {"id": n, "lines": lines})) for n in range(600)]
+    with RecordBroker([(0, batch(0, values))], end=600) as broker:
+        security = with_registry(registry)
+        with observing([broker.address], SETTINGS, security=security) as observer:
+            got = searched(observer, "invoice", "value.id >= 480")
+            assert [offset for _, offset in got.places] == list(range(480, 600))
+            assert got.tally.undecoded == 0 and not got.spans[0].failure
+
+
+def test_a_registry_that_hangs_ends_no_search_and_its_records_are_counted(registry: RestServer) -> None:
+    values = [prefixed(7, written(INVOICE, VALUE)), b'{"id": -4711}']
+    registry.acts = registry.hang
+    with RecordBroker([(0, batch(0, values))], end=2) as broker:
+        security = with_registry(registry)
+        with observing([broker.address], SETTINGS, security=security) as observer:
+            got = searched(observer, "invoice", "value.id = -4711")
+            assert got.places == [(0, 1)] and got.tally.undecoded == 1
+        registry.ended.set()

@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from kview.model.inspection import (
     Isolation,
-    RecordsAnswer,
+    Record,
     SettingsAnswer,
     SettingSource,
     SettingsRequest,
@@ -22,6 +23,7 @@ from kview.observe.observer import ObserveSettings
 from tests.observe.asking import FETCH, answered, offsets, records, values
 from tests.observe.counting_proxy import CountingProxies
 from tests.observe.observing import observing
+from tests.observe.searching import searched
 from tests.real_kafka.cluster import RealKafka
 
 SETTINGS = ObserveSettings(interval_s=0.5)
@@ -53,7 +55,7 @@ def consumed(kafka: RealKafka, topic: str, isolation: str) -> list[tuple[Any, ..
     return found
 
 
-def peeked(answer: RecordsAnswer) -> list[tuple[Any, ...]]:
+def peeked(records: Iterable[Record]) -> list[tuple[Any, ...]]:
     """The same of an answer."""
     return [
         (
@@ -63,7 +65,7 @@ def peeked(answer: RecordsAnswer) -> list[tuple[Any, ...]]:
             r.timestamp_ms,
             tuple((h.name.data, h.value.data) for h in r.headers),
         )
-        for r in answer.records
+        for r in records
     ]
 
 
@@ -111,17 +113,26 @@ def test_a_peek_reads_what_a_consumer_reads(real_kafka: RealKafka) -> None:
                 truth = consumed(real_kafka, topic, isolation.name.lower())
                 answer = records(observer, topic, isolation=isolation, count=500)
                 assert not answer.failure and not answer.damage and not answer.over_budget
-                assert peeked(answer) == truth and len(truth) == (110 if isolation else 115)
+                assert peeked(answer.records) == truth and len(truth) == (110 if isolation else 115)
                 last = records(observer, topic, isolation=isolation, count=7)
-                assert peeked(last) == truth[-7:]
+                assert peeked(last.records) == truth[-7:]
                 middle = records(
                     observer, topic, isolation=isolation, start=Start(StartKind.OFFSET, 33), count=9
                 )
-                assert peeked(middle) == [row for row in truth if row[0] >= 33][:9]
+                assert peeked(middle.records) == [row for row in truth if row[0] >= 33][:9]
                 by_time = records(
                     observer, topic, isolation=isolation, start=Start(StartKind.TIME, truth[40][3])
                 )
                 assert offsets(by_time)[0] <= truth[40][0] and len(values(by_time)) == 50
+                whole = searched(observer, topic, isolation=isolation)
+                assert peeked(each.record for each in whole.found) == truth
+                assert (whole.tally.aborted, whole.tally.damaged) == (1 if isolation else 0, 0)
+                assert all(span.size > 0 for span in whole.plan.spans)
+                for where, needle in (("value contains zstd", b"zstd"), ("value ~ /^transaction/", b"trans")):
+                    found = searched(observer, topic, where, isolation=isolation)
+                    assert peeked(each.record for each in found.found) == [
+                        row for row in truth if needle in (row[2] or b"")
+                    ]
             settings: SettingsAnswer = answered(observer, SettingsRequest(topic))
             assert {one.name for one in settings.settings} >= {"retention.ms", "min.insync.replicas"}
             broker: SettingsAnswer = answered(observer, SettingsRequest(broker=1))

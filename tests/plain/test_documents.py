@@ -14,15 +14,18 @@ from msgspec.structs import replace
 from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.language import events, findings
+from kview.model.decoded import Decoded, DecodedRecord, DecodeFailure, DecodeFailureKind, SchemaId
 from kview.model.failures import Cause, FailureKind
 from kview.model.snapshot import Snapshot
 from kview.model.states import GroupType
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.check_documents import check_document
 from kview.plain.documents import document, json_line
+from kview.plain.records import record_document
 from kview.plain.schema import ENUMS, FORMAT, json_schema
 from kview.run.hooks import trial_document
 from tests.plain.checked import outcome
+from tests.where.candidates import candidate, hidden
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.connect import EXITING, FAILED, SQL, with_connectors
 from tests.worlds.histories import HAPPENINGS, Plan
@@ -143,6 +146,10 @@ def test_what_is_described_is_there_in_a_real_document() -> None:
     walk(parsed(Moving().look()))
     walk(json.loads(check_document(outcome())))
     walk(json.loads(json_line(trial_document("prod"))))
+    undecoded = Decoded(SchemaId(7), failure=DecodeFailure(DecodeFailureKind.NO_REGISTRY))
+    record = candidate(b"k", b"\0\0\0\0\7", {"trace": b"abc"}, decoded=DecodedRecord(None, undecoded))
+    walk(json.loads(record_document("orders", record)))
+    walk(json.loads(record_document("orders", hidden(record))))
     of_a_report = {name for name in structs() if name.startswith("Report")}  # see tests/plain/report
     assert {field for name, field, _ in fields() if name not in of_a_report} == found
 

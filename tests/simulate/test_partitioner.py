@@ -4,11 +4,10 @@ from random import Random
 
 import pytest
 
+from kview.model.murmur2 import murmur2, partition_for_key
 from kview.simulate.partitioner import (
     STICKY_BATCH_BYTES,
     StickyPartitioner,
-    murmur2,
-    partition_for_key,
     weights_for_keys,
 )
 

@@ -1,11 +1,11 @@
 """Simulated clients on an entire cluster: which groups keep up or lag, and what a crash does to clients."""
 
+from kview.model.murmur2 import partition_for_key
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.coordination.placement import partition_of
 from kview.simulate.groups.consumer_protocol import decode_assignment, encode_assignment
 from kview.simulate.groups.group import Group, GroupState, Member
 from kview.simulate.groups.results import DescribedGroup, GroupProtocol, JoinRequest, JoinResult
-from kview.simulate.partitioner import partition_for_key
 from kview.simulate.records import decode_batch
 from kview.simulate.topics import CreatableTopic
 from kview.simulate.traffic.member import Phase

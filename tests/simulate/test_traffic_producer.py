@@ -3,8 +3,8 @@ up."""
 
 import pytest
 
+from kview.model.murmur2 import partition_for_key
 from kview.simulate.cluster import Cluster, build
-from kview.simulate.partitioner import partition_for_key
 from kview.simulate.records import decode_batch
 from kview.simulate.traffic.producer import IN_FLIGHT_MAX, SimulatedProducer
 from kview.simulate.world import ProducerSpec, TopicSpec, World, racked_brokers

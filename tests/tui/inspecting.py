@@ -3,8 +3,11 @@
 import asyncio
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from kview.model.answers import Answer
 from kview.model.decoded import DecodeAnswer, DecodedRecord, DecodeRequest
+from kview.model.failures import Cause, FailureKind
 from kview.model.inspection import (
     NO_INSPECTION_FAILURE,
     NULL,
@@ -19,6 +22,7 @@ from kview.model.inspection import (
     FirstRecordRequest,
     Header,
     InspectionFailure,
+    InspectionFailureKind,
     Payload,
     Producer,
     ProducersAnswer,
@@ -37,7 +41,9 @@ from kview.model.inspection import (
     SettingValue,
     TimeType,
 )
+from kview.model.search import SearchAnswer, SearchPlan, SearchPlanRequest, SearchRequest, Span, Tally
 from kview.model.units import UNKNOWN
+from kview.model.where import Candidate
 
 NOW_MS = 1_760_000_049_123
 FIRST, COUNT = 1_204_067, 50
@@ -144,6 +150,8 @@ class FakeInspector:
         """What a schema registry's schemas make of records, by offset."""
         self.decode_failure = InspectionFailure()
         self.cancelled = 0
+        self.blocks_steps = False
+        """Whether the steps of a search are never answered."""
 
     async def ask(self, question: Question[A]) -> A:
         """Return what it was told."""
@@ -178,13 +186,33 @@ class FakeInspector:
             case ProducersRequest():
                 producers = () if failure else PRODUCERS
                 return ProducersAnswer(question, producers, failure, Cost(1, 400), NOW_MS)
+            case SearchPlanRequest():
+                spans = () if failure else tuple(Span(p, 0, 100, 0, 4_000) for p in (3, 0))
+                return SearchPlan(question, spans, (3,), failure, Cost(5, 900), NOW_MS)
+            case SearchRequest():
+                return self._step(question)
             case QuotasRequest():
                 return QuotasAnswer(question, () if failure else self.quotas, failure, Cost(1, 90), NOW_MS)
         raise AssertionError(question)
 
+    def _step(self, request: SearchRequest) -> SearchAnswer:
+        """Half of a partition in each step, with some records of every shape."""
+        place = next(place for place, span in enumerate(request.spans) if not span.is_over)
+        span = request.spans[place]
+        spans = list(request.spans)
+        if span.at and span.partition == 0:
+            why = InspectionFailure(InspectionFailureKind.NO_ANSWER, 4, Cause(FailureKind.SILENT))
+            spans[place] = replace(span, failure=why)
+            return SearchAnswer(request, (), tuple(spans), cost=Cost(1, 90), asked_ms=NOW_MS)
+        spans[place] = replace(span, at=span.at + 50)
+        some = RECORDS[42:46] if not span.at else RECORDS[46:]
+        found = tuple(Candidate(span.partition, each) for each in some)
+        tally = Tally(50, 2_000, undecoded=1)
+        return SearchAnswer(request, found, tuple(spans), tally, cost=Cost(1, 2_100), asked_ms=NOW_MS)
+
     async def _wait(self, request: Question[Any]) -> None:
         self.asked.append(request)
-        if self.blocks:
+        if self.blocks or (self.blocks_steps and isinstance(request, SearchRequest)):
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:

@@ -22,11 +22,13 @@ import kview.tui.rows
 import kview.tui.screens
 import kview.tui.widgets
 from kview.derive.brokers.controllers import Controller, ControllerState
+from kview.derive.following import Following
 from kview.derive.groups.readers import topic_readers
 from kview.derive.view import View
 from kview.language.lists import GroupList
 from kview.language.payloads import Form
 from kview.model.inspection import (
+    Isolation,
     ProducersAnswer,
     ProducersRequest,
     QuotasAnswer,
@@ -37,7 +39,9 @@ from kview.model.inspection import (
     SettingsRequest,
 )
 from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting, TopicSetting
+from kview.model.tail import TailAnswer, TailRequest
 from kview.model.units import NEVER, UNKNOWN
+from kview.model.where import Candidate
 from kview.school.demos import Listed
 from kview.school.shows.answer_list import ChoiceRows
 from kview.school.shows.demo_list import DemoRows
@@ -49,6 +53,7 @@ from kview.tui.rows.broker_replicas import BrokerReplicaRows
 from kview.tui.rows.brokers import BrokerRows
 from kview.tui.rows.connectors import ConnectorRows
 from kview.tui.rows.figures import Figure
+from kview.tui.rows.found import Found, FoundRows
 from kview.tui.rows.groups import GroupRows
 from kview.tui.rows.incidents import EventRows, HitRows, IncidentRows
 from kview.tui.rows.lab import LabRows
@@ -62,6 +67,7 @@ from kview.tui.rows.records import DetailRows, RecordRows
 from kview.tui.rows.report import ReportRows
 from kview.tui.rows.row import NoRows, Rows
 from kview.tui.rows.settings import SettingRows
+from kview.tui.rows.tail import TailRows
 from kview.tui.rows.throughput import ThroughputRows
 from kview.tui.rows.topic_groups import TopicGroupRows
 from kview.tui.rows.topic_list import TopicListRows
@@ -151,6 +157,15 @@ def of_answers() -> Iterator[tuple[str, Rows]]:
     wanted = RecordsRequest("invoice", 0)
     answer = RecordsAnswer(wanted, RECORDS, DAMAGE, asked_ms=NOW_MS)
     yield "records", RecordRows(wanted, answer, Form.AUTO, None)
+    candidates = tuple(Candidate(3, record) for record in RECORDS)
+    found_records = Found("key = k", "invoice", Isolation.READ_COMMITTED, candidates=candidates)
+    yield "records", FoundRows(found_records, Form.AUTO, None)
+    followed = Following("invoice", Isolation.READ_COMMITTED)
+    followed.take(TailAnswer(TailRequest("invoice"), candidates, ((3, 99),)))
+    followed.pause()
+    followed.go_on()
+    followed.take(TailAnswer(TailRequest("invoice"), (), ((3, 199),)))  # leaves a gap
+    yield "records", TailRows(followed, False, Form.AUTO, None)
     asked = ProducersRequest("invoice")
     yield "producers", ProducerRows(asked, ProducersAnswer(asked, PRODUCERS), None, None)
     yield "quotas", QuotaRows(QuotasAnswer(QuotasRequest(), QUOTAS), None)

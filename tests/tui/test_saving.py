@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -130,6 +131,22 @@ async def test_a_disk_without_space_is_one_sentence() -> None:
             await press(pilot, keys)
             await until(pilot, lambda said=said: f"{said}: cannot write /saved" in text(app), "why")  # type: ignore[misc]
             assert "no space left on device" in text(app)
+
+
+@running
+async def test_a_record_that_cannot_be_written_is_one_sentence() -> None:
+    def lines() -> Iterator[str]:
+        yield "{}"
+        raise ArithmeticError("a record")
+
+    saves = FakeSaves()
+    async with dashboard(state(CRASH), saves=saves) as (app, pilot):
+        app.save_lines("records", lines())
+        await until(pilot, lambda: "records not exported: a row could not be made" in text(app), "why")
+        assert saves.done == {}
+        app.save_lines("records", iter(["{}", "[]"]))
+        await until(pilot, lambda: "2 records saved" in text(app), "the next file")
+        assert saves.only("jsonl") == "{}\n[]\n"
 
 
 @running

@@ -1,6 +1,7 @@
 """Records in every format and codec are those that kafka-python and Kafka's rules say; hostile bytes raise
 nothing but MalformedBytes."""
 
+import contextlib
 import zlib
 from struct import pack
 
@@ -13,7 +14,7 @@ from kafka.record import MemoryRecordsBuilder
 from kview.simulate.records import encode_batch
 from kview.wire import records as wire
 from kview.wire.compression import GZIP, LZ4, SNAPPY, ZSTD, TooLarge
-from kview.wire.primitives import MalformedBytes
+from kview.wire.primitives import MalformedBytes, record_field, varint
 from tests.simulate.client_batches import client_batch, compressed, raw_batch, recompressed, with_field
 from tests.simulate.engine import START_MS
 
@@ -108,3 +109,73 @@ def test_random_bytes_with_the_right_checksum_raise_nothing_else(body: bytes, co
             all_of(hostile)
         except MalformedBytes:
             continue
+
+
+PARTS = st.one_of(
+    st.none(),
+    st.lists(st.sampled_from([b"ab", b"b", b"\0", b"\0\0\0\0\7", b"x" * 70, b"y" * 20_000]), max_size=4).map(
+        b"".join
+    ),
+)
+
+
+@given(
+    st.lists(st.tuples(PARTS, PARTS, st.integers(0, 2**40)), min_size=1, max_size=30),
+    st.lists(
+        st.sampled_from([b"ab", b"bb", b"\0ab", b"xab", b"nothing", b"\x12", b"\x14"]), min_size=1, max_size=2
+    ),
+    st.booleans(),
+)
+def test_records_with_needles_are_all_of_those_that_have_one(
+    written: list[tuple[bytes | None, bytes | None, int]], needles: list[bytes], with_schemas: bool
+) -> None:
+    [batch] = wire.batches(encode_batch(written, 40))
+    body = wire.body(batch)
+    assert body is not None
+    every = wire.records(batch, *EVERYTHING)
+    found = wire.records_with(batch, 0, 2**62, body, [needles], with_schemas)
+    assert found == [record for record in every if record in found]
+    for record in every:
+        parts = [part for part in (record.key, record.value) if part is not None]
+        if any(needle in part for needle in needles for part in parts):
+            assert record in found
+        if with_schemas and any(len(part) >= 5 and part[0] == 0 for part in parts):
+            assert record in found
+    assert with_schemas or all(any(needle in body for needle in needles) for record in found)
+
+
+def test_records_have_one_needle_of_each_group() -> None:
+    written = [(b"ab", b"x", 0), (b"ab", b"y", 0), (b"b", b"xy", 0), (None, b"ab", 0), (b"y", b"ab", 0)]
+    [batch] = wire.batches(encode_batch(written, 40))
+    body = wire.body(batch)
+    assert body is not None
+
+    def found(*groups: list[bytes]) -> list[int]:
+        return [r.offset for r in wire.records_with(batch, 0, 99, body, groups, with_schemas=False)]
+
+    assert found([b"ab"]) == [40, 41, 43, 44]
+    assert found([b"ab"], [b"y"]) == [41, 44]
+    assert found([b"x", b"y"], [b"ab", b"xy"]) == [40, 41, 42, 44]
+    assert found([b"ab"], [b"nothing"]) == []
+    found([body[:1]])  # a record's length ends this search, too
+
+
+def test_schemas_in_headers_count_and_damage_is_said() -> None:
+    field = record_field(b"__value_schema_id") + record_field(b"\1" + bytes(16))
+    record = b"\0\0\0" + record_field(b"k") + record_field(b"v") + varint(1) + field
+    body = varint(len(record)) + record
+    [batch] = wire.batches(raw_batch(0, body, 1))
+    assert len(wire.records_with(batch, 0, 9, body, [[b"nothing"]], with_schemas=True)) == 1
+    assert not wire.records_with(batch, 0, 9, body, [[b"nothing"]], with_schemas=False)
+    cut = varint(9) + b"\0\0\0" + varint(90) + b"vvvv"
+    [batch] = wire.batches(raw_batch(0, cut, 1))
+    with pytest.raises(MalformedBytes):
+        wire.records_with(batch, 0, 9, cut, [[b"nothing"]], with_schemas=True)
+
+
+@given(st.binary(max_size=80), st.booleans())
+def test_hostile_bytes_raise_nothing_else(body: bytes, with_schemas: bool) -> None:
+    [batch] = wire.batches(raw_batch(0, body, 3))
+    for needle in (b"nothing", body[:1] or b"x"):
+        with contextlib.suppress(MalformedBytes):
+            wire.records_with(batch, 0, 9, body, [[needle]], with_schemas)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from kview.simulate.partitioner import partition_for_key
+from kview.model.murmur2 import partition_for_key
 from kview.simulate.world import ProducerSpec
 
 KEY_PREFIX = "key-"

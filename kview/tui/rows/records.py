@@ -12,6 +12,7 @@ from kview.language.payloads import Form
 from kview.language.trees import Token
 from kview.model.decoded import NOT_DECODED, DecodeAnswer, Decoded, DecodedRecord
 from kview.model.inspection import Damage, Isolation, Payload, Record, RecordsAnswer, RecordsRequest
+from kview.model.masking import MASKED
 from kview.model.units import UNKNOWN
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
@@ -36,7 +37,7 @@ def records_title(
     is_held = answer is not None and said.is_held(answer)
     if answer is not None and is_held:
         parts.append(Span(f" {glyphs.DOT} {said.has(answer)}", Role.WARN))
-    notes = []
+    notes = [said.MASKED] if answer is not None and any(each.masked for each in answer.records) else []
     if answer is not None and answer.cost.requests:
         notes += [said.asked(answer.request, zone), said.cost(answer)]
         notes += schemas.written_with(decoded) if decoded is not None else []
@@ -126,7 +127,7 @@ class RecordRows(Keyed[int]):
                 moment_figure(moment[11:] if is_moment and not self._with_day else moment, item.timestamp_ms),
                 line(self._key(item)),
                 line(payload(item.value, self._form, "null (tombstone)", self.decoded(index).value)),
-                size_figure(item.key.size + item.value.size, Role.DIM),
+                size(item),
                 figure(
                     words.count(item.header_count) if item.header_count else "",
                     item.header_count,
@@ -134,6 +135,13 @@ class RecordRows(Keyed[int]):
                 ),
             )
         )
+
+
+def size(record: Record) -> Line:
+    """Return the size of a record's key and value, nothing if a mask hides something of them."""
+    if record.key.masked or record.value.masked:
+        return EMPTY
+    return size_figure(record.key.size + record.value.size, Role.DIM)
 
 
 def payload(shown: Payload, form: Form, null: str = "null", decoded: Decoded | None = None) -> Span:
@@ -147,7 +155,7 @@ def payload(shown: Payload, form: Form, null: str = "null", decoded: Decoded | N
         if made is not None:
             return Span(made)
     text = payloads.one_line(shown, form, null)
-    is_text = bool(shown.size) and not text.startswith("0x")
+    is_text = bool(shown.size) and not text.startswith("0x") and text != MASKED
     return Span(text, Role.TEXT if is_text else Role.DIM)
 
 
@@ -209,8 +217,8 @@ def _part(
         texts = schemas.lines(decoded, unfolded=form is Form.JSON)
         facts, why = schemas.schema(decoded), schemas.failure(decoded.failure, decoded)
         if texts is None:
-            facts, why = schemas.hex_note(decoded), ""
-    if shown.data is not None and shown.size:
+            facts, why = schemas.hex_note(decoded, shown.masked), ""
+    if shown.data is not None and shown.size and not shown.masked:
         facts = f"{words.count(shown.size)} bytes {glyphs.DOT} {facts}"
     lines: list[Line] = [
         line(Span(name, Role.HEAD), Span(f"  {null if shown.data is None else facts}", Role.DIM))

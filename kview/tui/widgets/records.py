@@ -1,5 +1,6 @@
 """The panel of a partition's records, which are read only when a key asks for them."""
 
+import asyncio
 import re
 from typing import ClassVar
 
@@ -7,12 +8,17 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 from textual.message import Message
 
+from kview.derive.following import POLL_S, Following
 from kview.derive.times import moment_of
 from kview.derive.view import View
 from kview.language import decoded as schemas
+from kview.language import glyphs, tail, words
 from kview.language import inspection as said
+from kview.language import search as searches
 from kview.language.inspection import RECORDS_FORMS
 from kview.language.payloads import Form, next_form
+from kview.language.where import FORMS as WHERE_FORMS
+from kview.language.where import problem
 from kview.model.decoded import (
     NOT_DECODED,
     DecodeAnswer,
@@ -29,21 +35,36 @@ from kview.model.inspection import (
     Start,
     StartKind,
 )
+from kview.model.ports import Inspector
+from kview.model.search import SearchPlanRequest, SearchRequest
+from kview.model.tail import TailAnswer
+from kview.model.units import UNKNOWN
+from kview.model.where import Problem
+from kview.model.where import Where as Filter
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
+from kview.tui.rows.found import MOST_KEPT, Found, FoundRows, own_cells
 from kview.tui.rows.records import RecordDetail, RecordRows
-from kview.tui.text import Role
+from kview.tui.rows.tail import TailRows
+from kview.tui.text import Role, Span
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.inspecting import InspectingTable
 from kview.tui.widgets.prompt import Question
+from kview.where.parse import parse_with_columns
 
 _OFFSET = re.compile(r"[0-9][0-9,_ ]{0,30}")
 _LAST = re.compile(r"last\s+([0-9]{1,9})", re.IGNORECASE)
-_READING = frozenset({"latest", "read_from", "partition", "isolation"})
+_READING = frozenset({"latest", "read_from", "partition", "isolation", "search", "follow"})
 """The actions that lead to reading records."""
 _LONG_MAX = 2**63 - 1
+SEARCH_BYTES = 500_000_000
+"""How many bytes of records a search fetches at most. `kview records` may read more."""
+SEARCH_RATE = 100_000_000
+"""How many of them a second."""
+KEPT_BYTES = 32 << 20
+"""Limit of the bytes of the records that are kept."""
 
 
 class RecordsPanel(InspectingTable):
@@ -64,8 +85,14 @@ class RecordsPanel(InspectingTable):
         self._answer: RecordsAnswer | None = None
         self._decoded: DecodeAnswer | None = None
         """What a schema registry's schemas make of the answer's records, None while that is not known."""
+        self._found: Found | None = None
+        """A search, if that is what is shown."""
         self._form = Form.AUTO
         self._partitions = 0
+        self._followed: Following | None = None
+        """The topic as it is followed, or was until a key stopped that."""
+        self._missed = UNKNOWN
+        """How many records have passed since it is paused."""
 
     @property
     def topic(self) -> str:
@@ -97,11 +124,25 @@ class RecordsPanel(InspectingTable):
     def show(self, view: View, options: Options) -> None:
         """Take from a view how many partitions the topic has. The records stay as they were read."""
         table = view.snapshot.partitions
-        self._partitions = int((table.topic == self._request.topic).sum())
+        rows = table.topic == self._request.topic
+        self._partitions = int(rows.sum())
+        followed = self._followed
+        if followed is not None and followed.paused and self.asking and view.moment.live:
+            ends = dict(zip(table.partition[rows].tolist(), table.high_watermark[rows].tolist(), strict=True))
+            key, self._missed = app_of(self).keys.name("pause"), followed.passed_by(ends)
+            self.message(tail.paused(self._missed, key), Role.WARN)
 
     def refill(self) -> None:
-        zone = app_of(self).zone
-        self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone, self._decoded))
+        zone, found, followed = app_of(self).zone, self._found, self._followed
+        if followed is not None:
+            is_over, at_end = not self.asking, self.index >= len(self.rows) - 1
+            self.fill(lambda: TailRows(followed, is_over, self._form, zone))
+            if at_end and len(self.rows):
+                self.action_end(1)
+        elif found is not None:
+            self.fill(lambda: FoundRows(found, self._form, zone))
+        else:
+            self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone, self._decoded))
 
     def _invite(self) -> None:
         what = f"{self._request.topic}-{self._request.partition}"
@@ -112,10 +153,13 @@ class RecordsPanel(InspectingTable):
         if not inspector.reads_records:
             self.message(said.SWITCHED_OFF, Role.WARN)
             return
-        latest, place, other = map(app_of(self).keys.name, ("read-latest", "read-from", "read-partition"))
+        names = ("read-latest", "read-from", "read-partition", "filter", "follow")
+        latest, place, other, find, follow = map(app_of(self).keys.name, names)
         self.message(
             f"No record is read until you ask for it.\n{latest}  the last {DEFAULT_RECORDS} records of {what}"
-            f"\n{place}  {RECORDS_FORMS}\n{other}  another partition",
+            f"\n{place}  {RECORDS_FORMS}\n{other}  another partition"
+            f"\n{find}  find some in all partitions: {WHERE_FORMS}"
+            f"\n{follow}  follow what is written to all partitions",
             Role.DIM,
         )
 
@@ -123,6 +167,9 @@ class RecordsPanel(InspectingTable):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action works: those that read records, only if records may be read."""
+        if action == "hold":
+            followed = self._followed
+            return followed is not None and self.asking and followed.paused == (parameters == ("on",))
         if action in _READING:
             inspector = app_of(self).inspector
             return inspector is not None and inspector.reads_records
@@ -188,7 +235,7 @@ class RecordsPanel(InspectingTable):
         """Show another partition, whose records are read when a key asks for them."""
         if partition != self._request.partition:
             self._request = replace(self._request, partition=partition, start=Start(), count=DEFAULT_RECORDS)
-            self._answer = self._decoded = None
+            self._answer = self._decoded = self._found = self._followed = None
             self.cancel()
             self._invite()
             self.refill()
@@ -197,11 +244,92 @@ class RecordsPanel(InspectingTable):
         """Switch the isolation. What is shown was read with the other one, so it is read again."""
         other = Isolation(1 - self._request.isolation)
         request = replace(self._request, isolation=other)
-        if self._answer is None:
+        if self._followed is not None and self.asking:
+            self._request, self._followed.isolation = request, other
+            self.refill()
+        elif self._found is not None:
+            self._request = request
+            self._find(self._found.typed)
+        elif self._answer is None:
             self._request = request
             self.refill()
         else:
             self._ask(request)
+
+    def action_follow(self) -> None:
+        """Show what is written to the topic, as it is written, until Escape, with the filter of a search."""
+        inspector = app_of(self).inspector
+        if inspector is None:
+            self.message(said.NOT_IN_A_RECORDING, Role.WARN)
+            return
+        typed = self._found.typed if self._found is not None else ""
+        typed = self._followed.typed if self._followed is not None else typed
+        wanted = parse_with_columns(typed, app_of(self).zone) if typed else (None, ())
+        where, columns = (None, ()) if isinstance(wanted, Problem) else wanted  # it was one when it was typed
+        if columns:
+            typed = typed.rpartition("|")[0].strip()
+            app_of(self).say(StatusMessage(tail.NO_COLUMNS))
+        self._answer = self._decoded = self._found = None
+        followed = self._followed = Following(self.topic, self._request.isolation, where, typed)
+        self.start(self._nothing_new(), self._follow(inspector, followed))
+        self.refill()
+
+    async def _follow(self, inspector: Inspector, followed: Following) -> None:
+        """Ask for what is new, again and again, while it is on the screen."""
+        while True:
+            if followed.paused or not self.is_shown or self.app.screen is not self.screen:
+                await asyncio.sleep(POLL_S)
+                continue
+            question = followed.question()
+            answer = await inspector.ask(question)
+            if followed.paused or question != followed.question():
+                followed.bytes += answer.cost.bytes
+                continue  # what came in between counts as passed
+            followed.take(answer)
+            self._say(followed, answer)
+            self.refill()
+            await asyncio.sleep(followed.wait_s())
+
+    def _nothing_new(self) -> str:
+        return f"nothing new yet {glyphs.DOT} {app_of(self).keys.name('back')} ends"
+
+    def _say(self, followed: Following, answer: TailAnswer) -> None:
+        """Say what is in the way of following, below the rows."""
+        notes = tail.notes(answer)
+        if notes:
+            self.message("\n".join(notes), Role.WARN)
+        elif not followed.items:
+            self.message(self._nothing_new(), Role.DIM)
+        else:
+            self.message("", Role.DIM)
+
+    def action_hold(self, what: str) -> None:
+        """Pause a topic that is followed, or go on."""
+        followed = self._followed
+        if followed is None:
+            return
+        if followed.paused:
+            followed.go_on()
+            self.message("", Role.DIM)
+        else:
+            followed.pause()
+            self._missed = UNKNOWN
+            self.message(tail.paused(UNKNOWN, app_of(self).keys.name("pause")), Role.WARN)
+        self.refill()
+        self._keys()
+
+    def cancel(self) -> bool:
+        """Stop waiting for the answer, or following the topic."""
+        if not super().cancel():
+            return False
+        followed = self._followed
+        if followed is not None:
+            skipped = followed.skipped + (max(0, self._missed) if followed.paused else 0)
+            followed.paused = False
+            ended = tail.ended(followed.shown, followed.passed, skipped, followed.bytes)
+            self.message(ended, Role.DIM)
+            self.refill()
+        return True
 
     def action_form(self) -> None:
         """Show the records as text, JSON or hex."""
@@ -211,6 +339,14 @@ class RecordsPanel(InspectingTable):
     def action_open(self) -> None:
         """Show the selected record in full."""
         index = self.rows.find(self.selected) if self.selected is not None else None
+        if index is not None and isinstance(self.rows, TailRows):
+            self._open_followed(self.rows, index)
+            return
+        if index is not None and isinstance(self.rows, FoundRows):
+            each = self.rows.candidate(index)
+            of = replace(self._request, partition=each.partition)
+            app_of(self).go.detail(RecordDetail(of, each.record, app_of(self).zone, each.decoded), self._form)
+            return
         if index is None or not isinstance(self.rows, RecordRows):
             return
         record = self.rows.record(index)
@@ -220,6 +356,102 @@ class RecordsPanel(InspectingTable):
             detail = RecordDetail(self._request, record, app_of(self).zone, self.rows.decoded(index))
             app_of(self).go.detail(detail, self._form)
 
+    def _open_followed(self, rows: TailRows, index: int) -> None:
+        found = rows.candidate(index)
+        if found is None:
+            app_of(self).say(StatusMessage(rows.why(index), severity=Severity.WARN))
+            return
+        request = RecordsRequest(self.topic, found.partition)
+        app_of(self).go.detail(
+            RecordDetail(request, found.record, app_of(self).zone, found.decoded), self._form
+        )
+
+    # -- searching
+
+    def action_search(self) -> None:
+        """Ask what to look for."""
+        hint = f"reads at most {words.size(SEARCH_BYTES)}: {WHERE_FORMS}"
+        app_of(self).ask(Question("find", hint, "find", self._find, self._wrong))
+
+    def _wrong(self, typed: str) -> str:
+        wanted = parse_with_columns(typed, app_of(self).zone) if typed else None
+        return problem(wanted) if isinstance(wanted, Problem) else ""
+
+    def _find(self, typed: str) -> None:
+        wanted, inspector = parse_with_columns(typed, app_of(self).zone), app_of(self).inspector
+        if isinstance(wanted, Problem) or inspector is None or not typed:
+            return
+        where, columns = wanted
+        self._answer = self._decoded = self._followed = None
+        self._found = Found(typed, self._request.topic, self._request.isolation, columns)
+        self.start(
+            f"finding {typed} … {app_of(self).keys.name('back')} cancels", self._search(inspector, where)
+        )
+        self.refill()
+
+    async def _search(self, inspector: Inspector, where: Filter | None) -> None:
+        """Ask for one step after the other, and show what each has found."""
+        assert self._found is not None
+        found = self._found
+        request = SearchPlanRequest(found.topic, isolation=found.isolation, where=where)
+        plan = await inspector.ask(request)
+        if plan.failure:
+            self.message(said.failure(plan.failure, plan), Role.WARN)
+            return
+        found = self._found = replace(found, plan=plan, spans=plan.spans, cost=plan.cost)
+        cancels = f"{app_of(self).keys.name('back')} cancels"
+        self.message(f"{searches.plan(plan, SEARCH_BYTES)} … {cancels}", Role.TEXT)
+        kept, is_spent = 0, False
+        while (
+            not all(span.is_over for span in found.spans)
+            and len(found.candidates) < MOST_KEPT
+            and kept < KEPT_BYTES
+            and not is_spent
+        ):
+            answer = await inspector.ask(
+                SearchRequest(
+                    found.topic,
+                    found.spans,
+                    where,
+                    found.isolation,
+                    most=MOST_KEPT - len(found.candidates),
+                    most_bytes=max(0, SEARCH_BYTES - found.tally.bytes),
+                    bytes_per_second=SEARCH_RATE,
+                )
+            )
+            if answer.failure:
+                self.message(said.failure(answer.failure, answer), Role.WARN)
+                return
+            is_spent = answer.is_spent
+            kept += sum(each.record.size for each in answer.found)
+            cells: tuple[tuple[Span, ...], ...] = ()
+            if found.columns and answer.found:
+                cells = await asyncio.to_thread(own_cells, answer.found, found.columns)
+            found = self._found = replace(
+                found,
+                cells=found.cells + cells,
+                spans=answer.spans,
+                candidates=found.candidates + answer.found,
+                tally=found.tally + answer.tally,
+                cost=found.cost + answer.cost,
+            )
+            so_far = searches.progress(found.spans, found.tally, found.cost, len(found.candidates))
+            self.message(f"{so_far} … {cancels}", Role.TEXT)
+            self.refill()
+        is_full = len(found.candidates) >= MOST_KEPT or kept >= KEPT_BYTES
+        notes = searches.ended(
+            request, found.spans, found.tally, len(found.candidates), is_full, SEARCH_BYTES
+        )
+        self.message("\n".join(notes), Role.WARN if len(notes) > 1 else Role.DIM)
+
+    def action_export(self) -> None:
+        """Save what was found as JSON lines, or else the table."""
+        line, found = app_of(self).session.record_line, self._found
+        if found is None or line is None or not found.candidates:
+            app_of(self).action_save("export")
+            return
+        app_of(self).save_lines("records", (line(found.topic, each) for each in found.candidates))
+
     # -- asking
 
     def _ask(self, request: RecordsRequest) -> None:
@@ -227,6 +459,7 @@ class RecordsPanel(InspectingTable):
             self.message(said.NOT_IN_A_RECORDING, Role.WARN)
             return
         self._request = request
+        self._found = self._followed = None
         what = f"{request.topic}-{request.partition}, {said.asked(request, app_of(self).zone)}"
         self.ask(request, what, self._take)
 
@@ -244,7 +477,9 @@ class RecordsPanel(InspectingTable):
         else:
             self.action_end(-1)
         self.post_message(self.Read())
-        if answer.records:
+        if answer.decoded is not None:
+            self._take_decoded(answer, answer.decoded)
+        elif answer.records:
             self.run_worker(self._decode(answer), exclusive=True, group="decode")
 
     async def _decode(self, answer: RecordsAnswer) -> None:
@@ -253,8 +488,10 @@ class RecordsPanel(InspectingTable):
         if inspector is None:
             return
         decoded = await inspector.ask(DecodeRequest(answer.request.topic, answer.records))
-        if self._answer is not answer or not self.is_attached:
-            return
+        if self._answer is answer and self.is_attached:
+            self._take_decoded(answer, decoded)
+
+    def _take_decoded(self, answer: RecordsAnswer, decoded: DecodeAnswer) -> None:
         if message := schemas.message(decoded):
             self.message("\n".join(filter(None, (said.damaged(answer), message))), Role.WARN)
         if decoded.decoded:
