@@ -313,7 +313,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.NOTHING_TO_COPY: ErrorWords(
         "no broker is known, so that there is nothing to make a twin of",
-        "look at the cluster with kview connect",
+        "run kview connect, which says why",
     ),
     ErrorKind.TOO_MANY_BROKERS: ErrorWords(
         "the cluster has {brokers} brokers, and a simulated one at most {most}", "use kview replay instead"

@@ -67,7 +67,7 @@ def in_shell(script: str) -> subprocess.CompletedProcess[str]:
         ),
         (
             ["--ascii", "schema"],
-            "schema has no --ascii: use it with --simulate, check, connect, demo, records, replay, report or twin",
+            "schema has no --ascii: use it with --simulate, check, connect, demo, records, replay, report or",
         ),
         (["--simulate", "connect", "a:1"], "leave out --simulate or connect"),
     ],

@@ -144,7 +144,7 @@ async def test_what_was_found_is_saved_as_json_lines(tmp_path: Path) -> None:
         await find(pilot, FILTER)
         await until(pilot, lambda: "12 records found" in text(app), "the end of the search")
         await press(pilot, ["ctrl+e"])
-        await until(pilot, lambda: "12 records saved: " in text(app), "the file")
+        await until(pilot, lambda: "12 records saved:" in text(app), "the file")
     [file] = tmp_path.iterdir()
     assert file.suffix == ".jsonl" and file.stat().st_mode & 0o777 == 0o600
     documents = [json.loads(line) for line in file.read_text().splitlines()]
