@@ -135,44 +135,46 @@ def everything(kafka: Kafka, topic: str) -> list[bytes]:
 
 
 def test_a_producer_survives_the_crash_of_its_leader(kafka: Kafka) -> None:
-    admin = create(kafka, "survived")
+    admin = create(kafka, "promise-survived")
     producer = Producer(conf(kafka, enable_idempotence=True))
-    write(producer, "survived", RECORDS[:100])
+    write(producer, "promise-survived", RECORDS[:100])
     for value in RECORDS[100:200]:
-        producer.produce("survived", value)
-    kafka.crash(leader(admin, "survived"))
-    write(producer, "survived", RECORDS[200:])
-    assert everything(kafka, "survived") == RECORDS
+        producer.produce("promise-survived", value)
+    kafka.crash(leader(admin, "promise-survived"))
+    write(producer, "promise-survived", RECORDS[200:])
+    assert everything(kafka, "promise-survived") == RECORDS
 
 
 def test_a_group_keeps_its_place_when_its_coordinator_crashes(kafka: Kafka) -> None:
-    admin = create(kafka, "placed")
-    write(Producer(conf(kafka, enable_idempotence=True)), "placed", RECORDS)
-    first = member(kafka, "keeps-its-place", "placed")
+    admin = create(kafka, "promise-placed")
+    write(Producer(conf(kafka, enable_idempotence=True)), "promise-placed", RECORDS)
+    first = member(kafka, "keeps-its-place", "promise-placed")
     taken = take(first, 100)
     first.commit(asynchronous=False)
     kafka.crash(coordinator(admin, "keeps-its-place"))
     taken += take(first, 100)
     first.commit(asynchronous=False)
     first.close()
-    successor = member(kafka, "keeps-its-place", "placed")
+    successor = member(kafka, "keeps-its-place", "promise-placed")
     taken += take(successor, 100)
     successor.close()
     assert taken == RECORDS
 
 
 def test_a_pipeline_in_transactions_counts_everything_once(kafka: Kafka) -> None:
-    admin = create(kafka, "raw", "cooked")
-    write(Producer(conf(kafka, enable_idempotence=True)), "raw", RECORDS)
+    admin = create(kafka, "promise-raw", "promise-cooked")
+    write(Producer(conf(kafka, enable_idempotence=True)), "promise-raw", RECORDS)
 
     def cook(commits: int) -> tuple[Consumer, Producer]:
-        consumer = member(kafka, "cooks", "raw", group_instance_id="cook")  # its successor takes over at once
+        consumer = member(
+            kafka, "cooks", "promise-raw", group_instance_id="cook"
+        )  # its successor takes over at once
         producer = Producer(conf(kafka, transactional_id="cook"))
         producer.init_transactions(WITHIN_S)
         for number in range(commits + 1):
             values = take(consumer, 50)
             producer.begin_transaction()
-            write(producer, "cooked", values)
+            write(producer, "promise-cooked", values)
             if number == commits:
                 break
             position = consumer.position(consumer.assignment())
@@ -181,26 +183,26 @@ def test_a_pipeline_in_transactions_counts_everything_once(kafka: Kafka) -> None
         return consumer, producer
 
     consumer, _ = cook(2)  # and this application dies in its third transaction, with the broker it writes to
-    kafka.crash(leader(admin, "cooked"))
+    kafka.crash(leader(admin, "promise-cooked"))
     consumer.close()
     consumer, producer = cook(3)
     position = consumer.position(consumer.assignment())
     producer.send_offsets_to_transaction(position, consumer.consumer_group_metadata(), WITHIN_S)
     producer.commit_transaction(WITHIN_S)
     consumer.close()
-    assert everything(kafka, "cooked") == RECORDS
+    assert everything(kafka, "promise-cooked") == RECORDS
 
 
 def test_a_producer_that_waits_for_the_leader_alone_is_seen_to_lose_records(simulated: Simulated) -> None:
     """The first test can fail: here is an application that it would find."""
     simulated.heal()
-    admin = create(simulated, "lost")
+    admin = create(simulated, "promise-lost")
     producer = Producer(conf(simulated, acks=1))
-    write(producer, "lost", RECORDS[:100])
-    first = leader(admin, "lost")
+    write(producer, "promise-lost", RECORDS[:100])
+    first = leader(admin, "promise-lost")
     simulated.isolate(first)  # it has not noticed yet, and answers clients
-    write(producer, "lost", RECORDS[100:200])
+    write(producer, "promise-lost", RECORDS[100:200])
     simulated.crash(first)
     simulated.join_all()
-    write(producer, "lost", RECORDS[200:])
-    assert everything(simulated, "lost") == RECORDS[:100] + RECORDS[200:]
+    write(producer, "promise-lost", RECORDS[200:])
+    assert everything(simulated, "promise-lost") == RECORDS[:100] + RECORDS[200:]

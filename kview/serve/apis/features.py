@@ -33,6 +33,7 @@ def update_features(call: Call) -> None:
         rows = [
             per_feature(version=version, feature=name, error_code=row.error_code, error_message=row.message)
             for name, row in results.rows
+            if version < NO_RESULTS_FROM
         ]
         call.answer(
             UpdateFeaturesResponse(
