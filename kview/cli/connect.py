@@ -7,8 +7,7 @@ import click
 from msgspec.structs import replace
 
 from kview.cli.display_options import display_of, display_options, not_given
-from kview.cli.targets import OtherProfiles, Target, target_of, target_options
-from kview.cli.values import rest_url
+from kview.cli.targets import OtherProfiles, Target, registry_option, target_of, target_options
 from kview.errors import BadUse, ErrorKind, KviewError
 
 if TYPE_CHECKING:
@@ -32,15 +31,7 @@ WORDS = {
 
 @click.command()
 @target_options
-@click.option(
-    "--schema-registry-url",
-    "registry_url",
-    default="",
-    callback=rest_url,
-    metavar="URL",
-    help="A schema registry (Confluent's API), whose schemas decode keys and values. Logins go into a"
-    " profile.",
-)
+@registry_option
 @display_options
 @click.pass_context
 def connect(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from kview.cli.targets import target_of, target_options
-from kview.cli.values import ByteSize, rest_url
+from kview.cli.targets import registry_option, target_of, target_options
+from kview.cli.values import ByteSize
 
 if TYPE_CHECKING:
     from kview.model.search import Begin
@@ -150,15 +150,7 @@ def _place(ctx: click.Context, param: click.Parameter, given: str | None) -> tup
     help="Print a line for each record: text, in which what is long ends with …, a JSON"
     " document (see `kview schema`), or keys and values in hex.",
 )
-@click.option(
-    "--schema-registry-url",
-    "registry_url",
-    default="",
-    callback=rest_url,
-    metavar="URL",
-    help="A schema registry (Confluent's API), whose schemas decode keys and values. Logins go into a"
-    " profile.",
-)
+@registry_option
 @click.option("--ascii", "ascii_only", is_flag=True, help="Print ASCII characters only.")
 @click.pass_context
 def records(

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kview.cli.values import address_map, bootstrap_servers
+from kview.cli.values import address_map, bootstrap_servers, rest_url
 from kview.errors import BadUse, ErrorKind
 
 if TYPE_CHECKING:
@@ -52,6 +52,18 @@ def target_options(command: F) -> F:
     ):
         command = add(command)
     return command
+
+
+registry_option = click.option(
+    "--schema-registry-url",
+    "registry_url",
+    default="",
+    callback=rest_url,
+    metavar="URL",
+    help="A schema registry (Confluent's API), whose schemas decode keys and values. Logins go into a"
+    " profile.",
+)
+"""A schema registry besides the profile's: `registry_url`."""
 
 
 class Target(Struct, frozen=True):

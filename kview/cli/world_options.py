@@ -7,15 +7,11 @@ import click
 from click.core import ParameterSource
 
 from kview.lab.ways import WAYS
-from kview.lab.worlds import world_of
+from kview.lab.worlds import MAX_BROKERS, world_of
 from kview.simulate.releases import KAFKA_4_3, RELEASES
 from kview.simulate.world import TRANSACTION_MS_MAX
 
 __all__ = ["WORLD_NAMES", "given_flags", "world_of", "world_options"]
-
-MAX_BROKERS = 100
-"""Each broker has its own listener, port and connections, so more of them would test the machine, not a
-cluster."""
 
 WORLD_NAMES = (
     "brokers",

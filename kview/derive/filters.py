@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from kview.derive.matching import bad_pattern
 from kview.derive.statuses import PartitionStatus, Verdict
+from kview.model.expressions import bad_pattern
 from kview.model.states import BrokerState, GroupState
 
 MOST_TERMS = 20

@@ -12,10 +12,10 @@ import numpy as np
 
 from kview.derive.align import runs
 from kview.derive.filters import TROUBLE, Field, Filter, Term, names, plain
-from kview.derive.matching import matching
 from kview.derive.statuses import STATUSES, PartitionStatus, Verdict
 from kview.derive.view import View
 from kview.model.events import Severity
+from kview.model.expressions import matching
 from kview.model.snapshot import Flags, Longs, Strings
 from kview.model.states import BrokerState, GroupState
 from kview.model.units import UNKNOWN
@@ -232,7 +232,7 @@ def passing_texts(texts: Sequence[str], brokers: Sequence[Collection[int]], want
 def _names(term: Term, names: Strings) -> Flags:
     """Return which names a term matches."""
     if term.is_pattern:
-        return matching(term.texts[0], names.tolist()) if len(names) else np.zeros(0, bool)
+        return matching(term.texts[0], names.tolist(), ignore_case=True) if len(names) else np.zeros(0, bool)
     wanted = term.texts[0]
     return np.array([wanted in name.casefold() for name in names.tolist()], bool)
 

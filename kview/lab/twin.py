@@ -14,6 +14,7 @@ import numpy as np
 from kview.config.references import read_file
 from kview.derive.view import Verdict, View
 from kview.errors import BadUse, ErrorKind
+from kview.lab.worlds import MAX_BROKERS
 from kview.model.failures import STORAGE_ERROR
 from kview.model.snapshot import Snapshot
 from kview.model.states import BrokerState, GroupType
@@ -37,9 +38,6 @@ from kview.simulate.world import (
     World,
     is_compacted,
 )
-
-MAX_BROKERS = 100
-"""The most brokers of a simulated cluster: each has a listener and a port."""
 
 MOST_MEMBERS = 2_000
 """The most members of all groups. The simulated clients of more would take the processor's time."""

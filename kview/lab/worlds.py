@@ -10,6 +10,10 @@ from kview.errors import BadUse, ErrorKind
 if TYPE_CHECKING:
     from kview.simulate.world import TopicSpec, World
 
+MAX_BROKERS = 100
+"""Each broker has its own listener, port and connections, so more of them would test the machine, not a
+cluster."""
+
 MAX_PARTITIONS = 100_000
 """The most partitions of all topics in total. The dashboard is built for this number."""
 

@@ -30,6 +30,7 @@ from kview.model.decoded import (
     MomentKind,
     Symbol,
 )
+from kview.model.expressions import matching
 from kview.model.inspection import Payload, Record
 from kview.model.masking import MASKED
 from kview.model.units import UNKNOWN
@@ -48,7 +49,6 @@ from kview.model.where import (
     Subject,
     Where,
 )
-from kview.where.patterns import matching
 
 JSON_MAX = 4 << 20
 """Limit of the bytes of JSON that is decoded, which takes about ten times as much memory."""
@@ -209,7 +209,7 @@ class _Judge:
             return False
 
         def judge() -> None:
-            for place, found in zip(owners, matching(condition.literal.text, texts), strict=True):
+            for place, found in zip(owners, matching(condition.literal.text, texts).tolist(), strict=True):
                 if found:
                     answers[place] = True
             texts.clear()

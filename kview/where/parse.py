@@ -11,6 +11,7 @@ from datetime import datetime, tzinfo
 from decimal import Decimal
 from functools import lru_cache
 
+from kview.model.expressions import bad_pattern
 from kview.model.units import UNKNOWN
 from kview.model.where import (
     EVERY,
@@ -29,7 +30,6 @@ from kview.model.where import (
     Subject,
     Where,
 )
-from kview.where.patterns import bad_pattern
 
 MOST_CHARACTERS = 2_000
 MOST_CONDITIONS = 50

@@ -38,14 +38,8 @@ def marker(offset: int, kind: int, producer: int) -> bytes:
     return placed(with_field(made, 21, "h", TRANSACTIONAL | CONTROL), offset)
 
 
-@contextmanager
-def asked(broker: RecordBroker) -> Iterator[Observer]:
-    with broker, observing([broker.address], SETTINGS) as observer:
-        observer.observe()
-        yield observer
-
-
-def test_transactions_are_left_out_as_by_a_consumer_and_shown_on_request() -> None:
+def transactions() -> RecordBroker:
+    """A broker with an aborted transaction, two committed ones, and a record outside of any."""
     log = [
         (0, batch(0, [b"plain"])),
         (1, batch(1, [b"lost", b"lost too"], producer=7)),
@@ -57,6 +51,18 @@ def test_transactions_are_left_out_as_by_a_consumer_and_shown_on_request() -> No
     ]
     broker = RecordBroker(log, end=8)
     broker.aborted = [(7, 1)]
+    return broker
+
+
+@contextmanager
+def asked(broker: RecordBroker) -> Iterator[Observer]:
+    with broker, observing([broker.address], SETTINGS) as observer:
+        observer.observe()
+        yield observer
+
+
+def test_transactions_are_left_out_as_by_a_consumer_and_shown_on_request() -> None:
+    broker = transactions()
     with asked(broker) as observer:
         for start in (Start(), Start(StartKind.OFFSET, 0)):
             answer = records(observer, "invoice", start=start)

@@ -28,7 +28,7 @@ from tests.observe.asking import FETCH, RecordBroker, answered
 from tests.observe.counting_proxy import CountingProxies
 from tests.observe.observing import observing
 from tests.observe.searching import filtered, searched
-from tests.observe.test_fetched_batches import ABORT, COMMIT, asked, batch, marker, placed
+from tests.observe.test_fetched_batches import asked, batch, placed, transactions
 from tests.observe.test_records_on_demand import delete_before
 from tests.serve.clients import deliver, producer
 from tests.served import Served
@@ -171,17 +171,7 @@ def test_a_broker_that_is_dead_is_named_and_the_others_are_read(simulated_cluste
 
 
 def test_transactions_are_left_out_and_counted() -> None:
-    log = [
-        (0, batch(0, [b"plain"])),
-        (1, batch(1, [b"lost", b"lost too"], producer=7)),
-        (3, batch(3, [b"kept"], producer=8)),
-        (4, marker(4, ABORT, 7)),
-        (5, marker(5, COMMIT, 8)),
-        (6, batch(6, [b"again"], producer=7)),
-        (7, marker(7, COMMIT, 7)),
-    ]
-    broker = RecordBroker(log, end=8)
-    broker.aborted = [(7, 1)]
+    broker = transactions()
     with asked(broker) as observer:
         got = searched(observer, "invoice")
         assert got.values == [b"plain", b"kept", b"again"]

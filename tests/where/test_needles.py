@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kview.model.expressions import bad_pattern
 from kview.model.where import Condition, Field, Literal, Operator, Problem, Subject
 from kview.where.judge import matches
 from kview.where.needles import has_fields, needle_groups, needles, wanted_keys
 from kview.where.parse import parse
-from kview.where.patterns import bad_pattern
 from tests.where.candidates import candidate
 
 

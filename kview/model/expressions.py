@@ -1,8 +1,6 @@
-"""Regular expressions over many names, with RE2: its time is linear in the text, whatever the expression."""
+"""Regular expressions over many texts, with RE2: its time is linear in the text, whatever the expression."""
 
 from collections.abc import Sequence
-
-import numpy as np
 
 from kview.model.snapshot import Flags
 
@@ -21,16 +19,12 @@ def bad_pattern(pattern: str) -> str:
     return ""
 
 
-def matching(pattern: str, names: Sequence[str]) -> Flags:
-    """Return which names an expression matches somewhere, in upper or lower case.
-
-    Raises ValueError if RE2 does not take the expression.
-    """
+def matching(pattern: str, texts: Sequence[str], *, ignore_case: bool = False) -> Flags:
+    """Return which texts an expression matches somewhere. Raises ValueError if RE2 does not take it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    array = pa.array([name.encode("utf-8", "replace").decode() for name in names], pa.string())
-    found: Flags = np.asarray(
-        pc.match_substring_regex(array, pattern, ignore_case=True).to_numpy(False), bool
-    )
-    return found
+    array = pa.array([text.encode("utf-8", "replace") for text in texts], pa.large_binary())
+    matches = pc.match_substring_regex(array.cast(pa.large_string()), pattern, ignore_case=ignore_case)
+    flags: Flags = matches.to_numpy(zero_copy_only=False).astype(bool)
+    return flags
