@@ -6,6 +6,11 @@ import confluent_kafka
 from kafka import KafkaConsumer
 
 DELIVERED_WITHIN_S = 30.0
+KAFKA_PYTHON_POLL_MS = 500
+"""Long enough for most joins: if a poll of kafka-python 3.0 ends while a join is being answered, the consumer
+forgets the join, and the member is lost."""
+KAFKA_PYTHON_JOIN_MS = 30_000
+"""Long enough for any join: for a first poll that ends with records."""
 
 
 def producer(bootstrap: str, **settings: Any) -> confluent_kafka.Producer:

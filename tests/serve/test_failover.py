@@ -10,13 +10,14 @@ import pytest
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from tests.serve.clients import consumer, kafka_python_consumer, values_of
+from tests.serve.clients import KAFKA_PYTHON_JOIN_MS, consumer, kafka_python_consumer, values_of
 from tests.served import Served
 from tests.waiting import wait_until
 
 TOPIC_PARTITIONS = [[4, 2, 1], [1, 4, 2], [2, 5, 0], [4, 5, 3]]
 RECORDS_PER_STEP = 20
 STEPS_BEFORE, STEPS_AFTER = 40, 40
+POLL_MS = 50
 
 
 class Ledger:
@@ -113,21 +114,21 @@ def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(
         client = consumer(simulated_cluster.bootstrap, f"{topic}-group")
         client.subscribe([topic])
 
-        def poll() -> None:
+        def poll(_wait_ms: int = POLL_MS) -> None:
             read.update(values_of(client))
     else:
         reader = kafka_python_consumer(simulated_cluster.bootstrap, f"{topic}-group", request_timeout_ms=8000)
         reader.subscribe([topic])
 
-        def poll() -> None:
+        def poll(wait_ms: int = POLL_MS) -> None:
             try:
-                for batch in reader.poll(50).values():
+                for batch in reader.poll(wait_ms).values():
                     read.update(record.value for record in batch)
             except KafkaError as error:
                 assert error.retriable, error
 
     def reading() -> bool:
-        poll()
+        poll(KAFKA_PYTHON_JOIN_MS)
         return sum(read.values()) > 0
 
     step()

@@ -7,13 +7,16 @@ import pytest
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from tests.serve.clients import consumer, deliver, kafka_python_consumer, producer, values_of
+from tests.serve.clients import (
+    KAFKA_PYTHON_POLL_MS,
+    consumer,
+    deliver,
+    kafka_python_consumer,
+    producer,
+    values_of,
+)
 from tests.served import Served
 from tests.waiting import wait_until
-
-KAFKA_PYTHON_POLL_MS = 500
-"""Long enough to avoid a bug of kafka-python 3.0: if a poll ends while a join is being answered, the consumer
-forgets the join, and the member is lost."""
 
 FOUR = [[0, 3, 1], [3, 1, 4], [1, 4, 2], [4, 2, 5]]
 

@@ -28,9 +28,8 @@ from kview.wire.primitives import INT16, INT32, string
 from tests.real_kafka.asking import ask
 from tests.serve import questions as q
 from tests.serve.both import Cluster
-from tests.serve.clients import consumer, kafka_python_consumer, producer, values_of
+from tests.serve.clients import KAFKA_PYTHON_POLL_MS, consumer, kafka_python_consumer, producer, values_of
 from tests.serve.test_broker_settings import check_description
-from tests.serve.test_groups import KAFKA_PYTHON_POLL_MS
 from tests.serve.test_nodes import remove, unregister
 from tests.serve.test_topic_settings import LONG, SETTINGS
 from tests.served import QUICK_TIMES, Served
